@@ -1,9 +1,9 @@
 package e2e_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -11,20 +11,54 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/story"
+	"github.com/openshift/update-preflight/test/story/script"
+	"github.com/openshift/update-preflight/test/story/terminal"
 )
 
-// The story of `make demo`: one check fails, one warns, one passes, and an acknowledgement
-// is missing. After the remedies, the update is Ready.
-func TestStory(t *testing.T) {
-	directory := t.TempDir()
-	if _, err := story.Prepare(t.Context(), local, root, directory, func(string) {}); err != nil {
+// The story of `make demo`, the first command of a newcomer: one check fails, one warns, one
+// passes, and an acknowledgement is missing. After the remedies, the update is Ready.
+func TestDemo(t *testing.T) {
+	var out bytes.Buffer
+	demo, err := terminal.New(&out, t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
-	before := runPreflight(t, 3, "--to-latest")
-	const gate = "AdminAck-" + story.Gate
+	demo.Cluster, demo.Monitoring, demo.Preflight = local, monitoring, testCluster.Program(t)
+	err = demo.Prepare(t.Context())
+	if err == nil {
+		err = script.Preflight(t.Context(), demo)
+	}
+	t.Logf("%s", &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Verdict: Blocked", "oc preflight ack " + story.Gate, "Verdict: Ready", "Clear: 2 updates from " + story.From + " to " + story.Later} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the demo does not show %q", want)
+		}
+	}
+	testCluster.ExpectNothingLeft(t)
+	expectBlocked(t, recorded(t, 1))
+	after := recorded(t, 0)
+	if after.Verdict.Decision != verdict.Ready || len(after.Verdict.Blocking) > 0 {
+		t.Errorf("after the remedies: %+v", after.Verdict)
+	}
+	if bypass := byName(after)[storyGate].Bypass; bypass == nil || bypass.By != finding.ByAdminAck {
+		t.Errorf("the acknowledged gate is not marked as acknowledged: %+v", byName(after)[storyGate])
+	}
+}
+
+// storyGate is the name of the finding about the gate of the story.
+const storyGate = "AdminAck-" + story.Gate
+
+// expectBlocked verifies the report of the story before the remedies.
+func expectBlocked(t *testing.T, before report.Report) {
+	t.Helper()
 	want := map[string]preflight.Outcome{
 		"ReleaseSignature": preflight.Pass,
 		"ReleasePayload":   preflight.Pass,
@@ -34,7 +68,7 @@ func TestStory(t *testing.T) {
 		"ReadOnlyAccess-openshift-cloud-credential-operator.cloud-credential-preflight": preflight.Pass,
 		"ReadOnlyAccess-openshift-ingress-operator.ingress-preflight":                   preflight.Warn, // its role reads all Secrets
 		"ReadOnlyAccess-openshift-machine-config-operator.machine-config-preflight":     preflight.Pass,
-		gate: preflight.Fail,
+		storyGate: preflight.Fail,
 		"CloudCredentialOperator.CloudPermissions":        preflight.Pass,
 		"CloudCredentialOperator.CloudSecrets":            preflight.Pass,
 		"ClusterIngressOperator.DefaultCertificate":       preflight.Fail,
@@ -50,38 +84,24 @@ func TestStory(t *testing.T) {
 	if diff := cmp.Diff(want, outcomes); diff != "" {
 		t.Errorf("outcomes of the story, and of all other warnings and failures: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{gate, "ClusterIngressOperator.DefaultCertificate"}, before.Verdict.Blocking); diff != "" {
+	if diff := cmp.Diff([]string{storyGate, "ClusterIngressOperator.DefaultCertificate"}, before.Verdict.Blocking); diff != "" {
 		t.Errorf("blocking: -want +got:\n%s", diff)
 	}
-	testCluster.ExpectNothingLeft(t)
-
-	remedies, err := story.Remedies(directory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, remedy := range remedies {
-		follow(t, remedy)
-	}
-	after := runPreflight(t, 0, "--to-latest")
-	if after.Verdict.Decision != verdict.Ready || len(after.Verdict.Blocking) > 0 {
-		t.Errorf("after the remedies: %+v", after.Verdict)
-	}
-	if bypass := byName(after)[gate].Bypass; bypass == nil || bypass.By != finding.ByAdminAck {
-		t.Errorf("the acknowledged gate is not marked as acknowledged: %+v", byName(after)[gate])
-	}
-	testCluster.ExpectNothingLeft(t)
 }
 
-// follow runs the command of a remedy.
-func follow(t *testing.T, remedy story.Remedy) {
+// recorded returns the report of a recorded run; 0 is the newest.
+func recorded(t *testing.T, index int) report.Report {
 	t.Helper()
-	if remedy.Command[0] == "kubectl" {
-		testCluster.Kubectl(t, remedy.Command[1:]...)
-		return
+	runs, err := record.New(testCluster.Client(t)).List(t.Context())
+	if err != nil || len(runs) <= index {
+		t.Fatalf("%d runs are recorded, error %v", len(runs), err)
 	}
-	if got := call(t, remedy.Command[1:]...); got.Code != 0 {
-		t.Fatalf("%s: exit code %d: %s", strings.Join(remedy.Command, " "), got.Code, got.Stderr)
+	got := call(t, "status", runs[index].ID, "-o", "json")
+	decided, err := report.Read(strings.NewReader(got.Stdout))
+	if err != nil {
+		t.Fatalf("status: exit code %d, %v\n%s", got.Code, err, got.Stderr)
 	}
+	return decided
 }
 
 // Scripts depend on the fields of the report: fields may be added, but not removed.
@@ -122,20 +142,5 @@ func TestReportFields(t *testing.T) {
 	want = []string{"attempts", "completionTime", "exitCode", "name", "namespace", "node", "startTime"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(job))); diff != "" {
 		t.Errorf("fields of its job: -want +got:\n%s", diff)
-	}
-}
-
-// The demo is the first command of a newcomer.
-func TestDemo(t *testing.T) {
-	demo := exec.CommandContext(t.Context(), "go", "run", "./test/story/demo")
-	demo.Dir = root
-	out, err := demo.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, want := range []string{"Verdict: Blocked", "oc preflight ack " + story.Gate, "Verdict: Ready", "Clear: 2 updates from " + story.From + " to " + story.Later} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the demo does not show %q:\n%s", want, out)
-		}
 	}
 }

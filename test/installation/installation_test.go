@@ -1,9 +1,8 @@
 package installation_test
 
 import (
+	"bytes"
 	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,10 +17,13 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/test/installation"
-	"github.com/openshift/update-preflight/test/zoo"
+	"github.com/openshift/update-preflight/test/story"
+	"github.com/openshift/update-preflight/test/story/script"
+	"github.com/openshift/update-preflight/test/story/terminal"
 )
 
 // timeout is the time limit of a test.
@@ -113,66 +115,50 @@ func inventory(t *testing.T) []string {
 	return all
 }
 
-// The controller in its pod checks an offered release, with only the permissions of its
-// ServiceAccount. After the uninstallation its records remain; the further commands of the
-// README delete them.
-func TestControllerInPod(t *testing.T) {
+// The demo of the controller, as in `make controller-demo` without switches: in its pod, with
+// only the permissions of its ServiceAccount, it checks an offered release that is Blocked,
+// and the selected one that is Ready after the remedies. After the uninstallation its records
+// remain; the further commands of the README delete them.
+func TestControllerDemo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	image, err := testCluster.Push(ctx, zoo.To, map[string]zoo.Animal{"pass": {Ending: "pass"}})
+	var out bytes.Buffer
+	defer func() { t.Logf("%s", &out) }()
+	demo, err := terminal.New(&out, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := installation.ConnectRegistry(ctx, local); err != nil {
+	demo.Cluster, demo.Monitoring, demo.Preflight = local, monitoring, testCluster.Program(t)
+	if err := demo.Prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
-	controller, err := installation.PushImage(ctx, &testCluster.Binaries, local.Registry)
+	controller, err := script.NewController(ctx, demo)
 	if err != nil {
 		t.Fatal(err)
 	}
-	directory := t.TempDir()
-	overlay := installation.Overlay{Image: controller, Args: []string{"--ahead-delay=0s", "--prometheus=" + monitoring}}
-	if err := overlay.Write(root, directory); err != nil {
-		t.Fatal(err)
-	}
-	testCluster.Offer(t, map[string]string{zoo.To: image}, zoo.Namespace)
 	before := inventory(t)
-	testCluster.Kubectl(t, "apply", "-k", directory)
-	testCluster.Kubectl(t, "rollout", "status", "-n", namespace, "deployment/update-preflight", "--timeout=5m")
-	run, err := installation.AwaitRun(ctx, local, zoo.To, record.Ahead)
+	err = controller.Update(ctx)
 	log := testCluster.Kubectl(t, "logs", "-n", namespace, "deployment/update-preflight")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log)
-	}
-	if run.Decision != guard.Ready {
-		t.Errorf("the decision is %s, want %s", run.Decision, guard.Ready)
 	}
 	if strings.Contains(log, "forbidden") || strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log of the controller has errors:\n%s", log)
 	}
 	testCluster.ExpectNothingLeft(t)
-	testCluster.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, "manifests/kubernetes/uninstall.yaml"))
-	if _, err := installation.AwaitRun(ctx, local, zoo.To, record.Ahead); err != nil {
-		t.Errorf("the record after the uninstallation: %v", err)
+	if err := controller.Uninstall(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for requester, want := range map[record.Requester]verdict.Decision{record.Ahead: verdict.Blocked, record.BySelection: verdict.Ready} {
+		run, err := installation.AwaitRun(ctx, local, story.To, requester)
+		if err != nil || run.Decision != string(want) {
+			t.Errorf("after the uninstallation, the run by %q is %q, error %v; want %s", requester, run.Decision, err, want)
+		}
 	}
 	testCluster.Kubectl(t, "delete", "configmaps,leases", "-n", record.Namespace, "-l", record.Label)
 	testCluster.Kubectl(t, "delete", "secret", "-n", record.Namespace, record.KeySecret)
-	if diff := cmp.Diff(before, inventory(t)); diff != "" {
-		t.Errorf("objects (-before, +after):\n%s", diff)
-	}
-}
-
-// The demo is the first command of an administrator.
-func TestControllerDemo(t *testing.T) {
-	demo := exec.CommandContext(t.Context(), "go", "run", "./test/story/controller-demo")
-	demo.Dir, demo.Env = root, os.Environ()
-	out, err := demo.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, want := range []string{"Verdict: Blocked", "kubectl apply -k", "Verdict: Ready", "kubectl delete --ignore-not-found -f"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the demo does not show %q:\n%s", want, out)
-		}
+	after := slices.DeleteFunc(inventory(t), func(object string) bool { return object == "/secrets/openshift-ingress/"+story.NewCertificate })
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("objects without the certificate of the remedies (-before, +after):\n%s", diff)
 	}
 }

@@ -7,7 +7,7 @@
 //   - upgrades-blocking-on-ack: adminack_test.go
 //   - eus-upgrades-mvp: retarget_test.go, skew_test.go, removal_test.go
 //   - managed-upgrade-operator-design: managed_test.go
-//   - preflight-checks-for-operators: TestStory in test/e2e
+//   - preflight-checks-for-operators: TestDemo in test/e2e
 package narrative_test
 
 import (

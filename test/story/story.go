@@ -28,11 +28,13 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// The versions of the story, and the gate that must be acknowledged.
+// The versions of the story, the gate that must be acknowledged, and the Secret in the
+// namespace openshift-ingress with the certificate of the remedies.
 const (
-	From = "5.1.3"
-	To   = "5.2.0"
-	Gate = "ack-5.1-kube-1.38-api-removals-in-5.2"
+	From           = "5.1.3"
+	To             = "5.2.0"
+	Gate           = "ack-5.1-kube-1.38-api-removals-in-5.2"
+	NewCertificate = "default-new"
 )
 
 const gateText = `Kubernetes 1.38 and therefore OpenShift 5.2 remove several APIs which require admin
@@ -165,13 +167,13 @@ func Remedies(directory string) ([]Remedy, error) {
 	return []Remedy{
 		{
 			Why:     "create a certificate that the OpenSSL of the target accepts",
-			Command: []string{"kubectl", "-n", "openshift-ingress", "create", "secret", "tls", "default-new", "--cert=" + certificate, "--key=" + key},
+			Command: []string{"kubectl", "-n", "openshift-ingress", "create", "secret", "tls", NewCertificate, "--cert=" + certificate, "--key=" + key},
 		},
 		{
 			Why: "let the ingress controller use it",
 			Command: []string{
 				"kubectl", "-n", "openshift-ingress-operator", "patch", "ingresscontroller", "default", "--type=merge",
-				"-p", `{"spec":{"defaultCertificate":{"name":"default-new"}}}`,
+				"-p", `{"spec":{"defaultCertificate":{"name":"` + NewCertificate + `"}}}`,
 			},
 		},
 		{

@@ -9,10 +9,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
-	"github.com/openshift/update-preflight/test/story"
+	"github.com/openshift/update-preflight/test/story/script"
 	"github.com/openshift/update-preflight/test/story/terminal"
 )
 
@@ -34,7 +33,7 @@ func run(ctx context.Context, keep string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close(ctx)) }()
-	if err := show(ctx, t); err != nil {
+	if err := script.Preflight(ctx, t); err != nil {
 		return err
 	}
 	if keep != "" {
@@ -51,32 +50,6 @@ The cluster and its Prometheus are running. In another terminal:
   bin/oc-preflight run --to-latest --prometheus %[2]s
 Ctrl-C stops Prometheus. To stop the cluster then:
   go run ./test/cluster/local-cluster down --dir %[3]s
-`, t.Cluster.Kubeconfig, t.Monitoring.URL, t.Cluster.Dir)
+`, t.Cluster.Kubeconfig, t.Monitoring, t.Cluster.Dir)
 	<-ctx.Done()
-}
-
-// show runs the commands of the story.
-func show(ctx context.Context, t *terminal.Terminal) error {
-	preflight := []string{"oc-preflight", "run", "--to-latest", "--prometheus", t.Monitoring.URL}
-	t.Title("Is it safe to update to the newest available release?")
-	page := filepath.Join(t.Root, "bin", "report.html")
-	if err := t.Run(ctx, terminal.Blocked, append(preflight, "--report", "html="+page)...); err != nil {
-		return err
-	}
-	t.Step("the same report as a page: " + page)
-	if err := t.Follow(ctx); err != nil {
-		return err
-	}
-	t.Title("Is it safe after the remedies?")
-	if err := t.Run(ctx, terminal.Ready, preflight...); err != nil {
-		return err
-	}
-	t.Title("Which updates lead to " + story.Later + ", and how long do they take?")
-	plan := []string{"oc-preflight", "plan", "--to", story.Later, "--graph", story.GraphFile(t.Directory), "--prometheus", t.Monitoring.URL}
-	if err := t.Run(ctx, terminal.Ready, plan...); err != nil {
-		return err
-	}
-	fmt.Println()
-	t.Step("done: Blocked with causes and remedies, then Ready, then the plan of later updates")
-	return nil
 }

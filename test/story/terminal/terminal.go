@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/prometheus"
 	"github.com/openshift/update-preflight/test/story"
@@ -30,6 +31,9 @@ const (
 	Blocked = 3
 )
 
+// preflight is the name of the program in commands.
+const preflight = "oc-preflight"
+
 const (
 	// timeout bounds the repetitions of a program; interval is the time between two.
 	timeout  = time.Minute
@@ -40,38 +44,69 @@ const (
 type Terminal struct {
 	// Root is the root of the repository, and Directory has the files of the story.
 	Root, Directory string
-	// Cluster has the objects of the story, and Monitoring is its monitoring.
+	// Cluster has the objects of the story, and Monitoring is the URL of its monitoring.
 	Cluster    *cluster.Cluster
-	Monitoring *prometheus.Prometheus
+	Monitoring string
+	// Preflight is the path of oc-preflight.
+	Preflight string
 
-	out       io.Writer
-	start     time.Time
-	temporary bool
+	out   io.Writer
+	start time.Time
+	// prometheus and temporary are of a cluster that Open has started.
+	prometheus *prometheus.Prometheus
+	temporary  bool
 }
 
-// Open starts a cluster and its monitoring, and prepares the story on it. If keep is not
-// empty, Close does not stop the cluster, whose files are in this directory. The working
-// directory must be the root of the repository.
-func Open(ctx context.Context, out io.Writer, keep string) (*Terminal, error) {
-	root, err := os.Getwd()
+// New returns a terminal for a story whose files are in a directory. Its cluster and
+// monitoring are to be set.
+func New(out io.Writer, directory string) (*Terminal, error) {
+	root, err := build.Root()
 	if err != nil {
 		return nil, err
 	}
-	t := &Terminal{Root: root, Directory: keep, out: out, start: time.Now(), temporary: keep == ""}
-	options := []cluster.Option{cluster.Progress(func(step string, _ time.Duration) { t.Step("  " + step) })}
-	if keep != "" {
-		options = append(options, cluster.Standing())
-	} else if t.Directory, err = os.MkdirTemp("", "preflight-demo-"); err != nil {
+	return &Terminal{Root: root, Directory: directory, Preflight: filepath.Join(build.Bin(root), preflight), out: out, start: time.Now()}, nil
+}
+
+// Open starts a cluster and its monitoring, and prepares the story on it. If keep is not
+// empty, Close does not stop the cluster, whose files are in this directory.
+func Open(ctx context.Context, out io.Writer, keep string) (*Terminal, error) {
+	t, err := New(out, keep)
+	if err != nil {
 		return nil, err
 	}
-	t.Step("starting a Kubernetes cluster with the resources of OpenShift, and a Prometheus as its monitoring")
-	if err := t.startCluster(ctx, options); err != nil {
-		return nil, errors.Join(err, t.Close(ctx))
-	}
-	if _, err := story.Prepare(ctx, t.Cluster, root, t.Directory, t.Step); err != nil {
+	if err := t.open(ctx); err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
 	}
 	return t, nil
+}
+
+func (t *Terminal) open(ctx context.Context) error {
+	options := []cluster.Option{cluster.Progress(func(step string, _ time.Duration) { t.Step("  " + step) })}
+	if err := t.makeDirectory(); err != nil {
+		return err
+	}
+	if !t.temporary {
+		options = append(options, cluster.Standing())
+	}
+	t.Step("starting a Kubernetes cluster with the resources of OpenShift, and a Prometheus as its monitoring")
+	if err := t.startCluster(ctx, options); err != nil {
+		return err
+	}
+	return t.Prepare(ctx)
+}
+
+// makeDirectory makes the directory of a cluster that is kept, or a temporary one. The
+// programs run in another working directory.
+func (t *Terminal) makeDirectory() (err error) {
+	t.temporary = t.Directory == ""
+	if t.temporary {
+		t.Directory, err = os.MkdirTemp("", "preflight-demo-")
+		return err
+	}
+	if t.Directory, err = filepath.Abs(t.Directory); err != nil {
+		return err
+	}
+	return os.MkdirAll(t.Directory, 0o750)
 }
 
 // startCluster starts the cluster and its monitoring.
@@ -86,16 +121,25 @@ func (t *Terminal) startCluster(ctx context.Context, options []cluster.Option) e
 		if err != nil {
 			return err
 		}
-		t.Monitoring, err = prometheus.Start(ctx, files)
-		return err
+		if t.prometheus, err = prometheus.Start(ctx, files); err != nil {
+			return err
+		}
+		t.Monitoring = t.prometheus.URL
+		return nil
 	})
 	return group.Wait()
 }
 
+// Prepare prepares the story on the cluster.
+func (t *Terminal) Prepare(ctx context.Context) error {
+	_, err := story.Prepare(ctx, t.Cluster, t.Root, t.Directory, t.Step)
+	return err
+}
+
 // Close stops the monitoring and, unless it is to be kept, the cluster, and removes its files.
 func (t *Terminal) Close(ctx context.Context) error {
-	if t.Monitoring != nil {
-		t.Monitoring.Stop()
+	if t.prometheus != nil {
+		t.prometheus.Stop()
 	}
 	if !t.temporary {
 		return nil
@@ -111,6 +155,9 @@ func (t *Terminal) Close(ctx context.Context) error {
 func (t *Terminal) Step(text string) {
 	fmt.Fprintf(t.out, "%5.1fs  %s\n", time.Since(t.start).Seconds(), text)
 }
+
+// Show shows a text.
+func (t *Terminal) Show(text string) { fmt.Fprint(t.out, text) }
 
 // Title shows the title of a part.
 func (t *Terminal) Title(text string) { fmt.Fprintf(t.out, "\n## %s\n\n", text) }
@@ -131,7 +178,7 @@ func (t *Terminal) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Run runs a program of bin/, which must end with this exit code.
+// Run runs oc-preflight or a program of bin/, which must end with this exit code.
 func (t *Terminal) Run(ctx context.Context, code int, command ...string) error {
 	fmt.Fprintln(t.out, "$ "+quoted(command))
 	got, err := t.execute(ctx, t.out, command)
@@ -141,7 +188,7 @@ func (t *Terminal) Run(ctx context.Context, code int, command ...string) error {
 	return err
 }
 
-// Await repeats a program of bin/, without its output, until it ends with this exit code.
+// Await repeats a program, without its output, until it ends with this exit code.
 func (t *Terminal) Await(ctx context.Context, code int, command ...string) error {
 	err := wait.PollUntilContextTimeout(ctx, interval, timeout, true, func(ctx context.Context) (bool, error) {
 		got, err := t.execute(ctx, io.Discard, command)
@@ -153,10 +200,14 @@ func (t *Terminal) Await(ctx context.Context, code int, command ...string) error
 	return nil
 }
 
-// execute runs a program of bin/ and returns its exit code.
+// execute runs a program in the root of the repository, and returns its exit code.
 func (t *Terminal) execute(ctx context.Context, out io.Writer, command []string) (int, error) {
-	program := exec.CommandContext(ctx, filepath.Join(t.Root, "bin", command[0]), command[1:]...) //nolint:gosec // a program of the repository
-	program.Env = append(os.Environ(), "KUBECONFIG="+t.Cluster.Kubeconfig)
+	path := filepath.Join(build.Bin(t.Root), command[0])
+	if command[0] == preflight {
+		path = t.Preflight
+	}
+	program := exec.CommandContext(ctx, path, command[1:]...) //nolint:gosec // a program of the repository
+	program.Dir, program.Env = t.Root, append(os.Environ(), "KUBECONFIG="+t.Cluster.Kubeconfig)
 	program.Stdout, program.Stderr = out, out
 	program.Cancel = func() error { return program.Process.Signal(os.Interrupt) }
 	err := program.Run()
