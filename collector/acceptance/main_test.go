@@ -10,13 +10,19 @@ import (
 )
 
 // server is the API server that the tests of this package share, whose ClusterVersion
-// has all fields, and config its configuration.
+// has all fields, and config its configuration. The ClusterVersion of plain has those of the
+// default feature set.
 var (
-	server checktest.Server
-	config *rest.Config
+	server        checktest.Server
+	config, plain *rest.Config
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) },
-		cluster.ControlPlaneOnly(), cluster.FeatureSet("DevPreviewNoUpgrade"))
+	cluster.MainWith(m,
+		cluster.Wanted{
+			Use:     func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) },
+			Options: []cluster.Option{cluster.ControlPlaneOnly(), cluster.FeatureSet("DevPreviewNoUpgrade")},
+		},
+		cluster.Wanted{Use: func(c *cluster.Cluster) { plain = c.Config }, Options: []cluster.Option{cluster.ControlPlaneOnly()}},
+	)
 }

@@ -1,7 +1,6 @@
 package acceptance_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
-	"github.com/openshift/update-preflight/test/cluster"
 )
 
 func TestParseChange(t *testing.T) {
@@ -166,27 +164,18 @@ func TestWrite(t *testing.T) {
 }
 
 func TestWriteWithoutTheFeature(t *testing.T) {
-	plain, err := cluster.Start(t.Context(), t.TempDir(), cluster.ControlPlaneOnly(), cluster.FeatureSet("Default"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plain.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
 	for name, before := range map[string]map[string]any{"NoUpdate": nil, "Update": {"version": "4.18.16", "image": image}} {
 		t.Run(name, func(t *testing.T) {
-			checktest.Connect(plain.Config).Create(t, clusterVersion(before))
-			_, err := acceptance.Write(t.Context(), client(plain.Config), acceptance.Change{Add: []string{"RiskA"}})
+			checktest.Connect(plain).Create(t, clusterVersion(before))
+			_, err := acceptance.Write(t.Context(), client(plain), acceptance.Change{Add: []string{"RiskA"}})
 			notKept(t, err, "ClusterUpdateAcceptRisks is off", "acceptance file")
 			if strings.Contains(err.Error(), "TechPreview") {
 				t.Errorf("%v: the error must not recommend a feature set that prevents updates", err)
 			}
-			if diff := cmp.Diff(before, desired(t, plain.Config)); diff != "" {
+			if diff := cmp.Diff(before, desired(t, plain)); diff != "" {
 				t.Errorf("the desired update was changed: -want +got:\n%s", diff)
 			}
-			kept, err := acceptance.Write(t.Context(), client(plain.Config), acceptance.Change{Replace: true})
+			kept, err := acceptance.Write(t.Context(), client(plain), acceptance.Change{Replace: true})
 			if err != nil || kept.Changed {
 				t.Errorf("clearing no risks: %+v, %v", kept, err)
 			}

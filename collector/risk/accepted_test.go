@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
@@ -67,16 +66,6 @@ func TestAcceptedRisksOnTheDefaultFeatureSet(t *testing.T) {
 // A cluster with the feature gate ClusterUpdateAcceptRisks has an assessment of each
 // risk.
 func TestFeatureSetWithRiskNames(t *testing.T) {
-	local, err := cluster.Start(t.Context(), t.TempDir(), cluster.ControlPlaneOnly(), cluster.FeatureSet("TechPreviewNoUpgrade"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := local.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-	preview := checktest.Connect(local.Config)
 	t.Run("Example", func(t *testing.T) {
 		version := example()
 		publish(version, map[string]metav1.Condition{

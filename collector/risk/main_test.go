@@ -18,14 +18,24 @@ import (
 )
 
 // server is the API server that the tests of this package share, with the CRDs of
-// the default feature set, and config its configuration.
+// the default feature set, and config its configuration. The CRDs of preview are those of
+// the feature set in which ClusterVersion has an assessment of each risk.
 var (
-	server checktest.Server
-	config *rest.Config
+	server, preview checktest.Server
+	config          *rest.Config
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
+	cluster.MainWith(m,
+		cluster.Wanted{
+			Use:     func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) },
+			Options: []cluster.Option{cluster.ControlPlaneOnly()},
+		},
+		cluster.Wanted{
+			Use:     func(c *cluster.Cluster) { preview = checktest.Connect(c.Config) },
+			Options: []cluster.Option{cluster.ControlPlaneOnly(), cluster.FeatureSet("TechPreviewNoUpgrade")},
+		},
+	)
 }
 
 const (

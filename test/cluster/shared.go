@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // sharedVariable is the environment variable with the directory of the shared control
-// plane that Main may use.
-const sharedVariable = "PREFLIGHT_TEST_SHARED_CONTROL_PLANE"
+// planes that Main may use, each in a directory with the name of its feature set.
+const sharedVariable = "PREFLIGHT_TEST_SHARED_CONTROL_PLANES"
 
 // Files in the directory of a shared control plane.
 const (
@@ -28,50 +30,66 @@ type initial struct {
 	Objects map[string][]byte `json:"objects"` // by etcd's key
 }
 
-// Shared is a control plane that the tests of several packages use, one package at a
-// time: a start costs four seconds of a processor.
+// Shared are control planes that the tests of several packages use, each by one package at
+// a time: a start costs four seconds of a processor.
 type Shared struct {
-	cluster *Cluster
+	dir      string
+	clusters []*Cluster
 }
 
-// StartShared starts a control plane in dir, which Main uses instead of its own for
-// ControlPlaneOnly, in the processes that have the variable Environment. While it is in
-// use, Main starts its own. It ends with this process.
-func StartShared(ctx context.Context, dir string) (*Shared, error) {
-	c, err := Start(ctx, dir, ControlPlaneOnly())
-	if err != nil {
-		return nil, err
+// StartShared starts a control plane for each of the feature sets in dir, which Main uses
+// instead of its own for ControlPlaneOnly, in the processes that have the variable
+// Environment. While it is in use, Main starts its own. They end with this process.
+func StartShared(ctx context.Context, dir string, featureSets ...string) (*Shared, error) {
+	s := &Shared{dir: dir, clusters: make([]*Cluster, len(featureSets))}
+	var group errgroup.Group
+	for i, featureSet := range featureSets {
+		group.Go(func() error {
+			c, err := Start(ctx, filepath.Join(dir, featureSet), ControlPlaneOnly(), FeatureSet(featureSet))
+			if err != nil {
+				return err
+			}
+			s.clusters[i] = c
+			return c.saveInitial(ctx)
+		})
 	}
-	s := &Shared{cluster: c}
-	if err := s.saveInitial(ctx); err != nil {
+	if err := group.Wait(); err != nil {
 		return nil, errors.Join(err, s.Stop(ctx))
 	}
 	return s, nil
 }
 
 // saveInitial writes the initial objects to the directory of the control plane.
-func (s *Shared) saveInitial(ctx context.Context) error {
-	state := initial{Etcd: keySpace{URL: "http://" + s.cluster.started.etcd}}
+func (c *Cluster) saveInitial(ctx context.Context) error {
+	state := initial{Etcd: keySpace{URL: "http://" + c.started.etcd}}
 	var err error
 	if state.Objects, err = state.Etcd.read(ctx); err != nil {
-		return fmt.Errorf("read the objects of the control plane in %q: %w", s.cluster.Dir, err)
+		return fmt.Errorf("read the objects of the control plane in %q: %w", c.Dir, err)
 	}
 	data, err := json.Marshal(state)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.cluster.Dir, initialFile), data, 0o600)
+	return os.WriteFile(filepath.Join(c.Dir, initialFile), data, 0o600)
 }
 
 // Environment returns the environment variable, NAME=VALUE, for processes whose tests use
-// the control plane.
-func (s *Shared) Environment() string { return sharedVariable + "=" + s.cluster.Dir }
+// the control planes.
+func (s *Shared) Environment() string { return sharedVariable + "=" + s.dir }
 
-// Stop stops the control plane. Its logs stay.
-func (s *Shared) Stop(ctx context.Context) error { return s.cluster.Stop(ctx) }
+// Stop stops the control planes. Their logs stay.
+func (s *Shared) Stop(ctx context.Context) error {
+	var err error
+	for _, c := range s.clusters {
+		if c != nil {
+			err = errors.Join(err, c.Stop(ctx))
+		}
+	}
+	return err
+}
 
-// Borrow returns the shared control plane as it was after its start, with the further CRDs
-// of the options. Until giveBack is called, or this process ends, no other process uses
+// Borrow returns the shared control plane of the feature set as it was after its start, with
+// the further CRDs of the options. Until giveBack is called, or this process ends, no other process uses
 // it. If it is in use or not suitable, or there is none, c is nil.
 func Borrow(ctx context.Context, options ...Option) (c *Cluster, giveBack func() error, err error) {
 	p := &plan{featureSet: defaultFeatureSet}
@@ -80,11 +98,15 @@ func Borrow(ctx context.Context, options ...Option) (c *Cluster, giveBack func()
 	}
 	// The result of a test does not depend on the variable, so it is not read by os.Getenv,
 	// whose variables are part of what the Go tool caches results for.
-	dir, _ := syscall.Getenv(sharedVariable)
-	if dir == "" || !p.sharable() {
+	all, _ := syscall.Getenv(sharedVariable)
+	if all == "" || !p.sharable() {
 		return nil, nil, nil
 	}
+	dir := filepath.Join(all, p.featureSet)
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a directory of StartShared
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,10 +119,10 @@ func Borrow(ctx context.Context, options ...Option) (c *Cluster, giveBack func()
 	return p.cluster, file.Close, nil
 }
 
-// sharable reports whether a shared control plane, with further CRDs, has everything that
-// is planned.
+// sharable reports whether a shared control plane of the feature set, with further CRDs, has
+// everything that is planned.
 func (p *plan) sharable() bool {
-	return p.controlPlaneOnly && p.simulated == 0 && p.controllerRate == 0 && !p.standing && p.featureSet == defaultFeatureSet
+	return p.controlPlaneOnly && p.simulated == 0 && p.controllerRate == 0 && !p.standing
 }
 
 // reuse restores the initial objects of the control plane in dir, and installs the

@@ -17,7 +17,8 @@ import (
 // TestShared holds that a shared control plane has one user at a time, and that a user
 // finds nothing that the one before has created, changed or deleted.
 func TestShared(t *testing.T) {
-	shared, err := cluster.StartShared(t.Context(), t.TempDir())
+	const featureSet = "TechPreviewNoUpgrade"
+	shared, err := cluster.StartShared(t.Context(), t.TempDir(), featureSet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,26 +30,27 @@ func TestShared(t *testing.T) {
 	variable, value, _ := strings.Cut(shared.Environment(), "=")
 	t.Setenv(variable, value)
 
-	first, giveBack := borrow(t)
+	preview := cluster.FeatureSet(featureSet)
+	first, giveBack := borrow(t, preview)
 	if first == nil {
 		t.Fatal("the control plane is free and must be lent")
 	}
-	if second, _ := borrow(t); second != nil {
+	if second, _ := borrow(t, preview); second != nil {
 		t.Fatal("the control plane is in use and must not be lent")
-	}
-	for name, option := range map[string]cluster.Option{
-		"another feature set": cluster.FeatureSet("TechPreviewNoUpgrade"), "simulated nodes": cluster.KWOK(1), "another rate": cluster.ControllerRate(1, 1),
-	} {
-		if other, _ := borrow(t, option); other != nil {
-			t.Errorf("a control plane with %s must not be a shared one", name)
-		}
 	}
 	change(t, first)
 	if err := giveBack(); err != nil {
 		t.Fatal(err)
 	}
+	for name, options := range map[string][]cluster.Option{
+		"another feature set": nil, "simulated nodes": {preview, cluster.KWOK(1)}, "another rate": {preview, cluster.ControllerRate(1, 1)},
+	} {
+		if other, _ := borrow(t, options...); other != nil {
+			t.Errorf("a control plane with %s must not be a shared one", name)
+		}
+	}
 
-	again, giveBack := borrow(t)
+	again, giveBack := borrow(t, preview)
 	if again == nil || again.Dir != first.Dir {
 		t.Fatal("the control plane is free again and must be lent")
 	}
