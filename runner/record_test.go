@@ -257,7 +257,7 @@ func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 // A result does not hold where its check could not be run now.
 func TestResultNeedsWhatItsJobNeeds(t *testing.T) {
 	w := withJobs(t)
-	newKubelet(t, w, 0).endPods()
+	newKubelet(t, w, 0).End()
 	if first := w.run(t); first.Verdict.Decision != verdict.Ready {
 		t.Fatalf("%s, want Ready", first.Verdict.Decision)
 	}

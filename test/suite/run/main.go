@@ -87,8 +87,11 @@ func packages(ctx context.Context, changed bool) ([]suite.Package, error) {
 	return touched, nil
 }
 
+// featureSets are those of the shared control planes.
+func featureSets() []string { return []string{"Default", "TechPreviewNoUpgrade"} }
+
 // onClusters runs lanes on clusters. One of them has the packages that use the shared
-// control plane, one at a time. None is started for lanes without packages.
+// control planes, one at a time. None is started for lanes without packages.
 func onClusters(ctx context.Context, runner *suite.Runner, lanes []suite.Lane) error {
 	if !slices.ContainsFunc(lanes, func(l suite.Lane) bool { return len(l.Packages) > 0 }) {
 		fmt.Println("no tests to run")
@@ -98,14 +101,14 @@ func onClusters(ctx context.Context, runner *suite.Runner, lanes []suite.Lane) e
 	if err != nil {
 		return err
 	}
-	shared, err := cluster.StartShared(ctx, dir)
+	shared, err := cluster.StartShared(ctx, dir, featureSets()...)
 	if err != nil {
 		return err
 	}
 	runner.Environment = []string{shared.Environment()}
 	err = errors.Join(runner.Run(ctx, lanes...), shared.Stop(ctx))
 	if err != nil {
-		return fmt.Errorf("%w\nthe logs of the shared control plane are in %s", err, dir)
+		return fmt.Errorf("%w\nthe logs of the shared control planes are in %s", err, dir)
 	}
 	return os.RemoveAll(dir)
 }
