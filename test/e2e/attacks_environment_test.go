@@ -30,6 +30,18 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
+// attack is an attempt of a user of the cluster to forge a result or to make a run delete
+// objects of others.
+type attack struct {
+	name string
+	// reached is the effect of the attack before runs compared objects; "nothing" if it
+	// had none.
+	reached string
+	// run executes the attack and returns what the program reports. It fails the test if
+	// the attack succeeds.
+	run func(t *testing.T, client kubernetes.Interface) (reported string)
+}
+
 // TestAttacksOnTheEnvironment attacks a run by admission, by checks, and by the state of
 // the cluster.
 func TestAttacksOnTheEnvironment(t *testing.T) {
@@ -38,6 +50,7 @@ func TestAttacksOnTheEnvironment(t *testing.T) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "attack\treached\treported")
 	for _, a := range []attack{
+		{"policy for Jobs replaces the program of a check", "result of another program", mutatedJob},
 		{"policy for pods replaces the program of a check", "another program runs", alteredPod},
 		{"policy for pods injects a container that never ends", "nothing", injectedContainer},
 		{"policy for pods injects an init container that never ends", "the check never starts", injectedInit},
@@ -60,21 +73,6 @@ func TestAttacksOnTheEnvironment(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// mutatePods is mutate for pods. The patch must add a container or an init container, or
-// change the command to one with arguments.
-func mutatePods(t *testing.T, client kubernetes.Interface, patch string) (restore func()) {
-	t.Helper()
-	return mutate(t, client, mutation{group: "", resource: "pods", patch: patch, inEffect: func() bool {
-		admitted, err := client.CoreV1().Pods(zooNamespace).Create(t.Context(),
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: probeSpec()}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec := admitted.Spec
-		return len(spec.Containers)+len(spec.InitContainers) > 1 || len(spec.Containers[0].Command) > 1
-	}})
-}
-
 // describe returns the decision and the finding of a check as text, which must be as
 // expected.
 func describe(t *testing.T, result report.Report, name, want string) string {
@@ -85,29 +83,6 @@ func describe(t *testing.T, result report.Report, name, want string) string {
 		t.Errorf("%s: %s: %s; want %s", name, got, f.Message, want)
 	}
 	return got
-}
-
-func alteredPod(t *testing.T, client kubernetes.Interface) string {
-	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
-	defer mutatePods(t, client, `{op: "replace", path: "/spec/containers/0/command", value: ["/bin/preflight", "plain-pass"]}`)()
-	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
-}
-
-func injectedContainer(t *testing.T, client kubernetes.Interface) string {
-	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "pass"}})
-	defer mutatePods(t, client, `{op: "add", path: "/spec/containers/-", value: Object.spec.containers{
-		name: "injected", image: object.spec.containers[0].image, command: ["/bin/preflight", "forever"]}}`)()
-	return describe(t, runPreflight(t, 0, "--to", to), "Zoo.Animal", "Ready, Pass(Passed)")
-}
-
-func injectedInit(t *testing.T, client kubernetes.Interface) string {
-	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "pass"}})
-	defer mutatePods(t, client, `{op: "add", path: "/spec/initContainers", value: [Object.spec.initContainers{
-		name: "injected", image: object.spec.containers[0].image, command: ["/bin/preflight", "forever"]}]}`)()
-	return describe(t, runPreflight(t, 4, "--to", to, "--timeout", "10s"), "Zoo.First", "Undecided, Unknown(Timeout)")
 }
 
 // checkAttack is a check of a signed release that attacks.

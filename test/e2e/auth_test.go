@@ -9,13 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/user"
 	"github.com/openshift/update-preflight/test/zoo"
 )
@@ -95,33 +93,6 @@ func cleanUp(t *testing.T, args ...string) {
 			t.Errorf("kubectl %s: %v\n%s", args[0], err, out)
 		}
 	})
-}
-
-// The copy of an existing account has only the read access of the account. For the copy of
-// an account of the release, the report lists the permissions by the roles of the release.
-func TestIdentitiesAreAudited(t *testing.T) {
-	asAuditor := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "auditor" }
-	publish(t, map[string]animal{
-		"candidate": {Ending: "pass", Change: zoo.AsCandidate, Beside: zoo.Access("get, list", zoo.Annotated)},
-		"writer":    {Ending: "plain-pass", Plain: true, Change: asAuditor},
-		"healthy":   {Ending: "plain-pass", Plain: true},
-	})
-	createAccount(t, testCluster.Client(t), "auditor")
-	testCluster.Kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")
-	cleanUp(t, "delete", "rolebinding", "auditor", "-n", "kube-public")
-	findings := byName(runPreflight(t, 0, "--to", to))
-	for name, want := range map[string]string{
-		"ReadOnlyAccess-" + zooNamespace + ".candidate": "is a temporary copy of ServiceAccount of the release " + zooNamespace + "/candidate; the roles of the release allow it to get, list configmaps",
-		"ReadOnlyAccess-" + zooNamespace + ".default":   "is a temporary copy of ServiceAccount " + zooNamespace + "/default with its read access",
-		"ReadOnlyAccess-" + zooNamespace + ".auditor":   "is a temporary copy of ServiceAccount " + zooNamespace + "/auditor with its read access, without Secrets of any name",
-		"ReadOnlyAccess-" + zooNamespace:                "have no write access (",
-	} {
-		f := findings[name]
-		if f.Outcome != preflight.Pass || f.Reason != "ReadOnly" || !strings.Contains(f.Message, want) || f.Blocks {
-			t.Errorf("%s: %+v; want a pass that contains %q", name, f, want)
-		}
-	}
-	testCluster.ExpectNothingLeft(t)
 }
 
 func createAccount(t *testing.T, api kubernetes.Interface, name string) {

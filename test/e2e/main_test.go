@@ -13,12 +13,8 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// local is the cluster that the tests of this package share; monitoring is the URL of
-// its Prometheus.
-var (
-	local      *cluster.Cluster
-	monitoring string
-)
+// local is the cluster that the tests of this package share.
+var local *cluster.Cluster
 
 // root is the root of the repository.
 const root = "../.."
@@ -36,6 +32,6 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return
 		}
-		monitoring = started.URL
+		testCluster.Monitoring = started.URL
 	})
 }

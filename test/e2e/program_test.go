@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"os/exec"
 	"testing"
 
@@ -14,37 +13,20 @@ import (
 // The command "run" gets the URL of the monitoring, and reuses no results.
 func preflightCommand(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
-	if args[0] == "run" {
-		args = append([]string{"run", "--rerun", "--prometheus", monitoring}, args[1:]...)
-	}
-	return testCluster.Command(tb, args...)
+	return testCluster.Preflight(tb, args...)
 }
 
 // call runs oc-preflight and returns its result.
 func call(tb testing.TB, args ...string) zoo.Result {
 	tb.Helper()
-	return zoo.Run(tb, preflightCommand(tb, args...))
+	return zoo.Run(tb, testCluster.Preflight(tb, args...))
 }
 
 // runPreflight runs a preflight, which must end with this exit code, and returns its report.
 func runPreflight(tb testing.TB, code int, args ...string) report.Report {
 	tb.Helper()
-	got := call(tb, append([]string{"run", "-o", "json"}, args...)...)
-	if got.Code != code {
-		tb.Fatalf("run %v: exit code %d, want %d\n%s%s", args, got.Code, code, got.Stderr, got.Stdout)
-	}
-	var result report.Report
-	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil {
-		tb.Fatalf("run %v: %v\n%s", args, err, got.Stdout)
-	}
-	return result
+	return testCluster.Report(tb, code, args...)
 }
 
 // byName returns the findings of a report by name.
-func byName(result report.Report) map[string]finding.Finding {
-	findings := map[string]finding.Finding{}
-	for _, f := range result.Findings {
-		findings[f.Name] = f
-	}
-	return findings
-}
+func byName(result report.Report) map[string]finding.Finding { return zoo.ByName(result) }

@@ -21,7 +21,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", filepath.Dir(testCluster.Program(t))+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("KUBECONFIG", local.Kubeconfig)
 			env.Setenv("RELEASE", w.PullSpec)
-			env.Setenv("PROMETHEUS", monitoring)
+			env.Setenv("PROMETHEUS", testCluster.Monitoring)
 			return nil
 		},
 	})

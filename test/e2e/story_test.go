@@ -28,7 +28,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	demo.Cluster, demo.Monitoring, demo.Preflight = local, monitoring, testCluster.Program(t)
+	demo.Cluster, demo.Monitoring, demo.Preflight = local, testCluster.Monitoring, testCluster.Program(t)
 	err = demo.Prepare(t.Context())
 	if err == nil {
 		err = script.Preflight(t.Context(), demo)

@@ -4,9 +4,6 @@ package recipes_test
 
 import (
 	"encoding/xml"
-	"io"
-	"log"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/registry"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -29,11 +25,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	cluster.Main(m, func(c *cluster.Cluster) {
-		c.Registry = strings.TrimPrefix(server.URL, "http://")
-		local, testCluster = c, zoo.At(c)
-	}, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { local, testCluster = c, zoo.Nodeless(c) }, cluster.ControlPlaneOnly())
 }
 
 const (

@@ -167,7 +167,7 @@ func Attacks() Lane {
 		alone.Packages = append(alone.Packages, module+"/"+path)
 	}
 	onCluster := alone
-	onCluster.Packages = []string{module + "/test/e2e"}
+	onCluster.Packages = []string{module + "/test/e2e", module + "/test/commands"}
 	alone.Next = &onCluster
 	return alone
 }

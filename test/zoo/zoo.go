@@ -25,6 +25,8 @@ import (
 type Zoo struct {
 	// Binaries caches the compiled programs.
 	Binaries release.Binaries
+	// Monitoring is the URL of the monitoring of the cluster.
+	Monitoring string
 
 	cluster *cluster.Cluster
 	program func() (string, error)

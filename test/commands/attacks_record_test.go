@@ -1,4 +1,4 @@
-package e2e_test
+package commands_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/report"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/zoo"
 )
@@ -60,28 +61,29 @@ func TestAttacksOnRecords(t *testing.T) {
 
 func (a recordAttack) run(t *testing.T) {
 	t.Helper()
-	publish(t, map[string]animal{"ill": {Ending: "fail"}})
-	blocked := runPreflight(t, 3, "--to", to)
+	newKubelet(t, preflight.ExitFail).End()
+	publish(t, map[string]animal{"ill": {Plain: true}})
+	before := runPreflight(t, blocked, "--to", to)
 	maps := testCluster.Client(t).CoreV1().ConfigMaps(record.Namespace)
-	found, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + blocked.Run.ID})
+	found, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + before.Run.ID})
 	if err != nil || len(found.Items) != 1 {
-		t.Fatalf("run %s has %d headers, want 1: %v", blocked.Run.ID, len(found.Items), err)
+		t.Fatalf("run %s has %d headers, want 1: %v", before.Run.ID, len(found.Items), err)
 	}
 	header := &found.Items[0]
 	a.forge(t, header)
 	if _, err := maps.Update(t.Context(), header, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	status := call(t, "status", blocked.Run.ID)
-	if status.Code != 4 || !strings.Contains(status.Stdout, "(UnauthenticRecord)") || !strings.Contains(status.Stdout, "run --to "+to) {
+	status := call(t, "status", before.Run.ID)
+	if status.Code != undecided || !strings.Contains(status.Stdout, "(UnauthenticRecord)") || !strings.Contains(status.Stdout, "run --to "+to) {
 		t.Errorf("status: exit code %d\n%s%s", status.Code, status.Stdout, status.Stderr)
 	}
-	again := zoo.Run(t, testCluster.Command(t, "run", "--to", to, "--prometheus", monitoring, "-o", "json"))
-	if again.Code != 3 || !strings.Contains(again.Stderr, a.reported) || strings.Contains(again.Stderr, "they are not run again") {
+	again := zoo.Run(t, testCluster.Command(t, "run", "--to", to, "--prometheus", testCluster.Monitoring, "-o", "json"))
+	if again.Code != blocked || !strings.Contains(again.Stderr, a.reported) || strings.Contains(again.Stderr, "they are not run again") {
 		t.Errorf("run: exit code %d\n%s%s", again.Code, again.Stdout, again.Stderr)
 	}
 	result, err := report.Read(strings.NewReader(again.Stdout))
-	if err != nil || result.Run.ChecksFrom != "" || !slices.Equal(result.Verdict.Blocking, blocked.Verdict.Blocking) {
+	if err != nil || result.Run.ChecksFrom != "" || !slices.Equal(result.Verdict.Blocking, before.Verdict.Blocking) {
 		t.Errorf("the checks were not run again: %+v, %v", result.Run, err)
 	}
 	testCluster.ExpectNothingLeft(t)

@@ -1,4 +1,4 @@
-package e2e_test
+package commands_test
 
 import (
 	"strings"
@@ -10,22 +10,24 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/zoo"
 )
 
 func TestUntrustedReleases(t *testing.T) {
+	newKubelet(t, 0).End()
 	for name, tc := range map[string]struct {
 		reason string
 		// change invalidates the signature of the release.
-		change func(*world)
+		change func(*zoo.World)
 		want   string
 	}{
 		"Unsigned": {
 			reason: "without a signature", want: "NoSignature",
-			change: func(w *world) { w.State.Signatures = nil },
+			change: func(w *zoo.World) { w.State.Signatures = nil },
 		},
 		"OtherKey": {
 			reason: "signed by a key that the cluster does not trust", want: "UnknownKey",
-			change: func(w *world) {
+			change: func(w *zoo.World) {
 				signatures := w.State.Signatures
 				w.Sign(t)
 				w.State.Signatures = signatures
@@ -33,12 +35,12 @@ func TestUntrustedReleases(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := publish(t, map[string]animal{"healthy": {Ending: "pass"}})
+			w := publish(t, map[string]animal{"healthy": {Plain: true}})
 			tc.change(w)
 			deleteSignatures(t)
 			w.Apply(t)
 
-			result := runPreflight(t, 3, "--to", to)
+			result := runPreflight(t, blocked, "--to", to)
 			signature := byName(result)["ReleaseSignature"]
 			if signature.Outcome != preflight.Fail || signature.Reason != tc.want {
 				t.Errorf("%s: %s (%s), want Fail (%s)", tc.reason, signature.Outcome, signature.Reason, tc.want)
@@ -55,11 +57,11 @@ func TestUntrustedReleases(t *testing.T) {
 				}
 			}
 
-			forced := runPreflight(t, 0, "--to", to, "--force")
+			forced := runPreflight(t, ready, "--to", to, "--force")
 			if !forced.Verdict.Forced || forced.Target.Verified {
 				t.Errorf("%s: forced %t, verified %t; want true, false", tc.reason, forced.Verdict.Forced, forced.Target.Verified)
 			}
-			check := byName(forced)["Zoo.Animal"]
+			check := byName(forced)["Zoo.Healthy"]
 			signature = byName(forced)["ReleaseSignature"]
 			if check.Outcome != preflight.Pass || signature.Bypass == nil || signature.Bypass.By != finding.ByForce {
 				t.Errorf("%s: forced run: %+v and %+v; want a pass, and a signature that is bypassed by force", tc.reason, check, signature)
@@ -80,9 +82,10 @@ func deleteSignatures(t *testing.T) {
 }
 
 func TestBadInputCreatesNothing(t *testing.T) {
-	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
+	publish(t, map[string]animal{"healthy": {Plain: true}})
 	testCluster.Kubectl(t, "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*")
 	testCluster.Kubectl(t, "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")
+	defer testCluster.Kubectl(t, "delete", "clusterrolebinding,clusterrole", "reader")
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for name, tc := range map[string]struct {
 		reason string
@@ -92,35 +95,35 @@ func TestBadInputCreatesNothing(t *testing.T) {
 	}{
 		"Tag": {
 			reason: "a signature does not cover a tag",
-			args:   []string{"--to-image", local.Registry + "/openshift/release:" + to}, code: 2, want: []string{"has no digest", "force the run"},
+			args:   []string{"--to-image", local.Registry + "/openshift/release:" + to}, code: badInput, want: []string{"has no digest", "force the run"},
 		},
 		"Malformed": {
 			reason: "an invalid pull spec",
-			args:   []string{"--to-image", "Not A Pull Spec" + digest}, code: 2, want: []string{"Not A Pull Spec"},
+			args:   []string{"--to-image", "Not A Pull Spec" + digest}, code: badInput, want: []string{"Not A Pull Spec"},
 		},
 		"ShortDigest": {
 			reason: "an invalid digest",
-			args:   []string{"--to-image", "quay.io/release@sha256:abc"}, code: 2, want: []string{"sha256:abc"},
+			args:   []string{"--to-image", "quay.io/release@sha256:abc"}, code: badInput, want: []string{"sha256:abc"},
 		},
 		"UnknownVersion": {
 			reason: "an unknown version; the error lists the known ones",
-			args:   []string{"--to", "4.99.0"}, code: 2, want: []string{"4.99.0", to},
+			args:   []string{"--to", "4.99.0"}, code: badInput, want: []string{"4.99.0", to},
 		},
 		"UnknownCheck": {
 			reason: "a selector that selects no check is probably a typo",
-			args:   []string{"--to", to, "--only", "Zoo.Unicorn"}, code: 2, want: []string{"Zoo.Unicorn", "Zoo.Healthy"},
+			args:   []string{"--to", to, "--only", "Zoo.Unicorn"}, code: badInput, want: []string{"Zoo.Unicorn", "Zoo.Healthy"},
 		},
 		"Registry": {
 			reason: "a registry that cannot be reached",
-			args:   []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, code: 1, want: []string{"127.0.0.1:1"},
+			args:   []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, code: failed, want: []string{"127.0.0.1:1"},
 		},
 		"NoSuchImage": {
 			reason: "an image that does not exist",
-			args:   []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, code: 1, want: []string{"openshift/release"},
+			args:   []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, code: failed, want: []string{"openshift/release"},
 		},
 		"Permissions": {
 			reason: "one error names all missing permissions",
-			args:   []string{"--to", to, "--as", "stranger"}, code: 1,
+			args:   []string{"--to", to, "--as", "stranger"}, code: failed,
 			want: []string{
 				"get clusterversions.config.openshift.io", "release-verification in namespace openshift-config-managed",
 				"watch jobs.batch", "get pods/log",
@@ -128,7 +131,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		},
 		"PermissionToRun": {
 			reason: "a user with read access cannot run Jobs",
-			args:   []string{"--to", to, "--as", "reader"}, code: 1,
+			args:   []string{"--to", to, "--as", "reader"}, code: failed,
 			want: []string{
 				"create configmaps in namespace openshift-cluster-version", "create leases.coordination.k8s.io in namespace openshift-cluster-version",
 				"create jobs.batch in namespace " + zooNamespace, "delete jobs.batch in namespace " + zooNamespace,
@@ -136,7 +139,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		},
 		"APIServer": {
 			reason: "an API server that cannot be reached",
-			args:   []string{"--to", to, "--server", "https://127.0.0.1:1"}, code: 1, want: []string{"could not reach the API server"},
+			args:   []string{"--to", to, "--server", "https://127.0.0.1:1"}, code: failed, want: []string{"could not reach the API server"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,18 +168,8 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := call(t, "run", "--to", to)
-		if got.Code != 1 || !strings.Contains(errorLine(got.Stderr), `no ClusterVersion "version"`) {
-			t.Errorf("exit code %d, %q; want 1 and the missing ClusterVersion", got.Code, got.Stderr)
+		if got.Code != failed || !strings.Contains(errorLine(got.Stderr), `no ClusterVersion "version"`) {
+			t.Errorf("exit code %d, %q; want %d and the missing ClusterVersion", got.Code, got.Stderr, failed)
 		}
 	})
-}
-
-// errorLine returns the line of stderr with the error; empty if there is none.
-func errorLine(stderr string) string {
-	for line := range strings.Lines(stderr) {
-		if strings.HasPrefix(line, "error: ") {
-			return line
-		}
-	}
-	return ""
 }

@@ -1,18 +1,14 @@
-package e2e_test
+package commands_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os/exec"
+	"os"
 	"strings"
 	"testing"
 	"text/tabwriter"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -25,6 +21,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
@@ -53,7 +50,6 @@ func TestAttacksOnObjects(t *testing.T) {
 		{"label of a run on other objects, then cleanup --all", "deletion by the administrator", labeledObjects},
 		{"finalizer on a Job of the run", "an error without the cause", heldJob},
 		{"owner of a Job of the run deleted", "nothing", ownedJob},
-		{"mutating policy that replaces the command", "result of another program", mutatedJob},
 		{"required anti-affinity of a check", "nothing", antiAffinity},
 	} {
 		t.Run(a.name, func(t *testing.T) {
@@ -67,63 +63,11 @@ func TestAttacksOnObjects(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// started is a run in progress.
-type started struct {
-	command *exec.Cmd
-	stdout  bytes.Buffer
-	stderr  strings.Builder
-	lines   *bufio.Scanner
-	// id is the ID of the run.
-	id string
-}
-
-// startRun starts a run, and returns when a line of its progress contains the text.
-func startRun(t *testing.T, client kubernetes.Interface, text string, args ...string) *started {
+// startRun starts a run, and returns it and its ID when it has a pod.
+func startRun(t *testing.T, node *kubelet.Kubelet, args ...string) (run *process, id string) {
 	t.Helper()
-	s := &started{command: preflightCommand(t, append([]string{"run", "--to", to, "-o", "json"}, args...)...)}
-	s.command.Stdout = &s.stdout
-	stderr, err := s.command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.lines = bufio.NewScanner(stderr)
-	for !strings.Contains(s.lines.Text(), text) {
-		if !s.lines.Scan() {
-			t.Fatalf("the run ended before %q: %v", text, s.lines.Err())
-		}
-	}
-	jobs, err := client.BatchV1().Jobs(zooNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
-	if err != nil || len(jobs.Items) == 0 {
-		t.Fatalf("the run has no Job: %v", err)
-	}
-	s.id = jobs.Items[0].Labels[label.Run]
-	return s
-}
-
-// kill kills the run, which cannot delete its objects.
-func (s *started) kill(t *testing.T) {
-	t.Helper()
-	if err := s.command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = s.command.Wait() // it was killed
-}
-
-// report waits for the end of the run, and returns its report.
-func (s *started) report(t *testing.T) report.Report {
-	t.Helper()
-	for s.lines.Scan() {
-		s.stderr.WriteString(s.lines.Text() + "\n")
-	}
-	_ = s.command.Wait() // the report has the decision
-	var result report.Report
-	if err := json.Unmarshal(s.stdout.Bytes(), &result); err != nil {
-		t.Fatalf("%v\n%s", err, s.stderr.String())
-	}
-	return result
+	run = start(t, append([]string{"run", "--to", to, "-o", "json"}, args...)...)
+	return run, (<-node.Created).Labels[label.Run]
 }
 
 // expectUndecided expects the verdict Undecided with a finding of this reason, and returns
@@ -143,9 +87,9 @@ func expectUndecided(t *testing.T, result report.Report, reason finding.Reason) 
 	return "another result"
 }
 
-// twoChecks returns a slow check and a second one that fails.
+// twoChecks returns a check, and a second one that fails.
 func twoChecks() map[string]animal {
-	return map[string]animal{"first": {Ending: "slow"}, "second": {Ending: "fail", Plain: true}}
+	return map[string]animal{"first": {Plain: true}, "second": {Ending: "fail", Plain: true}}
 }
 
 // forgeSecond creates a Job that passes, with the name of the Job of the second check.
@@ -170,13 +114,16 @@ func forgeSecond(t *testing.T, client kubernetes.Interface, id string) {
 func forgedJob(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, twoChecks())
-	run := startRun(t, client, "Zoo.First: running", "--parallelism", "1")
-	forgeSecond(t, client, run.id)
+	node := newKubelet(t, 0)
+	node.Code = exitCode
+	run, id := startRun(t, node, "--parallelism", "1")
+	forgeSecond(t, client, id)
+	node.End()
 	reported := expectUndecided(t, run.report(t), launch.ReasonForeignObject)
-	if want := "Job " + zooNamespace + "/second-" + label.Suffix(run.id) + " has the label"; !strings.Contains(run.stderr.String(), want) {
+	if want := "Job " + zooNamespace + "/second-" + label.Suffix(id) + " has the label"; !strings.Contains(run.stderr.String(), want) {
 		t.Errorf("the forged Job is not listed as foreign:\n%s", run.stderr.String())
 	}
-	if _, err := client.BatchV1().Jobs(zooNamespace).Get(t.Context(), "second-"+label.Suffix(run.id), metav1.GetOptions{}); err != nil {
+	if _, err := client.BatchV1().Jobs(zooNamespace).Get(t.Context(), "second-"+label.Suffix(id), metav1.GetOptions{}); err != nil {
 		t.Errorf("the forged Job was deleted: %v", err)
 	}
 	testCluster.Kubectl(t, "delete", "jobs,pods", "-n", zooNamespace, "-l", "attack")
@@ -186,22 +133,36 @@ func forgedJob(t *testing.T, client kubernetes.Interface) string {
 func forgedJobBeforeTakeover(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, twoChecks())
-	killed := startRun(t, client, "Zoo.First: running", "--parallelism", "1")
-	killed.kill(t)
-	forgeSecond(t, client, killed.id)
-	result := startRun(t, client, "continuing run "+killed.id).report(t)
-	reported := expectUndecided(t, result, launch.ReasonForeignObject)
+	node := newKubelet(t, 0)
+	node.Code = exitCode
+	killed, id := startRun(t, node, "--parallelism", "1")
+	killed.signal(t, os.Kill)
+	forgeSecond(t, client, id)
+	node.End()
+	reported := expectUndecided(t, takeOver(t, id), launch.ReasonForeignObject)
 	testCluster.Kubectl(t, "delete", "jobs,pods", "-n", zooNamespace, "-l", "attack")
 	return reported
 }
 
+// takeOver returns the report of a run that continues a killed one.
+func takeOver(t *testing.T, killed string) report.Report {
+	t.Helper()
+	run := start(t, "run", "--to", to, "-o", "json")
+	result := run.report(t)
+	if result.Run.ID != killed {
+		t.Errorf("the run is %s, want that of the killed one, %s:\n%s", result.Run.ID, killed, &run.stderr)
+	}
+	return result
+}
+
 func forgedRoleBeforeTakeover(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "slow", Change: zoo.AsCandidate, Beside: zoo.Access("get", zoo.Annotated)}})
-	killed := startRun(t, client, "Zoo.First: running")
-	killed.kill(t)
+	publish(t, map[string]animal{"first": {Plain: true, Change: zoo.AsCandidate, Beside: zoo.Access("get", zoo.Annotated)}})
+	node := newKubelet(t, 0)
+	killed, id := startRun(t, node)
+	killed.signal(t, os.Kill)
 	roles := client.RbacV1().Roles(zooNamespace)
-	role, err := roles.Get(t.Context(), "candidate-"+label.Suffix(killed.id), metav1.GetOptions{})
+	role, err := roles.Get(t.Context(), "candidate-"+label.Suffix(id), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +170,8 @@ func forgedRoleBeforeTakeover(t *testing.T, client kubernetes.Interface) string 
 	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	reported := expectUndecided(t, startRun(t, client, "continuing run "+killed.id).report(t), launch.ReasonForeignObject)
+	node.End()
+	reported := expectUndecided(t, takeOver(t, id), launch.ReasonForeignObject)
 	testCluster.Kubectl(t, "delete", "role", role.Name, "-n", zooNamespace)
 	return reported
 }
@@ -217,14 +179,17 @@ func forgedRoleBeforeTakeover(t *testing.T, client kubernetes.Interface) string 
 // forgedPod creates a pod that reports a pass for a check that is still running.
 func forgedPod(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "sleep"}})
-	run := startRun(t, client, "Zoo.First: running", "--timeout", "40s")
-	job, err := client.BatchV1().Jobs(zooNamespace).Get(t.Context(), "first-"+label.Suffix(run.id), metav1.GetOptions{})
+	publish(t, map[string]animal{"first": {Plain: true}})
+	node := newKubelet(t, 0)
+	node.Held = func(pod *corev1.Pod) bool { return pod.Name != "forged" }
+	node.End()
+	run, id := startRun(t, node, "--timeout", "15s")
+	job, err := client.BatchV1().Jobs(zooNamespace).Get(t.Context(), "first-"+label.Suffix(id), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	forged := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: map[string]string{"attack": "", label.Run: run.id, batchv1.JobNameLabel: job.Name}},
+		ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: map[string]string{"attack": "", label.Run: id, batchv1.JobNameLabel: job.Name}},
 		Spec:       job.Spec.Template.Spec,
 	}
 	forged.Spec.Containers[0].Command = []string{"/bin/preflight", "pass"}
@@ -232,7 +197,7 @@ func forgedPod(t *testing.T, client kubernetes.Interface) string {
 		t.Fatal(err)
 	}
 	result := run.report(t)
-	if f := byName(result)["Zoo.Animal"]; f.Outcome == preflight.Pass || result.Verdict.Decision != "Undecided" {
+	if f := byName(result)["Zoo.First"]; f.Outcome == preflight.Pass || result.Verdict.Decision != "Undecided" {
 		t.Errorf("%s, %+v; want Undecided, and no pass by the forged pod", result.Verdict.Decision, f)
 	}
 	testCluster.Kubectl(t, "delete", "pod", "forged", "-n", zooNamespace)
@@ -241,16 +206,17 @@ func forgedPod(t *testing.T, client kubernetes.Interface) string {
 
 func labeledObjects(t *testing.T, _ kubernetes.Interface) string {
 	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "pass"}})
-	result := runPreflight(t, 0, "--to", to, "--keep")
+	publish(t, map[string]animal{"first": {Plain: true}})
+	newKubelet(t, 0).End()
+	result := runPreflight(t, ready, "--to", to, "--keep")
 	labeled := label.Run + "=" + result.Run.ID
 	testCluster.Kubectl(t, "create", "configmap", "production", "-n", zooNamespace)
-	testCluster.Kubectl(t, "create", "job", "production", "-n", zooNamespace, "--image", zooImage)
+	testCluster.Kubectl(t, "create", "job", "production", "-n", zooNamespace, "--image", zoo.Source)
 	testCluster.Kubectl(t, "create", "clusterrole", "production", "--verb=get", "--resource=pods")
 	testCluster.Kubectl(t, "label", "configmap/production", "job/production", "-n", zooNamespace, labeled, "attack=")
 	testCluster.Kubectl(t, "label", "clusterrole/production", labeled)
 	got := call(t, "cleanup", "--all")
-	if got.Code != 1 || strings.Count(got.Stderr, "is not of the run; remove the label with: oc ") != 3 || !strings.Contains(got.Stdout, "deleted Job "+zooNamespace+"/first-") {
+	if got.Code != failed || strings.Count(got.Stderr, "is not of the run; remove the label with: oc ") != 3 || !strings.Contains(got.Stdout, "deleted Job "+zooNamespace+"/first-") {
 		t.Errorf("exit code %d, want 1 and three objects that are not of the run:\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	testCluster.Kubectl(t, "get", "configmap/production", "job/production", "-n", zooNamespace)
@@ -262,8 +228,9 @@ func labeledObjects(t *testing.T, _ kubernetes.Interface) string {
 // heldJob adds a finalizer to a Job of the run.
 func heldJob(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "pass"}})
-	result := runPreflight(t, 0, "--to", to, "--keep")
+	publish(t, map[string]animal{"first": {Plain: true}})
+	newKubelet(t, 0).End()
+	result := runPreflight(t, ready, "--to", to, "--keep")
 	name := "first-" + label.Suffix(result.Run.ID)
 	testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
 	objects, err := metadata.NewForConfig(local.Config)
@@ -277,7 +244,7 @@ func heldJob(t *testing.T, client kubernetes.Interface) string {
 		t.Errorf("error %v; want the name of the Job and its finalizer", err)
 	}
 	testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	if got := call(t, "cleanup", result.Run.ID); got.Code != 0 {
+	if got := call(t, "cleanup", result.Run.ID); got.Code != ready {
 		t.Errorf("exit code %d of the next clean-up: %s", got.Code, got.Stderr)
 	}
 	return "the Job and its finalizer, within the time limit"
@@ -286,9 +253,9 @@ func heldJob(t *testing.T, client kubernetes.Interface) string {
 // ownedJob makes the garbage collector delete a Job of the run.
 func ownedJob(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "sleep"}})
-	run := startRun(t, client, "Zoo.First: running")
-	name := "first-" + label.Suffix(run.id)
+	publish(t, map[string]animal{"first": {Plain: true}})
+	run, id := startRun(t, newKubelet(t, 0))
+	name := "first-" + label.Suffix(id)
 	for range 2 { // the run creates the Job again after the first deletion
 		job := awaitJob(t, client, name)
 		testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p",
@@ -333,92 +300,16 @@ func awaitDeletion(t *testing.T, client kubernetes.Interface, job *batchv1.Job) 
 	t.Fatal("the Job still exists")
 }
 
-// mutatedJob creates an admission policy that replaces the program of the check.
-func mutatedJob(t *testing.T, client kubernetes.Interface) string {
-	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "fail", Plain: true}})
-	probe := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: probeSpec()}}}
-	defer mutate(t, client, mutation{
-		group: "batch", resource: "jobs",
-		patch: `{op: "replace", path: "/spec/template/spec/containers/0/command", value: ["/bin/preflight", "plain-pass"]}`,
-		inEffect: func() bool {
-			admitted, err := client.BatchV1().Jobs(zooNamespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return len(admitted.Spec.Template.Spec.Containers[0].Command) == 2
-		},
-	})()
-	return expectUndecided(t, runPreflight(t, 4, "--to", to), launch.ReasonAlteredByAdmission)
-}
-
-// probeSpec returns the spec of a pod for a dry run, which shows whether a policy is in
-// effect.
-func probeSpec() corev1.PodSpec {
-	return corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "probe", Image: zooImage, Command: []string{"/bin/true"}}},
-	}
-}
-
-// mutation is an admission policy that changes new objects.
-type mutation struct {
-	group, resource string
-	// patch is the argument of JSONPatch.
-	patch string
-	// inEffect reports whether the API server applies the policy.
-	inEffect func() bool
-}
-
-// mutate creates the policy, and returns when it is in effect. The returned function
-// deletes it, and returns when it is not in effect any more.
-func mutate(t *testing.T, client kubernetes.Interface, m mutation) (restore func()) {
-	t.Helper()
-	name := "mutate-" + m.resource
-	admission := client.AdmissionregistrationV1()
-	_, err := admission.MutatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
-			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{m.group}, APIVersions: []string{"v1"}, Resources: []string{m.resource}},
-				},
-			}}},
-			Mutations: []admissionregistrationv1.Mutation{{
-				PatchType: admissionregistrationv1.PatchTypeJSONPatch,
-				JSONPatch: &admissionregistrationv1.JSONPatch{Expression: "[JSONPatch" + m.patch + "]"},
-			}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = admission.MutatingAdmissionPolicyBindings().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for !m.inEffect() {
-	}
-	return func() {
-		testCluster.Kubectl(t, "delete", "mutatingadmissionpolicies,mutatingadmissionpolicybindings", name)
-		for m.inEffect() {
-		}
-	}
-}
-
 func antiAffinity(t *testing.T, _ kubernetes.Interface) string {
 	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "pass", Change: func(job *batchv1.Job) {
+	publish(t, map[string]animal{"first": {Plain: true, Change: func(job *batchv1.Job) {
 		job.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 				LabelSelector: &metav1.LabelSelector{}, NamespaceSelector: &metav1.LabelSelector{}, TopologyKey: "kubernetes.io/hostname",
 			}},
 		}}
 	}}})
-	f := byName(runPreflight(t, 3, "--to", to))["Zoo.First"]
+	f := byName(runPreflight(t, blocked, "--to", to))["Zoo.First"]
 	if f.Outcome != preflight.Fail || f.Reason != string(launch.ReasonRefusedScheduling) {
 		t.Errorf("%+v; want Fail with RefusedScheduling", f)
 	}

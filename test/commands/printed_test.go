@@ -1,4 +1,4 @@
-package roles_test
+package commands_test
 
 import (
 	"fmt"
@@ -19,9 +19,9 @@ type printed struct {
 }
 
 // auth calls "auth" and parses its output.
-func (c caller) auth(t *testing.T, args ...string) printed {
+func auth(t *testing.T, args ...string) printed {
 	t.Helper()
-	got := c.call(t, append([]string{"auth"}, args...)...)
+	got := call(t, append([]string{"auth"}, args...)...)
 	if got.Code != ready {
 		t.Fatalf("auth %v: exit code %d\n%s", args, got.Code, got.Stderr)
 	}

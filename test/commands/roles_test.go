@@ -1,15 +1,16 @@
-package roles_test
+package commands_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/zoo"
 )
@@ -22,11 +23,11 @@ const viewer = `---
 `
 
 // healthy is a release with one check.
-func healthy() map[string]zoo.Animal { return map[string]zoo.Animal{"healthy": {Plain: true}} }
+func healthy() map[string]animal { return map[string]animal{"healthy": {Plain: true}} }
 
 // candidate is a release whose check has an account with these roles.
-func candidate(beside string) map[string]zoo.Animal {
-	return map[string]zoo.Animal{"candidate": {Plain: true, Change: zoo.AsCandidate, Beside: beside}}
+func candidate(beside string) map[string]animal {
+	return map[string]animal{"candidate": {Plain: true, Change: zoo.AsCandidate, Beside: beside}}
 }
 
 // Every command works for a user with the roles that "auth" prints for it. Without any
@@ -35,10 +36,9 @@ func candidate(beside string) map[string]zoo.Animal {
 // a check that cannot read something hides what others would read.
 func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
 	checks := candidate(zoo.Access("get, list", zoo.Annotated) + viewer)
-	c := newCaller(t)
-	startKubelet(t)
-	first, _ := offer(t, 1, checks)
-	run := c.auth(t, "run", "--to", first[0].version)
+	newKubelet(t, 0).End()
+	publish(t, checks)
+	run := auth(t, "run", "--to", to)
 	releases, w := offer(t, len(run.rules())+1, checks)
 	const gate = "ack-4.18-zoo" // of another version than that of the cluster
 	w.State.Gates = map[string]string{gate: "Feed all animals."}
@@ -54,37 +54,33 @@ func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
 			command: func(to offered) []string { return []string{"run", "--to", to.version} },
 		},
 		{
-			reason: "the list of checks", roles: c.auth(t, "checks"),
+			reason: "the list of checks", roles: auth(t, "checks"),
 			command: func(to offered) []string { return []string{"checks", "--to", to.version} },
 		},
 		{
-			reason: "the signature alone", roles: c.auth(t, "verify"),
+			reason: "the signature alone", roles: auth(t, "verify"),
 			command: func(to offered) []string { return []string{"verify", to.pullSpec} },
 		},
 		{
-			reason: "an acknowledgement", roles: c.auth(t, "ack"),
+			reason: "an acknowledgement", roles: auth(t, "ack"),
 			command: func(offered) []string { return []string{"ack", gate} },
 		},
 		{
-			reason: "the objects of all runs", roles: c.auth(t, "cleanup"),
+			reason: "the objects of all runs", roles: auth(t, "cleanup"),
 			command: func(offered) []string { return []string{"cleanup", "--all"} },
-			prepare: func() {
-				if got := c.call(t, "run", "--to", first[0].version, "--keep"); got.Code != ready {
-					t.Fatalf("exit code %d\n%s%s", got.Code, got.Stderr, got.Stdout)
-				}
-			},
+			prepare: func() { runPreflight(t, ready, "--to", to, "--keep") },
 		},
 	} {
 		t.Run(tc.command(releases[0])[0], func(t *testing.T) {
 			if tc.prepare != nil {
 				tc.prepare()
 			}
-			if got := c.as(t, tc.roles.user(t), tc.command(releases[0])); got.Code != ready {
+			if got := as(t, tc.roles.user(t), tc.command(releases[0])); got.Code != ready {
 				t.Fatalf("%s: exit code %d under the roles for it\n%s%s", tc.reason, got.Code, got.Stderr, got.Stdout)
 			}
 			sideBySide(t, tc.roles.rules(), func(t *testing.T, i int, missing rule) {
 				t.Helper()
-				expectMissing(t, tc.roles, missing, c.as(t, tc.roles.user(t, missing), tc.command(releases[i+1])))
+				expectMissing(t, tc.roles, missing, as(t, tc.roles.user(t, missing), tc.command(releases[i+1])))
 			})
 			testCluster.ExpectNothingLeft(t)
 		})
@@ -92,9 +88,9 @@ func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
 }
 
 // as calls the program as a user.
-func (c caller) as(t *testing.T, user string, args []string) zoo.Result {
+func as(t *testing.T, user string, args []string) zoo.Result {
 	t.Helper()
-	return c.call(t, append(slices.Clone(args), "--as", user)...)
+	return call(t, append(slices.Clone(args), "--as", user)...)
 }
 
 // expectMissing verifies the result of a command without one rule of its roles.
@@ -118,15 +114,14 @@ func expectMissing(t *testing.T, roles printed, missing rule, got zoo.Result) {
 // Without a release, "auth" prints the roles for every release that grants its checks no
 // permissions; for others, only these permissions are missing.
 func TestRolesForAnyRelease(t *testing.T) {
-	c := newCaller(t)
-	startKubelet(t)
-	user := c.auth(t, "run").user(t)
-	offer(t, 1, healthy())
-	if got := c.as(t, user, []string{"run", "--to", zoo.To}); got.Code != ready {
+	newKubelet(t, 0).End()
+	user := auth(t, "run").user(t)
+	publish(t, healthy())
+	if got := as(t, user, []string{"run", "--to", to}); got.Code != ready {
 		t.Errorf("exit code %d under the roles for any release\n%s%s", got.Code, got.Stderr, got.Stdout)
 	}
-	offer(t, 1, candidate(strings.ReplaceAll(zoo.Access("get, list", zoo.Annotated), "configmaps", "limitranges")))
-	got := c.as(t, user, []string{"run", "--to", zoo.To})
+	publish(t, candidate(strings.ReplaceAll(zoo.Access("get, list", zoo.Annotated), "configmaps", "limitranges")))
+	got := as(t, user, []string{"run", "--to", to})
 	message := errorLine(got.Stderr)
 	if got.Code != failed || !strings.Contains(message, "attempting to grant RBAC permissions not currently held") || !strings.Contains(message, `Resources:["limitranges"]`) {
 		t.Errorf("exit code %d, %q; want %d and the permissions that the user does not have and therefore cannot grant", got.Code, message, failed)
@@ -137,10 +132,9 @@ func TestRolesForAnyRelease(t *testing.T) {
 // The commands that change nodes' caches or test a manifest need further permissions, which
 // they review before they change anything.
 func TestFurtherPermissionsAreReviewed(t *testing.T) {
-	c := newCaller(t)
-	offer(t, 1, healthy())
-	pull := []string{"run", "--to", zoo.To, "--images", "pull"}
-	without := c.auth(t, pull[:3]...).rules()
+	publish(t, healthy())
+	pull := []string{"run", "--to", to, "--images", "pull"}
+	without := auth(t, pull[:3]...).rules()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: zoo.NamespaceOf(t)}}
 	if _, err := testCluster.Client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -160,20 +154,20 @@ func TestFurtherPermissionsAreReviewed(t *testing.T) {
 		},
 		{
 			reason: "a manifest is tested in trials", auth: []string{"conformance"},
-			command: append([]string{"conformance"}, testCluster.Manifest(t, zoo.Candidate{Animal: zoo.Animal{Plain: true}})...),
+			command: append([]string{"conformance"}, testCluster.Manifest(t, zoo.Candidate{Animal: animal{Plain: true}})...),
 			// Without this one it continues, see test/e2e.
 			removed: func(r rule) bool { return r.Resources[0] != "validatingadmissionpolicies" },
 		},
 	} {
 		t.Run(tc.auth[0], func(t *testing.T) {
-			roles := c.auth(t, tc.auth...)
+			roles := auth(t, tc.auth...)
 			removed := slices.DeleteFunc(roles.rules(), func(r rule) bool { return !tc.removed(r) })
 			if len(removed) == 0 {
 				t.Fatalf("%s: there is no rule for it", tc.reason)
 			}
 			sideBySide(t, removed, func(t *testing.T, _ int, missing rule) {
 				t.Helper()
-				if got := c.as(t, roles.user(t, missing), tc.command); got.Code != failed {
+				if got := as(t, roles.user(t, missing), tc.command); got.Code != failed {
 					t.Errorf("%s: exit code %d without the permission, want %d\n%s", tc.reason, got.Code, failed, got.Stderr)
 				} else {
 					expectMissing(t, roles, missing, got)
@@ -186,31 +180,87 @@ func TestFurtherPermissionsAreReviewed(t *testing.T) {
 
 // A run without the optional permissions continues, and reports them.
 func TestRunWithoutOptionalPermissions(t *testing.T) {
-	c := newCaller(t)
-	startKubelet(t)
-	offer(t, 1, healthy())
-	roles := c.auth(t, "run", "--to", zoo.To)
+	newKubelet(t, 0).End()
+	publish(t, healthy())
+	roles := auth(t, "run", "--to", to)
 	optional := slices.DeleteFunc(roles.rules(), func(r rule) bool {
 		return !slices.Contains([]string{"validatingadmissionpolicies", "subjectaccessreviews"}, r.Resources[0])
 	})
-	got := c.as(t, roles.user(t, optional...), []string{"run", "--to", zoo.To, "--accept", "AdmissionPolicies", "-o", "json"})
-	result, err := report.Read(strings.NewReader(got.Stdout))
-	if err != nil || got.Code != ready {
-		t.Fatalf("exit code %d, %v\n%s%s", got.Code, err, got.Stderr, got.Stdout)
+	result := runPreflight(t, ready, "--to", to, "--accept", "AdmissionPolicies", "--as", roles.user(t, optional...))
+	if f := byName(result)["AdmissionPolicies"]; f.Outcome != preflight.Unknown || f.Reason != "Forbidden" {
+		t.Errorf("the check of the policies: %+v; want Unknown (Forbidden)", f)
 	}
-	for name, want := range map[string]finding.Finding{
-		"AdmissionPolicies": {Finding: preflight.Finding{Outcome: preflight.Unknown, Reason: "Forbidden"}},
-		"ReadOnlyGuard":     {Finding: preflight.Finding{Outcome: preflight.Warn, Reason: "NoReadOnlyGuard"}},
-		"ReadOnlyAccess":    {Finding: preflight.Finding{Outcome: preflight.Warn, Reason: "NotAudited"}},
-	} {
-		i := slices.IndexFunc(result.Findings, func(f finding.Finding) bool { return f.Name == name })
-		if i < 0 {
-			t.Errorf("no finding %s", name)
-			continue
-		}
-		if f := result.Findings[i]; f.Outcome != want.Outcome || f.Reason != want.Reason || f.Outcome == preflight.Warn && f.Remediation == "" {
-			t.Errorf("%s: %+v; want %s (%s) with a remedy", name, f, want.Outcome, want.Reason)
+	for name, reason := range map[string]string{"ReadOnlyGuard": "NoReadOnlyGuard", "ReadOnlyAccess": "NotAudited"} {
+		if f := byName(result)[name]; f.Outcome != preflight.Warn || f.Reason != reason || f.Remediation == "" {
+			t.Errorf("%s: %+v; want Warn (%s) with a remedy", name, f, reason)
 		}
 	}
 	testCluster.ExpectNothingLeft(t)
+}
+
+// The copy of an existing account has only the read access of the account. For the copy of
+// an account of the release, the report lists the permissions by the roles of the release.
+func TestIdentitiesAreAudited(t *testing.T) {
+	asAuditor := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "auditor" }
+	publish(t, map[string]animal{
+		"candidate": {Plain: true, Change: zoo.AsCandidate, Beside: zoo.Access("get, list", zoo.Annotated)},
+		"writer":    {Plain: true, Change: asAuditor},
+		"healthy":   {Plain: true},
+	})
+	testCluster.Kubectl(t, "create", "serviceaccount", "auditor", "-n", zooNamespace)
+	testCluster.Kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")
+	defer testCluster.Kubectl(t, "delete", "rolebinding", "auditor", "-n", "kube-public")
+	defer testCluster.Kubectl(t, "delete", "serviceaccount", "auditor", "-n", zooNamespace)
+	newKubelet(t, 0).End()
+	findings := byName(runPreflight(t, ready, "--to", to))
+	for name, want := range map[string]string{
+		"ReadOnlyAccess-" + zooNamespace + ".candidate": "is a temporary copy of ServiceAccount of the release " + zooNamespace + "/candidate; the roles of the release allow it to get, list configmaps",
+		"ReadOnlyAccess-" + zooNamespace + ".default":   "is a temporary copy of ServiceAccount " + zooNamespace + "/default with its read access",
+		"ReadOnlyAccess-" + zooNamespace + ".auditor":   "is a temporary copy of ServiceAccount " + zooNamespace + "/auditor with its read access, without Secrets of any name",
+		"ReadOnlyAccess-" + zooNamespace:                "have no write access (",
+	} {
+		f := findings[name]
+		if f.Outcome != preflight.Pass || f.Reason != "ReadOnly" || !strings.Contains(f.Message, want) || f.Blocks {
+			t.Errorf("%s: %+v; want a pass that contains %q", name, f, want)
+		}
+	}
+	testCluster.ExpectNothingLeft(t)
+}
+
+// parallel is how many programs run side by side. Most of the time each of them waits for
+// the API server.
+const parallel = 8
+
+// sideBySide runs a test for each rule.
+func sideBySide(t *testing.T, rules []rule, test func(t *testing.T, i int, each rule)) {
+	t.Helper()
+	free := make(chan struct{}, parallel)
+	var running sync.WaitGroup
+	for i, each := range rules {
+		free <- struct{}{}
+		running.Go(func() {
+			t.Run(each.String(), func(t *testing.T) { test(t, i, each) })
+			<-free
+		})
+	}
+	running.Wait()
+}
+
+// offered is an available update.
+type offered struct{ version, pullSpec string }
+
+// offer makes the cluster offer this many releases, which differ only in their versions: a
+// run joins another run of the same release.
+func offer(t *testing.T, number int, animals map[string]animal) ([]offered, *zoo.World) {
+	t.Helper()
+	releases, all := map[string]string{}, make([]offered, number)
+	for i := range all {
+		version := fmt.Sprintf("5.2.%d", i)
+		pullSpec, err := testCluster.Push(t.Context(), version, animals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		releases[version], all[i] = pullSpec, offered{version, pullSpec}
+	}
+	return all, testCluster.Offer(t, releases, zooNamespace)
 }

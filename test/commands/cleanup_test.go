@@ -1,0 +1,83 @@
+package commands_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/runner/label"
+)
+
+// --keep leaves the Jobs for inspection.
+func TestKeepLeavesTheJobs(t *testing.T) {
+	publish(t, map[string]animal{"healthy": {Plain: true}})
+	newKubelet(t, 0).End()
+	result := runPreflight(t, ready, "--to", to, "--keep")
+	out := testCluster.Kubectl(t, "get", "jobs", "-A", "-l", "preflight.openshift.io/run="+result.Run.ID, "-o", "name")
+	if !strings.Contains(out, "job.batch/healthy-") {
+		t.Errorf("the Job was deleted:\n%s", out)
+	}
+	got := call(t, "cleanup", result.Run.ID)
+	if got.Code != ready || !strings.Contains(got.Stdout, result.Run.ID) {
+		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
+	}
+	// The report lists the objects to delete: Job, account and guard.
+	if len(result.Created) != 4 {
+		t.Errorf("created %+v, want a Job, a ServiceAccount, a policy and its binding", result.Created)
+	}
+	for _, object := range result.Created {
+		if !strings.Contains(got.Stdout, "deleted "+object.Kind+" ") || !strings.Contains(got.Stdout, object.Name+"\n") {
+			t.Errorf("%s %s was created, but not reported as deleted:\n%s", object.Kind, object.Name, got.Stdout)
+		}
+	}
+	testCluster.ExpectNothingLeft(t)
+}
+
+// A killed run leaves its objects, which "cleanup" finds by their label.
+func TestCleanupAfterAKilledRun(t *testing.T) {
+	publish(t, map[string]animal{"sleepy": {Plain: true}})
+	node := newKubelet(t, 0)
+	run := start(t, "run", "--to", to)
+	<-node.Created
+	run.signal(t, os.Kill)
+	if out := testCluster.Kubectl(t, "get", "jobs", "-n", zooNamespace, "-o", "name"); !strings.Contains(out, "job.batch/sleepy-") {
+		t.Fatalf("the killed run left no Job, so the test proves nothing:\n%s", out)
+	}
+	if got := call(t, "cleanup", "--all"); got.Code != ready || !strings.Contains(got.Stdout, "has no objects in the cluster") ||
+		!strings.Contains(got.Stdout, "deleted ValidatingAdmissionPolicyBinding ") || !strings.Contains(got.Stdout, "deleted Pod "+zooNamespace+"/sleepy-") {
+		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
+	}
+	testCluster.ExpectNothingLeft(t)
+	if got := call(t, "cleanup", "--all"); got.Code != ready || !strings.Contains(got.Stdout, "no run has objects in the cluster") {
+		t.Errorf("cleanup without objects: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
+	}
+}
+
+// A run never has more unfinished Jobs than --parallelism allows.
+func TestParallelismIsLimited(t *testing.T) {
+	publish(t, map[string]animal{"one": {Plain: true}, "two": {Plain: true}, "three": {Plain: true}})
+	node := newKubelet(t, 0)
+	jobs := testCluster.Client(t).BatchV1().Jobs(zooNamespace)
+	node.Code = func(pod *corev1.Pod) int32 {
+		all, err := jobs.List(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		unfinished := slices.DeleteFunc(all.Items, func(job batchv1.Job) bool { return job.Status.CompletionTime != nil })
+		if len(unfinished) != 1 {
+			t.Errorf("%d Jobs are unfinished when %s ends, want 1", len(unfinished), pod.Name)
+		}
+		return 0
+	}
+	node.End()
+	runPreflight(t, ready, "--to", to, "--parallelism", "1")
+	if got := node.Pods(); got != 3 {
+		t.Errorf("%d pods, want 3", got)
+	}
+}
