@@ -137,17 +137,21 @@ func TestControllerDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := inventory(t)
-	err = controller.Update(ctx)
-	log := testCluster.Kubectl(t, "logs", "-n", namespace, "deployment/update-preflight")
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log)
+	if err := controller.Update(ctx); err != nil {
+		t.Fatal(err)
 	}
+	log := testCluster.Kubectl(t, "logs", "-n", namespace, "deployment/update-preflight")
 	if strings.Contains(log, "forbidden") || strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log of the controller has errors:\n%s", log)
 	}
 	testCluster.ExpectNothingLeft(t)
 	if err := controller.Uninstall(ctx); err != nil {
 		t.Fatal(err)
+	}
+	for _, want := range []string{"Verdict: Blocked", "kubectl apply -k", "Verdict: Ready", "kubectl delete --ignore-not-found -f"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the demo does not show %q", want)
+		}
 	}
 	for requester, want := range map[record.Requester]verdict.Decision{record.Ahead: verdict.Blocked, record.BySelection: verdict.Ready} {
 		run, err := installation.AwaitRun(ctx, local, story.To, requester)
