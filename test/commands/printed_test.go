@@ -58,6 +58,15 @@ func (p printed) rules() []rule {
 	return all
 }
 
+// names returns the texts of the rules.
+func (p printed) names() []string {
+	var all []string
+	for _, each := range p.rules() {
+		all = append(all, each.String())
+	}
+	return all
+}
+
 // user returns a new user with the roles, without these rules.
 func (p printed) user(t *testing.T, missing ...rule) string {
 	t.Helper()

@@ -12,8 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/zoo"
 )
+
+// account is the ServiceAccount of the candidate.
+const account = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: candidate, namespace: CAGE` + zoo.Annotated + `}}
+`
 
 // viewer binds the ServiceAccount of the candidate to the ClusterRole view.
 const viewer = `---
@@ -30,61 +35,107 @@ func candidate(beside string) map[string]animal {
 	return map[string]animal{"candidate": {Plain: true, Change: zoo.AsCandidate, Beside: beside}}
 }
 
+// gate is the name of an admin gate of another version than that of the cluster.
+const gate = "ack-4.18-zoo"
+
+// roleCase is a command and the roles that "auth" prints for it.
+type roleCase struct {
+	reason  string
+	command func(offered) []string
+	// code is the exit code with all roles, and removed are the rules that are removed, one
+	// by one.
+	code    int
+	roles   printed
+	removed []rule
+}
+
+// roleCases returns the cases of the commands.
+func roleCases(t *testing.T) map[string]roleCase {
+	t.Helper()
+	run := auth(t, "run", "--to", to)
+	manifest := testCluster.Manifest(t, zoo.Candidate{Animal: animal{Plain: true, Change: zoo.AsCandidate, Beside: account + viewer}})
+	cases := map[string]roleCase{
+		"run": {
+			reason: "a run that copies accounts, roles and bindings", roles: run,
+			command: func(to offered) []string { return []string{"run", "--to", to.version} },
+		},
+		"pull": {
+			reason: "the further permissions of a run whose images are pulled by nodes, of which there are none", code: undecided,
+			roles:   auth(t, "run", "--to", to, "--images", "pull"),
+			command: func(to offered) []string { return []string{"run", "--to", to.version, "--images", "pull"} },
+		},
+		"checks": {
+			reason: "the list of checks", roles: auth(t, "checks"),
+			command: func(to offered) []string { return []string{"checks", "--to", to.version} },
+		},
+		"verify": {
+			reason: "the signature alone", roles: auth(t, "verify"),
+			command: func(to offered) []string { return []string{"verify", to.pullSpec} },
+		},
+		"ack": {
+			reason: "an acknowledgement", roles: auth(t, "ack"),
+			command: func(offered) []string { return []string{"ack", gate} },
+		},
+		"cleanup": {
+			reason: "the objects of all runs", roles: auth(t, "cleanup"),
+			command: func(offered) []string { return []string{"cleanup", "--all"} },
+		},
+		"conformance": {
+			reason: "the trials of a check that passes without an API server", code: blocked, roles: auth(t, "conformance"),
+			command: func(offered) []string { return append([]string{"conformance"}, manifest...) },
+		},
+	}
+	for name, each := range cases {
+		each.removed = each.roles.rules()
+		if name == "pull" {
+			each.removed = slices.DeleteFunc(each.removed, func(r rule) bool { return slices.Contains(run.names(), r.String()) })
+		}
+		cases[name] = each
+	}
+	return cases
+}
+
 // Every command works for a user with the roles that "auth" prints for it. Without any
 // one of their rules, it either reports the missing permission before it changes anything,
 // or continues if "auth" lists the permission as optional. The rules are removed one by one:
 // a check that cannot read something hides what others would read.
 func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
-	checks := candidate(zoo.Access("get, list", zoo.Annotated) + viewer)
 	newKubelet(t, 0).End()
+	kubelet.Start(t, testCluster.Client(t), createNamespace(t), 0).End()
+	checks := candidate(zoo.Access("get, list", zoo.Annotated) + viewer)
 	publish(t, checks)
-	run := auth(t, "run", "--to", to)
-	releases, w := offer(t, len(run.rules())+1, checks)
-	const gate = "ack-4.18-zoo" // of another version than that of the cluster
+	cases := roleCases(t)
+	releases, w := offer(t, len(cases["run"].removed)+1, checks)
 	w.State.Gates = map[string]string{gate: "Feed all animals."}
 	w.Apply(t)
-	for _, tc := range []struct {
-		reason  string
-		roles   printed
-		command func(offered) []string
-		prepare func()
-	}{
-		{
-			reason: "a run that copies accounts, roles and bindings", roles: run,
-			command: func(to offered) []string { return []string{"run", "--to", to.version} },
-		},
-		{
-			reason: "the list of checks", roles: auth(t, "checks"),
-			command: func(to offered) []string { return []string{"checks", "--to", to.version} },
-		},
-		{
-			reason: "the signature alone", roles: auth(t, "verify"),
-			command: func(to offered) []string { return []string{"verify", to.pullSpec} },
-		},
-		{
-			reason: "an acknowledgement", roles: auth(t, "ack"),
-			command: func(offered) []string { return []string{"ack", gate} },
-		},
-		{
-			reason: "the objects of all runs", roles: auth(t, "cleanup"),
-			command: func(offered) []string { return []string{"cleanup", "--all"} },
-			prepare: func() { runPreflight(t, ready, "--to", to, "--keep") },
-		},
-	} {
-		t.Run(tc.command(releases[0])[0], func(t *testing.T) {
-			if tc.prepare != nil {
-				tc.prepare()
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if name == "cleanup" {
+				runPreflight(t, ready, "--to", to, "--keep")
 			}
-			if got := as(t, tc.roles.user(t), tc.command(releases[0])); got.Code != ready {
-				t.Fatalf("%s: exit code %d under the roles for it\n%s%s", tc.reason, got.Code, got.Stderr, got.Stdout)
+			if got := as(t, tc.roles.user(t), tc.command(releases[0])); got.Code != tc.code {
+				t.Fatalf("%s: exit code %d under the roles for it, want %d\n%s%s", tc.reason, got.Code, tc.code, got.Stderr, got.Stdout)
 			}
-			sideBySide(t, tc.roles.rules(), func(t *testing.T, i int, missing rule) {
+			if len(tc.removed) == 0 {
+				t.Fatalf("%s: there is no rule for it", tc.reason)
+			}
+			sideBySide(t, tc.removed, func(t *testing.T, i int, missing rule) {
 				t.Helper()
-				expectMissing(t, tc.roles, missing, as(t, tc.roles.user(t, missing), tc.command(releases[i+1])))
+				tc.expect(t, missing, as(t, tc.roles.user(t, missing), tc.command(releases[i+1])))
 			})
 			testCluster.ExpectNothingLeft(t)
 		})
 	}
+}
+
+// createNamespace creates the namespace of the candidate of a test, and returns its name.
+func createNamespace(t *testing.T) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: zoo.NamespaceOf(t)}}
+	if _, err := testCluster.Client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return namespace.Name
 }
 
 // as calls the program as a user.
@@ -93,21 +144,22 @@ func as(t *testing.T, user string, args []string) zoo.Result {
 	return call(t, append(slices.Clone(args), "--as", user)...)
 }
 
-// expectMissing verifies the result of a command without one rule of its roles.
-func expectMissing(t *testing.T, roles printed, missing rule, got zoo.Result) {
+// expect verifies the result without one rule.
+func (tc roleCase) expect(t *testing.T, missing rule, got zoo.Result) {
 	t.Helper()
 	message := errorLine(got.Stderr)
-	bind := missing.Verbs[0] == "bind" && strings.Contains(message, "RBAC permissions not currently held")
+	bind := missing.Verbs[0] == "bind" && strings.Contains(message+got.Stdout, "RBAC permissions not currently held")
+	optional := missing.in(tc.roles.optional)
 	switch {
-	case got.Code == ready && missing.in(roles.optional):
-	case got.Code == undecided && missing.in(roles.optional) && strings.Contains(got.Stdout, "(Forbidden)"):
+	case optional && got.Code == tc.code:
+	case optional && got.Code == undecided && strings.Contains(got.Stdout, "(Forbidden)"):
 		// The check that reads it is inconclusive.
-	case got.Code == failed && (missing.in(message) || bind):
+	case got.Code == failed && missing.in(message), bind && (got.Code == failed || got.Code == undecided):
 		if strings.Contains(got.Stderr, "running the check") {
-			t.Errorf("checks ran without the permission:\n%s", got.Stderr)
+			t.Errorf("%s: checks ran without the permission:\n%s", tc.reason, got.Stderr)
 		}
 	default:
-		t.Errorf("exit code %d, %q; want the missing permission as an error, or as optional", got.Code, got.Stderr)
+		t.Errorf("%s: exit code %d, %q; want the missing permission as an error, or as optional", tc.reason, got.Code, got.Stderr)
 	}
 }
 
@@ -127,55 +179,6 @@ func TestRolesForAnyRelease(t *testing.T) {
 		t.Errorf("exit code %d, %q; want %d and the permissions that the user does not have and therefore cannot grant", got.Code, message, failed)
 	}
 	testCluster.ExpectNothingLeft(t)
-}
-
-// The commands that change nodes' caches or test a manifest need further permissions, which
-// they review before they change anything.
-func TestFurtherPermissionsAreReviewed(t *testing.T) {
-	publish(t, healthy())
-	pull := []string{"run", "--to", to, "--images", "pull"}
-	without := auth(t, pull[:3]...).rules()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: zoo.NamespaceOf(t)}}
-	if _, err := testCluster.Client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		reason  string
-		auth    []string
-		command []string
-		// removed selects the rules that are removed.
-		removed func(rule) bool
-	}{
-		{
-			reason: "images are pulled by Jobs on each node", auth: pull, command: pull,
-			removed: func(r rule) bool {
-				return !slices.ContainsFunc(without, func(other rule) bool { return other.String() == r.String() })
-			},
-		},
-		{
-			reason: "a manifest is tested in trials", auth: []string{"conformance"},
-			command: append([]string{"conformance"}, testCluster.Manifest(t, zoo.Candidate{Animal: animal{Plain: true}})...),
-			// Without this one it continues, see test/e2e.
-			removed: func(r rule) bool { return r.Resources[0] != "validatingadmissionpolicies" },
-		},
-	} {
-		t.Run(tc.auth[0], func(t *testing.T) {
-			roles := auth(t, tc.auth...)
-			removed := slices.DeleteFunc(roles.rules(), func(r rule) bool { return !tc.removed(r) })
-			if len(removed) == 0 {
-				t.Fatalf("%s: there is no rule for it", tc.reason)
-			}
-			sideBySide(t, removed, func(t *testing.T, _ int, missing rule) {
-				t.Helper()
-				if got := as(t, roles.user(t, missing), tc.command); got.Code != failed {
-					t.Errorf("%s: exit code %d without the permission, want %d\n%s", tc.reason, got.Code, failed, got.Stderr)
-				} else {
-					expectMissing(t, roles, missing, got)
-				}
-			})
-			testCluster.ExpectNothingLeft(t)
-		})
-	}
 }
 
 // A run without the optional permissions continues, and reports them.

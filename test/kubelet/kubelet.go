@@ -132,7 +132,7 @@ func (k *Kubelet) finish(ctx context.Context, pod string, code int32) error {
 		phase = corev1.PodFailed
 	}
 	status := fmt.Appendf(nil, `{"status":{"phase":%q,"containerStatuses":[{"name":"preflight","image":"i","imageID":"i",
-		"state":{"terminated":{"exitCode":%d,"finishedAt":%q}}}]}}`, phase, code, time.Now().UTC().Format(time.RFC3339))
+		"state":{"terminated":{"exitCode":%d,"startedAt":%[3]q,"finishedAt":%[3]q}}}]}}`, phase, code, time.Now().UTC().Format(time.RFC3339))
 	_, err := k.pods.Patch(ctx, pod, types.MergePatchType, status, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil
