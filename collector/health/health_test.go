@@ -72,7 +72,7 @@ func TestChecksOnAnUnhealthyCluster(t *testing.T) {
 		policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList", []*admissionregistrationv1.ValidatingAdmissionPolicy{policyFor("nodes", "request.name == 'other'")}),
 		bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{binding("missing")}),
 	})
-	dependencies := health.DependOn(http.DefaultClient, []string{"http://" + refusing(t) + "/a_b/"})
+	dependencies := health.DependOn(http.DefaultClient, []string{"http://" + refusing + "/a_b/"})
 	subject := check.Subject{Update: patch(t), Now: clock(t, "11:50:00")}
 	findings := checktest.Collect(t, health.Checks(dependencies), unhealthy.Snapshot(t), subject)
 	if len(findings) != 14 {

@@ -40,8 +40,6 @@ const empty = `
 func TestCheckVulnerabilities(t *testing.T) {
 	broken := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(broken.Close)
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	for name, tc := range map[string]struct {
 		reason      string
 		database    string
@@ -57,7 +55,7 @@ func TestCheckVulnerabilities(t *testing.T) {
 			want: "govulncheck in lib: exit status", prints: "GO-2026-0001",
 		},
 		"Unreachable": {
-			reason: "a database that cannot be reached is distinguished", database: closed.URL, unreachable: true, want: "connection refused",
+			reason: "a database that cannot be reached is distinguished", database: "http://127.0.0.1:1", unreachable: true, want: "connection refused",
 		},
 		"Broken": {
 			reason: "an error response of the database is a failure", database: broken.URL, want: "404 Not Found",

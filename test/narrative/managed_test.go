@@ -2,8 +2,6 @@ package narrative_test
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -105,8 +103,7 @@ func TestCriticalAlerts(t *testing.T) {
 func TestHealthBeforeAnUpdate(t *testing.T) {
 	t.Parallel()
 	e := newPatchEnvironment(t, &byDefault)
-	stopped := httptest.NewServer(http.NotFoundHandler())
-	stopped.Close()
+	const stopped = "127.0.0.1:1"
 	dns := operator("dns")
 	for i := range dns.Status.Conditions {
 		if dns.Status.Conditions[i].Type == configv1.OperatorDegraded {
@@ -120,14 +117,14 @@ func TestHealthBeforeAnUpdate(t *testing.T) {
 	e.create(strings.NewReplacer("worker-0", "worker-1", `MemoryPressure, status: "False"`, `MemoryPressure, status: "True"`).Replace(worker))
 	e.create(billingPod, billingBudget)
 	e.await("a budget that allows no disruption", func() bool { return e.budgetStatus().CurrentHealthy == 1 })
-	host := "ExternalDependency-" + strings.ReplaceAll(strings.TrimPrefix(stopped.URL, "http://"), ":", "-")
+	host := "ExternalDependency-" + strings.ReplaceAll(stopped, ":", "-")
 	blocking := []string{"ClusterOperatorDegraded-dns", host, "NodesCordoned", "NodesMemoryPressure", "PodDisruptionBudget-default.billing"}
-	e.evaluate(blocked, "4.18.16", "--dependency", stopped.URL).
+	e.evaluate(blocked, "4.18.16", "--dependency", "http://"+stopped).
 		expectCauses(causes{blocking: blocking}).
 		expectFinding("ClusterOperatorDegraded-dns", preflight.Fail, "AsExpected", "no upstream responds", "oc describe clusteroperator dns").
 		expectFinding("NodesCordoned", preflight.Fail, "Cordoned", "worker-0").
 		expectFinding("NodesMemoryPressure", preflight.Fail, "MemoryPressure", "worker-1")
-	e.evaluate(ready, "4.18.16", "--dependency", stopped.URL, "--accept", strings.Join(blocking, ",")).expectCauses(causes{accepted: blocking})
+	e.evaluate(ready, "4.18.16", "--dependency", "http://"+stopped, "--accept", strings.Join(blocking, ",")).expectCauses(causes{accepted: blocking})
 }
 
 // A budget that allows no eviction of its only pod.
