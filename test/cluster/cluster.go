@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -57,6 +58,10 @@ type Cluster struct {
 	Starter int `json:"starter,omitempty"`
 
 	claim *claim
+	// ports are reserved.
+	ports []io.Closer
+	// failed receives the error of the first component that has ended by itself.
+	failed chan error
 	// started is nil if another process has started the cluster.
 	started *plan
 }
@@ -138,11 +143,25 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
+	if c.started != nil {
+		c.started.stop()
+	}
 	if err := sweep(ctx, c.Dir, c.claim); err != nil {
 		return fmt.Errorf("remove the cluster in %q: %w", c.Dir, err)
 	}
+	if c.started != nil {
+		c.started.reap(ctx)
+	}
+	for _, reservation := range c.ports {
+		_ = reservation.Close() // again, if Stop is called again
+	}
 	return c.claim.release()
 }
+
+// Failed returns a channel that receives the error of the first component that has ended
+// without Crash or Stop after the start, with the end of its log. It receives nothing for a
+// cluster of another process.
+func (c *Cluster) Failed() <-chan error { return c.failed }
 
 // Existing returns a cluster that this package has not started, Kubernetes 1.30
 // or newer, and installs the OpenShift resources that it lacks. Registry is the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,6 +70,19 @@ func TestStart(t *testing.T) {
 		}
 		if err := cluster.Remove(t.Context(), full.Dir); err == nil || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
 			t.Errorf("want an error that names the process to stop, got %v", err)
+		}
+	})
+	t.Run("the port of the API server is reserved", func(t *testing.T) {
+		_, port, _ := strings.Cut(strings.TrimPrefix(bare.Config.Host, "https://"), ":")
+		other, err := net.Listen("unix", "@preflight-cluster-port-"+port) //nolint:noctx // it does not block
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Errorf("another cluster could take the port: %v, %v", other, err)
+		}
+	})
+	t.Run("a component that ends by itself is reported with its log", func(t *testing.T) {
+		kill(t, bare.Dir, "kube-scheduler --kubeconfig")
+		if err := <-bare.Failed(); !strings.Contains(err.Error(), "kube-scheduler ended (signal: killed)") || !strings.Contains(err.Error(), "kube-scheduler.log ends with:") {
+			t.Errorf("want the end of the scheduler with its log, got %v", err)
 		}
 	})
 	for _, c := range []*cluster.Cluster{full, bare} {

@@ -30,6 +30,7 @@ func (c *Cluster) Crash(ctx context.Context, component string) error {
 		return fmt.Errorf("%s has ended already; its log is in %s/logs", component, c.Dir)
 	default:
 	}
+	c.started.expectEnd(component, true)
 	if err := syscall.Kill(running.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("kill %s: %w", component, err)
 	}
@@ -65,7 +66,22 @@ func (c *Cluster) Revive(ctx context.Context, component string) error {
 	defer cancel()
 	ctx, p.fail = context.WithCancelCause(ctx)
 	defer p.fail(nil)
+	p.expectEnd(component, false)
 	return causeOf(ctx, p.starters()[component](ctx))
+}
+
+// expectEnd decides whether the end of a component is reported.
+func (p *plan) expectEnd(component string, expected bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.crashed[component] = expected
+}
+
+// stop has no more ends reported.
+func (p *plan) stop() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.stopped = true
 }
 
 // starters returns the start function of each component that loses no data when

@@ -65,6 +65,11 @@ func TestCrashAndRevive(t *testing.T) {
 	if err := c.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	select {
+	case err := <-c.Failed():
+		t.Errorf("ends that were wanted are reported: %v", err)
+	default:
+	}
 	if diff := cmp.Diff([]string(nil), o.still(t, things)); diff != "" {
 		t.Errorf("a stopped cluster with revived components must leave nothing: -want, +got:\n%s", diff)
 	}

@@ -56,7 +56,7 @@ func testOn(m *testing.M, wanted []Wanted) int {
 		for i := range wanted {
 			wanted[i].Use(homes[i].cluster)
 		}
-		code = run(ctx, m)
+		code, err = run(ctx, m, homes)
 	}
 	for i := range homes {
 		err = errors.Join(err, homes[i].leave(ctx, code))
@@ -77,15 +77,21 @@ func onlyFuzzing() bool {
 	return flag.Lookup("test.fuzz").Value.String() != "" && flag.Lookup("test.run").Value.String() == "^$"
 }
 
-// run runs the tests until they end or ctx does.
-func run(ctx context.Context, m *testing.M) int {
-	ended := make(chan int, 1)
+// run runs the tests until they end, ctx does, or a component of a cluster does: tests
+// would wait for it until their time limits.
+func run(ctx context.Context, m *testing.M, homes []home) (code int, err error) {
+	ended, failed := make(chan int, 1), make(chan error, len(homes))
+	for i := range homes {
+		go func() { failed <- <-homes[i].cluster.Failed() }()
+	}
 	go func() { ended <- m.Run() }()
 	select {
 	case code := <-ended:
-		return code
+		return code, nil
+	case err := <-failed:
+		return 1, fmt.Errorf("test cluster: %w", err)
 	case <-ctx.Done():
-		return 130 // the exit code that a shell reports for an interrupt
+		return 130, nil // the exit code that a shell reports for an interrupt
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -32,6 +33,7 @@ type plan struct {
 	cluster *Cluster
 
 	controlPlaneOnly bool
+	exclusive        bool
 	simulated        int // nodes
 	controllerRate   int // 0: the default
 	controllerBurst  int
@@ -57,6 +59,9 @@ type plan struct {
 	reviving  sync.Mutex
 	mutex     sync.Mutex
 	processes map[string]process // by the name of the component
+	// crashed are the components that Crash has ended, and stopped is true for all.
+	crashed map[string]bool
+	stopped bool
 }
 
 func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
@@ -64,7 +69,10 @@ func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{cluster: &Cluster{Dir: dir}, featureSet: defaultFeatureSet, processes: map[string]process{}}
+	p := &plan{
+		cluster: &Cluster{Dir: dir, failed: make(chan error, 1)}, featureSet: defaultFeatureSet,
+		processes: map[string]process{}, crashed: map[string]bool{},
+	}
 	for _, option := range options {
 		option(p)
 	}
@@ -159,23 +167,18 @@ const (
 	portTries = 1000
 )
 
-// choosePorts chooses ports that are free at the moment. If another process takes
-// one before its component listens, Start fails.
+// choosePorts reserves ports that are free until the cluster is stopped, so that no other
+// cluster takes one before its component listens, or while that is down. If another program
+// takes one, Start fails.
 func (p *plan) choosePorts() error {
-	var listeners []net.Listener
-	defer func() {
-		for _, listener := range listeners {
-			_ = listener.Close() // only its port is needed
-		}
-	}()
 	var addresses []string
 	for range 5 {
-		listener, err := listen()
+		address, reservation, err := reservePort()
 		if err != nil {
 			return fmt.Errorf("choose a free port: %w", err)
 		}
-		listeners = append(listeners, listener)
-		addresses = append(addresses, listener.Addr().String())
+		p.cluster.ports = append(p.cluster.ports, reservation)
+		addresses = append(addresses, address)
 	}
 	p.etcd, p.api, p.kwok = addresses[0], addresses[1], addresses[4]
 	if !p.controlPlaneOnly {
@@ -185,16 +188,43 @@ func (p *plan) choosePorts() error {
 	return nil
 }
 
-// listen listens on a free port of the range for components.
-func listen() (listener net.Listener, err error) {
+// reservePort reserves a free port by a socket with its name. Such abstract sockets
+// (unix(7)) have the scope of ports, which is the network namespace, and end with the
+// process.
+func reservePort() (address string, reservation io.Closer, err error) {
 	for range portTries {
-		port := firstPort + rand.IntN(lastPort-firstPort+1)                                  //nolint:gosec // not a secret
-		listener, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // a loopback port does not block
-		if err == nil || !errors.Is(err, syscall.EADDRINUSE) {
-			return listener, err
+		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort+1)) //nolint:gosec // not a secret
+		address = net.JoinHostPort("127.0.0.1", port)
+		reservation, err = net.Listen("unix", portSocket+port) //nolint:noctx // it does not block
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		if err = probe(address); err == nil {
+			return address, reservation, nil
+		}
+		if err := reservation.Close(); err != nil {
+			return "", nil, err
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return "", nil, err
 		}
 	}
-	return nil, err
+	return "", nil, err
+}
+
+// portSocket and a port are the name of the socket that reserves it.
+const portSocket = "@preflight-cluster-port-"
+
+// probe returns an error if no program could listen on an address.
+func probe(address string) error {
+	listener, err := net.Listen("tcp", address) //nolint:noctx // a loopback port does not block
+	if err != nil {
+		return err
+	}
+	return listener.Close()
 }
 
 // done reports the end of a step that began at start.

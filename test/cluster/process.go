@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -60,7 +62,9 @@ func (p *plan) spawn(name, binary string, args ...string) error {
 		started <- err
 		if err == nil {
 			err = cmd.Wait()
-			fail(fmt.Errorf("%s ended (%w); %s", name, err, quoteLog(path)))
+			end := fmt.Errorf("%s ended (%w); %s", name, err, quoteLog(path))
+			fail(end)
+			p.ended(name, end)
 		}
 	}()
 	if err := <-started; err != nil {
@@ -70,6 +74,33 @@ func (p *plan) spawn(name, binary string, args ...string) error {
 	defer p.mutex.Unlock()
 	p.processes[name] = process{pid: cmd.Process.Pid, ended: ended}
 	return nil
+}
+
+// ended reports the end of a component unless it was wanted.
+func (p *plan) ended(name string, end error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.stopped || p.crashed[name] {
+		return
+	}
+	select {
+	case p.cluster.failed <- end:
+	default: // another one ended before
+	}
+}
+
+// reap waits for the ends of the components: only then their processor time counts as that
+// of this process's children.
+func (p *plan) reap(ctx context.Context) {
+	p.mutex.Lock()
+	components := slices.Collect(maps.Values(p.processes))
+	p.mutex.Unlock()
+	for _, component := range components {
+		select {
+		case <-component.ended:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // quoteLog returns the end of a log on one line, and its path.
