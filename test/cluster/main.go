@@ -137,18 +137,18 @@ func (h *home) leave(ctx context.Context, code int) error {
 
 // startOrUse starts a cluster or uses an existing one. It never uses an existing
 // one for tests that want only a control plane, since its nodes would run their
-// pods.
+// pods, or that kill its components.
 func startOrUse(ctx context.Context, dir string, options []Option) (*Cluster, error) {
 	wanted := &plan{}
 	for _, option := range options {
 		option(wanted)
 	}
 	kubeconfig := os.Getenv("PREFLIGHT_TEST_KUBECONFIG")
-	if kubeconfig != "" && !wanted.controlPlaneOnly {
+	if kubeconfig != "" && !wanted.controlPlaneOnly && !wanted.exclusive {
 		return Existing(ctx, kubeconfig, os.Getenv("PREFLIGHT_TEST_REGISTRY"))
 	}
 	c, err := Start(ctx, dir, options...)
-	if errors.Is(err, errUnsupported) && !wanted.controlPlaneOnly {
+	if errors.Is(err, errUnsupported) && !wanted.controlPlaneOnly && !wanted.exclusive {
 		err = fmt.Errorf("%w; or name a Kubernetes 1.30 or newer with PREFLIGHT_TEST_KUBECONFIG, "+
 			"and a registry that it pulls from with PREFLIGHT_TEST_REGISTRY", err)
 	}

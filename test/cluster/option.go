@@ -19,6 +19,12 @@ func KWOK(nodes int) Option {
 	return func(p *plan) { p.controlPlaneOnly, p.simulated = true, nodes }
 }
 
+// Exclusive has Main start a cluster, and use neither the shared control plane nor an
+// existing cluster: the tests kill its components.
+func Exclusive() Option {
+	return func(p *plan) { p.exclusive = true }
+}
+
 // ControllerRate limits the requests per second of each controller of the
 // controller manager, and their burst: its flags kube-api-qps and kube-api-burst.
 // The defaults are those of Kubernetes, 20 and 30.

@@ -44,6 +44,7 @@ func TestShared(t *testing.T) {
 	}
 	for name, options := range map[string][]cluster.Option{
 		"another feature set": nil, "simulated nodes": {preview, cluster.KWOK(1)}, "another rate": {preview, cluster.ControllerRate(1, 1)},
+		"components that end": {preview, cluster.Exclusive()},
 	} {
 		if other, _ := borrow(t, options...); other != nil {
 			t.Errorf("a control plane with %s must not be a shared one", name)
