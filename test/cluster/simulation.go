@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -41,7 +42,7 @@ func (p *plan) startSimulation(ctx context.Context) error {
 		return err
 	}
 	for i := range p.simulated {
-		if err := createNode(ctx, clients, fmt.Sprintf("simulated-%03d", i)); err != nil {
+		if err := CreateNode(ctx, clients, fmt.Sprintf("simulated-%03d", i)); err != nil {
 			return fmt.Errorf("create a simulated node: %w", err)
 		}
 	}
@@ -61,9 +62,9 @@ func (p *plan) startSimulation(ctx context.Context) error {
 	return nil
 }
 
-// createNode creates a node that is ready for pods. It removes the taint of new
-// nodes, since the controller that does so is not running.
-func createNode(ctx context.Context, clients kubernetes.Interface, name string) error {
+// CreateNode creates a node that is ready for pods that tolerate its taints. It removes
+// the taint of new nodes, since the controller that does so may not be running.
+func CreateNode(ctx context.Context, clients kubernetes.Interface, name string, taints ...corev1.Taint) error {
 	version, err := clients.Discovery().ServerVersion()
 	if err != nil {
 		return err
@@ -86,7 +87,11 @@ func createNode(ctx context.Context, clients kubernetes.Interface, name string) 
 	if err != nil {
 		return err
 	}
-	_, err = clients.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": taints}})
+	if err != nil {
+		return err
+	}
+	_, err = clients.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 

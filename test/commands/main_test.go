@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprint(w, `{"status":"success","data":{"alerts":[]}}`)
 	}))
 	cluster.Main(m, func(c *cluster.Cluster) {
-		local, testCluster = c, zoo.Nodeless(c)
+		local, testCluster = c, zoo.WithoutContainers(c)
 		testCluster.Monitoring = noAlerts.URL
 	}, cluster.ControlPlaneOnly())
 }

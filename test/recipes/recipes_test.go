@@ -25,7 +25,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { local, testCluster = c, zoo.Nodeless(c) }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { local, testCluster = c, zoo.WithoutContainers(c) }, cluster.ControlPlaneOnly())
 }
 
 const (

@@ -31,6 +31,8 @@ type Animal struct {
 	Ending string
 	// Plain omits the annotation that declares a framed result.
 	Plain bool
+	// Simulated has the pod run on the node of StartNode, which simulates some endings.
+	Simulated bool
 	// Namespace and Image override those of the zoo; optional.
 	Namespace, Image string
 	// Change modifies the Job; optional.
@@ -63,6 +65,9 @@ func (a Animal) Job(name string) *batchv1.Job {
 				}},
 			}},
 		},
+	}
+	if a.Simulated {
+		onSimulatedNode(job)
 	}
 	if a.Change != nil {
 		a.Change(job)

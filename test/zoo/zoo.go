@@ -29,26 +29,33 @@ type Zoo struct {
 	Monitoring string
 
 	cluster *cluster.Cluster
-	program func() (string, error)
-	// nodeless images have no programs.
-	nodeless bool
+	// registry is the host:port of the images.
+	registry string
+	// withoutContainers is true if nothing runs the programs of images: they have none.
+	withoutContainers bool
+	program           func() (string, error)
+
+	mutex sync.Mutex
+	// images are the pull specs of the images that were built, by name.
+	images map[string]string
 }
 
-// At returns the zoo of a cluster.
-func At(c *cluster.Cluster) *Zoo {
-	return &Zoo{cluster: c, program: sync.OnceValues(func() (string, error) {
+// At returns the zoo of a cluster with a node.
+func At(c *cluster.Cluster) *Zoo { return newZoo(c, c.Registry) }
+
+// WithoutContainers returns the zoo of a control plane, whose animals are all simulated. Its
+// registry ends with this process.
+func WithoutContainers(c *cluster.Cluster) *Zoo {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	z := newZoo(c, strings.TrimPrefix(server.URL, "http://"))
+	z.withoutContainers = true
+	return z
+}
+
+func newZoo(c *cluster.Cluster, registry string) *Zoo {
+	return &Zoo{cluster: c, registry: registry, images: map[string]string{}, program: sync.OnceValues(func() (string, error) {
 		return build.Compile(context.Background(), "cmd/oc-preflight")
 	})}
-}
-
-// Nodeless returns the zoo of a control plane without nodes. Its registry is part of this
-// process, and its images have no programs.
-func Nodeless(c *cluster.Cluster) *Zoo {
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	c.Registry = strings.TrimPrefix(server.URL, "http://")
-	z := At(c)
-	z.nodeless = true
-	return z
 }
 
 // Program returns the path of oc-preflight, which is compiled at the first call.
@@ -72,17 +79,27 @@ func (z *Zoo) Image(tb testing.TB, name, directory string) string {
 	return image
 }
 
-func (z *Zoo) image(ctx context.Context, name, directory string) (string, error) {
-	if z.nodeless {
-		return release.BuildImage(ctx, z.cluster.Registry, name, release.Image{Config: v1.Config{User: "65532"}})
+// image builds an image at the first call for its name: its compression takes most of the
+// time in which a release is built.
+func (z *Zoo) image(ctx context.Context, name, directory string) (pullSpec string, err error) {
+	z.mutex.Lock()
+	defer z.mutex.Unlock()
+	if built, ok := z.images[name]; ok {
+		return built, nil
 	}
-	binary, err := z.Binaries.Build(ctx, directory)
-	if err != nil {
-		return "", err
+	var binary []byte
+	if !z.withoutContainers {
+		if binary, err = z.Binaries.Build(ctx, directory); err != nil {
+			return "", err
+		}
 	}
-	return release.BuildImage(ctx, z.cluster.Registry, name, release.Image{
+	pullSpec, err = release.BuildImage(ctx, z.registry, name, release.Image{
 		Files: map[string]release.File{"bin/preflight": {Mode: 0o755, Data: binary}}, Config: v1.Config{User: "65532"},
 	})
+	if err == nil {
+		z.images[name] = pullSpec
+	}
+	return pullSpec, err
 }
 
 // Push builds a release of a version with one Job for each animal, by name, and returns
@@ -92,7 +109,7 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 	if err != nil {
 		return "", err
 	}
-	empty, err := release.BuildImage(ctx, z.cluster.Registry, "empty", release.Image{
+	empty, err := release.BuildImage(ctx, z.registry, "empty", release.Image{
 		Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}, Config: v1.Config{User: "65532"},
 	})
 	if err != nil {
@@ -103,7 +120,7 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 	for name, animal := range animals {
 		if animal.Image == MissingImage {
 			components = append(components, release.Component{
-				Name: "ghost", Image: z.cluster.Registry + "/openshift/ghost@sha256:" + strings.Repeat("0", 64), Source: "quay.io/openshift/origin-ghost",
+				Name: "ghost", Image: z.registry + "/openshift/ghost@sha256:" + strings.Repeat("0", 64), Source: "quay.io/openshift/origin-ghost",
 			})
 		}
 		text, err := yaml.Marshal(animal.Job(name))
@@ -113,7 +130,7 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 		beside := strings.ReplaceAll(animal.Beside, "CAGE", animal.namespace())
 		manifests[fmt.Sprintf("0000_50_zoo_11_%s.yaml", name)] = string(text) + "---\n" + beside
 	}
-	return release.Push(ctx, z.cluster.Registry, release.Release{
+	return release.Push(ctx, z.registry, release.Release{
 		Version: version, Previous: []string{From},
 		Components: append(components, release.Component{Name: "zoo", Image: image, Source: Source, Manifests: manifests}),
 	})
