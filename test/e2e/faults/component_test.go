@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -21,14 +19,14 @@ func componentFaults() []fault {
 // crash returns a fault that kills a component and restarts it after the downtime. The run
 // must not end before.
 func crash(name, component string, downtime time.Duration) fault {
-	return fault{name: name, args: []string{"--parallelism", "1"}, during: whenFirstRuns(func(t *testing.T, _ environment, run proxiedRun) {
+	return fault{name: name, onPods: true, args: []string{"--parallelism", "1"}, during: whenFirstRuns(func(t *testing.T, _ environment, run proxiedRun) {
 		t.Helper()
 		if err := local.Crash(t.Context(), component); err != nil {
 			t.Fatal(err)
 		}
 		select {
 		case <-time.After(downtime):
-		case <-run.ended:
+		case <-run.Ended():
 			t.Errorf("the run ended while %s was down", component)
 		}
 		if err := local.Revive(t.Context(), component); err != nil {

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -30,7 +28,7 @@ func connectionFault(name string, disturb func(*faults.Proxy)) fault {
 	at := func(output string) func(*testing.T, environment, proxiedRun) {
 		return func(t *testing.T, _ environment, run proxiedRun) {
 			t.Helper()
-			run.awaitOutput(t, output)
+			run.AwaitOutput(t, output)
 			disturb(run.proxy)
 		}
 	}

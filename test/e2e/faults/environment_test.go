@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -31,7 +29,7 @@ type suite struct {
 	table      *table
 
 	mutex   sync.Mutex
-	free    map[string][]environment // by the ending of the first check
+	free    map[checks][]environment
 	created int
 }
 
@@ -39,6 +37,14 @@ type suite struct {
 type environment struct {
 	*suite
 	version, namespace, pullSpec string
+}
+
+// checks describes the checks of an environment.
+type checks struct {
+	// first is the ending of the first check.
+	first string
+	// onPods is true if they run in containers, and false if their node is simulated.
+	onPods bool
 }
 
 // The endings of the first check of an environment.
@@ -62,11 +68,11 @@ const keeper = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: keeper, 
 `
 
 // animals returns the checks of a release: the second one passes at once.
-func animals(namespace, first string) map[string]zoo.Animal {
+func (c checks) animals(namespace string) map[string]zoo.Animal {
 	asKeeper := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "keeper" }
 	return map[string]zoo.Animal{
-		"first":  {Ending: first, Namespace: namespace, Change: asKeeper},
-		"second": {Ending: "pass", Namespace: namespace, Change: asKeeper, Beside: keeper},
+		"first":  {Ending: c.first, Namespace: namespace, Simulated: !c.onPods, Change: asKeeper},
+		"second": {Ending: "pass", Namespace: namespace, Simulated: !c.onPods, Change: asKeeper, Beside: keeper},
 	}
 }
 
@@ -82,19 +88,19 @@ func newSuite(t *testing.T) *suite {
 	}
 }
 
-// createEnvironments creates an environment for each of these endings of the first check.
-// It replaces ClusterVersion and all earlier environments, so no run may be in progress.
-func (s *suite) createEnvironments(t *testing.T, endings ...string) {
+// createEnvironments creates an environment with each of these checks. It replaces
+// ClusterVersion and all earlier environments, so no run may be in progress.
+func (s *suite) createEnvironments(t *testing.T, wanted ...checks) {
 	t.Helper()
-	s.free = map[string][]environment{} // the cluster offers only the new releases
-	created := make([]environment, len(endings))
+	s.free = map[checks][]environment{} // the cluster offers only the new releases
+	created := make([]environment, len(wanted))
 	var pushing errgroup.Group
 	pushing.SetLimit(workers)
-	for i, ending := range endings {
+	for i, c := range wanted {
 		s.created++
 		created[i] = environment{suite: s, version: fmt.Sprintf("5.2.%d", s.created), namespace: fmt.Sprintf("openshift-fault-%d", s.created)}
 		pushing.Go(func() (err error) {
-			created[i].pullSpec, err = testCluster.Push(t.Context(), created[i].version, animals(created[i].namespace, ending))
+			created[i].pullSpec, err = testCluster.Push(t.Context(), created[i].version, c.animals(created[i].namespace))
 			return err
 		})
 	}
@@ -102,14 +108,16 @@ func (s *suite) createEnvironments(t *testing.T, endings ...string) {
 		t.Fatal(err)
 	}
 	releases, namespaces := map[string]string{}, []string{}
-	for i, ending := range endings {
+	for i, c := range wanted {
 		releases[created[i].version] = created[i].pullSpec
 		namespaces = append(namespaces, created[i].namespace)
-		s.free[ending] = append(s.free[ending], created[i])
+		s.free[c] = append(s.free[c], created[i])
 	}
 	testCluster.Offer(t, releases, namespaces...)
-	for _, namespace := range namespaces {
-		s.awaitRootCA(t, namespace)
+	for i, c := range wanted {
+		if c.onPods {
+			s.awaitRootCA(t, namespaces[i])
+		}
 	}
 }
 
@@ -128,16 +136,16 @@ func (s *suite) awaitRootCA(t *testing.T, namespace string) {
 	}
 }
 
-// acquire returns an unused environment whose first check has this ending.
-func (s *suite) acquire(t *testing.T, ending string) environment {
+// acquire returns an unused environment with these checks.
+func (s *suite) acquire(t *testing.T, wanted checks) environment {
 	t.Helper()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	free := s.free[ending]
+	free := s.free[wanted]
 	if len(free) == 0 {
-		t.Fatalf("no environment with a %s check is free: create more", ending)
+		t.Fatalf("no environment with the checks %+v is free: create more", wanted)
 	}
-	s.free[ending] = free[1:]
+	s.free[wanted] = free[1:]
 	return free[0]
 }
 

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -13,15 +11,18 @@ import (
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/test/faults"
+	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// workers is the number of concurrent runs in a cluster without a fault of its own. More of
-// them would only compete for the processors with the tests of other packages.
-const workers = 5
+// workers is the number of concurrent runs in a cluster without a fault of its own. Most of
+// them wait for the Lease of a killed run to expire.
+const workers = 8
 
 // fault is a disturbance of a run, with the expected result.
 type fault struct {
 	name string
+	// onPods is true if the fault concerns the node or the containers of the checks.
+	onPods bool
 	// args are further arguments of the run.
 	args []string
 	// tool is the program to run; the current version unless given.
@@ -43,7 +44,7 @@ type fault struct {
 func whenFirstRuns(disturb func(t *testing.T, e environment, run proxiedRun)) func(*testing.T, environment, proxiedRun) {
 	return func(t *testing.T, e environment, run proxiedRun) {
 		t.Helper()
-		run.awaitOutput(t, "Zoo.First: running")
+		run.AwaitOutput(t, "Zoo.First: running")
 		disturb(t, e, run)
 	}
 }
@@ -54,50 +55,73 @@ type proxiedRun struct {
 	proxy *faults.Proxy
 }
 
-// TestFaults runs all faults. Those of the whole cluster run one after the other.
+// TestFaults runs all faults. Those of the whole cluster run one after the other, when the
+// simulated node is gone.
 func TestFaults(t *testing.T) {
 	s := newSuite(t)
 	t.Cleanup(func() { t.Log(s.table) })
+	stopNode := zoo.StartNode(t, local.Config)
 	baseline, writes := s.baseline(t)
-	tools := buildTools(t)
+	other := buildTool(t)
 	sequential := append(componentFaults(), nodeFaults()...)
-	concurrent := slices.Concat(connectionFaults(), objectFaults(), clockFaults(tools))
-	takeovers := takeovers(tools)
+	concurrent := slices.Concat(connectionFaults(), objectFaults(), clockFaults(other))
 	points := killPoints(writes)
-	s.createEnvironments(t, append(
-		slices.Repeat([]string{slow}, len(points)+1),
-		slices.Repeat([]string{patient}, len(sequential)+len(concurrent)+len(takeovers)+1)...,
-	)...)
-	trials := append(s.kills(baseline, points), trial{"another format of the record", func(t *testing.T) {
+	expectOnPods(t, points)
+	trials := append(s.kills(baseline, points), trial{"another format of the record", checks{first: patient}, func(t *testing.T) {
 		t.Helper()
-		s.rejectFormat(t, tools)
-	}}, trial{"two started at the same moment", func(t *testing.T) {
+		s.rejectFormat(t, other)
+	}}, trial{"two started at the same moment", checks{first: slow}, func(t *testing.T) {
 		t.Helper()
 		s.startTwice(t, baseline)
 	}})
-	for _, o := range takeovers {
-		trials = append(trials, trial{o.name, func(t *testing.T) {
+	for _, o := range takeovers(other) {
+		trials = append(trials, trial{o.name, checks{first: patient}, func(t *testing.T) {
 			t.Helper()
 			s.takeOver(t, o, baseline)
 		}})
 	}
 	for _, f := range concurrent {
-		trials = append(trials, trial{f.name, func(t *testing.T) {
-			t.Helper()
-			s.run(t, f, baseline)
-		}})
+		trials = append(trials, s.trial(f, baseline))
 	}
+	last := make([]trial, len(sequential))
+	for i, f := range sequential {
+		last[i] = s.trial(f, baseline)
+	}
+	s.createEnvironments(t, wanted(append(trials, last...))...)
 	runConcurrently(t, trials)
-	for _, f := range sequential {
-		t.Run(f.name, func(t *testing.T) { s.run(t, f, baseline) })
+	stopNode()
+	for _, each := range last {
+		t.Run(each.name, each.run)
 	}
 }
 
 // trial is a subtest of TestFaults.
 type trial struct {
 	name string
-	run  func(t *testing.T)
+	// checks are those of its environment.
+	checks checks
+	run    func(t *testing.T)
 }
+
+// trial returns the trial of a fault.
+func (s *suite) trial(f fault, baseline result) trial {
+	return trial{f.name, f.checks(), func(t *testing.T) {
+		t.Helper()
+		s.run(t, f, baseline)
+	}}
+}
+
+// wanted returns the checks of all trials.
+func wanted(trials []trial) []checks {
+	var all []checks
+	for _, each := range trials {
+		all = append(all, each.checks)
+	}
+	return all
+}
+
+// checks returns those of the environment of a fault.
+func (f fault) checks() checks { return checks{first: patient, onPods: f.onPods} }
 
 // runConcurrently runs one trial per worker at a time. There may be more workers than
 // processors, since trials mostly wait.
@@ -119,11 +143,12 @@ func runConcurrently(t *testing.T, trials []trial) {
 	all.Wait()
 }
 
-// baseline returns the result and the writes of a run without faults.
+// baseline returns the result and the writes of a run without faults. A run whose checks
+// are in containers has the same result as one whose node is simulated.
 func (s *suite) baseline(t *testing.T) (want result, writes []string) {
 	t.Helper()
-	s.createEnvironments(t, slow, slow)
-	first := s.acquire(t, slow)
+	s.createEnvironments(t, checks{first: slow, onPods: true}, checks{first: slow})
+	first := s.acquire(t, checks{first: slow, onPods: true})
 	want, _ = first.start(t, local.Kubeconfig).result(t)
 	if len(want.Checks) != len(once()) || want.Decision != "Ready" {
 		t.Fatalf("a run without faults must have a result of each check and be Ready: %+v", want)
@@ -131,30 +156,30 @@ func (s *suite) baseline(t *testing.T) (want result, writes []string) {
 	first.expectExecutions(t, once())
 	first.expectNoResidue(t)
 
-	second := s.acquire(t, slow)
+	second := s.acquire(t, checks{first: slow})
 	proxy, kubeconfig := startProxy(t)
 	run := second.start(t, kubeconfig)
 	got, _ := run.result(t)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("two runs without faults have different results: -first, +second:\n%s", diff)
+		t.Fatalf("two runs without faults have different results: -in containers, +simulated:\n%s", diff)
 	}
 	writes = proxy.Writes()
 	t.Logf("writes of a run without faults: %s", strings.Join(writes, ", "))
-	s.table.add(t, "none", got, run.started, fmt.Sprintf("%d requests, %d of them writes", len(proxy.Requests()), len(writes)))
+	s.table.add(t, "none", got, run.Started, fmt.Sprintf("%d requests, %d of them writes", len(proxy.Requests()), len(writes)))
 	return want, writes
 }
 
 // run verifies the result of a run with a fault.
 func (s *suite) run(t *testing.T, f fault, baseline result) {
 	t.Helper()
-	e := s.acquire(t, patient)
+	e := s.acquire(t, f.checks())
 	proxy, kubeconfig := startProxy(t, f.connection...)
 	if f.before != nil {
 		f.before(t, e)
 	}
 	run := proxiedRun{program: e.startTool(t, f.tool.orCurrent(t), kubeconfig, f.args...), proxy: proxy}
 	var got result
-	t.Cleanup(func() { s.table.add(t, f.name, got, run.started, s.cost(run, e)) })
+	t.Cleanup(func() { s.table.add(t, f.name, got, run.Started, s.cost(run, e)) })
 	if f.during != nil {
 		f.during(t, e, run)
 	}
@@ -176,7 +201,7 @@ func (s *suite) run(t *testing.T, f fault, baseline result) {
 	e.expectExecutions(t, f.pods)
 	e.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("output of the program:\n%s%s", run.stderr.text(), failures(decided))
+		t.Logf("output of the program:\n%s%s", run.Stderr(), failures(decided))
 	}
 }
 

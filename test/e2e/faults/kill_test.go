@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -26,6 +24,31 @@ type killPoint struct {
 	// certain is false if a run may end before this write: the number of updates depends
 	// on its duration, and that of deleted pods on the garbage collector.
 	certain bool
+}
+
+// String implements fmt.Stringer.
+func (k killPoint) String() string { return string(k.moment) + " " + k.write }
+
+// onPods lists the kill points at which the checks run in containers: before the first Job
+// exists, when all of them exist, and after their deletion has begun. What the other writes
+// leave does not concern pods.
+func onPods() []string {
+	return []string{"before POST jobs 1", "after POST jobs 2", "after DELETE jobs 1"}
+}
+
+// expectOnPods verifies that each of onPods is a kill point.
+func expectOnPods(t *testing.T, points []killPoint) {
+	t.Helper()
+	for _, name := range onPods() {
+		if !slices.ContainsFunc(points, func(k killPoint) bool { return k.String() == name }) {
+			t.Errorf("a run has no write for the kill %s", name)
+		}
+	}
+}
+
+// checks returns those of the environment of a kill point.
+func (k killPoint) checks() checks {
+	return checks{first: slow, onPods: slices.Contains(onPods(), k.String())}
 }
 
 // killPoints returns all moments that make a difference to the cluster: before the first
@@ -70,7 +93,7 @@ func (s *suite) kills(baseline result, points []killPoint) []trial {
 	var all []trial
 	for _, point := range points {
 		all = append(all, trial{
-			fmt.Sprintf("killed %s %s", point.moment, point.write),
+			"killed " + point.String(), point.checks(),
 			func(t *testing.T) {
 				t.Helper()
 				s.killAt(t, point, baseline)
@@ -83,18 +106,18 @@ func (s *suite) kills(baseline result, points []killPoint) []trial {
 // killAt kills a program at a kill point, and starts another one.
 func (s *suite) killAt(t *testing.T, point killPoint, baseline result) {
 	t.Helper()
-	e := s.acquire(t, slow)
+	e := s.acquire(t, point.checks())
 	victims := make(chan *program, 1)
 	killed := make(chan struct{})
 	proxy, kubeconfig := startProxy(t, faults.AtWrite(point.write, point.moment, func() {
-		(<-victims).kill()
+		(<-victims).Kill()
 		close(killed)
 	}))
 	victim := e.start(t, kubeconfig)
 	victims <- victim
 	select {
 	case <-killed:
-	case <-victim.ended: // before the kill point, or by the kill
+	case <-victim.Ended(): // before the kill point, or by the kill
 	}
 	if !slices.Contains(proxy.Writes(), point.write) {
 		if point.certain {
@@ -108,7 +131,7 @@ func (s *suite) killAt(t *testing.T, point killPoint, baseline result) {
 	next := e.start(t, local.Kubeconfig)
 	var got result
 	t.Cleanup(func() {
-		s.table.add(t, fmt.Sprintf("runner killed %s one of its writes", point.moment), got, victim.started, "two runners")
+		s.table.add(t, fmt.Sprintf("runner killed %s one of its writes", point.moment), got, victim.Started, "two runners")
 	})
 	var decided report.Report
 	got, decided = next.result(t)
@@ -118,6 +141,6 @@ func (s *suite) killAt(t *testing.T, point killPoint, baseline result) {
 	e.expectExecutions(t, once())
 	e.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("output of the killed program:\n%s\noutput of the next one:\n%s%s", victim.stderr.text(), next.stderr.text(), failures(decided))
+		t.Logf("output of the killed program:\n%s\noutput of the next one:\n%s%s", victim.Stderr(), next.Stderr(), failures(decided))
 	}
 }

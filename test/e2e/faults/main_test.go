@@ -1,11 +1,10 @@
-//go:build faults
-
 // Package faults_test answers: does a run survive faults of its environment?
 //
-// Everything is real: the cluster, its node, the pods, the program, and the faults. A run
-// survives a fault if its verdict is the same as without the fault, or Undecided with the
-// reason if the evidence was removed; no check runs twice unless its evidence was lost;
-// and the run leaves no objects but its record.
+// The cluster, the program and the faults are real. Pods have containers where the fault
+// concerns them or their node; what else a run survives depends on the API server alone, and
+// its pods are on a simulated node. A run survives a fault if its verdict is the same as
+// without the fault, or Undecided with the reason if the evidence was removed; no check runs
+// twice unless its evidence was lost; and the run leaves no objects but its record.
 package faults_test
 
 import (
@@ -22,5 +21,5 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { local, testCluster = c, zoo.At(c) })
+	cluster.Main(m, func(c *cluster.Cluster) { local, testCluster = c, zoo.At(c) }, cluster.Exclusive())
 }

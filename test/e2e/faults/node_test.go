@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -13,18 +11,18 @@ import (
 // nodeFaults remove the node of a running check.
 func nodeFaults() []fault {
 	return []fault{
-		{name: "node drained", during: whenFirstRuns(drain), pods: map[string]int{"first": 2, "second": 1}},
-		{name: "node deleted and created again", during: whenFirstRuns(deleteNode)},
+		{name: "node drained", onPods: true, during: whenFirstRuns(drain), pods: map[string]int{"first": 2, "second": 1}},
+		{name: "node deleted and created again", onPods: true, during: whenFirstRuns(deleteNode)},
 	}
 }
 
 // drain evicts the running check, and keeps the node unschedulable until the check has
 // another pod.
-func drain(t *testing.T, e environment, _ proxiedRun) {
+func drain(t *testing.T, e environment, run proxiedRun) {
 	t.Helper()
 	e.cordon(t, "true")
 	// The run may observe that the pod is running before the observer does.
-	e.observer.await(t, func() bool { return len(e.observer.running(e.namespace, "first")) > 0 })
+	e.observer.await(t, run, "its check is running", func() bool { return len(e.observer.running(e.namespace, "first")) > 0 })
 	for _, pod := range e.observer.running(e.namespace, "first") {
 		err := e.client.PolicyV1().Evictions(e.namespace).Evict(t.Context(), &policyv1.Eviction{
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
@@ -33,7 +31,7 @@ func drain(t *testing.T, e environment, _ proxiedRun) {
 			t.Fatal(err)
 		}
 	}
-	e.observer.await(t, func() bool { return e.observer.executions(e.namespace)["first"] == 2 })
+	e.observer.await(t, run, "its check has another pod", func() bool { return e.observer.executions(e.namespace)["first"] == 2 })
 	e.cordon(t, "false")
 }
 

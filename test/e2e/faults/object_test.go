@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -11,14 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// objectFaults are requests of other clients to the same cluster.
+// objectFaults are requests of other clients to the same cluster. Those that end pods, whose
+// checks then report something, have pods with containers.
 func objectFaults() []fault {
 	return []fault{
 		{
 			name: "quota full for a while", before: fillQuota,
 			during: func(t *testing.T, e environment, run proxiedRun) {
 				t.Helper()
-				run.awaitOutput(t, "exceeded quota")
+				run.AwaitOutput(t, "exceeded quota")
 				if err := e.client.CoreV1().ResourceQuotas(e.namespace).Delete(t.Context(), "full", metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
 				}
@@ -29,11 +28,11 @@ func objectFaults() []fault {
 			want: wantUndecided("QuotaExceeded"), pods: map[string]int{"first": 0, "second": 0},
 		},
 		{
-			name: "Jobs deleted by another client", during: whenFirstRuns(deleteJobs),
+			name: "Jobs deleted by another client", onPods: true, during: whenFirstRuns(deleteJobs),
 			pods: map[string]int{"first": 2},
 		},
 		{
-			name: "namespace deleted", during: whenFirstRuns(deleteNamespace),
+			name: "namespace deleted", onPods: true, during: whenFirstRuns(deleteNamespace),
 			want: wantUndecided("NamespaceMissing", "NamespaceTerminating", "JobDeleted"), pods: map[string]int{"first": 1},
 		},
 		{name: "record edited by another client", during: whenFirstRuns(corruptRecord)},

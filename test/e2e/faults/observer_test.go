@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -47,7 +45,7 @@ func newPodObserver(t *testing.T, client kubernetes.Interface) *podObserver {
 	go reflector.RunWithContext(t.Context())
 	select {
 	case <-o.listed:
-	case <-time.After(timeout):
+	case <-time.After(time.Minute):
 		t.Fatal("cannot list pods")
 	}
 	return o
@@ -131,10 +129,10 @@ func (o *podObserver) running(namespace, check string) []*corev1.Pod {
 	return running
 }
 
-// await returns when a condition on the observed pods holds.
-func (o *podObserver) await(t *testing.T, holds func() bool) {
+// await returns when a condition on the observed pods of a run holds, and fails the test
+// when the run has ended before.
+func (o *podObserver) await(t *testing.T, run proxiedRun, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(timeout)
 	for {
 		o.mutex.Lock()
 		changed := o.changed
@@ -144,8 +142,8 @@ func (o *podObserver) await(t *testing.T, holds func() bool) {
 		}
 		select {
 		case <-changed:
-		case <-late:
-			t.Fatalf("the expected pods were not observed within %s", timeout)
+		case <-run.Ended():
+			t.Fatalf("the run ended before %s; the output:\n%s", what, run.Stderr())
 		}
 	}
 }

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -48,7 +46,7 @@ func (tab *table) add(t *testing.T, fault string, got result, began time.Time, c
 func (tab *table) addUnreached(point killPoint) {
 	tab.mutex.Lock()
 	defer tab.mutex.Unlock()
-	tab.unreached = append(tab.unreached, fmt.Sprintf("%s %s", point.moment, point.write))
+	tab.unreached = append(tab.unreached, point.String())
 }
 
 func (tab *table) row(fault string) *row {

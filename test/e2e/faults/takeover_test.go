@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -17,10 +15,10 @@ import (
 const clockOffset = 2 * time.Hour
 
 // clockFaults are wrong clocks on the machine of the run.
-func clockFaults(tools tools) []fault {
+func clockFaults(other tool) []fault {
 	return []fault{
-		{name: "clock of the runner 2 h ahead", tool: tool{path: tools.other.path, ahead: clockOffset}, after: expectOutput("2h0m0s ahead of the cluster's")},
-		{name: "clock of the runner 2 h behind", tool: tool{path: tools.other.path, ahead: -clockOffset}, after: expectOutput("2h0m0s behind the cluster's")},
+		{name: "clock of the runner 2 h ahead", tool: tool{path: other.path, ahead: clockOffset}, after: expectOutput("2h0m0s ahead of the cluster's")},
+		{name: "clock of the runner 2 h behind", tool: tool{path: other.path, ahead: -clockOffset}, after: expectOutput("2h0m0s behind the cluster's")},
 	}
 }
 
@@ -28,7 +26,7 @@ func clockFaults(tools tools) []fault {
 func expectOutput(want string) func(*testing.T, environment, proxiedRun) {
 	return func(t *testing.T, _ environment, run proxiedRun) {
 		t.Helper()
-		run.awaitOutput(t, want)
+		run.AwaitOutput(t, want)
 	}
 }
 
@@ -38,13 +36,13 @@ type takeover struct {
 	first, second tool
 }
 
-func takeovers(tools tools) []takeover {
-	ahead, behind := tool{path: tools.other.path, ahead: clockOffset}, tool{path: tools.other.path, ahead: -clockOffset}
+func takeovers(other tool) []takeover {
+	ahead, behind := tool{path: other.path, ahead: clockOffset}, tool{path: other.path, ahead: -clockOffset}
 	return []takeover{
 		{name: "killed, next clock 4 h behind", first: ahead, second: behind},
 		{name: "killed, next clock 4 h ahead", first: behind, second: ahead},
-		{name: "killed, next tool of another version", second: tools.other},
-		{name: "killed, next tool back at this version", first: tools.other},
+		{name: "killed, next tool of another version", second: other},
+		{name: "killed, next tool back at this version", first: other},
 	}
 }
 
@@ -52,15 +50,15 @@ func takeovers(tools tools) []takeover {
 // one continues the run.
 func (s *suite) takeOver(t *testing.T, o takeover, baseline result) {
 	t.Helper()
-	e := s.acquire(t, patient)
+	e := s.acquire(t, checks{first: patient})
 	_, kubeconfig := startProxy(t) // without TLS: with a clock that is behind, the certificates are not yet valid
 	victim := e.startTool(t, o.first.orCurrent(t), kubeconfig)
-	victim.awaitOutput(t, "Zoo.First: running")
-	victim.kill()
+	victim.AwaitOutput(t, "Zoo.First: running")
+	victim.Kill()
 	next := e.startTool(t, o.second.orCurrent(t), kubeconfig)
 	var got result
-	t.Cleanup(func() { s.table.add(t, o.name, got, victim.started, "two runners") })
-	next.awaitOutput(t, "continuing run")
+	t.Cleanup(func() { s.table.add(t, o.name, got, victim.Started, "two runners") })
+	next.AwaitOutput(t, "continuing run")
 	e.releaseCheck(t)
 	var decided report.Report
 	got, decided = next.result(t)
@@ -71,7 +69,7 @@ func (s *suite) takeOver(t *testing.T, o takeover, baseline result) {
 	e.expectExecutions(t, once())
 	e.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("output of the killed program:\n%s\noutput of the next one:\n%s%s", victim.stderr.text(), next.stderr.text(), failures(decided))
+		t.Logf("output of the killed program:\n%s\noutput of the next one:\n%s%s", victim.Stderr(), next.Stderr(), failures(decided))
 	}
 }
 
@@ -79,15 +77,15 @@ func (s *suite) takeOver(t *testing.T, o takeover, baseline result) {
 // administrators may: both programs report the same run.
 func (s *suite) startTwice(t *testing.T, baseline result) {
 	t.Helper()
-	e := s.acquire(t, slow)
+	e := s.acquire(t, checks{first: slow})
 	first, second := e.start(t, local.Kubeconfig), e.start(t, local.Kubeconfig)
 	var got result
-	t.Cleanup(func() { s.table.add(t, "two started at the same moment", got, first.started, "two runners") })
+	t.Cleanup(func() { s.table.add(t, "two started at the same moment", got, first.Started, "two runners") })
 	var reports [2]report.Report
 	for i, each := range []*program{first, second} {
 		got, reports[i] = each.result(t)
 		if diff := cmp.Diff(baseline, got); diff != "" {
-			t.Errorf("the result of program %d differs from that of a run without faults: -want, +got:\n%s\n%s", i+1, diff, each.stderr.text())
+			t.Errorf("the result of program %d differs from that of a run without faults: -want, +got:\n%s\n%s", i+1, diff, each.Stderr())
 		}
 	}
 	if reports[0].Run.ID != reports[1].Run.ID {
@@ -108,27 +106,26 @@ func (t tool) orCurrent(tb testing.TB) tool {
 
 // rejectFormat starts a run with a tool whose record has a newer format. The current
 // version must reject it with the format, without an effect on the run.
-func (s *suite) rejectFormat(t *testing.T, tools tools) {
+func (s *suite) rejectFormat(t *testing.T, other tool) {
 	t.Helper()
-	e := s.acquire(t, patient)
-	newer := e.startTool(t, tools.newer, local.Kubeconfig)
+	e := s.acquire(t, checks{first: patient})
+	newer := e.startTool(t, tool{path: other.path, format: "2"}, local.Kubeconfig)
 	var got result
 	t.Cleanup(func() {
-		s.table.add(t, "run held by a tool with another format", got, newer.started, "refused by this one")
+		s.table.add(t, "run held by a tool with another format", got, newer.Started, "refused by this one")
 	})
-	newer.awaitOutput(t, "Zoo.First: running")
+	newer.AwaitOutput(t, "Zoo.First: running")
 	rejecting := e.start(t, local.Kubeconfig)
-	rejecting.wait(t)
-	if code, output := rejecting.command.ProcessState.ExitCode(), rejecting.stderr.text(); code != 1 || !strings.Contains(output, `recorded in format "2"`) {
+	if code, output := rejecting.Wait(t), rejecting.Stderr(); code != 1 || !strings.Contains(output, `recorded in format "2"`) {
 		t.Errorf("exit code %d, want 1 and the format of the record:\n%s", code, output)
 	}
-	if rejecting.stdout.Len() > 0 {
-		t.Errorf("the program must not print a report:\n%s", rejecting.stdout.String())
+	if printed := rejecting.Stdout(); printed != "" {
+		t.Errorf("the program must not print a report:\n%s", printed)
 	}
 	e.releaseCheck(t)
 	got, _ = newer.result(t)
 	if got.Decision != "Ready" {
-		t.Errorf("the decision of the newer tool is %s, want Ready:\n%s", got.Decision, newer.stderr.text())
+		t.Errorf("the decision of the newer tool is %s, want Ready:\n%s", got.Decision, newer.Stderr())
 	}
 	e.expectExecutions(t, once())
 	e.expectNoResidue(t)
@@ -144,8 +141,8 @@ func expectTimes(t *testing.T, decided report.Report, run *program) {
 	if err != nil || endErr != nil {
 		t.Fatalf("cannot parse the times of the run: %v, %v", err, endErr)
 	}
-	if start.Before(run.started.Add(-tolerance)) || end.After(time.Now().Add(tolerance)) || end.Before(start) {
+	if start.Before(run.Started.Add(-tolerance)) || end.After(time.Now().Add(tolerance)) || end.Before(start) {
 		t.Errorf("the report has the times %s to %s; the program was started at %s, and the time is %s",
-			decided.Run.StartTime, decided.Run.CompletionTime, run.started.UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339))
+			decided.Run.StartTime, decided.Run.CompletionTime, run.Started.UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339))
 	}
 }

@@ -1,5 +1,3 @@
-//go:build faults
-
 package faults_test
 
 import (
@@ -13,36 +11,35 @@ import (
 	"time"
 )
 
-// clockVariable is the environment variable with the seconds by which the clock of a tool
-// is ahead.
-const clockVariable = "PREFLIGHT_TEST_CLOCK_AHEAD"
+// The environment variables of the changed oc-preflight: the seconds by which its clock is
+// ahead, and the format of the records that it writes.
+const (
+	clockVariable  = "PREFLIGHT_TEST_CLOCK_AHEAD"
+	formatVariable = "PREFLIGHT_TEST_FORMAT"
+)
 
-// tool is a build of oc-preflight, and the time by which its clock is ahead.
+// tool is a build of oc-preflight, the time by which its clock is ahead, and the format of
+// its records; only the changed build has the latter two.
 type tool struct {
-	path  string
-	ahead time.Duration
+	path   string
+	ahead  time.Duration
+	format string
 }
 
-// tools are builds of oc-preflight that differ from the current version.
-type tools struct {
-	// other has another version and an adjustable clock; newer also writes records in a
-	// newer format.
-	other, newer tool
-}
-
-// otherVersion is the version of all tools.
+// otherVersion is the version of the changed oc-preflight.
 const otherVersion = "v99.0.0"
 
 // change replaces the text old of a source file. The file is new if old is empty.
 type change struct{ file, old, with string }
 
-// buildTools builds the tools from the current source with changes. The adjustable clock is
-// a change of the standard library, so the product has no code for it.
-func buildTools(t *testing.T) tools {
+// buildTool builds oc-preflight from the current source with changes: another version, an
+// adjustable clock and an adjustable format. The clock is a change of the standard library.
+// So the product has no code for them.
+func buildTool(t *testing.T) tool {
 	t.Helper()
 	clock := filepath.Join(goEnv(t, "GOROOT"), "src", "time")
 	root := filepath.Dir(goEnv(t, "GOMOD"))
-	other := []change{
+	return build(t, root, []change{
 		{filepath.Join(clock, "time.go"), "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n\tsec += int64(ahead)\n"},
 		{filepath.Join(clock, "ahead.go"), "", fmt.Sprintf(`package time
 
@@ -55,9 +52,17 @@ var ahead = func() int {
 }()
 `, clockVariable)},
 		{filepath.Join(root, "cmd/internal/program/program.go"), "return info.Main.Version", fmt.Sprintf("return %q", otherVersion)},
-	}
-	newer := append(other, change{filepath.Join(root, "runner/record/header.go"), `format     = "1"`, `format     = "2"`})
-	return tools{other: build(t, root, other), newer: build(t, root, newer)}
+		{filepath.Join(root, "runner/record/header.go"), `format     = "1"`, `currentFormat = "1"`},
+		{filepath.Join(root, "runner/record/otherformat.go"), "", fmt.Sprintf(`package record
+
+import (
+	"cmp"
+	"os"
+)
+
+var format = cmp.Or(os.Getenv(%q), currentFormat)
+`, formatVariable)},
+	})
 }
 
 // build builds oc-preflight with changes, as an overlay: no source file is modified.
