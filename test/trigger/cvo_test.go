@@ -3,6 +3,7 @@ package trigger_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -45,8 +46,8 @@ func TestCVOFollowsTheVerdict(t *testing.T) {
 		t.Errorf("CVO wrote its status %d times while nothing changed", after-before)
 	}
 
-	w.preflight(0, "ack", gate)
-	w.preflight(0, "run", "--to", minor, "--prometheus", monitoring)
+	w.preflight("ack", gate)
+	w.run()
 	done := w.awaitClusterVersion("the update is completed", completed(minor))
 	if condition := find(done, "ReleaseAccepted"); condition.Status != configv1.ConditionTrue || condition.Reason != "PayloadLoaded" {
 		t.Errorf("the condition is %+v, want True and PayloadLoaded", condition)
@@ -59,13 +60,13 @@ func TestCVOFollowsTheVerdict(t *testing.T) {
 func TestCVORecordsAcceptedRisks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		// before is run before the selection.
-		before []string
+		// accept has the accepted findings of a run before the selection; none if nil.
+		accept []string
 		force  bool
 		risks  string
 	}{
 		"Accepted": {
-			reason: "an accepted finding does not block, and is recorded as a risk", before: []string{"run", "--to", minor, "--prometheus", monitoring, "--accept", "Zoo.Animal"},
+			reason: "an accepted finding does not block, and is recorded as a risk", accept: []string{"Zoo.Animal"},
 			risks: `Precondition "Preflight" failed because of "PreflightAccepted": the preflight of 5.2.0 is Ready with accepted findings: Zoo.Animal`,
 		},
 		"Forced": {
@@ -76,8 +77,8 @@ func TestCVORecordsAcceptedRisks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string][]string{minor: {"fail"}})
 			w.offer(minor)
-			if tc.before != nil {
-				w.preflight(0, tc.before...)
+			if tc.accept != nil {
+				w.run("--accept", strings.Join(tc.accept, ","))
 			}
 			versionoperator.Start(t, local.Config)
 			w.selectUpdate(configv1.Update{Version: minor, Image: w.images[minor], Force: tc.force})
@@ -97,11 +98,7 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 	w := newWorld(t, map[string][]string{minor: {"pass"}})
 	w.State.Gates[gate] = "Kubernetes 1.38 removes APIs that may be used in this cluster."
 	w.offer(minor)
-	t.Cleanup(func() {
-		if _, err := guard.Uninstall(context.WithoutCancel(t.Context()), dynamic.NewForConfigOrDie(local.Config)); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(w.removeSignals)
 	versionoperator.Start(t, local.Config)
 	w.start("--signal=clusterOperator", "--signal=admission=Deny")
 	w.awaitRuns(minor + " ahead Complete Blocked")
@@ -113,8 +110,8 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 	}
 	w.awaitSelection("denied", func(err error) bool { return err != nil && strings.Contains(err.Error(), "its verdict is Blocked") })
 
-	w.preflight(0, "ack", gate)
-	w.preflight(0, "run", "--to", minor, "--prometheus", monitoring)
+	w.preflight("ack", gate)
+	w.run()
 	w.awaitClusterVersion("CVO has removed the signal", func(v *configv1.ClusterVersion) bool {
 		return find(v, configv1.OperatorUpgradeable).Status == ""
 	})
@@ -123,26 +120,58 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 	w.awaitClusterVersion("the update is completed", completed(minor))
 }
 
+// removeSignals removes all signals, and waits until the API server denies no selection any
+// longer: it reads policies once a second.
+func (w *world) removeSignals() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), timeout)
+	defer cancel()
+	if _, err := guard.Uninstall(ctx, dynamic.NewForConfigOrDie(local.Config)); err != nil {
+		w.t.Error(err)
+	}
+	if err := awaitSelection(ctx, patch, func(err error) bool { return err == nil }); err != nil {
+		w.t.Errorf("the policy is still in effect: %v", err)
+	}
+}
+
 // awaitSelection waits until the error of a dry run of the selection of minor is as
 // expected.
 func (w *world) awaitSelection(want string, expected func(error) bool) {
 	w.t.Helper()
-	client := configclient.NewForConfigOrDie(local.Config).ConfigV1().ClusterVersions()
-	var last error
-	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		_, last = client.Patch(ctx, "version", types.MergePatchType, []byte(`{"spec":{"desiredUpdate":{"version":"`+minor+`"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		return expected(last), nil
-	})
-	if err != nil {
-		w.t.Fatalf("the selection is not %s: %v", want, last)
+	ctx, cancel := w.while()
+	defer cancel()
+	if err := awaitSelection(ctx, minor, expected); err != nil {
+		w.t.Fatalf("the selection is not %s: %v; %v", want, context.Cause(ctx), err)
 	}
 }
 
-// preflight runs oc-preflight and verifies its exit code.
-func (w *world) preflight(code int, args ...string) {
+// awaitSelection waits until the error of a dry run of the selection of a version is as
+// expected. It returns the last one if ctx ends before.
+func awaitSelection(ctx context.Context, version string, expected func(error) bool) error {
+	client := configclient.NewForConfigOrDie(local.Config).ConfigV1().ClusterVersions()
+	selection := []byte(`{"spec":{"desiredUpdate":{"version":"` + version + `"}}}`)
+	var last error
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		_, last = client.Patch(ctx, "version", types.MergePatchType, selection, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return expected(last), nil
+	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
+}
+
+// run runs the preflight of minor, which must be Ready.
+func (w *world) run(args ...string) {
 	w.t.Helper()
-	if got := testCluster.Call(w.t, args...); got.Code != code {
-		w.t.Fatalf("oc-preflight %q: exit code %d, want %d:\n%s%s", args, got.Code, code, got.Stdout, got.Stderr)
+	w.preflight(append([]string{"run", "--to", minor, "--prometheus", w.monitoring}, args...)...)
+}
+
+// preflight runs oc-preflight, which must succeed.
+func (w *world) preflight(args ...string) {
+	w.t.Helper()
+	if got := testCluster.Call(w.t, args...); got.Code != 0 {
+		w.t.Fatalf("oc-preflight %q: exit code %d, want 0:\n%s%s", args, got.Code, got.Stdout, got.Stderr)
 	}
 }
 
@@ -162,9 +191,11 @@ func (w *world) selectUpdate(update configv1.Update) {
 // awaitClusterVersion waits until ClusterVersion is as expected, and returns it.
 func (w *world) awaitClusterVersion(want string, expected func(*configv1.ClusterVersion) bool) *configv1.ClusterVersion {
 	w.t.Helper()
-	found, err := versionoperator.Await(w.t.Context(), local.Config, timeout, expected)
+	ctx, cancel := w.while()
+	defer cancel()
+	found, err := versionoperator.Await(ctx, local.Config, timeout, expected)
 	if err != nil {
-		w.t.Fatalf("ClusterVersion does not show that %s: %v", want, err)
+		w.t.Fatalf("ClusterVersion does not show that %s: %v; %v", want, context.Cause(ctx), err)
 	}
 	return found
 }

@@ -1,5 +1,3 @@
-//go:build faults
-
 package trigger_test
 
 import (
@@ -38,7 +36,7 @@ type environment struct {
 	*world
 
 	t     *testing.T
-	first *process
+	first *controller
 	proxy *faults.Proxy
 	args  []string
 }
@@ -75,16 +73,16 @@ func controllerFaults() []fault {
 		killedAt(faults.After, "DELETE validatingadmissionpolicies 1"),
 		{name: "leader killed while a check runs", during: func(e *environment) {
 			e.startNext()
-			e.first.signal(syscall.SIGKILL)
+			e.first.Kill()
 		}},
 		{name: "leader ended while a check runs", during: func(e *environment) {
-			e.first.signal(syscall.SIGTERM)
+			e.first.Stop(e.t, syscall.SIGTERM)
 			e.startNext()
 		}},
 		{name: "two controllers without an election", args: []string{"--leader-elect=false"}, during: (*environment).startNext},
 		{name: "target withdrawn", during: func(e *environment) { e.selectVersion("") }, want: []string{withdrawn}},
 		{name: "target withdrawn while no controller runs", want: []string{minor + " selected Canceled Undecided"}, during: func(e *environment) {
-			e.first.signal(syscall.SIGKILL)
+			e.first.Kill()
 			e.selectVersion("")
 			e.startNext()
 		}},
@@ -139,7 +137,7 @@ func runFault(t *testing.T, f fault) {
 	e.selectVersion(minor)
 	var begun []record.Record
 	if f.before {
-		<-e.first.ended
+		<-e.first.Ended()
 		e.startNext()
 	} else {
 		e.awaitPods(1)
@@ -172,7 +170,7 @@ func newEnvironment(t *testing.T, f fault) *environment {
 	started := make(chan struct{})
 	kill := func() {
 		<-started
-		e.first.signal(syscall.SIGKILL)
+		e.first.Kill()
 	}
 	var injected []faults.Fault
 	if f.connection != nil {

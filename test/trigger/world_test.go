@@ -1,19 +1,16 @@
 package trigger_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,10 +21,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/process"
+	"github.com/openshift/update-preflight/test/prometheus"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// timeout limits each wait of a test.
+// timeout limits each wait of a test. A controller that ends before ends the wait.
 const timeout = 5 * time.Minute
 
 // world is the cluster with releases that it can offer, and without run records.
@@ -39,18 +38,26 @@ type world struct {
 	records *record.Store
 	// images are the pull specs of the releases, by version.
 	images map[string]string
+	// monitoring is the URL of the Prometheus of the cluster.
+	monitoring string
+	// started are the controllers.
+	started []*process.Process
 }
 
 // newWorld makes and signs a release for each version, with a check for each of its
 // endings. None is offered or selected.
 func newWorld(t *testing.T, releases map[string][]string) *world {
 	t.Helper()
-	w := &world{t: t, client: testCluster.Client(t), images: map[string]string{}}
+	w := &world{
+		t: t, client: testCluster.Client(t), images: map[string]string{},
+		monitoring: prometheus.Constant(t, http.StatusOK, `{"status":"success","data":{"alerts":[]}}`).URL,
+	}
 	w.records = record.New(w.client)
+	zoo.StartNode(t, local.Config)
 	for version, endings := range releases {
 		animals := map[string]zoo.Animal{}
 		for _, ending := range endings {
-			animals[ending] = zoo.Animal{Ending: ending}
+			animals[ending] = zoo.Animal{Ending: ending, Simulated: true}
 		}
 		image, err := testCluster.Push(t.Context(), version, animals)
 		if err != nil {
@@ -93,41 +100,64 @@ func (w *world) selectVersion(version string) {
 	w.Apply(w.t)
 }
 
+// while returns a context that ends with the time limit of a wait, or when a controller has
+// ended by itself.
+func (w *world) while() (context.Context, context.CancelFunc) {
+	limited, cancel := context.WithTimeoutCause(w.t.Context(), timeout, fmt.Errorf("%s have passed", timeout))
+	ctx, end := process.While(limited, w.started...)
+	return ctx, func() { end(); cancel() }
+}
+
 // await waits until the run records are as expected, and returns them.
 func (w *world) await(want string, expected func([]record.Record) bool) []record.Record {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
+	ctx, cancel := w.while()
 	defer cancel()
 	for ctx.Err() == nil {
-		changes, err := w.client.CoreV1().ConfigMaps(record.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: record.Label})
-		if err != nil {
-			w.t.Fatal(err)
+		if found, ok := w.follow(ctx, expected); ok {
+			return found
 		}
-		for {
-			found, err := w.records.List(ctx)
-			if err != nil {
-				break
-			}
-			if expected(found) {
-				changes.Stop()
-				return found
-			}
-			if _, open := <-changes.ResultChan(); !open {
-				break
-			}
-		}
-		changes.Stop()
 	}
+	w.t.Fatalf("the run records are not %q: %v\ntheir verdicts are:\n%s", want, context.Cause(ctx), w.verdicts())
+	return nil
+}
+
+// follow returns the run records once they are as expected; ok is false if the watch of
+// their changes has ended before.
+func (w *world) follow(ctx context.Context, expected func([]record.Record) bool) (found []record.Record, ok bool) {
+	w.t.Helper()
+	changes, err := w.client.CoreV1().ConfigMaps(record.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: record.Label})
+	if err != nil && ctx.Err() == nil {
+		w.t.Fatal(err)
+	}
+	if err != nil {
+		return nil, false
+	}
+	defer changes.Stop()
+	for open := true; open; _, open = <-changes.ResultChan() {
+		found, err := w.records.List(ctx)
+		if err != nil {
+			return nil, false
+		}
+		if expected(found) {
+			return found, true
+		}
+	}
+	return nil, false
+}
+
+// verdicts are those of all run records.
+func (w *world) verdicts() string {
+	w.t.Helper()
 	headers, err := w.client.CoreV1().ConfigMaps(record.Namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: record.Label})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var verdicts []string
+	var verdicts strings.Builder
 	for _, header := range headers.Items {
-		verdicts = append(verdicts, header.Data["verdict.json"])
+		verdicts.WriteString(header.Data["verdict.json"])
 	}
-	w.t.Fatalf("the run records are not %q; their verdicts are:\n%s", want, strings.Join(verdicts, ""))
-	return nil
+	return verdicts.String()
 }
 
 // summaries returns version, requester, phase and decision of each record, sorted.
@@ -149,137 +179,83 @@ func (w *world) awaitRuns(want ...string) []record.Record {
 // awaitPods waits until at least that many checks are running.
 func (w *world) awaitPods(count int) {
 	w.t.Helper()
-	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+	ctx, cancel := w.while()
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		pods, err := w.client.CoreV1().Pods(zoo.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
 		return err == nil && len(pods.Items) >= count, nil
 	})
 	if err != nil {
-		w.t.Fatalf("fewer than %d checks are running: %v", count, err)
+		w.t.Fatalf("fewer than %d checks are running: %v", count, context.Cause(ctx))
 	}
 }
 
-// process is a running controller.
-type process struct {
-	t       *testing.T
-	command *exec.Cmd
-	log     *buffer
-	metrics string
-	ended   chan struct{}
+// controller is a running controller.
+type controller struct {
+	*process.Process
+
+	t *testing.T
 }
 
 // start starts a controller, which is stopped at the end of the test.
-func (w *world) start(args ...string) *process {
+func (w *world) start(args ...string) *controller {
 	w.t.Helper()
 	return w.startWith(local.Kubeconfig, args...)
 }
 
 // startWith starts a controller with a kubeconfig; it is stopped at the end of the test.
-func (w *world) startWith(kubeconfig string, args ...string) *process {
+func (w *world) startWith(kubeconfig string, args ...string) *controller {
 	w.t.Helper()
-	metrics := freeAddress(w.t)
-	args = append([]string{
-		"--namespace=" + record.Namespace, "--prometheus=" + monitoring, "--ahead-delay=0", "--health-probe-bind-address=0",
-		"--metrics-bind-address=" + metrics, "--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s",
-	}, args...)
-	p := &process{t: w.t, log: &buffer{}, metrics: metrics, ended: make(chan struct{})}
-	p.command = exec.Command(program(w.t), args...) //nolint:noctx // it is stopped by signals
-	p.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	p.command.Stderr = p.log
-	if err := p.command.Start(); err != nil {
+	path, err := program()
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	go func() {
-		defer close(p.ended)
-		_ = p.command.Wait()
-	}()
+	args = append([]string{
+		"--namespace=" + record.Namespace, "--prometheus=" + w.monitoring, "--ahead-delay=0", "--health-probe-bind-address=0",
+		"--metrics-bind-address=127.0.0.1:0", "--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s",
+	}, args...)
+	command := exec.Command(path, args...) //nolint:noctx // it is stopped by signals
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	c := &controller{Process: process.Start(w.t, command), t: w.t}
+	w.started = append(w.started, c.Process)
 	w.t.Cleanup(func() {
-		p.signal(syscall.SIGTERM)
+		c.Stop(w.t, syscall.SIGTERM)
 		if w.t.Failed() {
-			w.t.Logf("log of the controller:\n%s", p.log)
+			w.t.Logf("log of the controller:\n%s", c.Stderr())
 		}
 	})
-	return p
-}
-
-// signal sends a signal that ends the controller, and returns its exit code.
-func (p *process) signal(signal os.Signal) int {
-	p.t.Helper()
-	_ = p.command.Process.Signal(signal)
-	select {
-	case <-p.ended:
-	case <-time.After(timeout):
-		_ = p.command.Process.Kill()
-		<-p.ended
-		p.t.Errorf("the controller did not end within %s after %v", timeout, signal)
-	}
-	return p.command.ProcessState.ExitCode()
+	return c
 }
 
 // awaitMetric waits until the controller exports these lines, and returns all metrics.
-func (p *process) awaitMetric(lines ...string) string {
-	p.t.Helper()
+func (c *controller) awaitMetric(lines ...string) string {
+	c.t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	url := "https://" + c.Address(c.t) + "/metrics"
 	var last string
-	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.metrics+"/metrics", nil)
-		if err != nil {
-			return false, err
+	defer func() {
+		if c.t.Failed() {
+			c.t.Logf("the controller exports:\n%s", last)
 		}
-		response, err := client.Do(request)
-		if err != nil {
-			return false, nil
-		}
-		defer response.Body.Close() //nolint:errcheck // nothing was written
-		text, err := io.ReadAll(response.Body)
+	}()
+	c.Await(c.t, fmt.Sprintf("the metrics %q", lines), func(ctx context.Context) bool {
+		text, err := get(ctx, client, url)
 		last = string(text)
-		return err == nil && !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(last, line+"\n") }), nil
+		return err == nil && !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(last, line+"\n") })
 	})
-	if err != nil {
-		p.t.Fatalf("the controller does not export %q: %v\n%s", lines, err, last)
-	}
 	return last
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
+func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	defer listener.Close() //nolint:errcheck // nothing was written
-	return listener.Addr().String()
-}
-
-// program builds the controller, and returns its path.
-func program(t *testing.T) string {
-	t.Helper()
-	binary, err := testCluster.Binaries.Build(t.Context(), "cmd/preflight-controller")
+	response, err := client.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	path := filepath.Join(t.TempDir(), "preflight-controller")
-	if err := os.WriteFile(path, binary, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// buffer is the output of a process.
-type buffer struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.Write(p)
-}
-
-// String implements fmt.Stringer.
-func (b *buffer) String() string {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.String()
+	defer response.Body.Close() //nolint:errcheck // nothing was written
+	return io.ReadAll(response.Body)
 }
