@@ -47,7 +47,8 @@ func At(c *cluster.Cluster) *Zoo { return newZoo(c, c.Registry) }
 // registry ends with this process.
 func WithoutContainers(c *cluster.Cluster) *Zoo {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	z := newZoo(c, strings.TrimPrefix(server.URL, "http://"))
+	c.Registry = strings.TrimPrefix(server.URL, "http://")
+	z := newZoo(c, c.Registry)
 	z.withoutContainers = true
 	return z
 }
