@@ -26,7 +26,7 @@ GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.
 # The newest version whose requirements the module proxy has. SBOMs are written by syft.
 GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.1
 # The SDK is for others to call, so what only they call is not dead.
-DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0 -test -tags faults -filter "update-preflight/(cmd|collector|examples|runner|signature|test)"
+DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0 -test -filter "update-preflight/(cmd|collector|examples|runner|signature|test)"
 # The generated files of the API: DeepCopy, and the CustomResourceDefinition.
 CRD := manifests/crd
 API := runner/trigger/api/v1alpha1

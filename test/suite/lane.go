@@ -60,12 +60,13 @@ func longest() []string {
 }
 
 // withNodes are other packages that take minutes, most of which their tests wait for pods
-// and grace periods, those that take longest first. The last has simulated nodes; like the
-// others it does not use the shared control plane.
+// and leases, those that take longest first. Some have simulated nodes; like the others they
+// do not use the shared control plane.
 func withNodes() []string {
 	return []string{
-		module + "/test/installation",
+		module + "/test/e2e/faults",
 		module + "/test/trigger",
+		module + "/test/installation",
 		module + "/test/deadlock",
 		module + "/test/e2e/scale",
 	}
@@ -120,19 +121,14 @@ func Unit(all []Package) []Lane {
 
 // Cluster returns the lanes with the tests that start clusters, which take about the same
 // time. Three packages at a time keep two processors busy; more of them take longer, since
-// the processors then switch between more processes. The tests of faults of a run, which
-// need the processors most, start after those of the controller, which mostly wait.
+// the processors then switch between more processes.
 func Cluster(all []Package) []Lane {
 	in := func(packages []string) func(Package) bool {
 		return func(p Package) bool { return p.Cluster && !ofRelease(p) && slices.Contains(packages, p.Path) }
 	}
-	faults := Faults()
-	faults.Processes = 1
-	slices.Reverse(faults.Packages)
-	faults.Next = &Lane{Packages: pick(all, in(withNodes())), Processes: 1}
 	return []Lane{
 		{Packages: pick(all, in(longest())), Processes: 1},
-		faults,
+		{Packages: pick(all, in(withNodes())), Processes: 1},
 		{Processes: 1, Packages: pick(all, func(p Package) bool {
 			return p.Cluster && !ofRelease(p) && !slices.Contains(append(longest(), withNodes()...), p.Path)
 		})},
@@ -150,11 +146,11 @@ func Release(all []Package) []Lane {
 	return []Lane{{Processes: 2, Packages: pick(all, ofRelease)}}
 }
 
-// Faults returns the lane with the tests of faults of a run and of the controller, which
-// have a build tag. The other tag is that of the Makefile.
+// Faults returns the lane with the faults of a run and of the controller, which other lanes
+// also run.
 func Faults() Lane {
 	return Lane{
-		Flags: []string{"-count=1", "-tags", "faults,grpcnotrace", "-run", "TestFaults"}, Packages: []string{module + "/test/e2e/faults", module + "/test/trigger"},
+		Flags: []string{"-count=1", "-run", "^TestFaults$"}, Packages: []string{module + "/test/e2e/faults", module + "/test/trigger"},
 		Processes: 2, Verbose: true,
 	}
 }

@@ -174,9 +174,7 @@ func TestEveryPackageIsInOneLane(t *testing.T) {
 	}
 	for _, first := range slices.Concat(suite.Unit(all), suite.Cluster(all), suite.Release(all)) {
 		for lane := &first; lane != nil; lane = lane.Next {
-			if !slices.Contains(lane.Flags, "TestFaults") { // which is listed with its build tag only
-				run = append(run, lane.Packages...)
-			}
+			run = append(run, lane.Packages...)
 		}
 	}
 	slices.Sort(run)
@@ -241,6 +239,8 @@ func TestSlowPackagesStartFirst(t *testing.T) {
 		{Path: module + "a", Cluster: true},
 		{Path: module + "test/narrative", Cluster: true},
 		{Path: module + "test/deadlock", Cluster: true},
+		{Path: module + "test/trigger", Cluster: true},
+		{Path: module + "test/e2e/faults", Cluster: true},
 		{Path: module + "test/e2e", Cluster: true},
 		{Path: module + "b", Cluster: true, Concurrent: true},
 		{Path: module + "runner", Cluster: true, Concurrent: true},
@@ -253,8 +253,7 @@ func TestSlowPackagesStartFirst(t *testing.T) {
 	}
 	want := [][]string{
 		{module + "test/e2e"},
-		{module + "test/trigger", module + "test/e2e/faults"},
-		nil,
+		{module + "test/e2e/faults", module + "test/trigger"},
 		{module + "runner", module + "test/narrative", module + "a", module + "b"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
