@@ -67,8 +67,6 @@ func withNodes() []string {
 		module + "/test/e2e/faults",
 		module + "/test/trigger",
 		module + "/test/installation",
-		module + "/test/deadlock",
-		module + "/test/e2e/scale",
 	}
 }
 

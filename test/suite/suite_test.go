@@ -53,7 +53,7 @@ func TestRunReportsEachPackage(t *testing.T) {
 	}{
 		"Pass": {
 			reason: "a package that passes is one line",
-			lanes:  []suite.Lane{{Packages: []string{"./good"}, Processes: 1}},
+			lanes:  []suite.Lane{{Packages: []string{"./good"}, Processes: 1, Flags: []string{"-count=1"}}},
 			shown:  []string{`(?m)^pass  example\.com/tested/good +\d\.\d s   not measured$`}, hidden: "detail",
 		},
 		"Verbose": {

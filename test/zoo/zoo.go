@@ -29,8 +29,6 @@ type Zoo struct {
 	Monitoring string
 
 	cluster *cluster.Cluster
-	// registry is the host:port of the images.
-	registry string
 	// withoutContainers is true if nothing runs the programs of images: they have none.
 	withoutContainers bool
 	program           func() (string, error)
@@ -41,22 +39,20 @@ type Zoo struct {
 }
 
 // At returns the zoo of a cluster with a node.
-func At(c *cluster.Cluster) *Zoo { return newZoo(c, c.Registry) }
+func At(c *cluster.Cluster) *Zoo {
+	return &Zoo{cluster: c, images: map[string]string{}, program: sync.OnceValues(func() (string, error) {
+		return build.Compile(context.Background(), "cmd/oc-preflight")
+	})}
+}
 
 // WithoutContainers returns the zoo of a control plane, whose animals are all simulated. Its
 // registry ends with this process.
 func WithoutContainers(c *cluster.Cluster) *Zoo {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	c.Registry = strings.TrimPrefix(server.URL, "http://")
-	z := newZoo(c, c.Registry)
+	z := At(c)
 	z.withoutContainers = true
 	return z
-}
-
-func newZoo(c *cluster.Cluster, registry string) *Zoo {
-	return &Zoo{cluster: c, registry: registry, images: map[string]string{}, program: sync.OnceValues(func() (string, error) {
-		return build.Compile(context.Background(), "cmd/oc-preflight")
-	})}
 }
 
 // Program returns the path of oc-preflight, which is compiled at the first call.
@@ -94,7 +90,7 @@ func (z *Zoo) image(ctx context.Context, name, directory string) (pullSpec strin
 			return "", err
 		}
 	}
-	pullSpec, err = release.BuildImage(ctx, z.registry, name, release.Image{
+	pullSpec, err = release.BuildImage(ctx, z.cluster.Registry, name, release.Image{
 		Files: map[string]release.File{"bin/preflight": {Mode: 0o755, Data: binary}}, Config: v1.Config{User: "65532"},
 	})
 	if err == nil {
@@ -110,7 +106,7 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 	if err != nil {
 		return "", err
 	}
-	empty, err := release.BuildImage(ctx, z.registry, "empty", release.Image{
+	empty, err := release.BuildImage(ctx, z.cluster.Registry, "empty", release.Image{
 		Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}, Config: v1.Config{User: "65532"},
 	})
 	if err != nil {
@@ -121,7 +117,7 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 	for name, animal := range animals {
 		if animal.Image == MissingImage {
 			components = append(components, release.Component{
-				Name: "ghost", Image: z.registry + "/openshift/ghost@sha256:" + strings.Repeat("0", 64), Source: "quay.io/openshift/origin-ghost",
+				Name: "ghost", Image: z.cluster.Registry + "/openshift/ghost@sha256:" + strings.Repeat("0", 64), Source: "quay.io/openshift/origin-ghost",
 			})
 		}
 		text, err := yaml.Marshal(animal.Job(name))
@@ -131,7 +127,7 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 		beside := strings.ReplaceAll(animal.Beside, "CAGE", animal.namespace())
 		manifests[fmt.Sprintf("0000_50_zoo_11_%s.yaml", name)] = string(text) + "---\n" + beside
 	}
-	return release.Push(ctx, z.registry, release.Release{
+	return release.Push(ctx, z.cluster.Registry, release.Release{
 		Version: version, Previous: []string{From},
 		Components: append(components, release.Component{Name: "zoo", Image: image, Source: Source, Manifests: manifests}),
 	})

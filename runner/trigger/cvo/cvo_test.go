@@ -154,7 +154,7 @@ func TestGate(t *testing.T) {
 			reason: "PreflightNarrowed", warning: true, message: "the preflight of 4.19.1 is Ready; it left out alert KubePodCrashLooping",
 		},
 		"NarrowedAcceptedForced": {
-			why: "the strongest is the reason, and all are told", read: with(record(map[string]any{
+			why: "the strongest is the reason, and the message has all", read: with(record(map[string]any{
 				"decision": "Blocked", "forced": true, "blocking": []string{"A"}, "accepted": []string{"B"}, "narrowed": []string{"namespace c"},
 			})),
 			reason: "PreflightForced", warning: true,

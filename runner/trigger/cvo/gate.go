@@ -77,7 +77,7 @@ func judge(ctx context.Context, pending *atomic.Bool, read Reader, version strin
 	done := make(chan *Problem, 1)
 	go func() {
 		problem := readProblem(ctx, read, version)
-		pending.Store(false) // before the caller goes on, which may call again at once
+		pending.Store(false) // first: the caller may call again at once
 		done <- problem
 	}()
 	select {
