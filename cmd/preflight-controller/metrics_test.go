@@ -20,9 +20,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/openshift/update-preflight/test/await"
 )
 
 const scraper = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
@@ -163,8 +164,8 @@ func TestClusterMetricsClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The clientset has no event for what changes before a watch begins.
-	uses := func(ca authority) func() bool {
-		return func() bool {
+	uses := func(ca authority) func(context.Context) bool {
+		return func(context.Context) bool {
 			content.Data["client-ca-file"] = ca.pem()
 			if _, err := configMaps.Update(t.Context(), content, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
@@ -172,21 +173,13 @@ func TestClusterMetricsClients(t *testing.T) {
 			return get(ca.client(t, scraper)) == nil
 		}
 	}
-	await(t, "the CA of the cluster is used", uses(trusted))
+	await.Until(t, "the CA of the cluster is used", uses(trusted))
 	if err := get(trusted.client(t, "system:admin")); err == nil {
 		t.Error("a client with another name is accepted")
 	}
-	await(t, "the new CA of the cluster is used", uses(next))
+	await.Until(t, "the new CA of the cluster is used", uses(next))
 	if err := get(trusted.client(t, scraper)); err == nil {
 		t.Error("the former CA of the cluster is still used")
-	}
-}
-
-func await(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return met(), nil })
-	if err != nil {
-		t.Fatalf("not within a minute: %s", what)
 	}
 }
 

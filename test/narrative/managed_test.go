@@ -9,10 +9,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/await"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
@@ -116,7 +116,7 @@ func TestHealthBeforeAnUpdate(t *testing.T) {
 	e.replace(worker + "spec: {unschedulable: true}\n")
 	e.create(strings.NewReplacer("worker-0", "worker-1", `MemoryPressure, status: "False"`, `MemoryPressure, status: "True"`).Replace(worker))
 	e.create(billingPod, billingBudget)
-	e.await("a budget that allows no disruption", func() bool { return e.budgetStatus().CurrentHealthy == 1 })
+	await.Until(e.t, "a budget that allows no disruption", func(context.Context) bool { return e.budgetStatus().CurrentHealthy == 1 })
 	host := "ExternalDependency-" + strings.ReplaceAll(stopped, ":", "-")
 	blocking := []string{"ClusterOperatorDegraded-dns", host, "NodesCordoned", "NodesMemoryPressure", "PodDisruptionBudget-default.billing"}
 	e.evaluate(blocked, "4.18.16", "--dependency", "http://"+stopped).
@@ -154,13 +154,4 @@ func (e *environment) budgetStatus() policyv1.PodDisruptionBudgetStatus {
 		e.t.Fatal(err)
 	}
 	return budget.Status
-}
-
-// await returns when the condition, which what describes, is true.
-func (e *environment) await(what string, condition func() bool) {
-	e.t.Helper()
-	err := wait.PollUntilContextTimeout(e.t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return condition(), nil })
-	if err != nil {
-		e.t.Fatalf("%s: %v", what, err)
-	}
 }

@@ -1,6 +1,7 @@
 package narrative_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/test/await"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -142,7 +144,7 @@ func (e *environment) planDurations(service string) {
 		strings.Replace(node("rhel-0", "worker", "v1.29.9"), `osImage: ""`, "osImage: Red Hat Enterprise Linux 8.10 (Ootpa)", 1),
 	)
 	e.create(billingPod, billingBudget)
-	e.await("a budget that allows no disruption", func() bool { return e.budgetStatus().CurrentHealthy == 1 })
+	await.Until(e.t, "a budget that allows no disruption", func(context.Context) bool { return e.budgetStatus().CurrentHealthy == 1 })
 	result := e.plan(ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
 	got := strings.Join(slices.Concat(result.Duration.Basis, result.Missing, result.Duration.ProlongedBy), "\n")
 	for reason, want := range map[string]string{

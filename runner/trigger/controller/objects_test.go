@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/test/await"
 	"github.com/openshift/update-preflight/test/build"
 )
 
@@ -54,7 +55,7 @@ func TestVerdictsAreProjected(t *testing.T) {
 		t.Errorf("the status is not that of the run %s: %+v", blocked, status)
 	}
 	blockedIn := w.cluster.Now().Truncate(time.Second)
-	w.await("the next second, since times are recorded to the second", func(context.Context) bool {
+	await.Until(w.t, "the next second, since times are recorded to the second", func(context.Context) bool {
 		return time.Now().Truncate(time.Second).After(blockedIn.Add(time.Second))
 	})
 	ready := w.run(minor)
@@ -69,7 +70,7 @@ func TestVerdictsAreProjected(t *testing.T) {
 		"Warning Blocked: blocked by RiskA. See: oc preflight status " + blocked,
 		"Normal Ready: no finding blocks",
 	}
-	w.await("the events are "+strings.Join(want, ", "), func(ctx context.Context) bool { return slices.Equal(w.events(ctx, minor), want) })
+	await.Until(w.t, "the events are "+strings.Join(want, ", "), func(ctx context.Context) bool { return slices.Equal(w.events(ctx, minor), want) })
 
 	// The status is a projection: changes of other clients are overwritten.
 	forged := w.object(minor)
@@ -112,7 +113,7 @@ func TestDefinitionIsMissing(t *testing.T) {
 	w := newWorld(t)
 	w.setVersion(available(minor))
 	w.start()
-	w.await("the log has the missing definition", func(context.Context) bool {
+	await.Until(w.t, "the log has the missing definition", func(context.Context) bool {
 		return strings.Contains(w.log.String(), "updatepreflights.preflight.openshift.io")
 	})
 	w.setVersion(available(minor, patch)) // another event does not log another message
@@ -122,7 +123,7 @@ func TestDefinitionIsMissing(t *testing.T) {
 		t.Errorf("the log has the missing definition %d times, want 1", count)
 	}
 	w.uninstall()
-	w.await("the log has the missing definition again", func(context.Context) bool {
+	await.Until(w.t, "the log has the missing definition again", func(context.Context) bool {
 		return strings.Count(w.log.String(), "CustomResourceDefinition does not exist") == 2
 	})
 	w.create(w.definition())
@@ -133,7 +134,7 @@ func TestDefinitionIsMissing(t *testing.T) {
 	if err := w.client.Delete(t.Context(), deleted); err != nil {
 		t.Fatal(err)
 	}
-	w.await("an object that was deleted is created again", func(ctx context.Context) bool {
+	await.Until(w.t, "an object that was deleted is created again", func(ctx context.Context) bool {
 		var found v1alpha1.UpdatePreflight
 		return w.client.Get(ctx, client.ObjectKeyFromObject(deleted), &found) == nil && found.UID != deleted.UID
 	})
@@ -180,7 +181,7 @@ func TestRequestYields(t *testing.T) {
 	}
 	logged := func(what, text string, times int) {
 		t.Helper()
-		w.await(what, func(context.Context) bool { return strings.Count(w.log.String(), text) == times })
+		await.Until(w.t, what, func(context.Context) bool { return strings.Count(w.log.String(), text) == times })
 	}
 	logged("the request runs", "requester=user object=mine", 1)
 	w.setVersion(desired(configv1.Update{Image: requestFor("", patch).Spec.Target.Image}))

@@ -30,6 +30,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/test/await"
 )
 
 const offered = "4.18.5"
@@ -85,7 +86,7 @@ func remove(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.Decision, validity time.Duration) {
 	t.Helper()
 	records := record.New(c.Kubernetes)
-	await(t, "a second has passed since the last run", func(ctx context.Context) bool {
+	await.Until(t, "a second has passed since the last run", func(ctx context.Context) bool {
 		listed, err := records.List(ctx)
 		return err == nil && (len(listed) == 0 || c.Now().Truncate(time.Second).After(listed[0].CompletionTime))
 	})
@@ -134,18 +135,6 @@ func newSignals(t *testing.T, c *cluster.Cluster, signals ...string) controller.
 		t.Fatal(err)
 	}
 	return made
-}
-
-// await returns when the condition is met.
-func await(t *testing.T, what string, met func(context.Context) bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
-	defer cancel()
-	for !met(ctx) {
-		if ctx.Err() != nil {
-			t.Fatalf("not within %s: %s", stepTimeout, what)
-		}
-	}
 }
 
 // stated describes what the signals in the cluster state: Upgradeable, the decision on the
@@ -256,9 +245,9 @@ func TestSignalsAreRetried(t *testing.T) {
 	c := reached(t, offered)
 	signals := &states{failures: 2}
 	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: signals})
-	await(t, "the signals are applied a third time", func(context.Context) bool { return len(signals.all()) > 2 })
+	await.Until(t, "the signals are applied a third time", func(context.Context) bool { return len(signals.all()) > 2 })
 	decide(t, c, offered, verdict.Blocked, time.Hour)
-	await(t, "another verdict is applied", func(context.Context) bool {
+	await.Until(t, "another verdict is applied", func(context.Context) bool {
 		received := signals.all()
 		last := received[len(received)-1].Verdicts
 		return len(last) == 1 && last[0].Decision == "Blocked" && last[0].Chosen
@@ -274,7 +263,7 @@ func TestManyOffers(t *testing.T) {
 	c := reached(t, offers...)
 	signals := &states{}
 	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: signals})
-	await(t, "the signals are applied", func(context.Context) bool { return len(signals.all()) > 0 })
+	await.Until(t, "the signals are applied", func(context.Context) bool { return len(signals.all()) > 0 })
 	state := signals.all()[0]
 	if len(state.Verdicts) != controller.MaxAhead || !state.Verdicts[0].Chosen || state.Verdicts[0].Version != "4.599.0" {
 		t.Errorf("%d verdicts, the first is %+v; want %d, and the newest version chosen", len(state.Verdicts), state.Verdicts[0], controller.MaxAhead)

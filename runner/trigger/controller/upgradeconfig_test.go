@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
+	"github.com/openshift/update-preflight/test/await"
 )
 
 func TestDecideScheduled(t *testing.T) {
@@ -95,7 +96,7 @@ func TestScheduledUpdate(t *testing.T) {
 	w.awaitStatus(minor, "not scheduled", func(status v1alpha1.UpdatePreflightStatus) bool {
 		return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduledUpdate) == nil
 	})
-	w.await("the violation is logged", func(context.Context) bool { return strings.Contains(w.log.String(), "reason=InvalidUpgradeAt") })
+	await.Until(w.t, "the violation is logged", func(context.Context) bool { return strings.Contains(w.log.String(), "reason=InvalidUpgradeAt") })
 }
 
 func (w *world) awaitOutlook(name string, status metav1.ConditionStatus, reason schedule.Outlook) {
@@ -123,7 +124,7 @@ func (w *world) installUpgradeConfigs() {
 			w.t.Error(err)
 		}
 	})
-	w.await("UpgradeConfigs are served", func(ctx context.Context) bool {
+	await.Until(w.t, "UpgradeConfigs are served", func(ctx context.Context) bool {
 		all := &unstructured.UnstructuredList{}
 		all.SetAPIVersion("upgrade.managed.openshift.io/v1alpha1")
 		all.SetKind("UpgradeConfigList")

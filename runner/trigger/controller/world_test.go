@@ -25,7 +25,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimeconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -45,6 +44,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/test/await"
 )
 
 // stepTimeout bounds each step of a test.
@@ -160,7 +160,7 @@ func (w *world) definition() *apiextensionsv1.CustomResourceDefinition {
 func (w *world) install() {
 	w.t.Helper()
 	w.create(w.definition())
-	w.await("the CustomResourceDefinition is established", func(ctx context.Context) bool {
+	await.Until(w.t, "the CustomResourceDefinition is established", func(ctx context.Context) bool {
 		return w.client.List(ctx, &v1alpha1.UpdatePreflightList{}) == nil
 	})
 	w.t.Cleanup(w.uninstall)
@@ -176,7 +176,7 @@ func (w *world) uninstall() {
 	if err := w.client.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(record.Namespace), client.HasLabels{record.Label}); err != nil {
 		w.t.Error(err)
 	}
-	w.await("the CustomResourceDefinition is gone", func(ctx context.Context) bool {
+	await.Until(w.t, "the CustomResourceDefinition is gone", func(ctx context.Context) bool {
 		return apierrors.IsNotFound(w.client.Get(ctx, client.ObjectKeyFromObject(crd), &apiextensionsv1.CustomResourceDefinition{}))
 	})
 }
@@ -224,17 +224,6 @@ func lead(t *testing.T, c *cluster.Cluster, log io.Writer, options controller.Op
 	return end
 }
 
-// await waits until the condition is met.
-func (w *world) await(what string, met func(context.Context) bool) {
-	w.t.Helper()
-	err := wait.PollUntilContextTimeout(context.WithoutCancel(w.t.Context()), 50*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
-		return met(ctx), nil
-	})
-	if err != nil {
-		w.t.Fatalf("not within %s: %s", stepTimeout, what)
-	}
-}
-
 // awaitObjects waits for exactly these UpdatePreflights: name, requester, phase.
 func (w *world) awaitObjects(want ...string) {
 	w.t.Helper()
@@ -244,7 +233,7 @@ func (w *world) awaitObjects(want ...string) {
 			w.t.Logf("the UpdatePreflights are %q", got)
 		}
 	}()
-	w.await("the UpdatePreflights are "+strings.Join(want, ", "), func(ctx context.Context) bool {
+	await.Until(w.t, "the UpdatePreflights are "+strings.Join(want, ", "), func(ctx context.Context) bool {
 		var all v1alpha1.UpdatePreflightList
 		if err := w.client.List(ctx, &all); err != nil {
 			return false
@@ -275,7 +264,7 @@ func (w *world) awaitStatus(name, what string, like func(v1alpha1.UpdatePrefligh
 			w.t.Logf("the status is %+v", status)
 		}
 	}()
-	w.await("the status of "+name+": "+what, func(ctx context.Context) bool {
+	await.Until(w.t, "the status of "+name+": "+what, func(ctx context.Context) bool {
 		var found v1alpha1.UpdatePreflight
 		err := w.client.Get(ctx, client.ObjectKey{Name: name}, &found)
 		status = found.Status

@@ -18,6 +18,7 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/test/await"
 )
 
 // response is the response of the API server to a request.
@@ -86,7 +87,7 @@ func admitting(t *testing.T, mode guard.Mode) *guard.Switch {
 	made := admission(t, mode, start)
 	apply(t, made, verdict("4", "4.18.4", "Ready"), verdict("5", "4.18.5", "Blocked"), verdict("6", "4.18.6", "Undecided"))
 	clusterVersion(t, nil, updates()...)
-	await(t, "the API server uses the policy", func(ctx context.Context) bool {
+	await.Until(t, "the API server uses the policy", func(ctx context.Context) bool {
 		refused := request(ctx, t, blockedRequest)
 		return refused.objects() && (refused.denied != "") == (mode == guard.Deny) && !request(ctx, t, readyRequest).objects()
 	})
@@ -200,9 +201,9 @@ func TestAdmissionAppliedAgain(t *testing.T) {
 	if _, err := made.Remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "nothing is denied", func(ctx context.Context) bool { return !request(ctx, t, blockedRequest).objects() })
+	await.Until(t, "nothing is denied", func(ctx context.Context) bool { return !request(ctx, t, blockedRequest).objects() })
 	apply(t, made, verdict("4", "4.18.4", "Blocked"), verdict("5", "4.18.5", "Ready"))
-	await(t, "the API server uses the new verdicts", func(ctx context.Context) bool {
+	await.Until(t, "the API server uses the new verdicts", func(ctx context.Context) bool {
 		return request(ctx, t, readyRequest).objects() && !request(ctx, t, blockedRequest).objects()
 	})
 }
@@ -214,7 +215,7 @@ func TestAdmissionOfAnExpiredVerdict(t *testing.T) {
 	if err := later.Apply(t.Context(), guard.State{Verdicts: []guard.Verdict{verdict("4", "4.18.4", "Ready")}}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the target is denied", func(ctx context.Context) bool { return request(ctx, t, readyRequest).denied != "" })
+	await.Until(t, "the target is denied", func(ctx context.Context) bool { return request(ctx, t, readyRequest).denied != "" })
 	if left := verdicts(t); len(left) > 0 {
 		t.Errorf("the verdicts are %v; all have expired", left)
 	}
@@ -238,7 +239,7 @@ func TestAdmissionRemoved(t *testing.T) {
 	if found, err := made.List(t.Context()); err != nil || len(found) > 0 {
 		t.Errorf("left: %v, %v", found, err)
 	}
-	await(t, "nothing is denied", func(ctx context.Context) bool { return !request(ctx, t, blockedRequest).objects() })
+	await.Until(t, "nothing is denied", func(ctx context.Context) bool { return !request(ctx, t, blockedRequest).objects() })
 }
 
 func TestUnknownMode(t *testing.T) {

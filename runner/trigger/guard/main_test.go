@@ -27,9 +27,6 @@ func TestMain(m *testing.M) {
 		cluster.FeatureSet("TechPreviewNoUpgrade"), cluster.CRDs("testdata/prometheusrules.crd.yaml"))
 }
 
-// awaiting bounds the time until the API server uses a policy.
-const awaiting = 3 * time.Minute
-
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // at returns a clock with a constant time.
@@ -80,18 +77,6 @@ func apply(t *testing.T, s *guard.Switch, verdicts ...guard.Verdict) {
 			t.Error(err)
 		}
 	})
-}
-
-// await returns when the condition is met.
-func await(t *testing.T, what string, met func(context.Context) bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), awaiting)
-	defer cancel()
-	for !met(ctx) && ctx.Err() == nil { // a condition that is met after the end of ctx does not count
-	}
-	if ctx.Err() != nil {
-		t.Fatalf("not within %s: %s", awaiting, what)
-	}
 }
 
 // image is the pull spec of a release.

@@ -22,6 +22,7 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/test/await"
 )
 
 func TestChoose(t *testing.T) {
@@ -172,7 +173,7 @@ func expectSignals(t *testing.T, reason string, signals []string, decision strin
 	}
 	isDenied, isWarned := slices.Contains(signals, "admission=Deny"), slices.Contains(signals, "admission=Warn")
 	clusterVersion(t, nil, updates()...)
-	await(t, reason+": the API server uses the verdict "+decision, func(ctx context.Context) bool {
+	await.Until(t, reason+": the API server uses the verdict "+decision, func(ctx context.Context) bool {
 		got := request(ctx, t, blockedRequest)
 		return (got.denied != "") == (isDenied && !isReady) && got.objects() == ((isDenied || isWarned) && !isReady)
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/test/await"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
@@ -307,7 +308,7 @@ func TestAlerts(t *testing.T) {
 			alerts[1].For = "" // it fires at once
 			server := prometheus.Run(t, slices.Concat(tc.series, alerts)...)
 			var got []string
-			await(t, "the alerts fire", func(ctx context.Context) bool {
+			await.Until(t, "the alerts fire", func(ctx context.Context) bool {
 				got = firing(ctx, t, server.URL)
 				return cmp.Equal(tc.want, got)
 			})
