@@ -61,7 +61,7 @@ func (v view) judgeAgain(ctx context.Context, stored report.Report) report.Repor
 	decided.Forced, decided.ValidUntil = stored.Verdict.Forced, stored.Verdict.ValidUntil
 	stored.Expected = v.expectedAgain(stored.Expected, present)
 	stored.Verdict, stored.Findings = decided, folded
-	stored.CVO = v.predictCVO(cvo.Request{Version: version, Signed: signedIf(stored.Target.Verified), PayloadVersion: version}, policy, folded)
+	stored.CVO = v.predictCVO(cvo.Request{Version: version, Signed: signed(stored.Target), PayloadVersion: version}, policy, folded)
 	if stored.Standing != nil {
 		stored.Standing.Judged = timestamp(v.start)
 	}
@@ -101,11 +101,10 @@ func (v view) expectedAgain(then verdict.Expectation, now collector.Collection) 
 	return verdict.Expectation{Checks: others + now.Expected, Reported: others + now.Expected - len(missing), Missing: missing}
 }
 
-// signedIf is what CVO is known to say of a signature: true if it was verified, nil
-// otherwise.
-func signedIf(verified bool) *bool {
-	if verified {
-		return &verified
+// signed is what CVO is known to say of a signature: true if it was verified, nil otherwise.
+func signed(target report.Target) *bool {
+	if target.Verified {
+		return new(true)
 	}
 	return nil
 }

@@ -105,23 +105,37 @@ func (f Fingerprint) Changes(now Fingerprint) []string {
 	var changes []string
 	for _, key := range slices.Sorted(maps.Keys(union(f, now))) {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(key, unknown), " ")
-		unread := cmp.Or(now[unknown+kind], f[unknown+kind])
+		failure := cmp.Or(now[unknown+kind], f[unknown+kind])
 		before, existed := f[key]
 		after, exists := now[key]
 		switch {
 		case key == unknown+kind:
-			changes = append(changes, fmt.Sprintf("unknown whether a %s has changed: %s", kind, unread))
-		case unread != "":
+			changes = append(changes, fmt.Sprintf(unread+"%s has changed: %s", kind, failure))
+		case failure != "":
 		case !existed:
-			changes = append(changes, key+" is new")
+			changes = append(changes, key+isNew)
 		case !exists:
-			changes = append(changes, key+" was deleted")
+			changes = append(changes, key+wasDeleted)
 		case before != after:
-			changes = append(changes, key+" has changed")
+			changes = append(changes, key+hasChanged)
 		}
 	}
 	return changes
 }
+
+// IsChange reports whether a text is one of Changes about an object that has certainly
+// changed, and not one about a kind that could not be read.
+func IsChange(text string) bool {
+	return !strings.HasPrefix(text, unread) && (strings.HasSuffix(text, isNew) || strings.HasSuffix(text, wasDeleted) || strings.HasSuffix(text, hasChanged))
+}
+
+// The beginnings and ends of the texts of changes.
+const (
+	unread     = "unknown whether a "
+	isNew      = " is new"
+	wasDeleted = " was deleted"
+	hasChanged = " has changed"
+)
 
 func union(a, b Fingerprint) Fingerprint {
 	all := maps.Clone(a)

@@ -93,8 +93,14 @@ func TestChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := read(t, tc.before)
 			after := read(t, tc.after)
-			if diff := cmp.Diff(tc.want, before.Changes(after)); diff != "" {
+			changes := before.Changes(after)
+			if diff := cmp.Diff(tc.want, changes); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+			for _, change := range changes {
+				if !fingerprint.IsChange(change) {
+					t.Errorf("%q is certain", change)
+				}
 			}
 		})
 	}
@@ -155,6 +161,16 @@ func TestUnknownIsNotUnchanged(t *testing.T) {
 			if !strings.Contains(all, "unknown whether a "+kind+" has changed") {
 				t.Errorf("%s: the unknown %s is not reported:\n%s", name, kind, all)
 			}
+		}
+	}
+}
+
+// What could not be read may be unchanged.
+func TestUnreadIsNoChange(t *testing.T) {
+	unread := fingerprint.Fingerprint{"? Node": "the server has changed"}
+	for _, text := range append(unread.Changes(fingerprint.Fingerprint{}), "it was valid until 2026-11-21T09:00:00Z") {
+		if fingerprint.IsChange(text) {
+			t.Errorf("%q is not certain", text)
 		}
 	}
 }

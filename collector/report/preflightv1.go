@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/blang/semver/v4"
 
@@ -45,8 +44,9 @@ type preflightResult struct {
 	Risks           []preflightRisk `json:"risks"`
 }
 
-// preflightRisk is one risk. Its message is "Preflight=VERSION: " and a text: the
-// part before the first ": " names the preflight that the risk is of.
+// preflightRisk is one risk. Who copies it into status.conditionalUpdateRisks of
+// ClusterVersion prefixes its message with "Preflight=VERSION: " there, to tell it from the
+// risks of other sources (openshift/enhancements#1930).
 type preflightRisk struct {
 	Name          string `json:"name"`
 	Message       string `json:"message"`
@@ -55,7 +55,8 @@ type preflightRisk struct {
 }
 
 // WritePreflightV1 writes the report as preflight-v1-json: a risk for each name of
-// findings that fail or are inconclusive, and are not bypassed. At most 500 are written;
+// findings that fail or are inconclusive, and are not bypassed, or only by force: the format
+// cannot state that, and force is not the decision of who reads it. At most 500 are written;
 // the last one then counts the others. A target without a semantic version is an error.
 func (r Report) WritePreflightV1(w io.Writer) error {
 	version := r.Target.Version
@@ -85,7 +86,8 @@ func (r Report) executionStatus() string {
 func risksOf(findings []finding.Finding, version string) []preflightRisk {
 	risks := []preflightRisk{}
 	for _, f := range findings {
-		if !f.Open() {
+		forced := f.Bypass != nil && f.Bypass.By == finding.ByForce
+		if !f.Open() && !forced {
 			continue
 		}
 		risk := riskOf(f, version)
@@ -94,14 +96,13 @@ func risksOf(findings []finding.Finding, version string) []preflightRisk {
 			risks = append(risks, risk)
 			continue
 		}
-		joined := risks[same].Message + "; " + strings.TrimPrefix(risk.Message, messageHead(version))
-		risks[same].Message = words.Lines(joined, maxRiskMessage)
+		risks[same].Message = words.Lines(risks[same].Message+"; "+risk.Message, maxRiskMessage)
 	}
 	if len(risks) <= maxRisks {
 		return risks
 	}
 	rest := preflightRisk{Name: moreRisks, URL: Documentation, TargetVersion: version}
-	rest.Message = fmt.Sprintf("%s%d more findings count against the update", messageHead(version), len(risks)-maxRisks+1)
+	rest.Message = fmt.Sprintf("%d more findings count against the update", len(risks)-maxRisks+1)
 	return append(risks[:maxRisks-1], rest)
 }
 
@@ -114,12 +115,9 @@ func riskOf(f finding.Finding, version string) preflightRisk {
 	if parsed, err := url.Parse(link); err != nil || !parsed.IsAbs() || parsed.Host == "" {
 		link = Documentation
 	}
-	message := words.Lines(f.Message, maxRiskMessage-len(messageHead(version)))
+	message := words.Lines(f.Message, maxRiskMessage)
 	if message == "" {
 		message = f.Reason
 	}
-	return preflightRisk{Name: name, Message: messageHead(version) + message, URL: link, TargetVersion: version}
+	return preflightRisk{Name: name, Message: message, URL: link, TargetVersion: version}
 }
-
-// messageHead is the part of a message that names the preflight.
-func messageHead(version string) string { return "Preflight=" + version + ": " }

@@ -33,8 +33,8 @@ type preflightResult struct {
 	} `json:"risks"`
 }
 
-// parsed is the result as its reader in the enhancement has it: the message is split at
-// its first ": ", and a risk without the prefix is of no preflight.
+// parsed is the result as its reader in the enhancement has it, who adds the prefix
+// "Preflight=VERSION: " to the messages.
 func parsed(t *testing.T, doc report.Report) (result preflightResult, texts map[string]string) {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(encoded(t, preflightV1, doc)))
@@ -45,10 +45,8 @@ func parsed(t *testing.T, doc report.Report) (result preflightResult, texts map[
 	texts = map[string]string{}
 	name := regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`)
 	for _, risk := range result.Risks {
-		head, text, _ := strings.Cut(risk.Message, ": ")
-		version, ok := strings.CutPrefix(head, "Preflight=")
-		if !ok || version != doc.Target.Version || risk.TargetVersion != version || text == "" {
-			t.Errorf("risk %s is not of the preflight of %s: %q", risk.Name, doc.Target.Version, risk.Message)
+		if strings.HasPrefix(risk.Message, "Preflight=") || risk.TargetVersion != doc.Target.Version || risk.Message == "" {
+			t.Errorf("risk %s of the preflight of %s: %q", risk.Name, doc.Target.Version, risk.Message)
 		}
 		if link, err := url.Parse(risk.URL); err != nil || !link.IsAbs() {
 			t.Errorf("risk %s has the URL %q", risk.Name, risk.URL)
@@ -59,7 +57,7 @@ func parsed(t *testing.T, doc report.Report) (result preflightResult, texts map[
 		if _, double := texts[risk.Name]; double {
 			t.Errorf("risk %s is listed twice", risk.Name)
 		}
-		texts[risk.Name] = text
+		texts[risk.Name] = risk.Message
 	}
 	return result, texts
 }
@@ -90,9 +88,11 @@ func TestPreflightV1RoundTrip(t *testing.T) {
 				"Etcd.Quorum": "the image cannot be pulled",
 			},
 		},
-		"Forced": {reason: "force bypasses everything", doc: forced(), want: map[string]string{}},
+		"Forced": {
+			reason: "what was forced is a risk for others", doc: forced(), want: map[string]string{"ReleaseSignature": "no signature"},
+		},
 		"Colon": {
-			reason: "only the first colon separates", doc: failing(finding.Fail("R", "%s", colon).Named("A")), want: map[string]string{"A": colon},
+			reason: "a message is verbatim", doc: failing(finding.Fail("R", "%s", colon).Named("A")), want: map[string]string{"A": colon},
 		},
 		"SameName": {
 			reason: "ClusterVersion has one risk of a name", doc: failing(finding.Fail("R", "one").Named("A"), finding.Unknown("R", "two").Named("A")),

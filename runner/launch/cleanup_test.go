@@ -83,6 +83,7 @@ func TestGuardIsDeletedLast(t *testing.T) {
 // Only a pod whose containers have all terminated is deleted without its grace period. No
 // kubelet confirms the deletion of the others here, so that they are left.
 func TestOnlyEndedPodsAreDeletedAtOnce(t *testing.T) {
+	t.Parallel()
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Now()}}
 	failed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Now()}}
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}

@@ -57,6 +57,10 @@ type header struct {
 	resultParts, reportParts int
 }
 
+// Ended reports whether the labels of a header state that its run has ended. Labels are not
+// authentic.
+func Ended(labels map[string]string) bool { return Phase(labels[labelPhase]).final() }
+
 func partName(id string, number int) string { return fmt.Sprintf("%s-%d", headerName(id), number) }
 
 // summary is the part of a header in plain text.

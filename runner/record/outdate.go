@@ -64,7 +64,8 @@ func (s *Store) supersede(ctx context.Context, by Record, headers []corev1.Confi
 	return nil
 }
 
-// outdate ends the verdict of the record with this header.
+// outdate ends the verdict of the record with this header, also where another client
+// changes the header meanwhile. A record that was deleted has none.
 func (s *Store) outdate(ctx context.Context, object *corev1.ConfigMap, cause string, now time.Time) error {
 	loaded, err := s.readKey(ctx)
 	if err != nil {
@@ -73,27 +74,31 @@ func (s *Store) outdate(ctx context.Context, object *corev1.ConfigMap, cause str
 	name := object.Name
 	return retry.Do(ctx, func(ctx context.Context) error {
 		for range conflicts {
-			if object == nil {
-				return nil // it was deleted
-			}
-			id := object.Labels[Label]
-			if verified := loaded.verify(object, id, object.UID); verified.State != Authentic {
-				return &UnauthenticError{ID: id, Authentication: verified}
-			}
-			changed, err := endVerdict(object, words.Line(cause, maxCause), formatTime(now))
-			if err != nil || !changed {
+			err := s.writeEnd(ctx, loaded, object, cause, now)
+			if !contested(err) {
 				return err
 			}
-			loaded.key.seal(object, id)
-			if _, err = s.maps().Update(ctx, object, metav1.UpdateOptions{}); err == nil || !contested(err) {
-				return err
-			}
-			if object, err = s.get(ctx, name); err != nil {
+			if object, err = s.get(ctx, name); err != nil || object == nil {
 				return err
 			}
 		}
 		return fmt.Errorf("could not end the verdict of %s: another client repeatedly changed it", name)
 	})
+}
+
+// writeEnd writes the header with the end of its verdict, unless it has one.
+func (s *Store) writeEnd(ctx context.Context, loaded loadedKey, object *corev1.ConfigMap, cause string, now time.Time) error {
+	id := object.Labels[Label]
+	if verified := loaded.verify(object, id, object.UID); verified.State != Authentic {
+		return &UnauthenticError{ID: id, Authentication: verified}
+	}
+	changed, err := endVerdict(object, words.Line(cause, maxCause), formatTime(now))
+	if err != nil || !changed {
+		return err
+	}
+	loaded.key.seal(object, id)
+	_, err = s.maps().Update(ctx, object, metav1.UpdateOptions{})
+	return err
 }
 
 // endVerdict changes the header of a complete run; false if its verdict has ended already.

@@ -213,9 +213,9 @@ func TestForcedVerdict(t *testing.T) {
 	end(t, begin(t, record.New(api), intent), verdict.Verdict{Decision: verdict.Ready, Forced: true, Bypassed: []string{"KubeletSkew"}})
 	header := getMap(t, headName(intent.ID))
 	var stated struct {
-		Decision string
-		Forced   bool
-		Blocking []string
+		Decision string   `json:"decision"`
+		Forced   bool     `json:"forced"`
+		Blocking []string `json:"blocking"`
 	}
 	if err := json.Unmarshal([]byte(header.Data["verdict.json"]), &stated); err != nil {
 		t.Fatal(err)

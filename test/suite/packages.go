@@ -73,17 +73,10 @@ func parse(output io.Reader) ([]Package, error) {
 			imports[found.ImportPath] = found.Imports
 			continue
 		}
-		tested := packages[found.ForTest]
-		if tested == nil {
-			tested = &Package{Path: found.ForTest, folders: map[string]bool{folderOf(found.ForTest): true}}
-			packages[found.ForTest] = tested
+		if packages[found.ForTest] == nil {
+			packages[found.ForTest] = &Package{Path: found.ForTest, folders: map[string]bool{folderOf(found.ForTest): true}}
 		}
-		for _, dependency := range found.Deps {
-			if path, _, _ := strings.Cut(dependency, " "); path == module || strings.HasPrefix(path, module+"/") {
-				tested.folders[folderOf(path)] = true
-			}
-		}
-		tested.Cluster = tested.Cluster || tested.Path == clusterPackage || slices.Contains(found.Deps, clusterPackage)
+		packages[found.ForTest].dependOn(found.Deps)
 	}
 	var all []Package
 	for _, tested := range packages {
@@ -94,6 +87,16 @@ func parse(output io.Reader) ([]Package, error) {
 	}
 	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
+}
+
+// dependOn adds the packages that a variant of the tests is built from.
+func (p *Package) dependOn(paths []string) {
+	for _, dependency := range paths {
+		if path, _, _ := strings.Cut(dependency, " "); path == module || strings.HasPrefix(path, module+"/") {
+			p.folders[folderOf(path)] = true
+		}
+	}
+	p.Cluster = p.Cluster || p.Path == clusterPackage || slices.Contains(paths, clusterPackage)
 }
 
 // folderOf returns the folder of a package, relative to the root of the workspace. The

@@ -112,7 +112,7 @@ func TestRunReportsEachPackage(t *testing.T) {
 // processes of a cluster do.
 func TestRunMeasuresProcessorTime(t *testing.T) {
 	measure := filepath.Join(t.TempDir(), "measure")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", measure, "./measure").CombinedOutput(); err != nil { //nolint:gosec // our own program
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", measure, "./measure").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	dir := repository(t)
@@ -335,7 +335,7 @@ func commitIn(t *testing.T, dir, date string) {
 
 func git(t *testing.T, dir string, environment []string, args ...string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "git", args...) //nolint:gosec // our own arguments
+	command := exec.CommandContext(t.Context(), "git", args...)
 	command.Dir, command.Env = dir, append(os.Environ(), environment...)
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("git %v: %v\n%s", args, err, output)

@@ -109,6 +109,48 @@ func TestForgedRecordsAreNotProjected(t *testing.T) {
 }
 
 // A controller without the definition runs, and uses it when it is created.
+// An edit that changes no label ends a verdict at once, too.
+func TestEditedRecordIsNotReady(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.setVersion(available(minor))
+	w.run(minor)
+	w.start()
+	w.awaitStatus(minor, "Ready", func(s v1alpha1.UpdatePreflightStatus) bool { return s.Decision == "Ready" })
+	var headers corev1.ConfigMapList
+	if err := w.client.List(t.Context(), &headers, client.InNamespace(record.Namespace), client.HasLabels{record.Label}); err != nil {
+		t.Fatal(err)
+	}
+	edited := &headers.Items[0]
+	edited.Data["verdict.json"] += " "
+	if err := w.client.Update(t.Context(), edited); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStatus(minor, "no verdict", func(s v1alpha1.UpdatePreflightStatus) bool { return s.Decision == "" })
+}
+
+// The cluster-version operator only compares times: the controller states in the record that
+// a verdict has ended.
+func TestChangedClusterEndsTheRecordedVerdict(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.setVersion(available(minor))
+	id := w.run(minor)
+	w.start()
+	w.awaitStatus(minor, "Ready", func(s v1alpha1.UpdatePreflightStatus) bool { return s.Decision == "Ready" })
+	added := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "added"}}
+	w.create(added)
+	t.Cleanup(func() {
+		if err := w.client.Delete(context.WithoutCancel(t.Context()), added); err != nil {
+			t.Error(err)
+		}
+	})
+	await.Until(t, "the record states the end of the verdict", func(ctx context.Context) bool {
+		found, err := record.New(w.cluster.Kubernetes).Get(ctx, id)
+		return err == nil && found.Ended == "Node added is new" && found.Verified() == nil
+	})
+}
+
 func TestDefinitionIsMissing(t *testing.T) {
 	w := newWorld(t)
 	w.setVersion(available(minor))

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -150,10 +152,24 @@ func (c *controller) judge(ctx context.Context, run *Run, present standing.Prese
 		return report.Report{Verdict: verdict.Verdict{Decision: verdict.Undecided}}, nil
 	}
 	causes := standing.Ended(ctx, recorded, stored, present)
+	c.outdate(ctx, recorded, causes, present.Now)
 	run.Decision, run.Changed = decisionOf(stored), len(causes) > 0
 	run.ValidUntil, _ = standing.ValidUntil(stored)
 	stored.Standing = &report.Standing{Ended: causes}
 	return stored, nil
+}
+
+// outdate states in the record that its verdict has ended because the cluster has changed,
+// for the readers that only compare times, such as the cluster-version operator. What could
+// not be read may be unchanged, and does not end a verdict for good.
+func (c *controller) outdate(ctx context.Context, recorded record.Record, causes []string, now time.Time) {
+	i := slices.IndexFunc(causes, func(cause string) bool { return fingerprint.IsChange(cause) })
+	if i < 0 || recorded.Ended != "" {
+		return
+	}
+	if err := c.records.Outdate(ctx, recorded.ID, causes[i], now); err != nil {
+		c.options.Logger.Warn("the end of a verdict could not be recorded", "run", recorded.ID, "cause", causes[i], "error", err)
+	}
 }
 
 // withAttempts adds the runs of this process that the records do not have.

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/openshift/update-preflight/runner/record"
 )
 
 // controllerName is the name of the controller in logs and metrics, recorderName that of
@@ -30,7 +33,14 @@ const (
 func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan struct{}) (runtimecontroller.Controller, error) {
 	// All metadata but the annotations about drains is trimmed.
 	drains := predicate.TypedAnnotationChangedPredicate[*metav1.PartialObjectMetadata]{}
-	phases := predicate.TypedLabelChangedPredicate[*metav1.PartialObjectMetadata]{}
+	// The record of a run in progress is written once a second, that of an ended run only
+	// where another client edits it, or ends its verdict.
+	edits := predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
+		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
+			return !maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) ||
+				e.ObjectNew.ResourceVersion != e.ObjectOld.ResourceVersion && record.Ended(e.ObjectNew.Labels)
+		},
+	}
 	schemas := predicate.TypedGenerationChangedPredicate[*metav1.PartialObjectMetadata]{}
 	inputs := predicate.TypedFuncs[*configv1.ClusterVersion]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*configv1.ClusterVersion]) bool {
@@ -40,7 +50,7 @@ func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan stru
 	caches := m.GetCache()
 	return builder.ControllerManagedBy(m).Named(controllerName).
 		WatchesRawSource(source.Kind(caches, &configv1.ClusterVersion{}, plan[*configv1.ClusterVersion](), inputs)).
-		WatchesRawSource(source.Kind(caches, records(), plan[*metav1.PartialObjectMetadata](), phases)).
+		WatchesRawSource(source.Kind(caches, records(), plan[*metav1.PartialObjectMetadata](), edits)).
 		WatchesRawSource(source.Kind(caches, nodes(), plan[*metav1.PartialObjectMetadata](), drains)).
 		WatchesRawSource(source.Kind(caches, definitions(), plan[*metav1.PartialObjectMetadata](), schemas)).
 		WatchesRawSource(source.TypedFunc[reconcile.Request](announce(ended))).

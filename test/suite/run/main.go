@@ -21,14 +21,15 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "run only these tests: \"unit\" (those that need no cluster), \"race\" (those of clusters under the race detector), "+
+	var wanted selection
+	flag.StringVar(&wanted.only, "only", "", "run only these tests: \"unit\" (those that need no cluster), \"race\" (those of clusters under the race detector), "+
 		"\"release\" (oracles and what is released), \"faults\" or \"attacks\"; without it those of every promise")
-	changed := flag.Bool("changed", false, "run only the tests of packages that depend on what has changed since the newest commit that is more than a day old")
+	flag.BoolVar(&wanted.changed, "changed", false, "run only the tests of packages that depend on what has changed since the newest commit that is more than a day old")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	start := time.Now()
 	runner := suite.NewRunner(".", os.Stdout)
-	err := run(ctx, runner, *only, *changed)
+	err := run(ctx, runner, wanted)
 	stop()
 	printUsage(runner.Used(), time.Since(start))
 	if err != nil {
@@ -37,16 +38,25 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, runner *suite.Runner, only string, changed bool) error {
+// selection is which tests run.
+type selection struct {
+	only    string
+	changed bool
+}
+
+func run(ctx context.Context, runner *suite.Runner, wanted selection) error {
 	var err error
 	if runner.Measure, err = buildMeasure(ctx); err != nil {
 		return err
 	}
-	all, err := packages(ctx, changed)
+	all, err := suite.List(ctx, ".")
+	if err == nil && wanted.changed {
+		all, err = changedOf(ctx, all)
+	}
 	if err != nil {
 		return err
 	}
-	switch only {
+	switch wanted.only {
 	case "":
 		err = runner.Run(ctx, suite.Unit(all)...)
 		if ctx.Err() != nil {
@@ -64,25 +74,21 @@ func run(ctx context.Context, runner *suite.Runner, only string, changed bool) e
 	case "attacks":
 		return runner.Run(ctx, suite.Attacks())
 	default:
-		return fmt.Errorf("-only %q: want unit, race, release, faults or attacks", only)
+		return fmt.Errorf("-only %q: want unit, race, release, faults or attacks", wanted.only)
 	}
 }
 
-// packages returns all packages with tests, or those that depend on what has changed.
-func packages(ctx context.Context, changed bool) ([]suite.Package, error) {
-	all, err := suite.List(ctx, ".")
-	if err != nil || !changed {
-		return all, err
-	}
+// changedOf are the packages that depend on what has changed.
+func changedOf(ctx context.Context, all []suite.Package) ([]suite.Package, error) {
 	changes, err := suite.ChangesSinceYesterday(ctx, ".")
 	if err != nil {
 		return nil, err
 	}
-	touched := changes.Touch(all)
 	if changes.Since == "" {
 		fmt.Println("no commit is more than a day old: all packages count as changed")
-		return touched, nil
+		return all, nil
 	}
+	touched := changes.Touch(all)
 	fmt.Printf("%d of %d packages depend on what has changed since %s\n", len(touched), len(all), changes.Since)
 	return touched, nil
 }
