@@ -165,9 +165,9 @@ func TestClusterMetricsClients(t *testing.T) {
 	}
 	// The clientset has no event for what changes before a watch begins.
 	uses := func(ca authority) func(context.Context) bool {
-		return func(context.Context) bool {
+		return func(ctx context.Context) bool {
 			content.Data["client-ca-file"] = ca.pem()
-			if _, err := configMaps.Update(t.Context(), content, metav1.UpdateOptions{}); err != nil {
+			if _, err := configMaps.Update(ctx, content, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			return get(ca.client(t, scraper)) == nil

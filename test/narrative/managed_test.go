@@ -116,7 +116,7 @@ func TestHealthBeforeAnUpdate(t *testing.T) {
 	e.replace(worker + "spec: {unschedulable: true}\n")
 	e.create(strings.NewReplacer("worker-0", "worker-1", `MemoryPressure, status: "False"`, `MemoryPressure, status: "True"`).Replace(worker))
 	e.create(billingPod, billingBudget)
-	await.Until(e.t, "a budget that allows no disruption", func(context.Context) bool { return e.budgetStatus().CurrentHealthy == 1 })
+	await.Until(e.t, "a budget that allows no disruption", func(ctx context.Context) bool { return e.budgetStatus(ctx).CurrentHealthy == 1 })
 	host := "ExternalDependency-" + strings.ReplaceAll(stopped, ":", "-")
 	blocking := []string{"ClusterOperatorDegraded-dns", host, "NodesCordoned", "NodesMemoryPressure", "PodDisruptionBudget-default.billing"}
 	e.evaluate(blocked, "4.18.16", "--dependency", "http://"+stopped).
@@ -147,9 +147,9 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: billing}}}
 )
 
 // budgetStatus returns the status of the budget.
-func (e *environment) budgetStatus() policyv1.PodDisruptionBudgetStatus {
+func (e *environment) budgetStatus(ctx context.Context) policyv1.PodDisruptionBudgetStatus {
 	e.t.Helper()
-	budget, err := kubernetes.NewForConfigOrDie(e.config).PolicyV1().PodDisruptionBudgets("default").Get(e.t.Context(), "billing", metav1.GetOptions{})
+	budget, err := kubernetes.NewForConfigOrDie(e.config).PolicyV1().PodDisruptionBudgets("default").Get(ctx, "billing", metav1.GetOptions{})
 	if err != nil {
 		e.t.Fatal(err)
 	}

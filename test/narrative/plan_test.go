@@ -144,7 +144,7 @@ func (e *environment) planDurations(service string) {
 		strings.Replace(node("rhel-0", "worker", "v1.29.9"), `osImage: ""`, "osImage: Red Hat Enterprise Linux 8.10 (Ootpa)", 1),
 	)
 	e.create(billingPod, billingBudget)
-	await.Until(e.t, "a budget that allows no disruption", func(context.Context) bool { return e.budgetStatus().CurrentHealthy == 1 })
+	await.Until(e.t, "a budget that allows no disruption", func(ctx context.Context) bool { return e.budgetStatus(ctx).CurrentHealthy == 1 })
 	result := e.plan(ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
 	got := strings.Join(slices.Concat(result.Duration.Basis, result.Missing, result.Duration.ProlongedBy), "\n")
 	for reason, want := range map[string]string{
