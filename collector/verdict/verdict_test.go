@@ -130,7 +130,7 @@ func TestFold(t *testing.T) {
 				made("Gate", finding.SourceGate, preflight.Fail), made("A.B", finding.SourceJob, preflight.Unknown),
 			},
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}}, policy: verdict.Policy{Force: true},
-			want: verdict.Verdict{Decision: verdict.Ready, Forced: true},
+			want: verdict.Verdict{Decision: verdict.Ready, Forced: true, Bypassed: []string{"A.B", "Gate"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

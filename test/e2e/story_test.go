@@ -96,7 +96,7 @@ func recorded(t *testing.T, index int) report.Report {
 	if err != nil || len(runs) <= index {
 		t.Fatalf("%d runs are recorded, error %v", len(runs), err)
 	}
-	got := call(t, "status", runs[index].ID, "-o", "json")
+	got := call(t, "status", runs[index].ID, "-o", "json", "--prometheus", testCluster.Monitoring)
 	decided, err := report.Read(strings.NewReader(got.Stdout))
 	if err != nil {
 		t.Fatalf("status: exit code %d, %v\n%s", got.Code, err, got.Stderr)
