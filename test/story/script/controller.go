@@ -129,7 +129,7 @@ func (c *Controller) checkOffered(ctx context.Context) error {
 	); err != nil {
 		return err
 	}
-	return c.Run(ctx, terminal.Blocked, "oc-preflight", "status")
+	return c.Run(ctx, terminal.Blocked, c.status()...)
 }
 
 // await returns when the controller has completed a run for the requester.
@@ -168,6 +168,11 @@ func (c *Controller) guard(ctx context.Context) error {
 		return c.Run(ctx, terminal.Failed, selection()...)
 	}
 	return nil
+}
+
+// status returns the command that shows whether the update may start now.
+func (c *Controller) status() []string {
+	return []string{"oc-preflight", "status", "--to", story.To, "--prometheus", c.Monitoring}
 }
 
 // operatorWait returns the command that waits for this status of Upgradeable.
@@ -220,7 +225,7 @@ func (c *Controller) selectUpdate(ctx context.Context) error {
 	}
 	return c.runAll(ctx,
 		[]string{"kubectl", "wait", "updatepreflight/" + story.To, "--for=condition=Ready", "--timeout=1m"},
-		[]string{"oc-preflight", "history"}, []string{"oc-preflight", "status"},
+		[]string{"oc-preflight", "history"}, c.status(),
 	)
 }
 
