@@ -23,9 +23,7 @@ func (e execution) imageCheck(ctx context.Context) []collector.Source {
 	check := image.Check{
 		Release: e.target, Images: e.contents.images(), Mode: e.options.Images, Architectures: e.architectures(ctx),
 		// Nodes do not have the user's own credentials.
-		Access: func(ctx context.Context) *registry.Access {
-			return e.registryAccess(ctx, registry.Local{Transport: e.options.Local.Transport})
-		},
+		Access: func(context.Context) *registry.Access { return e.registries.OfNodes() },
 	}
 	if check.Mode.Pulls() {
 		check.ToPull = e.imagesToPull()

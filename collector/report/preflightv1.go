@@ -45,8 +45,8 @@ type preflightResult struct {
 }
 
 // preflightRisk is one risk. Who copies it into status.conditionalUpdateRisks of
-// ClusterVersion prefixes its message with "Preflight=VERSION: " there, to tell it from the
-// risks of other sources (openshift/enhancements#1930).
+// ClusterVersion prefixes its message with "Preflight=VERSION: " there, which names their
+// source (openshift/enhancements#1930).
 type preflightRisk struct {
 	Name          string `json:"name"`
 	Message       string `json:"message"`

@@ -37,13 +37,10 @@ func (s *Store) Add(ctx context.Context, intent Intent, ending Ending) error {
 	if err != nil {
 		return fmt.Errorf("could not record run %s: %w", intent.ID, err)
 	}
-	earlier, err := s.endEarlier(ctx, content.record, ending.Phase, w.clock.now())
-	if err != nil {
-		return err
-	}
 	if err := w.finish(ctx, ending, packed); err != nil {
 		return err
 	}
+	earlier, err := s.endEarlier(ctx, content.record, ending.Phase, w.clock.now())
 	s.prune(ctx, earlier, ending.Phase)
-	return nil
+	return err
 }

@@ -175,9 +175,9 @@ func (h *Held) checkOwner(err error) error {
 	return err
 }
 
-// Finish ends the run: it ends the verdicts of the earlier runs of the same update if this
-// one is complete, writes the report, then the final phase, deletes the Lease, and deletes
-// all but the newest 20 runs with a verdict and the newest 10 that ended without one. A process that is killed before the final phase is written leaves a run
+// Finish ends the run: it writes the report, then the final phase, ends the verdicts of the
+// earlier runs of the same update if this one is complete, deletes the Lease, and deletes all
+// but the newest 20 runs with a verdict and the newest 10 that ended without one. A process that is killed before the final phase is written leaves a run
 // in progress. The error is ErrTakenOver when
 // another process holds the run.
 func (h *Held) Finish(ctx context.Context, ending Ending) error {
@@ -188,19 +188,17 @@ func (h *Held) Finish(ctx context.Context, ending Ending) error {
 	if err := h.lost(); err != nil {
 		return err
 	}
-	earlier, err := h.store.endEarlier(ctx, h.record, ending.Phase, h.Now())
-	if err != nil {
-		return err
-	}
 	if err := h.checkOwner(h.writer.finish(ctx, ending, packed)); err != nil {
 		return err
 	}
+	// Afterwards, so that there is a verdict at any time.
+	earlier, ended := h.store.endEarlier(ctx, h.record, ending.Phase, h.Now())
 	h.stop(errReleased)
 	if err := h.claim.remove(ctx); err != nil && !errors.Is(err, ErrTakenOver) {
-		return err
+		return errors.Join(ended, err)
 	}
 	h.store.prune(ctx, earlier, ending.Phase)
-	return nil
+	return ended
 }
 
 // Detach writes the queued results and releases the run: the next Begin takes it over

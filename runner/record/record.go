@@ -51,7 +51,7 @@
 // write ConfigMaps there, such as every user who may run preflights; nor against the
 // return to an earlier content of the same header. The deletion of a record does not make
 // an older verdict count again: the end of a run ends the earlier verdicts on its target
-// (ended, below), before its own is written.
+// (ended, below).
 //
 // # verdict.json
 //

@@ -26,6 +26,9 @@ type Access struct {
 	credentials []store
 	network     network
 	warnings    []finding.Finding
+	// ofCluster is how many of the credentials and warnings are those of the cluster; the
+	// others are of this machine.
+	ofCluster struct{ credentials, warnings int }
 
 	mutex sync.Mutex
 	bases map[base]*http.Transport
@@ -36,6 +39,15 @@ func Own(local Local) *Access {
 	a := &Access{network: network{override: local.Transport}, bases: map[base]*http.Transport{}}
 	a.addLocal(local)
 	return a
+}
+
+// OfNodes is the same access without the credentials of this machine, which the nodes of the
+// cluster do not have.
+func (a *Access) OfNodes() *Access {
+	return &Access{
+		rules: a.rules, network: a.network, bases: map[base]*http.Transport{}, ofCluster: a.ofCluster,
+		credentials: slices.Clip(a.credentials[:a.ofCluster.credentials]), warnings: slices.Clone(a.warnings[:a.ofCluster.warnings]),
+	}
 }
 
 // addLocal appends the user's credentials.

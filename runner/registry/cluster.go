@@ -54,10 +54,11 @@ func FromCluster(ctx context.Context, cluster Cluster, local Local) *Access {
 	read.image(ctx, &settings)
 	read.proxy(ctx)
 	read.pullSecret(ctx)
-	a.addLocal(local)
 	rules, warnings := newRules(settings)
 	a.rules = rules
 	a.warnings = append(a.warnings, warnings...)
+	a.ofCluster.credentials, a.ofCluster.warnings = len(a.credentials), len(a.warnings)
+	a.addLocal(local)
 	return a
 }
 
