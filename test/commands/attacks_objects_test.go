@@ -21,6 +21,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/zoo"
 )
@@ -208,7 +209,7 @@ func labeledObjects(t *testing.T, _ kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Plain: true}})
 	newKubelet(t, 0).End()
-	result := runPreflight(t, ready, "--to", to, "--keep")
+	result := runPreflight(t, exit.Ready, "--to", to, "--keep")
 	labeled := label.Run + "=" + result.Run.ID
 	testCluster.Kubectl(t, "create", "configmap", "production", "-n", zooNamespace)
 	testCluster.Kubectl(t, "create", "job", "production", "-n", zooNamespace, "--image", zoo.Source)
@@ -216,7 +217,7 @@ func labeledObjects(t *testing.T, _ kubernetes.Interface) string {
 	testCluster.Kubectl(t, "label", "configmap/production", "job/production", "-n", zooNamespace, labeled, "attack=")
 	testCluster.Kubectl(t, "label", "clusterrole/production", labeled)
 	got := call(t, "cleanup", "--all")
-	if got.Code != failed || strings.Count(got.Stderr, "is not of the run; remove the label with: oc ") != 3 || !strings.Contains(got.Stdout, "deleted Job "+zooNamespace+"/first-") {
+	if got.Code != exit.Failed || strings.Count(got.Stderr, "is not of the run; remove the label with: oc ") != 3 || !strings.Contains(got.Stdout, "deleted Job "+zooNamespace+"/first-") {
 		t.Errorf("exit code %d, want 1 and three objects that are not of the run:\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	testCluster.Kubectl(t, "get", "configmap/production", "job/production", "-n", zooNamespace)
@@ -230,7 +231,7 @@ func heldJob(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Plain: true}})
 	newKubelet(t, 0).End()
-	result := runPreflight(t, ready, "--to", to, "--keep")
+	result := runPreflight(t, exit.Ready, "--to", to, "--keep")
 	name := "first-" + label.Suffix(result.Run.ID)
 	testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
 	objects, err := metadata.NewForConfig(local.Config)
@@ -244,7 +245,7 @@ func heldJob(t *testing.T, client kubernetes.Interface) string {
 		t.Errorf("error %v; want the name of the Job and its finalizer", err)
 	}
 	testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	if got := call(t, "cleanup", result.Run.ID); got.Code != ready {
+	if got := call(t, "cleanup", result.Run.ID); got.Code != exit.Ready {
 		t.Errorf("exit code %d of the next clean-up: %s", got.Code, got.Stderr)
 	}
 	return "the Job and its finalizer, within the time limit"
@@ -309,7 +310,7 @@ func antiAffinity(t *testing.T, _ kubernetes.Interface) string {
 			}},
 		}}
 	}}})
-	f := byName(runPreflight(t, blocked, "--to", to))["Zoo.First"]
+	f := byName(runPreflight(t, exit.Blocked, "--to", to))["Zoo.First"]
 	if f.Outcome != preflight.Fail || f.Reason != string(launch.ReasonRefusedScheduling) {
 		t.Errorf("%+v; want Fail with RefusedScheduling", f)
 	}

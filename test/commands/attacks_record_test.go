@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
@@ -63,7 +64,7 @@ func (a recordAttack) run(t *testing.T) {
 	t.Helper()
 	newKubelet(t, preflight.ExitFail).End()
 	publish(t, map[string]animal{"ill": {Plain: true}})
-	before := runPreflight(t, blocked, "--to", to)
+	before := runPreflight(t, exit.Blocked, "--to", to)
 	maps := testCluster.Client(t).CoreV1().ConfigMaps(record.Namespace)
 	found, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + before.Run.ID})
 	if err != nil || len(found.Items) != 1 {
@@ -75,11 +76,11 @@ func (a recordAttack) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := call(t, "status", before.Run.ID)
-	if status.Code != undecided || !strings.Contains(status.Stdout, "(UnauthenticRecord)") || !strings.Contains(status.Stdout, "run --to "+to) {
+	if status.Code != exit.Undecided || !strings.Contains(status.Stdout, "(UnauthenticRecord)") || !strings.Contains(status.Stdout, "run --to "+to) {
 		t.Errorf("status: exit code %d\n%s%s", status.Code, status.Stdout, status.Stderr)
 	}
 	again := zoo.Run(t, testCluster.Command(t, "run", "--to", to, "--prometheus", testCluster.Monitoring, "-o", "json"))
-	if again.Code != blocked || !strings.Contains(again.Stderr, a.reported) || strings.Contains(again.Stderr, "they are not run again") {
+	if again.Code != exit.Blocked || !strings.Contains(again.Stderr, a.reported) || strings.Contains(again.Stderr, "they are not run again") {
 		t.Errorf("run: exit code %d\n%s%s", again.Code, again.Stdout, again.Stderr)
 	}
 	result, err := report.Read(strings.NewReader(again.Stdout))

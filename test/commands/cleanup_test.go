@@ -10,19 +10,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // --keep leaves the Jobs for inspection.
 func TestKeepLeavesTheJobs(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Plain: true}})
 	newKubelet(t, 0).End()
-	result := runPreflight(t, ready, "--to", to, "--keep")
+	result := runPreflight(t, exit.Ready, "--to", to, "--keep")
 	out := testCluster.Kubectl(t, "get", "jobs", "-A", "-l", "preflight.openshift.io/run="+result.Run.ID, "-o", "name")
 	if !strings.Contains(out, "job.batch/healthy-") {
 		t.Errorf("the Job was deleted:\n%s", out)
 	}
 	got := call(t, "cleanup", result.Run.ID)
-	if got.Code != ready || !strings.Contains(got.Stdout, result.Run.ID) {
+	if got.Code != exit.Ready || !strings.Contains(got.Stdout, result.Run.ID) {
 		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	// The report lists the objects to delete: Job, account and guard.
@@ -47,12 +48,12 @@ func TestCleanupAfterAKilledRun(t *testing.T) {
 	if out := testCluster.Kubectl(t, "get", "jobs", "-n", zooNamespace, "-o", "name"); !strings.Contains(out, "job.batch/sleepy-") {
 		t.Fatalf("the killed run left no Job, so the test proves nothing:\n%s", out)
 	}
-	if got := call(t, "cleanup", "--all"); got.Code != ready || !strings.Contains(got.Stdout, "has no objects in the cluster") ||
+	if got := call(t, "cleanup", "--all"); got.Code != exit.Ready || !strings.Contains(got.Stdout, "has no objects in the cluster") ||
 		!strings.Contains(got.Stdout, "deleted ValidatingAdmissionPolicyBinding ") || !strings.Contains(got.Stdout, "deleted Pod "+zooNamespace+"/sleepy-") {
 		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	testCluster.ExpectNothingLeft(t)
-	if got := call(t, "cleanup", "--all"); got.Code != ready || !strings.Contains(got.Stdout, "no run has objects in the cluster") {
+	if got := call(t, "cleanup", "--all"); got.Code != exit.Ready || !strings.Contains(got.Stdout, "no run has objects in the cluster") {
 		t.Errorf("cleanup without objects: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 }
@@ -75,7 +76,7 @@ func TestParallelismIsLimited(t *testing.T) {
 		return 0
 	}
 	node.End()
-	runPreflight(t, ready, "--to", to, "--parallelism", "1")
+	runPreflight(t, exit.Ready, "--to", to, "--parallelism", "1")
 	if got := node.Pods(); got != 3 {
 		t.Errorf("%d pods, want 3", got)
 	}

@@ -38,16 +38,6 @@ func TestMain(m *testing.M) {
 	}, cluster.ControlPlaneOnly())
 }
 
-// The exit codes of the program.
-const (
-	ready       = 0
-	failed      = 1
-	badInput    = 2
-	blocked     = 3
-	undecided   = 4
-	interrupted = 130
-)
-
 // Short names for the releases of the zoo.
 const (
 	to           = zoo.To

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/zoo"
 )
@@ -80,7 +81,7 @@ func TestPathRunsTheChecksOfEachRelease(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.Stdout), &path); err != nil {
 		t.Fatalf("%v: %s%s", err, got.Stdout, got.Stderr)
 	}
-	if got.Code != blocked || path.Decision != verdict.Blocked || len(path.Updates) != 2 || path.Updates[0].Verdict.Decision != verdict.Ready {
+	if got.Code != exit.Blocked || path.Decision != verdict.Blocked || len(path.Updates) != 2 || path.Updates[0].Verdict.Decision != verdict.Ready {
 		t.Fatalf("exit code %d, %s\n%s%s", got.Code, path.Decision, got.Stderr, got.Stdout)
 	}
 	steady := byName(path.Updates[0])["Zoo.Steady"]
@@ -133,8 +134,8 @@ func detach(t *testing.T, node *kubelet.Kubelet, args ...string) historyEntry {
 	run.signal(t, os.Interrupt)
 	var detached report.Path
 	run.decode(t, &detached)
-	if code := run.command.ProcessState.ExitCode(); code != interrupted || detached.Decision == verdict.Ready {
-		t.Fatalf("exit code %d, %s; want %d, and not Ready", code, detached.Decision, interrupted)
+	if code := run.command.ProcessState.ExitCode(); code != exit.Interrupted || detached.Decision == verdict.Ready {
+		t.Fatalf("exit code %d, %s; want %d, and not Ready", code, detached.Decision, exit.Interrupted)
 	}
 	newest := runsOf(t, last)[0]
 	if diff := cmp.Diff([]string{first, middle, last}, newest.Path); diff != "" || newest.ID != detached.Updates[1].Run.ID || newest.Phase != "Running" {
@@ -157,7 +158,7 @@ func TestDetachFromPath(t *testing.T) {
 	if runs := runsOf(t, middle); len(runs) == 0 || runs[0].Phase != "Complete" || runs[0].Decision != "Ready" || runs[0].Path != nil {
 		t.Errorf("the run of the first update: %+v, want Complete, Ready and no path", runs)
 	}
-	if got := call(t, "cancel", canceled.ID); got.Code != ready {
+	if got := call(t, "cancel", canceled.ID); got.Code != exit.Ready {
 		t.Fatalf("cancel: exit code %d\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	if run := runsOf(t, last)[0]; run.ID != canceled.ID || run.Phase != "Canceled" || len(run.Path) != 3 {
@@ -172,8 +173,8 @@ func TestDetachFromPath(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil {
 		t.Fatalf("%v: %s%s", err, got.Stdout, got.Stderr)
 	}
-	if got.Code != undecided || result.Run.ID != detached.ID || result.Verdict.Decision != verdict.NothingKnown {
-		t.Errorf("attach: exit code %d, %s of run %s; want %d, NothingKnown of run %s\n%s", got.Code, result.Verdict.Decision, result.Run.ID, undecided, detached.ID, got.Stderr)
+	if got.Code != exit.Undecided || result.Run.ID != detached.ID || result.Verdict.Decision != verdict.NothingKnown {
+		t.Errorf("attach: exit code %d, %s of run %s; want %d, NothingKnown of run %s\n%s", got.Code, result.Verdict.Decision, result.Run.ID, exit.Undecided, detached.ID, got.Stderr)
 	}
 	if run := runsOf(t, last)[0]; run.Phase != "Complete" || run.Decision != "NothingKnown" {
 		t.Errorf("the run: %+v, want Complete and NothingKnown", run)

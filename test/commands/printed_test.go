@@ -8,6 +8,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/user"
 )
 
@@ -22,7 +23,7 @@ type printed struct {
 func auth(t *testing.T, args ...string) printed {
 	t.Helper()
 	got := call(t, append([]string{"auth"}, args...)...)
-	if got.Code != ready {
+	if got.Code != exit.Ready {
 		t.Fatalf("auth %v: exit code %d\n%s", args, got.Code, got.Stderr)
 	}
 	comment := strings.Join(strings.Fields(strings.ReplaceAll(got.Stdout, "\n#", " ")), " ")

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
@@ -40,7 +41,7 @@ func TestUntrustedReleases(t *testing.T) {
 			deleteSignatures(t)
 			w.Apply(t)
 
-			result := runPreflight(t, blocked, "--to", to)
+			result := runPreflight(t, exit.Blocked, "--to", to)
 			signature := byName(result)["ReleaseSignature"]
 			if signature.Outcome != preflight.Fail || signature.Reason != tc.want {
 				t.Errorf("%s: %s (%s), want Fail (%s)", tc.reason, signature.Outcome, signature.Reason, tc.want)
@@ -57,7 +58,7 @@ func TestUntrustedReleases(t *testing.T) {
 				}
 			}
 
-			forced := runPreflight(t, ready, "--to", to, "--force")
+			forced := runPreflight(t, exit.Ready, "--to", to, "--force")
 			if !forced.Verdict.Forced || forced.Target.Verified {
 				t.Errorf("%s: forced %t, verified %t; want true, false", tc.reason, forced.Verdict.Forced, forced.Target.Verified)
 			}
@@ -95,35 +96,35 @@ func TestBadInputCreatesNothing(t *testing.T) {
 	}{
 		"Tag": {
 			reason: "a signature does not cover a tag",
-			args:   []string{"--to-image", local.Registry + "/openshift/release:" + to}, code: badInput, want: []string{"has no digest", "force the run"},
+			args:   []string{"--to-image", local.Registry + "/openshift/release:" + to}, code: exit.BadInput, want: []string{"has no digest", "force the run"},
 		},
 		"Malformed": {
 			reason: "an invalid pull spec",
-			args:   []string{"--to-image", "Not A Pull Spec" + digest}, code: badInput, want: []string{"Not A Pull Spec"},
+			args:   []string{"--to-image", "Not A Pull Spec" + digest}, code: exit.BadInput, want: []string{"Not A Pull Spec"},
 		},
 		"ShortDigest": {
 			reason: "an invalid digest",
-			args:   []string{"--to-image", "quay.io/release@sha256:abc"}, code: badInput, want: []string{"sha256:abc"},
+			args:   []string{"--to-image", "quay.io/release@sha256:abc"}, code: exit.BadInput, want: []string{"sha256:abc"},
 		},
 		"UnknownVersion": {
 			reason: "an unknown version; the error lists the known ones",
-			args:   []string{"--to", "4.99.0"}, code: badInput, want: []string{"4.99.0", to},
+			args:   []string{"--to", "4.99.0"}, code: exit.BadInput, want: []string{"4.99.0", to},
 		},
 		"UnknownCheck": {
 			reason: "a selector that selects no check is probably a typo",
-			args:   []string{"--to", to, "--only", "Zoo.Unicorn"}, code: badInput, want: []string{"Zoo.Unicorn", "Zoo.Healthy"},
+			args:   []string{"--to", to, "--only", "Zoo.Unicorn"}, code: exit.BadInput, want: []string{"Zoo.Unicorn", "Zoo.Healthy"},
 		},
 		"Registry": {
 			reason: "a registry that cannot be reached",
-			args:   []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, code: failed, want: []string{"127.0.0.1:1"},
+			args:   []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, code: exit.Failed, want: []string{"127.0.0.1:1"},
 		},
 		"NoSuchImage": {
 			reason: "an image that does not exist",
-			args:   []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, code: failed, want: []string{"openshift/release"},
+			args:   []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, code: exit.Failed, want: []string{"openshift/release"},
 		},
 		"Permissions": {
 			reason: "one error names all missing permissions",
-			args:   []string{"--to", to, "--as", "stranger"}, code: failed,
+			args:   []string{"--to", to, "--as", "stranger"}, code: exit.Failed,
 			want: []string{
 				"get clusterversions.config.openshift.io", "release-verification in namespace openshift-config-managed",
 				"watch jobs.batch", "get pods/log",
@@ -131,7 +132,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		},
 		"PermissionToRun": {
 			reason: "a user with read access cannot run Jobs",
-			args:   []string{"--to", to, "--as", "reader"}, code: failed,
+			args:   []string{"--to", to, "--as", "reader"}, code: exit.Failed,
 			want: []string{
 				"create configmaps in namespace openshift-cluster-version", "create leases.coordination.k8s.io in namespace openshift-cluster-version",
 				"create jobs.batch in namespace " + zooNamespace, "delete jobs.batch in namespace " + zooNamespace,
@@ -139,7 +140,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		},
 		"APIServer": {
 			reason: "an API server that cannot be reached",
-			args:   []string{"--to", to, "--server", "https://127.0.0.1:1"}, code: failed, want: []string{"could not reach the API server"},
+			args:   []string{"--to", to, "--server", "https://127.0.0.1:1"}, code: exit.Failed, want: []string{"could not reach the API server"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,8 +169,8 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := call(t, "run", "--to", to)
-		if got.Code != failed || !strings.Contains(errorLine(got.Stderr), `no ClusterVersion "version"`) {
-			t.Errorf("exit code %d, %q; want %d and the missing ClusterVersion", got.Code, got.Stderr, failed)
+		if got.Code != exit.Failed || !strings.Contains(errorLine(got.Stderr), `no ClusterVersion "version"`) {
+			t.Errorf("exit code %d, %q; want %d and the missing ClusterVersion", got.Code, got.Stderr, exit.Failed)
 		}
 	})
 }

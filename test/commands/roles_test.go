@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/zoo"
 )
@@ -60,7 +61,7 @@ func roleCases(t *testing.T) map[string]roleCase {
 			command: func(to offered) []string { return []string{"run", "--to", to.version} },
 		},
 		"pull": {
-			reason: "the further permissions of a run whose images are pulled by nodes, of which there are none", code: undecided,
+			reason: "the further permissions of a run whose images are pulled by nodes, of which there are none", code: exit.Undecided,
 			roles:   auth(t, "run", "--to", to, "--images", "pull"),
 			command: func(to offered) []string { return []string{"run", "--to", to.version, "--images", "pull"} },
 		},
@@ -81,7 +82,7 @@ func roleCases(t *testing.T) map[string]roleCase {
 			command: func(offered) []string { return []string{"cleanup", "--all"} },
 		},
 		"conformance": {
-			reason: "the trials of a check that passes without an API server", code: blocked, roles: auth(t, "conformance"),
+			reason: "the trials of a check that passes without an API server", code: exit.Blocked, roles: auth(t, "conformance"),
 			command: func(offered) []string { return append([]string{"conformance"}, manifest...) },
 		},
 	}
@@ -111,7 +112,7 @@ func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if name == "cleanup" {
-				runPreflight(t, ready, "--to", to, "--keep")
+				runPreflight(t, exit.Ready, "--to", to, "--keep")
 			}
 			if got := as(t, tc.roles.user(t), tc.command(releases[0])); got.Code != tc.code {
 				t.Fatalf("%s: exit code %d under the roles for it, want %d\n%s%s", tc.reason, got.Code, tc.code, got.Stderr, got.Stdout)
@@ -152,9 +153,9 @@ func (tc roleCase) expect(t *testing.T, missing rule, got zoo.Result) {
 	optional := missing.in(tc.roles.optional)
 	switch {
 	case optional && got.Code == tc.code:
-	case optional && got.Code == undecided && strings.Contains(got.Stdout, "(Forbidden)"):
+	case optional && got.Code == exit.Undecided && strings.Contains(got.Stdout, "(Forbidden)"):
 		// The check that reads it is inconclusive.
-	case got.Code == failed && missing.in(message), bind && (got.Code == failed || got.Code == undecided):
+	case got.Code == exit.Failed && missing.in(message), bind && (got.Code == exit.Failed || got.Code == exit.Undecided):
 		if strings.Contains(got.Stderr, "running the check") {
 			t.Errorf("%s: checks ran without the permission:\n%s", tc.reason, got.Stderr)
 		}
@@ -169,14 +170,14 @@ func TestRolesForAnyRelease(t *testing.T) {
 	newKubelet(t, 0).End()
 	user := auth(t, "run").user(t)
 	publish(t, healthy())
-	if got := as(t, user, []string{"run", "--to", to}); got.Code != ready {
+	if got := as(t, user, []string{"run", "--to", to}); got.Code != exit.Ready {
 		t.Errorf("exit code %d under the roles for any release\n%s%s", got.Code, got.Stderr, got.Stdout)
 	}
 	publish(t, candidate(strings.ReplaceAll(zoo.Access("get, list", zoo.Annotated), "configmaps", "limitranges")))
 	got := as(t, user, []string{"run", "--to", to})
 	message := errorLine(got.Stderr)
-	if got.Code != failed || !strings.Contains(message, "attempting to grant RBAC permissions not currently held") || !strings.Contains(message, `Resources:["limitranges"]`) {
-		t.Errorf("exit code %d, %q; want %d and the permissions that the user does not have and therefore cannot grant", got.Code, message, failed)
+	if got.Code != exit.Failed || !strings.Contains(message, "attempting to grant RBAC permissions not currently held") || !strings.Contains(message, `Resources:["limitranges"]`) {
+		t.Errorf("exit code %d, %q; want %d and the permissions that the user does not have and therefore cannot grant", got.Code, message, exit.Failed)
 	}
 	testCluster.ExpectNothingLeft(t)
 }
@@ -189,7 +190,7 @@ func TestRunWithoutOptionalPermissions(t *testing.T) {
 	optional := slices.DeleteFunc(roles.rules(), func(r rule) bool {
 		return !slices.Contains([]string{"validatingadmissionpolicies", "subjectaccessreviews"}, r.Resources[0])
 	})
-	result := runPreflight(t, ready, "--to", to, "--accept", "AdmissionPolicies", "--as", roles.user(t, optional...))
+	result := runPreflight(t, exit.Ready, "--to", to, "--accept", "AdmissionPolicies", "--as", roles.user(t, optional...))
 	if f := byName(result)["AdmissionPolicies"]; f.Outcome != preflight.Unknown || f.Reason != "Forbidden" {
 		t.Errorf("the check of the policies: %+v; want Unknown (Forbidden)", f)
 	}
@@ -215,7 +216,7 @@ func TestIdentitiesAreAudited(t *testing.T) {
 	defer testCluster.Kubectl(t, "delete", "rolebinding", "auditor", "-n", "kube-public")
 	defer testCluster.Kubectl(t, "delete", "serviceaccount", "auditor", "-n", zooNamespace)
 	newKubelet(t, 0).End()
-	findings := byName(runPreflight(t, ready, "--to", to))
+	findings := byName(runPreflight(t, exit.Ready, "--to", to))
 	for name, want := range map[string]string{
 		"ReadOnlyAccess-" + zooNamespace + ".candidate": "is a temporary copy of ServiceAccount of the release " + zooNamespace + "/candidate; the roles of the release allow it to get, list configmaps",
 		"ReadOnlyAccess-" + zooNamespace + ".default":   "is a temporary copy of ServiceAccount " + zooNamespace + "/default with its read access",

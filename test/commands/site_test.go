@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
@@ -31,17 +32,17 @@ func TestSiteChecks(t *testing.T) {
 		decides []string
 	}{
 		"Fail": {
-			reason: "the check of the site blocks", animals: map[string]animal{"backup": {Ending: "fail", Plain: true}}, code: blocked,
+			reason: "the check of the site blocks", animals: map[string]animal{"backup": {Ending: "fail", Plain: true}}, code: exit.Blocked,
 			want:    map[string]preflight.Outcome{"Zoo.Healthy": preflight.Pass, "Site.Backup": preflight.Fail},
 			decides: []string{"Site.Backup"},
 		},
 		"Collision": {
-			reason: "a Job of the release is never replaced", animals: map[string]animal{"healthy": {Plain: true}}, code: undecided,
+			reason: "a Job of the release is never replaced", animals: map[string]animal{"healthy": {Plain: true}}, code: exit.Undecided,
 			want:    map[string]preflight.Outcome{"Zoo.Healthy": preflight.Pass, "Site.Healthy": preflight.Unknown},
 			decides: []string{"Site.Healthy"},
 		},
 		"Tag": {
-			reason: "an image with a tag is not run", animals: map[string]animal{"backup": {Plain: true, Image: local.Registry + "/openshift/zoo:latest"}}, code: undecided,
+			reason: "an image with a tag is not run", animals: map[string]animal{"backup": {Plain: true, Image: local.Registry + "/openshift/zoo:latest"}}, code: exit.Undecided,
 			want:    map[string]preflight.Outcome{"Zoo.Healthy": preflight.Pass, "Site.Backup": preflight.Unknown},
 			decides: []string{"Site.Backup"},
 		},
@@ -146,8 +147,8 @@ func TestSiteChecksOfOtherCommands(t *testing.T) {
 		"Empty":   {reason: "a directory without manifests", args: []string{"checks", "--to", to, "--checks", t.TempDir()}, want: "no file is a manifest"},
 		"Auth":    {reason: "roles without a release", args: []string{"auth", "run", "--checks", directory}, want: "--checks requires --to"},
 	} {
-		if got := call(t, tc.args...); got.Code != badInput || !strings.Contains(errorLine(got.Stderr), tc.want) {
-			t.Errorf("%s (%s): exit code %d, %q; want %d and %q", name, tc.reason, got.Code, got.Stderr, badInput, tc.want)
+		if got := call(t, tc.args...); got.Code != exit.BadInput || !strings.Contains(errorLine(got.Stderr), tc.want) {
+			t.Errorf("%s (%s): exit code %d, %q; want %d and %q", name, tc.reason, got.Code, got.Stderr, exit.BadInput, tc.want)
 		}
 	}
 	testCluster.ExpectNothingLeft(t)

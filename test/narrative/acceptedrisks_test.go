@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
@@ -165,22 +166,22 @@ func TestThreeRisksAreAcceptedInClusterVersion(t *testing.T) {
 	e := newRiskEnvironment(t, &techPreview)
 	e.evaluateRisks()
 	e.apply()
-	e.run(blocked, "--to", "4.18.16").expectCauses(causes{blocking: []string{dualStack, bootImages, highLoad}})
+	e.run(exit.Blocked, "--to", "4.18.16").expectCauses(causes{blocking: []string{dualStack, bootImages, highLoad}})
 
-	e.call(ready, "accept", acceptable)
+	e.call(exit.Ready, "accept", acceptable)
 	e.reconcile()
-	e.run(blocked, "--to", "4.18.16").
+	e.run(exit.Blocked, "--to", "4.18.16").
 		expectCauses(causes{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
 		expectFinding(highLoad, preflight.Fail, "RiskApplies", "4.18.16", "high load from I/O wait", "--accept "+highLoad, "COS-2705").
 		expectCVORejects("InvalidClusterVersion", "when image is empty the update must be an available update")
-	e.run(ready, "--to", "4.18.17").
+	e.run(exit.Ready, "--to", "4.18.17").
 		expectCauses(causes{accepted: []string{bootImages}}).
 		expectFinding("ReleaseSignature", preflight.Pass, "Verified").
 		expectFinding("AcceptanceUnused", preflight.Warn, "Unused", dualStack+" (spec.desiredUpdate.acceptRisks)", leaked).
 		expectCVOAccepts()
-	e.run(ready, "--to", "4.19.1").expectCauses(causes{}).expectFinding(leaked, preflight.Pass, "RiskDoesNotApply")
+	e.run(exit.Ready, "--to", "4.19.1").expectCauses(causes{}).expectFinding(leaked, preflight.Pass, "RiskDoesNotApply")
 	// Workflow 1: a further risk is accepted for this update only.
-	e.run(ready, "--to", "4.18.16", "--accept", highLoad).
+	e.run(exit.Ready, "--to", "4.18.16", "--accept", highLoad).
 		expectCauses(causes{accepted: []string{dualStack, bootImages, highLoad}}).
 		expectCVOAccepts()
 }
@@ -202,9 +203,9 @@ func TestAcceptWritesClusterVersion(t *testing.T) {
 		{reason: "an accepted risk changes nothing", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, output: "ClusterVersion is unchanged"},
 		{reason: "a trailing dash removes a risk", args: []string{leaked + "-," + highLoad}, want: []string{dualStack, bootImages, highLoad}, output: "now accepts"},
 		{reason: "removing an absent risk is no error", args: []string{leaked + "-"}, want: []string{dualStack, bootImages, highLoad}, output: "ClusterVersion is unchanged"},
-		{reason: "the API would reject the name", args: []string{"no_risk"}, code: badInput, want: []string{dualStack, bootImages, highLoad}, output: `illegal risk "no_risk"`},
-		{reason: "a risk cannot be both added and removed", args: []string{dualStack + "," + dualStack + "-"}, code: badInput, want: []string{dualStack, bootImages, highLoad}, output: dualStack},
-		{reason: "no argument is an error", args: nil, code: badInput, want: []string{dualStack, bootImages, highLoad}, output: "no risks given"},
+		{reason: "the API would reject the name", args: []string{"no_risk"}, code: exit.BadInput, want: []string{dualStack, bootImages, highLoad}, output: `illegal risk "no_risk"`},
+		{reason: "a risk cannot be both added and removed", args: []string{dualStack + "," + dualStack + "-"}, code: exit.BadInput, want: []string{dualStack, bootImages, highLoad}, output: dualStack},
+		{reason: "no argument is an error", args: nil, code: exit.BadInput, want: []string{dualStack, bootImages, highLoad}, output: "no risks given"},
 		{reason: "--replace removes all others", args: []string{"RiskA,RiskB", "--replace"}, want: []string{"RiskA", "RiskB"}, output: "now accepts these risks: RiskA, RiskB"},
 		{reason: "--clear removes all", args: []string{"--clear"}, want: nil, output: "now accepts these risks: none"},
 	} {
@@ -224,7 +225,7 @@ func TestClusterVersionWithoutAcceptRisks(t *testing.T) {
 	t.Parallel()
 	e := newRiskEnvironment(t, &byDefault)
 	e.apply()
-	got := e.call(failed, "accept", acceptable)
+	got := e.call(exit.Failed, "accept", acceptable)
 	for _, words := range []string{"ClusterUpdateAcceptRisks is off", "nothing was changed", "--accept RISK,... or --accept-file FILE"} {
 		if !strings.Contains(got.stderr, words) {
 			t.Errorf("the output of accept does not contain %q: %s", words, got.stderr)
@@ -233,19 +234,19 @@ func TestClusterVersionWithoutAcceptRisks(t *testing.T) {
 	if names := e.accepted(); len(names) > 0 {
 		t.Errorf("the cluster accepts %q", names)
 	}
-	e.call(ready, "accept", "--clear")
+	e.call(exit.Ready, "accept", "--clear")
 
-	e.run(blocked, "--to", "4.18.16", "--accept", acceptable).
+	e.run(exit.Blocked, "--to", "4.18.16", "--accept", acceptable).
 		expectCauses(causes{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
 		expectCVORejects("InvalidClusterVersion", "accepted risks make no difference without the feature gate ClusterUpdateAcceptRisks")
 	// CVO accepts a conditional update by its image, but not by its version only.
-	e.run(ready, "--to", "4.18.17", "--accept", acceptable).
+	e.run(exit.Ready, "--to", "4.18.17", "--accept", acceptable).
 		expectCauses(causes{accepted: []string{bootImages}}).
 		expectCVORejects("InvalidClusterVersion", "by version and image only")
-	e.run(ready, "--to-image", e.state.Conditional[1].Release.Image, "--accept", bootImages).
+	e.run(exit.Ready, "--to-image", e.state.Conditional[1].Release.Image, "--accept", bootImages).
 		expectCauses(causes{accepted: []string{bootImages}}).
 		expectCVOAccepts()
-	e.run(ready, "--to", "4.19.1").expectCauses(causes{}).expectFinding(leaked, preflight.Pass, "RiskDoesNotApply")
+	e.run(exit.Ready, "--to", "4.19.1").expectCauses(causes{}).expectFinding(leaked, preflight.Pass, "RiskDoesNotApply")
 }
 
 // fleet is an acceptance file of a fleet, as in git.
@@ -263,13 +264,13 @@ func TestRisksAreAcceptedByAFile(t *testing.T) {
 	e := newRiskEnvironment(t, &byDefault)
 	e.apply()
 	file := e.file("accepted-risks.yaml", fleet)
-	e.evaluate(blocked, "4.18.16", "--accept-file", file).
+	e.evaluate(exit.Blocked, "4.18.16", "--accept-file", file).
 		expectCauses(causes{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
 		expectFinding("AcceptanceExpired", preflight.Warn, "Expired", highLoad, "entry 4", "bob@example.com", "2026-01-31").
 		expectFinding("AcceptanceUnused", preflight.Warn, "Unused", leaked, "entry 3")
-	e.evaluate(ready, "4.18.17", "--accept-file", file).expectCauses(causes{accepted: []string{bootImages}})
+	e.evaluate(exit.Ready, "4.18.17", "--accept-file", file).expectCauses(causes{accepted: []string{bootImages}})
 	// A risk without a definition in the cluster.
-	e.evaluate(ready, "4.18.17", "--accept-file", file, "--accept", "OldBootImages").
+	e.evaluate(exit.Ready, "4.18.17", "--accept-file", file, "--accept", "OldBootImages").
 		expectFinding("AcceptanceUnused", preflight.Warn, "Unused", "OldBootImages (--accept)")
 }
 
@@ -310,17 +311,17 @@ func TestAcceptingDoesNotOpenGates(t *testing.T) {
 	}
 	update.Conditions[0].Status, update.Conditions[0].Reason = metav1.ConditionFalse, "ExposedToRisks"
 	e.apply()
-	e.call(ready, "accept", etcd+","+ack)
+	e.call(exit.Ready, "accept", etcd+","+ack)
 	e.reconcile()
-	e.run(blocked, "--to", "4.19.1").
+	e.run(exit.Blocked, "--to", "4.19.1").
 		expectCauses(causes{blocking: []string{ack, etcd, "ClusterVersionUpgradeable"}}).
 		expectFinding(etcd, preflight.Fail, "NoQuorum", "a member is missing", "--force").
 		expectFinding(ack, preflight.Fail, "AdminAckRequired", "https://docs.example.com/boot-images", "oc preflight ack ack-4.18-boot-images").
 		expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable").
 		expectCVORejects("PreconditionChecks", "a member is missing")
 	// The gates do not apply to patch updates.
-	e.run(ready, "--to", "4.18.17", "--accept", bootImages).expectCauses(causes{accepted: []string{bootImages}}).expectNoFinding(etcd)
-	if result := e.run(ready, "--to", "4.19.1", "--force"); !result.verdict.Forced {
+	e.run(exit.Ready, "--to", "4.18.17", "--accept", bootImages).expectCauses(causes{accepted: []string{bootImages}}).expectNoFinding(etcd)
+	if result := e.run(exit.Ready, "--to", "4.19.1", "--force"); !result.verdict.Forced {
 		t.Error("the verdict is not marked as forced")
 	}
 }

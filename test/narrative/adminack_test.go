@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // The gate of the enhancement upgrades-blocking-on-ack.
@@ -36,14 +37,14 @@ func newAckEnvironment(t *testing.T, acks map[string]string) *environment {
 func TestAckIsRequired(t *testing.T) {
 	t.Parallel()
 	e := newAckEnvironment(t, map[string]string{})
-	e.run(blocked, "--to", "4.9.59").
+	e.run(exit.Blocked, "--to", "4.9.59").
 		expectCauses(causes{blocking: []string{removalsGate}}).
 		expectCVORejects("PreconditionChecks", removalsGate).
 		expectFinding(removalsGate, preflight.Fail, "AdminAckRequired", strings.TrimSpace(removalsText), "oc preflight ack "+removals, "https://docs.example.com/removals")
-	e.run(ready, "--to", "4.8.58").expectCauses(causes{}).expectFinding("AdminAck", preflight.Skipped, "NotConcerned")
+	e.run(exit.Ready, "--to", "4.8.58").expectCauses(causes{}).expectFinding("AdminAck", preflight.Skipped, "NotConcerned")
 	// A gate cannot be accepted as a risk, but the update can be forced.
-	e.evaluate(blocked, "4.9.59", "--accept", removalsGate).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", removalsGate)
-	if forced := e.run(ready, "--to", "4.9.59", "--force"); !forced.verdict.Forced {
+	e.evaluate(exit.Blocked, "4.9.59", "--accept", removalsGate).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", removalsGate)
+	if forced := e.run(exit.Ready, "--to", "4.9.59", "--force"); !forced.verdict.Forced {
 		t.Error("the verdict is not marked as forced")
 	}
 
@@ -71,8 +72,8 @@ func TestAckIsRequired(t *testing.T) {
 	if err := acknowledging.Wait(); err != nil || !waited {
 		t.Errorf("ack: waited %t, %v", waited, err)
 	}
-	e.run(ready, "--to", "4.9.59").expectCauses(causes{}).expectFinding(removalsGate, preflight.Fail, "Acknowledged")
-	for _, f := range e.evaluate(ready, "4.9.59").findings {
+	e.run(exit.Ready, "--to", "4.9.59").expectCauses(causes{}).expectFinding(removalsGate, preflight.Fail, "Acknowledged")
+	for _, f := range e.evaluate(exit.Ready, "4.9.59").findings {
 		if f.Name == removalsGate && (f.Bypass == nil || f.Bypass.By != "AdminAck") {
 			t.Errorf("the gate is not marked as acknowledged: %+v", f)
 		}
@@ -87,24 +88,24 @@ func TestOnlyTrueIsAnAck(t *testing.T) {
 	} {
 		e.state.Acks = map[string]string{removals: value}
 		e.apply()
-		e.evaluate(blocked, "4.9.59").
+		e.evaluate(exit.Blocked, "4.9.59").
 			expectCauses(causes{blocking: []string{removalsGate}}).
 			expectFinding(removalsGate, preflight.Fail, "AdminAckWrongValue", `the value "`+value+`", and only "true" counts`, "oc preflight ack "+removals)
-		e.evaluate(ready, "4.8.58").expectCauses(causes{})
+		e.evaluate(exit.Ready, "4.8.58").expectCauses(causes{})
 		if t.Failed() {
 			t.Fatalf("the ack %q: %s", value, reason)
 		}
 	}
-	e.call(ready, "ack", removals)
-	e.evaluate(ready, "4.9.59").expectCauses(causes{})
+	e.call(exit.Ready, "ack", removals)
+	e.evaluate(exit.Ready, "4.9.59").expectCauses(causes{})
 }
 
 func TestAcksWithoutGate(t *testing.T) {
 	t.Parallel()
 	e := newAckEnvironment(t, map[string]string{"ack-4.8-kube-122-api-removal": "true", "ack-4.7-kube-121": "true"})
-	e.evaluate(blocked, "4.9.59").
+	e.evaluate(exit.Blocked, "4.9.59").
 		expectFinding("AdminAckUnused", preflight.Warn, "UnknownAck", `"ack-4.8-kube-122-api-removal", but no gate has that name`)
-	got := e.call(badInput, "ack", "ack-4.8-kube-122-api-removal")
+	got := e.call(exit.BadInput, "ack", "ack-4.8-kube-122-api-removal")
 	if !strings.Contains(got.stderr, removals) {
 		t.Errorf("the error does not list the gates: %s", got.stderr)
 	}
@@ -113,7 +114,7 @@ func TestAcksWithoutGate(t *testing.T) {
 func TestConfigMapsOfAcksAreMissing(t *testing.T) {
 	t.Parallel()
 	e := newAckEnvironment(t, map[string]string{removals: "true"})
-	e.evaluate(ready, "4.9.59").expectCauses(causes{})
+	e.evaluate(exit.Ready, "4.9.59").expectCauses(causes{})
 	maps := kubernetes.NewForConfigOrDie(e.config).CoreV1()
 	remove := func(namespace, name string) {
 		if err := maps.ConfigMaps(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -121,12 +122,12 @@ func TestConfigMapsOfAcksAreMissing(t *testing.T) {
 		}
 	}
 	remove("openshift-config", "admin-acks")
-	e.evaluate(blocked, "4.9.59").
+	e.evaluate(exit.Blocked, "4.9.59").
 		expectCauses(causes{blocking: []string{"AdminAckUnknown"}}).
 		expectFinding("AdminAckUnknown", preflight.Fail, "AdminAcksMissing", "openshift-config/admin-acks does not exist", "oc -n openshift-config create configmap admin-acks")
-	e.evaluate(ready, "4.8.58").expectCauses(causes{})
+	e.evaluate(exit.Ready, "4.8.58").expectCauses(causes{})
 	remove("openshift-config-managed", "admin-gates")
-	e.evaluate(blocked, "4.9.59").
+	e.evaluate(exit.Blocked, "4.9.59").
 		expectCauses(causes{blocking: []string{"AdminAckUnknown"}}).
 		expectFinding("AdminAckUnknown", preflight.Fail, "AdminGatesMissing", "openshift-config-managed/admin-gates does not exist", "CVO creates the ConfigMap")
 
@@ -138,11 +139,11 @@ func TestConfigMapsOfAcksAreMissing(t *testing.T) {
 		}
 		defer remove(configMap.Namespace, name)
 	}
-	e.evaluate(blocked, "4.9.59").
+	e.evaluate(exit.Blocked, "4.9.59").
 		expectCauses(causes{blocking: []string{removalsGate}}).
 		expectFinding(removalsGate, preflight.Fail, "AdminAckWrongValue", `"True"`)
-	e.call(ready, "ack", removals)
-	e.evaluate(ready, "4.9.59").expectCauses(causes{})
+	e.call(exit.Ready, "ack", removals)
+	e.evaluate(exit.Ready, "4.9.59").expectCauses(causes{})
 }
 
 // An invalid gate cannot be acknowledged, and its finding states why.
@@ -151,7 +152,7 @@ func TestInvalidGates(t *testing.T) {
 	e := newAckEnvironment(t, map[string]string{"ack-4.8-empty": "true", "ack-4.x-typo": "true"})
 	e.state.Gates = map[string]string{"ack-4.8-empty": "", "ack-4.x-typo": "Do.", "ack-4.9-later": "Do that then."}
 	e.apply()
-	e.evaluate(blocked, "4.9.59").
+	e.evaluate(exit.Blocked, "4.9.59").
 		expectCauses(causes{blocking: []string{"AdminAck-ack-4.8-empty", "AdminAck-ack-4.x-typo"}}).
 		expectFinding("AdminAck-ack-4.8-empty", preflight.Fail, "EmptyGate", "has no description").
 		expectFinding("AdminAck-ack-4.x-typo", preflight.Fail, "InvalidGateName", "invalid name").

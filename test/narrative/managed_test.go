@@ -13,6 +13,7 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/await"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
@@ -58,7 +59,7 @@ func TestTheUpgradeWindow(t *testing.T) {
 	} {
 		e.replace(upgradeConfig(time.Now().Add(-tc.since)))
 		// The window is information only: it does not affect the verdict.
-		e.evaluate(ready, "4.18.16").expectCauses(causes{}).expectFinding("UpgradeWindow", tc.outcome, tc.reason, tc.message)
+		e.evaluate(exit.Ready, "4.18.16").expectCauses(causes{}).expectFinding("UpgradeWindow", tc.outcome, tc.reason, tc.message)
 		if t.Failed() {
 			t.Fatal(tc.clock)
 		}
@@ -84,17 +85,17 @@ func firingAlerts() []prometheus.Rule {
 func TestCriticalAlerts(t *testing.T) {
 	t.Parallel()
 	e := newPatchEnvironment(t, &techPreview, firingAlerts()...)
-	e.evaluate(blocked, "4.18.16").
+	e.evaluate(exit.Blocked, "4.18.16").
 		expectCauses(causes{blocking: []string{"ClusterOperatorDown", "LogStoreDown"}}).
 		expectFinding("ClusterOperatorDown", preflight.Fail, "AlertFiring", "critical alert ClusterOperatorDown firing", "ClusterOperatorDown fires", "https://runbooks.example.com/ClusterOperatorDown").
 		expectNoFinding("CPUThrottlingHigh").expectNoFinding("NotYet")
-	e.evaluate(blocked, "4.18.16", "--ignore-namespace", "openshift-logging").
+	e.evaluate(exit.Blocked, "4.18.16", "--ignore-namespace", "openshift-logging").
 		expectCauses(causes{blocking: []string{"ClusterOperatorDown"}}).
 		expectFinding("LogStoreDown", preflight.Warn, "Ignored", "openshift-logging")
-	e.evaluate(ready, "4.18.16", "--ignore-namespace", "openshift-logging", "--ignore-alert", "ClusterOperatorDown").
+	e.evaluate(exit.Ready, "4.18.16", "--ignore-namespace", "openshift-logging", "--ignore-alert", "ClusterOperatorDown").
 		expectCauses(causes{}).
 		expectFinding("ClusterOperatorDown", preflight.Warn, "Ignored", "ClusterOperatorDown")
-	e.evaluate(ready, "4.18.16", "--accept", "ClusterOperatorDown,LogStoreDown").
+	e.evaluate(exit.Ready, "4.18.16", "--accept", "ClusterOperatorDown,LogStoreDown").
 		expectCauses(causes{accepted: []string{"ClusterOperatorDown", "LogStoreDown"}})
 }
 
@@ -119,12 +120,12 @@ func TestHealthBeforeAnUpdate(t *testing.T) {
 	await.Until(e.t, "a budget that allows no disruption", func(ctx context.Context) bool { return e.budgetStatus(ctx).CurrentHealthy == 1 })
 	host := "ExternalDependency-" + strings.ReplaceAll(stopped, ":", "-")
 	blocking := []string{"ClusterOperatorDegraded-dns", host, "NodesCordoned", "NodesMemoryPressure", "PodDisruptionBudget-default.billing"}
-	e.evaluate(blocked, "4.18.16", "--dependency", "http://"+stopped).
+	e.evaluate(exit.Blocked, "4.18.16", "--dependency", "http://"+stopped).
 		expectCauses(causes{blocking: blocking}).
 		expectFinding("ClusterOperatorDegraded-dns", preflight.Fail, "AsExpected", "no upstream responds", "oc describe clusteroperator dns").
 		expectFinding("NodesCordoned", preflight.Fail, "Cordoned", "worker-0").
 		expectFinding("NodesMemoryPressure", preflight.Fail, "MemoryPressure", "worker-1")
-	e.evaluate(ready, "4.18.16", "--dependency", "http://"+stopped, "--accept", strings.Join(blocking, ",")).expectCauses(causes{accepted: blocking})
+	e.evaluate(exit.Ready, "4.18.16", "--dependency", "http://"+stopped, "--accept", strings.Join(blocking, ",")).expectCauses(causes{accepted: blocking})
 }
 
 // A budget that allows no eviction of its only pod.

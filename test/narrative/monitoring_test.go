@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
@@ -27,20 +28,20 @@ func TestUnavailableMonitoring(t *testing.T) {
 		"Elsewhere":    {"the server is not a Prometheus", prometheus.Constant(t, http.StatusOK, "<html>").URL, "BadAnswer"},
 	} {
 		e.monitoring = tc.url
-		e.evaluate(undecided, "4.18.18").
+		e.evaluate(exit.Undecided, "4.18.18").
 			expectCauses(causes{undecided: []string{"Alerts"}}).
 			expectFinding("Alerts", preflight.Unknown, tc.want, "--accept Alerts")
-		e.evaluate(undecided, "4.18.17").
+		e.evaluate(exit.Undecided, "4.18.17").
 			expectCauses(causes{undecided: []string{"Alerts", bootImages}}).
 			expectFinding(bootImages, preflight.Unknown, tc.want)
-		e.evaluate(ready, "4.18.17", "--accept", "Alerts,"+bootImages).expectCauses(causes{accepted: []string{"Alerts", bootImages}})
+		e.evaluate(exit.Ready, "4.18.17", "--accept", "Alerts,"+bootImages).expectCauses(causes{accepted: []string{"Alerts", bootImages}})
 		if t.Failed() {
 			t.Fatalf("%s: %s", name, tc.reason)
 		}
 	}
 	// A server that accepts requests and never responds: the run reaches its timeout.
 	e.monitoring = prometheus.Silent(t).URL
-	slow := e.run(undecided, "--to", "4.18.17", "--timeout", "5s", "--accept", bootImages)
+	slow := e.run(exit.Undecided, "--to", "4.18.17", "--timeout", "5s", "--accept", bootImages)
 	if !slices.Contains(slow.verdict.Undecided, "Alerts") {
 		t.Errorf("%+v, want the alerts undecided", slow.verdict)
 	}
@@ -52,7 +53,7 @@ func TestMonitoringOfTheCluster(t *testing.T) {
 	t.Parallel()
 	e := newPatchEnvironment(t, &techPreview)
 	e.monitoring, e.kubeconfig = "", e.cluster.CertificateKubeconfig
-	e.evaluate(undecided, "4.18.16").
+	e.evaluate(exit.Undecided, "4.18.16").
 		expectCauses(causes{undecided: []string{"Alerts"}}).
 		expectFinding("Alerts", preflight.Unknown, "NoMonitoring", "there is no Route openshift-monitoring/thanos-querier", "--prometheus URL")
 	e.create(`
@@ -61,11 +62,11 @@ kind: Route
 metadata: {name: thanos-querier, namespace: openshift-monitoring}
 spec: {host: 127.0.0.1, to: {kind: Service, name: thanos-querier, weight: 100}}
 `)
-	e.evaluate(undecided, "4.18.16").
+	e.evaluate(exit.Undecided, "4.18.16").
 		expectCauses(causes{undecided: []string{"Alerts"}}).
 		expectFinding("Alerts", preflight.Unknown, "NoToken", "oc login")
 	// With a token the request is sent, but no server listens.
-	e.evaluate(undecided, "4.18.16", "--token", "sha256~none").
+	e.evaluate(exit.Undecided, "4.18.16", "--token", "sha256~none").
 		expectCauses(causes{undecided: []string{"Alerts"}})
 }
 
@@ -88,7 +89,7 @@ func TestInvalidQueryResults(t *testing.T) {
 		if message == "parse error" {
 			reason = "BadQuery"
 		}
-		e.evaluate(undecided, "4.18.17").
+		e.evaluate(exit.Undecided, "4.18.17").
 			expectCauses(causes{undecided: []string{bootImages}}).
 			expectFinding(bootImages, preflight.Unknown, reason, message)
 		if t.Failed() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
@@ -44,7 +45,7 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 			e.evaluateRisks()
 			healthy := e.state
 			e.applySignals(healthy, signals{storage: true})
-			first := e.evaluate(blocked, "4.19.1").expectFinding(storage, preflight.Fail, "VSphereTooOld")
+			first := e.evaluate(exit.Blocked, "4.19.1").expectFinding(storage, preflight.Fail, "VSphereTooOld")
 			if !slices.Contains(first.verdict.Blocking, storage) {
 				t.Errorf("%s: the first verdict: %+v", tc.reason, first.verdict)
 			}
@@ -52,11 +53,11 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 			raised := tc.raised
 			raised.storage = true
 			e.applySignals(healthy, raised)
-			second := e.evaluate(blocked, "4.19.1").expectCauses(causes{blocking: []string{storage, "ClusterVersionUpgradeable"}})
+			second := e.evaluate(exit.Blocked, "4.19.1").expectCauses(causes{blocking: []string{storage, "ClusterVersionUpgradeable"}})
 			second.expectSkipped(tc.raised)
 
 			e.applySignals(healthy, tc.raised)
-			third := e.run(ready, "--to-image", e.state.Conditional[2].Release.Image).expectCauses(causes{})
+			third := e.run(exit.Ready, "--to-image", e.state.Conditional[2].Release.Image).expectCauses(causes{})
 			third.expectSkipped(tc.raised)
 			if tc.raised.operator {
 				third.expectFinding("ClusterVersionUpgradeable", preflight.Skipped, "OwnSignal").
@@ -64,7 +65,7 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 			}
 
 			e.applySignals(healthy, signals{})
-			e.evaluate(ready, "4.19.1").expectCauses(causes{}).expectNoFinding(ownsignal.OperatorRisk)
+			e.evaluate(exit.Ready, "4.19.1").expectCauses(causes{}).expectNoFinding(ownsignal.OperatorRisk)
 			if t.Failed() {
 				t.Fatal(tc.reason)
 			}
@@ -80,7 +81,7 @@ func TestSignalsOfOthersCount(t *testing.T) {
 	e.evaluateRisks()
 	e.applySignals(e.state, signals{alert: true, operator: true})
 	e.monitoring = prometheus.Run(t, append(riskMetrics(), ownRule(ownsignal.Namespace), ownRule("shop"))...).URL
-	e.evaluate(blocked, "4.19.1").expectCauses(causes{blocking: []string{ownAlert}}).
+	e.evaluate(exit.Blocked, "4.19.1").expectCauses(causes{blocking: []string{ownAlert}}).
 		expectFinding(ownAlert, preflight.Fail, "AlertFiring").
 		expectFinding(ownAlert, preflight.Skipped, "OwnSignal")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // The path between even minor versions.
@@ -107,20 +108,20 @@ func TestEveryUpdateOfAPath(t *testing.T) {
 		want     pathCauses
 	}{
 		"Clear": {
-			reason: "a later update is never Ready", code: ready,
+			reason: "a later update is never Ready", code: exit.Ready,
 			want: pathCauses{Whole: verdict.Ready, First: verdict.Ready, Second: verdict.NothingKnown},
 		},
 		"Ack": {
-			reason: "only the release in the middle has the gate", releases: map[string]contents{middle: withGate("ack-4.17-apis")}, code: blocked,
+			reason: "only the release in the middle has the gate", releases: map[string]contents{middle: withGate("ack-4.17-apis")}, code: exit.Blocked,
 			want: pathCauses{Whole: verdict.Blocked, First: verdict.Ready, Second: verdict.Blocked, SecondBy: []string{"AdminAck-ack-4.17-apis"}},
 		},
 		"AcknowledgedAhead": {
 			reason: "a gate may be acknowledged before its release runs", releases: map[string]contents{middle: withGate("ack-4.17-apis")},
-			acks: map[string]string{"ack-4.17-apis": "true"}, code: ready,
+			acks: map[string]string{"ack-4.17-apis": "true"}, code: exit.Ready,
 			want: pathCauses{Whole: verdict.Ready, First: verdict.Ready, Second: verdict.NothingKnown},
 		},
 		"RemovedAPI": {
-			reason: "Kubernetes 1.31, of 4.18, removes the API", code: blocked,
+			reason: "Kubernetes 1.31, of 4.18, removes the API", code: exit.Blocked,
 			objects: []string{requestCount("flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "1.31", "system:serviceaccount:billing:reader")},
 			want: pathCauses{
 				Whole: verdict.Blocked, First: verdict.Ready, Second: verdict.Blocked,
@@ -128,50 +129,50 @@ func TestEveryUpdateOfAPath(t *testing.T) {
 			},
 		},
 		"OldKubelet": {
-			reason: "4.17 does not support the kubelet, which can be updated before 4.18", kubelet: "v1.28.9", code: blocked,
+			reason: "4.17 does not support the kubelet, which can be updated before 4.18", kubelet: "v1.28.9", code: exit.Blocked,
 			want: pathCauses{
 				Whole: verdict.Blocked, First: verdict.Blocked, Second: verdict.NothingKnown,
 				FirstBy: []string{"KubeletMinorVersionUpgradeable-worker"},
 			},
 		},
 		"OperatorLimit": {
-			reason: "the operator supports 4.17", code: blocked,
+			reason: "the operator supports 4.17", code: exit.Blocked,
 			objects: []string{installedOperator("lags.v1", "4.17")},
 			want: pathCauses{
 				Whole: verdict.Blocked, First: verdict.Ready, Second: verdict.Blocked, SecondBy: []string{"IncompatibleOperator-billing.lags.v1"},
 			},
 		},
 		"LaterKey": {
-			reason: "the release in the middle may add the key of the last one", releases: map[string]contents{last: {untrusted: ""}}, code: undecided,
+			reason: "the release in the middle may add the key of the last one", releases: map[string]contents{last: {untrusted: ""}}, code: exit.Undecided,
 			want: pathCauses{
 				Whole: verdict.Undecided, First: verdict.Ready, Second: verdict.Undecided, SecondBy: []string{"ReleaseSignature"},
 			},
 		},
 		"NextKey": {
-			reason: "the cluster must have the key of the next release", releases: map[string]contents{middle: {untrusted: ""}}, code: blocked,
+			reason: "the cluster must have the key of the next release", releases: map[string]contents{middle: {untrusted: ""}}, code: exit.Blocked,
 			want: pathCauses{
 				Whole: verdict.Blocked, First: verdict.Blocked, Second: verdict.Undecided,
 				FirstBy: []string{"ReleaseSignature"}, SecondBy: []string{"AdminAck"},
 			},
 		},
 		"Risk": {
-			reason: "the risk of the second update applies", risk: "vector(1)", code: blocked,
+			reason: "the risk of the second update applies", risk: "vector(1)", code: exit.Blocked,
 			want: pathCauses{Whole: verdict.Blocked, First: verdict.Ready, Second: verdict.Blocked, SecondBy: []string{"SecondRisk"}},
 		},
 		"RiskAccepted": {
-			reason: "a risk of a later update may be accepted", risk: "vector(1)", args: []string{"--accept", "SecondRisk"}, code: ready,
+			reason: "a risk of a later update may be accepted", risk: "vector(1)", args: []string{"--accept", "SecondRisk"}, code: exit.Ready,
 			want: pathCauses{Whole: verdict.Ready, First: verdict.Ready, Second: verdict.NothingKnown},
 		},
 		"RiskDoesNotApply": {
-			reason: "the risk is evaluated by its query", risk: "vector(0)", code: ready,
+			reason: "the risk is evaluated by its query", risk: "vector(0)", code: exit.Ready,
 			want: pathCauses{Whole: verdict.Ready, First: verdict.Ready, Second: verdict.NothingKnown},
 		},
 		"RiskUnknown": {
-			reason: "the metric is absent", risk: "absent_metric", code: undecided,
+			reason: "the metric is absent", risk: "absent_metric", code: exit.Undecided,
 			want: pathCauses{Whole: verdict.Undecided, First: verdict.Ready, Second: verdict.Undecided, SecondBy: []string{"SecondRisk"}},
 		},
 		"EdgeRemoved": {
-			reason: "the graph has changed since the path was planned", removed: true, code: undecided,
+			reason: "the graph has changed since the path was planned", removed: true, code: exit.Undecided,
 			want: pathCauses{Whole: verdict.Undecided, First: verdict.Ready, Second: verdict.Undecided, SecondBy: []string{named}},
 		},
 	} {
@@ -257,14 +258,14 @@ func TestPathOfThePlan(t *testing.T) {
 	e.state.Gates = map[string]string{"ack-4.16-apis": "Read https://docs.example.com/apis first."}
 	e.apply()
 	graph := e.file("eus-4.18.json", graphOf(e.pullSpecs, ""))
-	planned := e.runPath(blocked, "--path", "--to-minor", "4.18", "--graph", graph)
+	planned := e.runPath(exit.Blocked, "--path", "--to-minor", "4.18", "--graph", graph)
 	if diff := cmp.Diff([]string{first, middle, last}, planned.Versions); diff != "" {
 		t.Errorf("the path of the plan: -want +got:\n%s", diff)
 	}
-	single := e.runPath(blocked, "--path", "--to", middle, "--graph", graph)
+	single := e.runPath(exit.Blocked, "--path", "--to", middle, "--graph", graph)
 	var alone report.Report
 	e.read(&alone, []string{"run", "--to", middle})
-	for _, result := range []report.Path{planned, single, e.runPath(blocked, "--hop", middle)} {
+	for _, result := range []report.Path{planned, single, e.runPath(exit.Blocked, "--hop", middle)} {
 		if diff := cmp.Diff(findingsOf(alone), findingsOf(result.Updates[0])); diff != "" {
 			t.Errorf("findings of the first update: -run +path:\n%s", diff)
 		}
@@ -283,9 +284,9 @@ func (e pathEnvironment) checkStoredGraph(planned report.Path) {
 		_, _ = w.Write([]byte(graphOf(e.pullSpecs, "")))
 	}))
 	args := []string{"--path", "--to", last, "--graph", server.URL, "--channel", "eus-4.18", "--cache-dir", e.t.TempDir()}
-	e.runPath(blocked, args...)
+	e.runPath(exit.Blocked, args...)
 	server.Close()
-	recent, offline := e.runPath(blocked, args...), e.runPath(blocked, append(args, "--offline")...)
+	recent, offline := e.runPath(exit.Blocked, args...), e.runPath(exit.Blocked, append(args, "--offline")...)
 	for _, result := range []report.Path{recent, offline} {
 		if diff := cmp.Diff(pathCausesOf(planned), pathCausesOf(result)); diff != "" || requests != 1 {
 			e.t.Errorf("%d requests, want 1; the path by the stored graph: -want +got:\n%s", requests, diff)
@@ -341,8 +342,8 @@ func (e pathEnvironment) expectSameRendering(args ...string) {
 	for _, format := range formats {
 		args = append(args, "--report", format+"="+filepath.Join(directory, format))
 	}
-	written := e.call(blocked, args...)
-	if diff := cmp.Diff(written.stdout, e.call(blocked, "render", filepath.Join(directory, "json")).stdout); diff != "" {
+	written := e.call(exit.Blocked, args...)
+	if diff := cmp.Diff(written.stdout, e.call(exit.Blocked, "render", filepath.Join(directory, "json")).stdout); diff != "" {
 		e.t.Errorf("the text: -run +render:\n%s", diff)
 	}
 	for _, format := range formats {
@@ -350,7 +351,7 @@ func (e pathEnvironment) expectSameRendering(args ...string) {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		got := e.call(blocked, "render", filepath.Join(directory, "json"), "-o", format)
+		got := e.call(exit.Blocked, "render", filepath.Join(directory, "json"), "-o", format)
 		if diff := cmp.Diff(string(want), got.stdout); diff != "" || !strings.Contains(got.stdout, last) {
 			e.t.Errorf("%s: -run +render:\n%s", format, diff)
 		}
@@ -363,7 +364,7 @@ func TestPathAsText(t *testing.T) {
 	e := newPathEnvironment(t, map[string]contents{middle: withGate("ack-4.17-apis")})
 	e.apply()
 	graph := e.file("eus-4.18.json", graphOf(e.pullSpecs, ""))
-	got := e.call(blocked, "run", "--path", "--to", last, "--graph", graph, "--prometheus", e.monitoring)
+	got := e.call(exit.Blocked, "run", "--path", "--to", last, "--graph", graph, "--prometheus", e.monitoring)
 	for _, want := range []string{
 		"Blocked: do not start the path to 4.18.17 yet.", "4.16.27 -> 4.17.33 -> 4.18.17", "Hop 1 of 2", "4.16.27 to 4.17.33: Ready",
 		"4.17.33 to 4.18.17: Blocked because of AdminAck-ack-4.17-apis; provisional", "Provisional: judged from 4.16.27.",
@@ -374,7 +375,7 @@ func TestPathAsText(t *testing.T) {
 		}
 	}
 	e.expectSameRendering("run", "--path", "--to", last, "--graph", graph, "--prometheus", e.monitoring)
-	e.call(badInput, "run", "--path", "--hop", middle)
-	e.call(badInput, "run", "--channel", "eus-4.18", "--to", middle)
-	e.call(badInput, "run", "--path", "--to", last, "-o", "preflight-v1-json")
+	e.call(exit.BadInput, "run", "--path", "--hop", middle)
+	e.call(exit.BadInput, "run", "--channel", "eus-4.18", "--to", middle)
+	e.call(exit.BadInput, "run", "--path", "--to", last, "-o", "preflight-v1-json")
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/test/await"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -66,19 +67,19 @@ func TestPlan(t *testing.T) {
 	e.replace(node("control-plane-0", "master", "v1.29.9"))
 	e.replace(node("worker-0", "worker", "v1.29.9"))
 
-	got := e.call(blocked, "plan", "--to", "4.18.17", "--prometheus", e.monitoring, "--no-cache")
+	got := e.call(exit.Blocked, "plan", "--to", "4.18.17", "--prometheus", e.monitoring, "--no-cache")
 	golden.Compare(t, "testdata/plan.text", got.stdout)
 	for _, query := range queries() {
 		if query.Get("id") == "" || query.Get("channel") != "eus-4.18" || query.Get("version") != "4.16.27" || query.Get("arch") != "amd64" {
 			t.Errorf("query to the update service of the cluster: %v, want the query of CVO", query)
 		}
 	}
-	e.call(undecided, "plan", "--prometheus", e.monitoring, "--accept", "Applying")
-	e.call(ready, "plan", "--prometheus", e.monitoring, "--accept", "Applying,WithoutData")
+	e.call(exit.Undecided, "plan", "--prometheus", e.monitoring, "--accept", "Applying")
+	e.call(exit.Ready, "plan", "--prometheus", e.monitoring, "--accept", "Applying,WithoutData")
 	queries()
 	e.state.Upstream = "https://127.0.0.1:1/graph"
 	e.apply()
-	e.call(blocked, "plan", "--graph", service, "--prometheus", e.monitoring, "--no-cache")
+	e.call(exit.Blocked, "plan", "--graph", service, "--prometheus", e.monitoring, "--no-cache")
 	for _, query := range queries() {
 		if query.Has("id") {
 			t.Errorf("query to another update service: %v, want no ID of the cluster", query)
@@ -95,18 +96,18 @@ func TestPlan(t *testing.T) {
 func (e *environment) planOffline(service string, queries func() []url.Values) {
 	e.t.Helper()
 	args := []string{"plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "--cache-dir", e.t.TempDir(), "-o", "json"}
-	e.plan(ready, args...)
+	e.plan(exit.Ready, args...)
 	if requested := queries(); len(requested) != 1 {
 		e.t.Errorf("requests without a stored graph: %v, want 1", requested)
 	}
-	if again := e.plan(ready, args...); slices.ContainsFunc(again.Notices, func(notice string) bool { return strings.Contains(notice, "old") }) {
+	if again := e.plan(exit.Ready, args...); slices.ContainsFunc(again.Notices, func(notice string) bool { return strings.Contains(notice, "old") }) {
 		e.t.Errorf("the plan reports a recent graph as a limitation: %q", again.Notices)
 	}
-	verbose := e.call(ready, append(args, "-v=1")...)
+	verbose := e.call(exit.Ready, append(args, "-v=1")...)
 	if !strings.Contains(verbose.stderr, "the stored update graph is used") {
 		e.t.Errorf("the log does not state that the stored graph is used: %s", verbose.stderr)
 	}
-	result := e.plan(ready, append(args, "--offline")...)
+	result := e.plan(exit.Ready, append(args, "--offline")...)
 	if requested := queries(); len(requested) > 0 {
 		e.t.Errorf("requests with a recent graph or --offline: %v, want none", requested)
 	}
@@ -145,7 +146,7 @@ func (e *environment) planDurations(service string) {
 	)
 	e.create(billingPod, billingBudget)
 	await.Until(e.t, "a budget that allows no disruption", func(ctx context.Context) bool { return e.budgetStatus(ctx).CurrentHealthy == 1 })
-	result := e.plan(ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
+	result := e.plan(exit.Ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
 	got := strings.Join(slices.Concat(result.Duration.Basis, result.Missing, result.Duration.ProlongedBy), "\n")
 	for reason, want := range map[string]string{
 		"no pod of the budget can be evicted":              "PodDisruptionBudget default/billing allows no disruption (NeverSatisfied): the drain of a node with one of its pods waits",
@@ -159,7 +160,7 @@ func (e *environment) planDurations(service string) {
 	}
 	e.replace(node("worker-0", "master", "v1.29.9"))
 	e.replace(node("rhel-0", "master", "v1.29.9"))
-	compact := e.plan(ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
+	compact := e.plan(exit.Ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
 	if !slices.ContainsFunc(compact.Notices, func(notice string) bool { return strings.HasPrefix(notice, "compact cluster: ") }) {
 		e.t.Errorf("the notices of a cluster without workers: %q, want one about the compact cluster", compact.Notices)
 	}
@@ -194,7 +195,7 @@ func (e *environment) planAssessedByCVO(service string) {
 	}}
 	e.state.Conditional = []configv1.ConditionalUpdate{assessed}
 	e.apply()
-	result := e.plan(ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
+	result := e.plan(exit.Ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
 	evaluated := map[string]string{}
 	for _, each := range result.Updates[0].Risks {
 		evaluated[each.Name] = fmt.Sprintf("%s by %s", each.Applies, each.EvaluatedBy)
@@ -208,14 +209,14 @@ func (e *environment) planAssessedByCVO(service string) {
 // comparePlan stores a plan, updates the cluster, and compares the plan with the cluster.
 func (e *environment) comparePlan(service string) {
 	e.t.Helper()
-	stored := e.call(blocked, "plan", "--graph", service, "--prometheus", e.monitoring, "-o", "json")
+	stored := e.call(exit.Blocked, "plan", "--graph", service, "--prometheus", e.monitoring, "-o", "json")
 	file := filepath.Join(e.t.TempDir(), "plan.json")
 	if err := os.WriteFile(file, []byte(stored.stdout), 0o600); err != nil {
 		e.t.Fatal(err)
 	}
 	e.state.Version = "4.17.33"
 	e.apply()
-	followed := e.plan(undecided, "plan", "--follow", file, "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
+	followed := e.plan(exit.Undecided, "plan", "--follow", file, "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
 	if followed.Comparison == nil || !followed.Comparison.Holds || strings.Join(followed.Comparison.Rest, " ") != "4.17.33 4.18.17" {
 		e.t.Errorf("the comparison with the stored plan: %+v, want it to hold", followed.Comparison)
 	}

@@ -18,15 +18,6 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// The exit codes of the program.
-const (
-	ready     = 0
-	failed    = 1
-	badInput  = 2
-	blocked   = 3
-	undecided = 4
-)
-
 // programResult is the exit code and the output of a program.
 type programResult struct {
 	code           int

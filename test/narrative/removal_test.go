@@ -7,6 +7,7 @@ import (
 	"time"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // requestCount returns the APIRequestCount of an API that one client has used.
@@ -41,12 +42,12 @@ func TestRemovedAPIs(t *testing.T) {
 		requestCount("horizontalpodautoscalers.v2beta2.autoscaling", "1.32", "system:serviceaccount:kube-system:generic-garbage-collector"),
 	)
 	const imminent, far = "RemovedAPI-flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "RemovedAPI-endpointslices.v1beta1.discovery.k8s.io"
-	e.evaluate(blocked, "4.19.1").
+	e.evaluate(exit.Blocked, "4.19.1").
 		expectCauses(causes{blocking: []string{imminent}}).
 		expectFinding(imminent, preflight.Fail, "RemovedAPIInUse", "Kubernetes 1.32", "system:serviceaccount:billing:reader", "billing/v2", "42 requests").
 		expectFinding(far, preflight.Warn, "APIRemovalAhead", "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it").
 		expectNoFinding("RemovedAPI-horizontalpodautoscalers.v2beta2.autoscaling")
-	e.evaluate(ready, "4.18.16").expectCauses(causes{})
+	e.evaluate(exit.Ready, "4.18.16").expectCauses(causes{})
 }
 
 // hourlyRequestCount returns the counts of two API servers in a day, with requests of one
@@ -91,17 +92,17 @@ func TestAPIsThatAreNoLongerUsed(t *testing.T) {
 	e.create(hourlyRequestCount(used, now, "alice"))
 	const name = "RemovedAPI-flowschemas.v1beta3.flowcontrol.apiserver.k8s.io"
 	next := used.Add(24 * time.Hour).Format("2006-01-02 15:04 MST")
-	e.evaluate(blocked, "4.19.1").
+	e.evaluate(exit.Blocked, "4.19.1").
 		expectCauses(causes{blocking: []string{name}}).
 		expectFinding(name, preflight.Fail, "RemovedAPIInUse", "without further use this passes from "+next, "alice")
-	e.evaluate(blocked, "4.19.1", "--since", used.Add(59*time.Minute).Format(time.RFC3339)).
+	e.evaluate(exit.Blocked, "4.19.1", "--since", used.Add(59*time.Minute).Format(time.RFC3339)).
 		expectFinding(name, preflight.Fail, "RemovedAPIInUse", "requests are counted by the hour")
-	e.evaluate(ready, "4.19.1", "--since", used.Add(time.Hour).Format(time.RFC3339)).
+	e.evaluate(exit.Ready, "4.19.1", "--since", used.Add(time.Hour).Format(time.RFC3339)).
 		expectFinding(name, preflight.Warn, "RemovedAPIFixStated", "before the stated time of the fix")
 	for since, want := range map[string]string{
 		"soon": `--since: "soon" is neither a time`, now.Add(time.Hour).Format(time.RFC3339): "is after the cluster's time",
 	} {
-		if got := e.call(badInput, "targets", "--since", since); !strings.Contains(got.stderr, want) {
+		if got := e.call(exit.BadInput, "targets", "--since", since); !strings.Contains(got.stderr, want) {
 			t.Errorf("--since %s: %s", since, got.stderr)
 		}
 	}
@@ -130,8 +131,8 @@ func TestIncompatibleOperators(t *testing.T) {
 	for version, name := range map[string]string{"4.18": "lags.v1", "4.19": "follows.v1"} {
 		e.create(installedOperator(name, version))
 	}
-	e.evaluate(blocked, "4.19.1").
+	e.evaluate(exit.Blocked, "4.19.1").
 		expectCauses(causes{blocking: []string{"IncompatibleOperator-billing.lags.v1"}}).
 		expectFinding("IncompatibleOperator-billing.lags.v1", preflight.Fail, "IncompatibleOperatorsInstalled", "supports OpenShift up to 4.18", "oc -n billing get")
-	e.evaluate(ready, "4.18.16").expectCauses(causes{})
+	e.evaluate(exit.Ready, "4.18.16").expectCauses(causes{})
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // During an update from 4.6 to 4.7, another 4.7 can be selected, but 4.8 only after the update
@@ -25,25 +26,25 @@ func TestRetargetDuringAnUpdate(t *testing.T) {
 	e.replace(node("control-plane-0", "master", "v1.19.16"))
 	e.replace(node("worker-0", "worker", "v1.19.16"))
 	e.apply()
-	e.run(blocked, "--to", "4.8.57").
+	e.run(exit.Blocked, "--to", "4.8.57").
 		expectCauses(causes{blocking: []string{updating}}).
 		expectFinding(updating, preflight.Fail, "UpdateInProgress", "from 4.6.62 to 4.7.58 is in progress", "updates within 4.7 are not blocked")
-	e.run(ready, "--to", "4.7.60").
+	e.run(exit.Ready, "--to", "4.7.60").
 		expectCauses(causes{}).
 		expectFinding(updating, preflight.Warn, "MinorVersionClusterUpdateInProgress", "would be retargeted to 4.7.60")
-	e.evaluate(blocked, "4.8.57", "--accept", updating).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", updating)
+	e.evaluate(exit.Blocked, "4.8.57", "--accept", updating).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", updating)
 
 	// The update to 4.7 is complete, including the nodes: 4.8 can follow.
 	e.state.Updating = false
 	e.replace(node("control-plane-0", "master", "v1.20.15"))
 	e.replace(node("worker-0", "worker", "v1.20.15"))
 	e.apply()
-	e.run(ready, "--to", "4.8.57").expectCauses(causes{}).expectFinding(updating, preflight.Pass, "NotUpdating")
+	e.run(exit.Ready, "--to", "4.8.57").expectCauses(causes{}).expectFinding(updating, preflight.Pass, "NotUpdating")
 
 	// 4.9 is blocked: no minor version can be skipped.
 	e.state.Available["4.9.59"] = examplePullSpec("9")
 	e.apply()
-	e.evaluate(blocked, "4.9.59").
+	e.evaluate(exit.Blocked, "4.9.59").
 		expectFinding("ClusterVersionGiantHop", preflight.Fail, "MultipleMinorVersionsUpdate", "4.9.59")
 }
 
@@ -59,10 +60,10 @@ func TestCVODuringAnUpdate(t *testing.T) {
 		State: configv1.CompletedUpdate, Version: "4.18.15", Image: examplePullSpec("0"), StartedTime: began, CompletionTime: &began, Verified: true,
 	}}
 	e.apply()
-	e.run(ready, "--to", "4.19.4").expectCauses(causes{}).expectCVOAccepts()
-	e.run(blocked, "--to", "4.20.1").
+	e.run(exit.Ready, "--to", "4.19.4").expectCauses(causes{}).expectCVOAccepts()
+	e.run(exit.Blocked, "--to", "4.20.1").
 		expectCauses(causes{blocking: []string{"ClusterVersionUpdating"}}).
 		expectCVORejects("PreconditionChecks", "ClusterVersionUpdating")
 	// The result does not require the signature.
-	e.evaluate(blocked, "4.20.1").expectCVORejects("PreconditionChecks", "ClusterVersionUpdating")
+	e.evaluate(exit.Blocked, "4.20.1").expectCVORejects("PreconditionChecks", "ClusterVersionUpdating")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // Workers in a paused pool keep their version while the control plane is updated repeatedly,
@@ -35,13 +36,13 @@ func TestKubeletsAndThePausedPool(t *testing.T) {
 		},
 		"Beyond": {
 			reason: "4.21 does not support them", from: "4.20.2", to: "4.21.4", kubelet: "v1.31.9", controlPlane: "v1.33.5",
-			code: blocked, want: causes{blocking: []string{workers}},
+			code: exit.Blocked, want: causes{blocking: []string{workers}},
 			outcome: preflight.Fail, finding: "KubeletMinorVersionUnsupportedNextUpgrade",
 			words: []string{"(paused)", "1.31", "the API server of 4.21 supports kubelets from 1.33 on", "does not block updates within 4.20", `'{"spec":{"paused":false}}'`},
 		},
 		"BeyondAlready": {
 			reason: "not even this release supports them", from: "4.21.4", to: "4.22.1", kubelet: "v1.31.9", controlPlane: "v1.34.2",
-			code: blocked, want: causes{blocking: []string{workers}},
+			code: exit.Blocked, want: causes{blocking: []string{workers}},
 			outcome: preflight.Fail, finding: "KubeletMinorVersionUnsupported", words: []string{"1.31"},
 		},
 	} {
@@ -63,9 +64,9 @@ func TestKubeletsAndThePausedPool(t *testing.T) {
 	e.state.Version, e.state.Available = "4.20.2", map[string]string{"4.21.4": examplePullSpec("2"), "4.20.3": examplePullSpec("3")}
 	e.apply()
 	e.replace(node("control-plane-0", "master", "v1.33.5"))
-	e.evaluate(blocked, "4.21.4", "--accept", workers).expectCauses(causes{blocking: []string{workers}})
-	e.evaluate(ready, "4.20.3").expectCauses(causes{})
+	e.evaluate(exit.Blocked, "4.21.4", "--accept", workers).expectCauses(causes{blocking: []string{workers}})
+	e.evaluate(exit.Ready, "4.20.3").expectCauses(causes{})
 	e.replace(pool("worker"))
 	e.replace(node("worker-0", "worker", "v1.33.5"))
-	e.evaluate(ready, "4.21.4").expectCauses(causes{}).expectFinding("KubeletMinorVersionUpgradeable", preflight.Pass, "KubeletMinorVersionsSynced")
+	e.evaluate(exit.Ready, "4.21.4").expectCauses(causes{}).expectFinding("KubeletMinorVersionUpgradeable", preflight.Pass, "KubeletMinorVersionsSynced")
 }

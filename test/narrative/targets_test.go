@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -40,9 +41,9 @@ func TestTargets(t *testing.T) {
 	t.Parallel()
 	e := newBlockedEnvironment(t)
 	for name, args := range map[string][]string{"targets": nil, "target-4.18.16": {"--to", "4.18.16"}, "target-4.19.1": {"--to", "4.19.1"}} {
-		code := ready
+		code := exit.Ready
 		if len(args) > 0 {
-			code = blocked
+			code = exit.Blocked
 		}
 		got := e.call(code, append([]string{"targets", "--prometheus", e.monitoring}, args...)...)
 		text := got.stdout
@@ -64,7 +65,7 @@ func TestTargetsAloneAndTogether(t *testing.T) {
 	var order []string
 	for _, target := range all.Targets {
 		order = append(order, target.Version)
-		code := map[verdict.Decision]int{verdict.Ready: ready, verdict.Blocked: blocked, verdict.Undecided: undecided}[target.Verdict.Decision]
+		code := map[verdict.Decision]int{verdict.Ready: exit.Ready, verdict.Blocked: exit.Blocked, verdict.Undecided: exit.Undecided}[target.Verdict.Decision]
 		one := e.evaluate(code, target.Version)
 		if diff := cmp.Diff(target.Verdict, one.verdict); diff != "" {
 			t.Errorf("%s: -among all +alone:\n%s", target.Version, diff)
@@ -73,7 +74,7 @@ func TestTargetsAloneAndTogether(t *testing.T) {
 	if diff := cmp.Diff([]string{"4.19.1", "4.18.18", "4.18.17", "4.18.16"}, order); diff != "" {
 		t.Errorf("newest first: -want +got:\n%s", diff)
 	}
-	got := e.call(badInput, "targets", "--to", "4.18.99")
+	got := e.call(exit.BadInput, "targets", "--to", "4.18.99")
 	if !strings.Contains(got.stderr, `no update to "4.18.99"`) || !strings.Contains(got.stderr, "4.18.17") {
 		t.Errorf("the error does not list the updates: %s", got.stderr)
 	}
@@ -82,7 +83,7 @@ func TestTargetsAloneAndTogether(t *testing.T) {
 // targets runs "targets", and returns its report.
 func (e *environment) targets(args ...string) report.Targets {
 	e.t.Helper()
-	got := e.call(ready, append([]string{"targets", "--prometheus", e.monitoring, "-o", "json"}, args...)...)
+	got := e.call(exit.Ready, append([]string{"targets", "--prometheus", e.monitoring, "-o", "json"}, args...)...)
 	var result report.Targets
 	if err := json.Unmarshal([]byte(got.stdout), &result); err != nil {
 		e.t.Fatalf("%v\n%s", err, got.stdout)
@@ -119,10 +120,10 @@ func TestInvalidUpdates(t *testing.T) {
 		expectFinding("ClusterVersionRecommendedUpdate", preflight.Warn, "DivergentDefinitions", bootImages).
 		expectFinding("ClusterVersionRecommendedUpdate", preflight.Warn, "DuplicateUpdates", "4.18.17")
 	// A risk whose name is invalid in ClusterVersion is accepted by another name.
-	evaluated := e.evaluate(blocked, "4.18.18").expectFinding(bootImages, preflight.Fail, "RiskApplies", "Another message.")
+	evaluated := e.evaluate(exit.Blocked, "4.18.18").expectFinding(bootImages, preflight.Fail, "RiskApplies", "Another message.")
 	for _, name := range evaluated.verdict.Blocking {
 		if strings.HasPrefix(name, "InvalidRiskName-") {
-			e.evaluate(ready, "4.18.18", "--accept", name+","+bootImages)
+			e.evaluate(exit.Ready, "4.18.18", "--accept", name+","+bootImages)
 			return
 		}
 	}
@@ -136,8 +137,8 @@ func TestStaleStatus(t *testing.T) {
 	e := newRiskEnvironment(t, &techPreview)
 	e.evaluateRisks()
 	e.apply()
-	e.call(ready, "accept", bootImages)
-	e.run(undecided, "--to", "4.18.17", "--no-jobs", "--timeout", "30s").
+	e.call(exit.Ready, "accept", bootImages)
+	e.run(exit.Undecided, "--to", "4.18.17", "--no-jobs", "--timeout", "30s").
 		expectFinding("ClusterVersionRequest", preflight.Unknown, "StaleStatus", "generation").
 		expectFinding("ClusterVersionRecommendedUpdate", preflight.Skipped, "StaleStatus").
 		expectFinding("ClusterVersionUpdating", preflight.Skipped, "StaleStatus")
@@ -176,7 +177,7 @@ func TestInvalidInput(t *testing.T) {
 		"BadRange":   {head + "- {risk: RiskA, reason: r, owner: o, versions: newer}\n", "newer"},
 		"Twice":      {head + "- {risk: RiskA, reason: r, owner: o}\n- {risk: RiskA, reason: r, owner: o}\n", `entry 2 ("RiskA"): entry 1 accepts the same risk`},
 	} {
-		got := e.call(badInput, "targets", "--accept-file", e.file(name+".yaml", tc.content))
+		got := e.call(exit.BadInput, "targets", "--accept-file", e.file(name+".yaml", tc.content))
 		if !strings.Contains(got.stderr, tc.want) || !strings.Contains(got.stderr, name+".yaml") || got.stdout != "" {
 			t.Errorf("%s: no error with %q: %s%s", name, tc.want, got.stderr, got.stdout)
 		}
@@ -190,6 +191,6 @@ func TestInvalidInput(t *testing.T) {
 		{"run", "--to", "4.18.99"},
 		{"targets", "-o", "xml"},
 	} {
-		e.call(badInput, args...)
+		e.call(exit.BadInput, args...)
 	}
 }

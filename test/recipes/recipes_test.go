@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/documents"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
@@ -33,12 +34,6 @@ const (
 	page = "cmd/oc-preflight/CI.md"
 	// gate is the name of a closed admin gate, by which the decision is Blocked.
 	gate = "ack-5.1-recipes"
-)
-
-// The exit codes of the program.
-const (
-	ready   = 0
-	blocked = 3
 )
 
 // block returns the text of the only block of a section in a language.
@@ -181,8 +176,8 @@ func TestRecipes(t *testing.T) {
 		gates  map[string]string
 		code   int
 	}{
-		{"with a closed gate, the decision is Blocked", map[string]string{gate: "Read the recipes."}, blocked},
-		{"without gates, the decision is Ready", map[string]string{}, ready},
+		{"with a closed gate, the decision is Blocked", map[string]string{gate: "Read the recipes."}, exit.Blocked},
+		{"without gates, the decision is Ready", map[string]string{}, exit.Ready},
 	} {
 		w.State.Gates = state.gates
 		w.Apply(t)
@@ -233,8 +228,8 @@ func expectReports(t *testing.T, name, dir string, code int) {
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
-	if err := xml.Unmarshal(text, &suites); err != nil || len(suites.Suites) < 2 || (suites.Failures > 0) != (code != ready) {
-		t.Errorf("%s: JUnit: %+v, %v; want test cases, with failures: %t", name, suites, err, code != ready)
+	if err := xml.Unmarshal(text, &suites); err != nil || len(suites.Suites) < 2 || (suites.Failures > 0) != (code != exit.Ready) {
+		t.Errorf("%s: JUnit: %+v, %v; want test cases, with failures: %t", name, suites, err, code != exit.Ready)
 	}
 	html, err := os.ReadFile(filepath.Join(dir, "preflight.html"))
 	if err != nil || !strings.HasPrefix(string(html), "<!doctype html>") {

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // startJob creates the Job of a check of a run. The Job controller ignores it, so only the
@@ -64,13 +65,13 @@ func TestCancelOfAHeldRun(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	got := w.call(ready, "cancel", held.Record().ID[:8])
+	got := w.call(exit.Ready, "cancel", held.Record().ID[:8])
 	w.contains(got.stdout, "run "+held.Record().ID+" was canceled; 0 of 1 checks had reported\n")
 	w.contains(got.stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for its end\n")
 	w.expectCanceled(held.Record().ID)
-	w.contains(w.call(failed, "cancel", held.Record().ID).stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
+	w.contains(w.call(exit.Failed, "cancel", held.Record().ID).stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
 	// Its holder recorded no report: status makes it from the results.
-	w.contains(w.call(interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
+	w.contains(w.call(exit.Interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
 }
 
 // Cancel deletes the Jobs of a run whose holder was killed or has detached.
@@ -95,13 +96,13 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 			held.Put(result("Etcd.Space", newFinding("Etcd.Space", preflight.Pass, "Passed")))
 			job := w.startJob(held.Record().ID, "Etcd.Quorum")
 			leave(w, held)
-			got := w.call(ready, "cancel", held.Record().ID)
+			got := w.call(exit.Ready, "cancel", held.Record().ID)
 			w.contains(got.stderr, "run "+held.Record().ID+" was abandoned: ending it here\n", " objects of run "+held.Record().ID+" were deleted\n")
 			w.expectCanceled(held.Record().ID)
 			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Errorf("Job %s still exists", job.Name)
 			}
-			w.contains(w.call(interrupted, "status", held.Record().ID).stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
+			w.contains(w.call(exit.Interrupted, "status", held.Record().ID).stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
 		})
 	}
 }
@@ -111,6 +112,6 @@ func TestCancelOfAHolderThatDoesNotEnd(t *testing.T) {
 	held := w.begin('1', "Etcd.Quorum")
 	_, release := held.Hold(t.Context())
 	defer release()
-	got := w.call(failed, "cancel", held.Record().ID, "--timeout", "2s")
+	got := w.call(exit.Failed, "cancel", held.Record().ID, "--timeout", "2s")
 	w.contains(got.stderr, "error: the run did not end within 2s; the cancellation stays requested")
 }

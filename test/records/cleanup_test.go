@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // history prints a prefix of each ID, so cleanup must accept it, also for a run that has
@@ -19,7 +20,7 @@ func TestCleanupTakesAPrefix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := w.startJob(id, "Etcd.Quorum")
-			w.contains(w.call(ready, "cleanup", id[:8]).stdout, "deleted Job default/"+job.Name+"\n", "run "+id+" has no objects in the cluster\n")
+			w.contains(w.call(exit.Ready, "cleanup", id[:8]).stdout, "deleted Job default/"+job.Name+"\n", "run "+id+" has no objects in the cluster\n")
 			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Errorf("Job %s still exists", job.Name)
 			}
@@ -34,12 +35,12 @@ func TestCleanupOfAnUnknownRunIsAnError(t *testing.T) {
 	w.startJob(id, "Etcd.Quorum")
 	for name, unknown := range map[string]string{"Other": uuid.NewString(), "TooShort": id[:3], "NoID": "everything"} {
 		t.Run(name, func(t *testing.T) {
-			got := w.call(badInput, "cleanup", unknown)
+			got := w.call(exit.BadInput, "cleanup", unknown)
 			w.contains(got.stderr, unknown)
 			if got.stdout != "" {
 				t.Errorf("output %q for an unknown run, want none", got.stdout)
 			}
 		})
 	}
-	w.call(ready, "cleanup", id)
+	w.call(exit.Ready, "cleanup", id)
 }

@@ -8,6 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/openshift"
 )
 
@@ -45,7 +46,7 @@ func TestCompletion(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := world{t: t, client: w.client, records: w.records}
-			lines := strings.Split(strings.TrimSpace(w.call(ready, append([]string{"__complete"}, test.args...)...).stdout), "\n")
+			lines := strings.Split(strings.TrimSpace(w.call(exit.Ready, append([]string{"__complete"}, test.args...)...).stdout), "\n")
 			if got := lines[:len(lines)-1]; !slices.Equal(got, test.want) {
 				t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
 			}
@@ -56,9 +57,9 @@ func TestCompletion(t *testing.T) {
 // The versions of the cluster are printed if it responds.
 func TestVersion(t *testing.T) {
 	w := newWorld(t)
-	got := w.call(ready, "version")
+	got := w.call(exit.Ready, "version")
 	w.contains(got.stdout, "Client: ", "Cluster:    4.18.3\n", "Kubernetes: v")
-	if got := w.call(ready, "version", "--client").stdout; strings.Contains(got, "Cluster") {
+	if got := w.call(exit.Ready, "version", "--client").stdout; strings.Contains(got, "Cluster") {
 		t.Errorf("--client prints the version of the cluster:\n%s", got)
 	}
 }

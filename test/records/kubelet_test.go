@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // kubelet serves the logs of containers to the API server, as a kubelet does.
@@ -166,7 +167,7 @@ func TestLogsOfPods(t *testing.T) {
 	job := w.startJob(id, "Etcd.Quorum")
 	k.logs["one/check"] = "members: 3\n\x1b[2Jquorum: \tyes\nno newline"
 	k.pod(job, "one", map[string]corev1.ContainerStatus{"check": terminated()})
-	got := w.call(ready, "logs", id[:8], "Etcd.Quorum")
+	got := w.call(exit.Ready, "logs", id[:8], "Etcd.Quorum")
 	if want := "members: 3\nquorum: \tyes\nno newline\n"; got.stdout != want {
 		t.Errorf("%q, want %q: the output without escape sequences", got.stdout, want)
 	}
@@ -175,7 +176,7 @@ func TestLogsOfPods(t *testing.T) {
 	restarted.LastTerminationState.Terminated, restarted.RestartCount = &corev1.ContainerStateTerminated{ExitCode: 1, ContainerID: "containerd://0"}, 1
 	k.logs["two/check"], k.logs["two/check before"] = "second\n", "first\n"
 	k.pod(job, "two", map[string]corev1.ContainerStatus{"check": restarted, "helper": waiting("ImagePullBackOff", "429 from mirror")})
-	got = w.call(ready, "logs", id, "Etcd.Quorum")
+	got = w.call(exit.Ready, "logs", id, "Etcd.Quorum")
 	w.contains(got.stdout, "[one/check] no newline\n", "[two/check] first\n[two/check] second\n")
 	w.contains(got.stderr, "[two/check] output of the previous start:\n", "[two/helper] the container has not started: ImagePullBackOff: 429 from mirror\n")
 }
@@ -197,7 +198,7 @@ func TestLogsAreFollowed(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	got := w.callIn(ctx, ready, "logs", id, "Etcd.Quorum", "--follow")
+	got := w.callIn(ctx, exit.Ready, "logs", id, "Etcd.Quorum", "--follow")
 	if want := "[one/check] members: 3\n[one/check] quorum: yes\n"; got.stdout != want {
 		t.Errorf("%q, want %q: each line once, although the connection broke", got.stdout, want)
 	}
@@ -221,12 +222,12 @@ func TestLogsOfDeletedPods(t *testing.T) {
 	other := newFinding("Etcd.Members", preflight.Fail, "NoQuorum")
 	id := w.detachedRun('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []finding.Finding{other}})
 	for _, name := range []string{"Etcd.Quorum", "Etcd.Members"} {
-		got := w.call(ready, "logs", id, name)
+		got := w.call(exit.Ready, "logs", id, name)
 		w.contains(got.stderr, "the pods of Etcd.Quorum and their logs were deleted; these are its recorded findings:\n")
 		w.contains(got.stdout, "FAIL     Etcd.Members (NoQuorum)\n         because of NoQuorum\n")
 	}
-	w.contains(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: Etcd.Space has neither pods nor a result")
-	w.contains(w.call(badInput, "logs", id, "Etcd.Sparce").stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)
-	w.call(ready, "cancel", id)
-	w.contains(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: the pods of Etcd.Space were deleted, and the run ended before the check reported\n")
+	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Space").stderr, "error: Etcd.Space has neither pods nor a result")
+	w.contains(w.call(exit.BadInput, "logs", id, "Etcd.Sparce").stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)
+	w.call(exit.Ready, "cancel", id)
+	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Space").stderr, "error: the pods of Etcd.Space were deleted, and the run ended before the check reported\n")
 }

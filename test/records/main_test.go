@@ -36,15 +36,6 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
 }
 
-const (
-	ready       = 0
-	failed      = 1
-	badInput    = 2
-	blocked     = 3
-	undecided   = 4
-	interrupted = 130
-)
-
 // world is the cluster, initially without run records.
 type world struct {
 	t       *testing.T

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // Each command succeeds with the roles that "auth" prints for it, and fails without them.
@@ -26,16 +27,16 @@ func TestCommandsUnderTheirRoles(t *testing.T) {
 		code    int
 		args    []string
 	}{
-		{"status", ready, []string{before}},
-		{"history", ready, nil},
-		{"diff", ready, []string{before, before}},
-		{"logs", ready, []string{running, "Etcd.Quorum"}},
-		{"cancel", ready, []string{running}},
+		{"status", exit.Ready, []string{before}},
+		{"history", exit.Ready, nil},
+		{"diff", exit.Ready, []string{before, before}},
+		{"logs", exit.Ready, []string{running, "Etcd.Quorum"}},
+		{"cancel", exit.Ready, []string{running}},
 	} {
 		t.Run(tc.command, func(t *testing.T) {
 			w := world{t: t, client: w.client, records: w.records}
-			w.apply(w.call(ready, "auth", tc.command, "--bind", "user:"+tc.command).stdout)
-			w.contains(w.call(failed, append([]string{tc.command, "--as", "stranger"}, tc.args...)...).stderr, "error: the user lacks permissions that a preflight requires: ")
+			w.apply(w.call(exit.Ready, "auth", tc.command, "--bind", "user:"+tc.command).stdout)
+			w.contains(w.call(exit.Failed, append([]string{tc.command, "--as", "stranger"}, tc.args...)...).stderr, "error: the user lacks permissions that a preflight requires: ")
 			w.call(tc.code, append([]string{tc.command, "--as", tc.command}, tc.args...)...)
 		})
 	}

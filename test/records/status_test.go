@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // fingerprint returns the state of the cluster that a new verdict is based on.
@@ -31,12 +32,12 @@ func (w world) fingerprint() map[string]string {
 
 func TestNoRecordedRuns(t *testing.T) {
 	w := newWorld(t)
-	w.contains(w.call(ready, "history").stdout, "no run is recorded in this cluster\n")
-	w.contains(w.call(failed, "status").stderr, "error: no run is recorded in this cluster; start one: oc preflight run --to-latest\n")
-	w.contains(w.call(badInput, "status", "3b6f2c1e").stderr, `no run has the ID "3b6f2c1e"`, "oc preflight history")
-	w.contains(w.call(badInput, "cancel", "3b6").stderr, `"3b6"`, "at least 4 digits")
-	w.call(badInput, "diff", "3b6f2c1e")
-	w.call(badInput, "logs", "3b6f2c1e", "Etcd.Quorum")
+	w.contains(w.call(exit.Ready, "history").stdout, "no run is recorded in this cluster\n")
+	w.contains(w.call(exit.Failed, "status").stderr, "error: no run is recorded in this cluster; start one: oc preflight run --to-latest\n")
+	w.contains(w.call(exit.BadInput, "status", "3b6f2c1e").stderr, `no run has the ID "3b6f2c1e"`, "oc preflight history")
+	w.contains(w.call(exit.BadInput, "cancel", "3b6").stderr, `"3b6"`, "at least 4 digits")
+	w.call(exit.BadInput, "diff", "3b6f2c1e")
+	w.call(exit.BadInput, "logs", "3b6f2c1e", "Etcd.Quorum")
 }
 
 func TestStatusOfARunInProgress(t *testing.T) {
@@ -44,7 +45,7 @@ func TestStatusOfARunInProgress(t *testing.T) {
 	w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	detached := w.detachedRun('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
 
-	got := w.call(undecided, "status", "--details")
+	got := w.call(exit.Undecided, "status", "--details")
 	w.contains(got.stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
 		"Awaited    Etcd.Space\n", "Run        "+detached, "Held by    no process: the run continues when a process attaches to it\n", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided, ")
 
@@ -56,7 +57,7 @@ func TestStatusOfARunInProgress(t *testing.T) {
 		found, err := w.records.Get(t.Context(), held.Record().ID)
 		return err == nil && len(found.Results) > 0
 	})
-	got = w.call(blocked, "status", held.Record().ID[:8], "-o", "json")
+	got = w.call(exit.Blocked, "status", held.Record().ID[:8], "-o", "json")
 	var stored report.Report
 	if err := json.Unmarshal([]byte(got.stdout), &stored); err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestStatusOfARunInProgress(t *testing.T) {
 	if stored.Run.Phase != report.PhaseRunning || stored.Standing == nil || stored.Standing.Holder != "laptop_1" || len(stored.Expected.Missing) != 1 {
 		t.Errorf("%+v", stored)
 	}
-	got = w.call(blocked, "status", held.Record().ID)
+	got = w.call(exit.Blocked, "status", held.Record().ID)
 	w.contains(got.stdout, "BLOCKED SO FAR  ", "Do not update this cluster to 4.19.3 yet. The run has not ended.\n", "Held by    laptop_1\n", "Verdict so far: Blocked, ")
 }
 
@@ -73,7 +74,7 @@ func TestOtherRunsInProgressAreNamed(t *testing.T) {
 	w := newWorld(t)
 	w.detachedRun('1', []string{"Etcd.Quorum"})
 	w.detachedRun('2', []string{"Etcd.Quorum"})
-	w.contains(w.call(undecided, "status").stderr, "another run is in progress: ", " (to 4.19.")
+	w.contains(w.call(exit.Undecided, "status").stderr, "another run is in progress: ", " (to 4.19.")
 }
 
 // until polls a condition, which a background process makes true.
@@ -94,33 +95,33 @@ func (w world) until(done func() bool) {
 func TestAllPassedIsNotReady(t *testing.T) {
 	w := newWorld(t)
 	w.detachedRun('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
-	w.contains(w.call(undecided, "status").stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided, ")
+	w.contains(w.call(exit.Undecided, "status").stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided, ")
 }
 
 func TestStatusOfAVerdict(t *testing.T) {
 	w := newWorld(t)
 	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
-	w.contains(w.call(ready, "status", id[:4]).stdout, "This cluster can be updated to 4.19.1.\n", "Verdict: Ready, ")
+	w.contains(w.call(exit.Ready, "status", id[:4]).stdout, "This cluster can be updated to 4.19.1.\n", "Verdict: Ready, ")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
 	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	defer w.deleteNode(node)
-	got := w.call(undecided, "status")
+	got := w.call(exit.Undecided, "status")
 	w.contains(got.stdout, "Outdated   Node worker-new is new\n", "Verdict: none that holds (it was Ready), ", ": run the preflight again\n")
 	if !strings.HasPrefix(got.stdout, "OUTDATED  ") {
 		t.Errorf("an outdated verdict must not be reported as current:\n%s", got.stdout)
 	}
-	w.contains(w.call(undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
-	w.contains(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Ready ")
+	w.contains(w.call(exit.Undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
+	w.contains(w.call(exit.Ready, "history").stdout, id[:8]+"  4.19.1  Ready ")
 
 	expired := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
 	expired.Verdict.ValidUntil = "2026-01-01T00:00:00Z"
-	w.contains(w.call(undecided, "status", w.completedRun('2', expired, w.fingerprint())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
+	w.contains(w.call(exit.Undecided, "status", w.completedRun('2', expired, w.fingerprint())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
 
 	unknown := w.completedRun('3', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), nil)
-	w.contains(w.call(undecided, "status", unknown).stdout, "its state was not recorded")
+	w.contains(w.call(exit.Undecided, "status", unknown).stdout, "its state was not recorded")
 }
 
 // A recorded verdict is about the past: what the built-in checks read is judged now, and the
@@ -141,20 +142,20 @@ func TestStatusJudgesTheClusterNow(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"Nothing": {reason: "the run is Ready, and nothing has changed", change: func(*world) {}, code: ready, want: "READY  4.18.3 -> 4.19.1: "},
-		"Gate": {reason: "a gate was added", code: blocked, want: "FAIL  AdminAck-ack-4.18-new", change: func(w *world) {
+		"Nothing": {reason: "the run is Ready, and nothing has changed", change: func(*world) {}, code: exit.Ready, want: "READY  4.18.3 -> 4.19.1: "},
+		"Gate": {reason: "a gate was added", code: exit.Blocked, want: "FAIL  AdminAck-ack-4.18-new", change: func(w *world) {
 			w.state.Gates["ack-4.18-new"] = "Read the notes."
 		}},
-		"Upgradeable": {reason: "an operator does not allow the update", code: blocked, want: "FAIL  ClusterOperatorUpgradeable-etcd", change: func(w *world) {
+		"Upgradeable": {reason: "an operator does not allow the update", code: exit.Blocked, want: "FAIL  ClusterOperatorUpgradeable-etcd", change: func(w *world) {
 			w.state.Operators = []configv1.ClusterOperator{operator(
 				condition(configv1.OperatorAvailable, configv1.ConditionTrue), condition(configv1.OperatorDegraded, configv1.ConditionFalse),
 				condition(configv1.OperatorUpgradeable, configv1.ConditionFalse),
 			)}
 		}},
-		"Available": {reason: "an operator is not available", code: blocked, want: "ClusterOperator", change: func(w *world) {
+		"Available": {reason: "an operator is not available", code: exit.Blocked, want: "ClusterOperator", change: func(w *world) {
 			w.state.Operators = []configv1.ClusterOperator{operator(condition(configv1.OperatorAvailable, configv1.ConditionFalse), condition(configv1.OperatorDegraded, configv1.ConditionTrue))}
 		}},
-		"Withdrawn": {reason: "the update is not offered any more", code: undecided, want: "UNKNOWN  ClusterVersionRecommendedUpdate", change: func(w *world) {
+		"Withdrawn": {reason: "the update is not offered any more", code: exit.Undecided, want: "UNKNOWN  ClusterVersionRecommendedUpdate", change: func(w *world) {
 			delete(w.state.Available, "4.19.1")
 		}},
 	} {
@@ -180,24 +181,24 @@ func TestStatusOfAForcedRun(t *testing.T) {
 	forced := newReport()
 	forced.Expected = verdict.Expectation{Checks: 1, Reported: 1}
 	forced.Verdict, forced.Findings = verdict.Fold([]finding.Finding{newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")}, forced.Expected, verdict.Policy{Force: true})
-	w.contains(w.call(blocked, "status", w.completedRun('1', forced, w.fingerprint())).stdout, "FAIL  Etcd.Quorum (NoQuorum)", "FORCED")
+	w.contains(w.call(exit.Blocked, "status", w.completedRun('1', forced, w.fingerprint())).stdout, "FAIL  Etcd.Quorum (NoQuorum)", "FORCED")
 }
 
 // What is asked about is the target: a verdict on another one is no answer.
 func TestStatusOfATarget(t *testing.T) {
 	w := newWorld(t)
-	w.contains(w.call(failed, "status", "--to", "4.19.1").stderr, "no run of 4.19.1 is recorded in this cluster; start one: oc preflight run --to 4.19.1\n")
+	w.contains(w.call(exit.Failed, "status", "--to", "4.19.1").stderr, "no run of 4.19.1 is recorded in this cluster; start one: oc preflight run --to 4.19.1\n")
 	w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
 	ended := time.Now().Unix() // records have a granularity of a second
 	w.until(func() bool { return time.Now().Unix() > ended })
 	newest := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
-	w.call(ready, "status", "--to", "4.19.1")
-	w.call(ready, "status", "--to-image", "registry/release@"+digest('1'))
-	w.call(ready, "status", newest)
-	w.call(blocked, "status", "--to", "4.19.2")
-	w.contains(w.call(undecided, "status").stdout, "UNKNOWN  Target (SeveralTargets)", "4.19.2 is Blocked", "$ oc preflight status --to 4.19.1")
+	w.call(exit.Ready, "status", "--to", "4.19.1")
+	w.call(exit.Ready, "status", "--to-image", "registry/release@"+digest('1'))
+	w.call(exit.Ready, "status", newest)
+	w.call(exit.Blocked, "status", "--to", "4.19.2")
+	w.contains(w.call(exit.Undecided, "status").stdout, "UNKNOWN  Target (SeveralTargets)", "4.19.2 is Blocked", "$ oc preflight status --to 4.19.1")
 	for _, args := range [][]string{{"--to", "4.19.1", newest}, {"--to", "4.19.1", "--to-image", "x"}} {
-		w.call(badInput, append([]string{"status"}, args...)...)
+		w.call(exit.BadInput, append([]string{"status"}, args...)...)
 	}
 }
 
@@ -207,14 +208,14 @@ func TestANewerVerdictEndsAnOlderOne(t *testing.T) {
 	w := newWorld(t)
 	older := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
-	w.call(ready, "status", older)
+	w.call(exit.Ready, "status", older)
 
 	ended := time.Now().Unix() // records have a granularity of a second
 	w.until(func() bool { return time.Now().Unix() > ended })
 	newer := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
-	w.contains(w.call(blocked, "status").stdout, "Verdict: Blocked, ")
-	w.call(blocked, "status", newer)
-	w.contains(w.call(undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
+	w.contains(w.call(exit.Blocked, "status").stdout, "Verdict: Blocked, ")
+	w.call(exit.Blocked, "status", newer)
+	w.contains(w.call(exit.Undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
 }
 
 func (w world) deleteNode(node *corev1.Node) {
@@ -230,9 +231,9 @@ func TestHistoryOfAKilledRun(t *testing.T) {
 	w := newWorld(t)
 	killed := w.begin('1', "Etcd.Quorum").Record().ID
 	w.until(func() bool {
-		return strings.Contains(w.call(ready, "history").stdout, killed[:8]+"  4.19.1  Running ") && strings.Contains(w.call(ready, "history").stdout, "left: attach to it or cancel it\n")
+		return strings.Contains(w.call(exit.Ready, "history").stdout, killed[:8]+"  4.19.1  Running ") && strings.Contains(w.call(exit.Ready, "history").stdout, "left: attach to it or cancel it\n")
 	})
-	w.contains(w.call(undecided, "status", killed).stdout, "Held by    no process")
+	w.contains(w.call(exit.Undecided, "status", killed).stdout, "Held by    no process")
 }
 
 func TestHistory(t *testing.T) {
@@ -241,14 +242,14 @@ func TestHistory(t *testing.T) {
 	second := w.detachedRun('2', []string{"Etcd.Quorum", "Etcd.Space"})
 	_, release := w.begin('3', "Etcd.Quorum").Hold(t.Context())
 	defer release()
-	got := w.call(ready, "history").stdout
+	got := w.call(exit.Ready, "history").stdout
 	w.contains(got, "RUN ", "TO      DECISION  WHEN ", second[:8]+"  4.19.2  Running ", "left: attach to it or cancel it\n", first[:8]+"  4.19.1  Blocked ", "4.19.3  Running ", "held by laptop_1\n")
 	var stored struct {
 		Runs []struct {
 			Holder string `json:"holder"`
 		} `json:"runs"`
 	}
-	if err := json.Unmarshal([]byte(w.call(ready, "history", "-o", "json").stdout), &stored); err != nil {
+	if err := json.Unmarshal([]byte(w.call(exit.Ready, "history", "-o", "json").stdout), &stored); err != nil {
 		t.Fatal(err)
 	}
 	held := 0

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/exit"
 )
 
 // watching is a running command with --watch.
@@ -82,8 +83,8 @@ func TestWatchHistory(t *testing.T) {
 	run := w.detachedRun('2', []string{"Etcd.Quorum"})
 	history.until(t, "preflight/"+run)
 	interrupt()
-	if code := history.drain(); code != ready {
-		t.Errorf("exit code %d after an interrupt, want %d", code, ready)
+	if code := history.drain(); code != exit.Ready {
+		t.Errorf("exit code %d after an interrupt, want %d", code, exit.Ready)
 	}
 	if got := strings.Count(history.output.String(), "\n\n"); got == 0 {
 		t.Errorf("want an empty line between the documents before and after the change:\n%s", history.output)
@@ -110,8 +111,8 @@ func TestWatchStatus(t *testing.T) {
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ended.Verdict, Report: text, Fingerprint: w.fingerprint()}); err != nil {
 		t.Fatal(err)
 	}
-	if code := status.drain(); code != blocked {
-		t.Errorf("exit code %d of a run that is Blocked, want %d\n%s", code, blocked, status.output)
+	if code := status.drain(); code != exit.Blocked {
+		t.Errorf("exit code %d of a run that is Blocked, want %d\n%s", code, exit.Blocked, status.output)
 	}
 }
 
@@ -119,7 +120,7 @@ func TestWatchStatus(t *testing.T) {
 func TestStatusOfAnEndedRunIsNotWatched(t *testing.T) {
 	w := newWorld(t)
 	run := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
-	got := w.call(ready, "status", "preflight/"+run, "--watch", "-o", "short")
+	got := w.call(exit.Ready, "status", "preflight/"+run, "--watch", "-o", "short")
 	if got.stdout != "Verdict: Ready, 4.18.3 -> 4.19.1, run "+run[:8]+"\n" {
 		t.Errorf("got %q, want the verdict once", got.stdout)
 	}

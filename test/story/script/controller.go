@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/installation"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/release"
@@ -109,7 +110,7 @@ func (c *Controller) apply(ctx context.Context) error {
 // runAll runs programs of bin/, which must succeed.
 func (c *Controller) runAll(ctx context.Context, commands ...[]string) error {
 	for _, command := range commands {
-		if err := c.Run(ctx, terminal.Ready, command...); err != nil {
+		if err := c.Run(ctx, exit.Ready, command...); err != nil {
 			return err
 		}
 	}
@@ -129,7 +130,7 @@ func (c *Controller) checkOffered(ctx context.Context) error {
 	); err != nil {
 		return err
 	}
-	return c.Run(ctx, terminal.Blocked, c.status()...)
+	return c.Run(ctx, exit.Blocked, c.status()...)
 }
 
 // await returns when the controller has completed a run for the requester.
@@ -162,10 +163,10 @@ func (c *Controller) guard(ctx context.Context) error {
 	}
 	if slices.Contains(c.switches, "admission-deny") {
 		c.Title("The API server rejects the selection of an update that is Blocked")
-		if err := c.Await(ctx, terminal.Failed, selection("--dry-run=server")...); err != nil {
+		if err := c.Await(ctx, exit.Failed, selection("--dry-run=server")...); err != nil {
 			return err
 		}
-		return c.Run(ctx, terminal.Failed, selection()...)
+		return c.Run(ctx, exit.Failed, selection()...)
 	}
 	return nil
 }
@@ -198,7 +199,7 @@ func (c *Controller) runAgain(ctx context.Context) error {
 		return nil
 	}
 	c.Title("The administrator runs the preflight again before selecting the update")
-	if err := c.Run(ctx, terminal.Ready, "oc-preflight", "run", "--to", story.To, "--prometheus", c.Monitoring); err != nil {
+	if err := c.Run(ctx, exit.Ready, "oc-preflight", "run", "--to", story.To, "--prometheus", c.Monitoring); err != nil {
 		return err
 	}
 	if slices.Contains(c.switches, "cluster-operator") {
@@ -207,7 +208,7 @@ func (c *Controller) runAgain(ctx context.Context) error {
 		}
 		c.Show("\n")
 	}
-	return c.Await(ctx, terminal.Ready, selection("--dry-run=server")...)
+	return c.Await(ctx, exit.Ready, selection("--dry-run=server")...)
 }
 
 // selectUpdate selects the update, and waits for the verdict on it.

@@ -20,15 +20,9 @@ import (
 
 	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/prometheus"
 	"github.com/openshift/update-preflight/test/story"
-)
-
-// Exit codes of oc-preflight.
-const (
-	Ready   = 0
-	Failed  = 1
-	Blocked = 3
 )
 
 // preflight is the name of the program in commands.
@@ -171,7 +165,7 @@ func (t *Terminal) Follow(ctx context.Context) error {
 	t.Title("The administrator follows the remedies of the report")
 	for _, remedy := range remedies {
 		fmt.Fprintln(t.out, "# "+remedy.Why)
-		if err := t.Run(ctx, Ready, remedy.Command...); err != nil {
+		if err := t.Run(ctx, exit.Ready, remedy.Command...); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/story/terminal"
 )
 
@@ -59,8 +60,8 @@ func TestRun(t *testing.T) {
 		code   int
 		want   string // a part of the error; none if empty
 	}{
-		"Expected":   {reason: "the exit code is the expected one", code: terminal.Blocked},
-		"Unexpected": {reason: "the exit code is another one", code: terminal.Ready, want: "ended with exit code 3, want 0"},
+		"Expected":   {reason: "the exit code is the expected one", code: exit.Blocked},
+		"Unexpected": {reason: "the exit code is another one", code: exit.Ready, want: "ended with exit code 3, want 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
