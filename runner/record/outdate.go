@@ -88,6 +88,7 @@ func (s *Store) outdate(ctx context.Context, object *corev1.ConfigMap, cause str
 
 // writeEnd writes the header with the end of its verdict, unless it has one.
 func (s *Store) writeEnd(ctx context.Context, loaded loadedKey, object *corev1.ConfigMap, cause string, now time.Time) error {
+	object = object.DeepCopy() // a request that failed is repeated with what was read
 	id := object.Labels[Label]
 	if verified := loaded.verify(object, id, object.UID); verified.State != Authentic {
 		return &UnauthenticError{ID: id, Authentication: verified}
