@@ -16,10 +16,18 @@ import (
 // of the program: static, for linux on this machine's architecture, with the version
 // information of `go build` and without symbols. The program is kept, so that the Go tool
 // links it again only if the package has changed; several processes may call Compile at
-// the same time.
+// the same time. Its source files are inputs of the test that calls Compile.
 func Compile(ctx context.Context, directory string) (path string, err error) {
 	root, err := Root()
 	if err != nil {
+		return "", err
+	}
+	source := filepath.Join(root, filepath.FromSlash(directory))
+	files, err := sources(ctx, root, source)
+	if err != nil {
+		return "", err
+	}
+	if err := declare(files...); err != nil {
 		return "", err
 	}
 	path = filepath.Join(Bin(root), "compiled", filepath.FromSlash(directory), filepath.Base(directory))
@@ -32,7 +40,7 @@ func Compile(ctx context.Context, directory string) (path string, err error) {
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".") //nolint:gosec // our own arguments
-	command.Dir = filepath.Join(root, filepath.FromSlash(directory))
+	command.Dir = source
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if output, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compile %q: %w: %s", directory, err, strings.TrimSpace(string(output)))

@@ -26,7 +26,8 @@ func Root() (string, error) {
 // Bin returns the directory of the programs that `make` builds.
 func Bin(root string) string { return filepath.Join(root, "bin") }
 
-// Program returns the path of a program that `make` builds.
+// Program returns the path of a program that `make` builds. The versions that test/tools pins
+// are inputs of the test that calls Program.
 func Program(name string) (string, error) {
 	root, err := Root()
 	if err != nil {
@@ -36,5 +37,6 @@ func Program(name string) (string, error) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("%q does not exist: run `make tools`", path)
 	}
-	return path, nil
+	pinned := filepath.Join(root, toolsDir)
+	return path, declare(filepath.Join(pinned, "go.mod"), filepath.Join(pinned, "go.sum"))
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/openshift/update-preflight/test/build"
 )
 
 // checkPrograms returns an error with all missing programs, and the command that
@@ -26,7 +28,14 @@ func (p *plan) checkPrograms() error {
 	if missing := absent(system, filepath.SplitList(searchPath())); len(missing) > 0 {
 		return fmt.Errorf("%s: not installed: run `make system-packages`", strings.Join(missing, ", "))
 	}
-	return nil
+	return dependOnPrograms()
+}
+
+// dependOnPrograms makes the versions of the components inputs of the test that this process
+// is.
+func dependOnPrograms() error {
+	_, err := build.Program("kube-apiserver")
+	return err
 }
 
 // absent returns the programs that are in none of the directories.

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
-
-	"golang.org/x/sync/errgroup"
+	"time"
 )
 
 // sharedVariable is the environment variable with the directory of the shared control
@@ -24,6 +28,10 @@ const (
 	initialFile = "initial.json"
 )
 
+// socketFile is in the directory of all shared control planes. A request by HTTP to its
+// socket with a feature set as its path starts the control plane.
+const socketFile = "socket"
+
 // initial is the state to which a shared control plane is restored.
 type initial struct {
 	Etcd    keySpace          `json:"etcd"`
@@ -31,32 +39,72 @@ type initial struct {
 }
 
 // Shared are control planes that the tests of several packages use, each by one package at
-// a time: a start costs four seconds of a processor.
+// a time: a start costs four seconds of a processor. Each starts when it is first used, so
+// that tests whose results the Go tool has cached cost none.
 type Shared struct {
-	dir      string
-	clusters []*Cluster
+	dir    string
+	server http.Server
+	mutex  sync.Mutex
+	// clusters are those that have started, by feature set; nil is one that has not.
+	clusters map[string]*Cluster
 }
 
-// StartShared starts a control plane for each of the feature sets in dir, which Main uses
-// instead of its own for ControlPlaneOnly, in the processes that have the variable
-// Environment. While it is in use, Main starts its own. They end with this process.
-func StartShared(ctx context.Context, dir string, featureSets ...string) (*Shared, error) {
-	s := &Shared{dir: dir, clusters: make([]*Cluster, len(featureSets))}
-	var group errgroup.Group
-	for i, featureSet := range featureSets {
-		group.Go(func() error {
-			c, err := Start(ctx, filepath.Join(dir, featureSet), ControlPlaneOnly(), FeatureSet(featureSet))
-			if err != nil {
-				return err
-			}
-			s.clusters[i] = c
-			return c.saveInitial(ctx)
-		})
+// Share offers a control plane of each of the feature sets, with its files in dir, which
+// Main uses instead of its own for ControlPlaneOnly, in the processes that have the variable
+// Environment. While one is in use, Main starts its own. They end with this process.
+func Share(ctx context.Context, dir string, featureSets ...string) (*Shared, error) {
+	s := &Shared{dir: dir, clusters: map[string]*Cluster{}}
+	for _, featureSet := range featureSets {
+		s.clusters[featureSet] = nil
 	}
-	if err := group.Wait(); err != nil {
-		return nil, errors.Join(err, s.Stop(ctx))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", filepath.Join(dir, socketFile))
+	if err != nil {
+		return nil, err
 	}
+	s.server = http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		featureSet := strings.TrimPrefix(r.URL.Path, "/")
+		if err := s.start(ctx, featureSet); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})}
+	go func() { _ = s.server.Serve(listener) }() // until Stop
 	return s, nil
+}
+
+// start starts the control plane of a feature set unless it has started, or is not shared.
+func (s *Shared) start(ctx context.Context, featureSet string) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if started, shared := s.clusters[featureSet]; !shared || started != nil {
+		return nil
+	}
+	c, err := Start(ctx, filepath.Join(s.dir, featureSet), ControlPlaneOnly(), FeatureSet(featureSet))
+	if err != nil {
+		return err
+	}
+	s.clusters[featureSet] = c
+	return c.saveInitial(ctx)
+}
+
+// await waits until the shared control plane of a feature set in dir has started, if it is
+// shared.
+func await(ctx context.Context, dir, featureSet string) error {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, socketFile))
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://shared/"+featureSet, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return err
+	}
+	message, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(string(message))
+	}
+	return errors.Join(err, response.Body.Close())
 }
 
 // saveInitial writes the initial objects to the directory of the control plane.
@@ -79,7 +127,9 @@ func (s *Shared) Environment() string { return sharedVariable + "=" + s.dir }
 
 // Stop stops the control planes. Their logs stay.
 func (s *Shared) Stop(ctx context.Context) error {
-	var err error
+	err := s.server.Close()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	for _, c := range s.clusters {
 		if c != nil {
 			err = errors.Join(err, c.Stop(ctx))
@@ -102,8 +152,14 @@ func Borrow(ctx context.Context, options ...Option) (c *Cluster, giveBack func()
 	if all == "" || !p.sharable() {
 		return nil, nil, nil
 	}
+	if err := await(ctx, all, p.featureSet); err != nil {
+		return nil, nil, fmt.Errorf("start the shared control plane %q: %w", p.featureSet, err)
+	}
+	if err := dependOnPrograms(); err != nil {
+		return nil, nil, err
+	}
 	dir := filepath.Join(all, p.featureSet)
-	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a directory of StartShared
+	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a directory of Share
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -132,7 +188,7 @@ func (p *plan) reuse(ctx context.Context, dir string) error {
 	if p.cluster, err = Open(dir); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(dir, initialFile)) //nolint:gosec // a file of StartShared
+	data, err := os.ReadFile(filepath.Join(dir, initialFile)) //nolint:gosec // a file of Share
 	if err != nil {
 		return err
 	}

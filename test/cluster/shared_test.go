@@ -18,7 +18,7 @@ import (
 // finds nothing that the one before has created, changed or deleted.
 func TestShared(t *testing.T) {
 	const featureSet = "TechPreviewNoUpgrade"
-	shared, err := cluster.StartShared(t.Context(), t.TempDir(), featureSet)
+	shared, err := cluster.Share(t.Context(), t.TempDir(), featureSet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,10 +111,6 @@ func TestRunReportsEachPackage(t *testing.T) {
 // TestRunMeasuresProcessorTime has a test whose child outlives its parent, as the
 // processes of a cluster do.
 func TestRunMeasuresProcessorTime(t *testing.T) {
-	measure := filepath.Join(t.TempDir(), "measure")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", measure, "./measure").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
 	dir := repository(t)
 	const busy = `package good
 
@@ -133,22 +129,83 @@ func TestBusy(t *testing.T) {
 	}
 }
 `
-	if err := os.WriteFile(filepath.Join(dir, "good", "good_test.go"), []byte(busy), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var shown bytes.Buffer
-	runner := suite.NewRunner(dir, &shown)
-	runner.Measure = measure
-	for _, want := range []string{`(?m)^pass  example\.com/tested/good .* [0-9.]+ CPU s$`, `(?m)^pass  example\.com/tested/good .* cached$`} {
-		if err := runner.Run(t.Context(), suite.Lane{Packages: []string{"./good"}, Processes: 1}); err != nil {
-			t.Fatalf("%v\n%s", err, shown.String())
-		}
-		if !regexp.MustCompile(want).MatchString(shown.String()) {
-			t.Errorf("%q is not in\n%s", want, shown.String())
-		}
-	}
+	write(t, filepath.Join(dir, "good", "good_test.go"), busy)
+	runner := measured(t, dir)
+	expectRun(t, runner, `(?m)^pass  example\.com/tested/good .* [0-9.]+ CPU s$`)
+	expectRun(t, runner, `(?m)^pass  example\.com/tested/good .* cached$`)
 	if used := runner.Used(); used.Tests <= 0 || used.Build <= 0 {
 		t.Errorf("used %+v, want more than nothing", used)
+	}
+}
+
+// TestResultsAreCachedBySources has a test that builds a program and executes it, as those of
+// clusters do.
+func TestResultsAreCachedBySources(t *testing.T) {
+	dir := repository(t)
+	const builds = `package good
+
+import (
+	"os"
+	"testing"
+)
+
+func TestProgram(t *testing.T) {
+	if err := os.WriteFile("DIR/bin/program", []byte("built"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadFile("DIR/bin/program"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(os.Getenv("PREFLIGHT_TEST_INPUTS"), []byte("DIR/program.go\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+`
+	write(t, filepath.Join(dir, "good", "good_test.go"), strings.ReplaceAll(builds, "DIR", dir))
+	source := filepath.Join(dir, "program.go")
+	write(t, source, "package main\n")
+	runner := measured(t, dir)
+	expectRun(t, runner, `CPU s$`)
+	expectRun(t, runner, `cached$`) // although the program is newer than the result
+	write(t, source, "package main // changed\n")
+	expectRun(t, runner, `CPU s$`)
+}
+
+// report is a runner with what it has reported.
+type report struct {
+	*suite.Runner
+	shown *bytes.Buffer
+}
+
+// measured returns a runner whose program for measuring is in the folder of the programs.
+func measured(t *testing.T, dir string) report {
+	t.Helper()
+	measure := filepath.Join(dir, "bin", "measure")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", measure, "./measure").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	r := report{shown: &bytes.Buffer{}}
+	r.Runner = suite.NewRunner(dir, r.shown)
+	r.Measure = measure
+	return r
+}
+
+// expectRun runs the tests of package good, and verifies what is reported.
+func expectRun(t *testing.T, r report, want string) {
+	t.Helper()
+	r.shown.Reset()
+	if err := r.Run(t.Context(), suite.Lane{Packages: []string{"./good"}, Processes: 1}); err != nil {
+		t.Fatalf("%v\n%s", err, r.shown.String())
+	}
+	if !regexp.MustCompile(want).MatchString(strings.TrimSpace(r.shown.String())) {
+		t.Errorf("%q is not in\n%s", want, r.shown.String())
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -13,11 +13,18 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+)
+
+const (
+	// endTimeout is how long descendants may take to end that have outlived the tests. What a
+	// test has left running costs that time, and is not measured.
+	endTimeout   = 2 * time.Second
+	pollInterval = 10 * time.Millisecond
 )
 
 func main() {
@@ -25,7 +32,16 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: measure PROGRAM [ARGUMENT...]")
 		os.Exit(2)
 	}
-	status, err := run(os.Args[1], cacheable(os.Args[1], os.Args[2:]))
+	program, arguments := os.Args[1], os.Args[2:]
+	used := inputs{log: filepath.Join(filepath.Dir(program), "testlog.txt"), declared: filepath.Join(filepath.Dir(program), "inputs.txt")}
+	isTest := strings.HasSuffix(program, ".test")
+	if isTest {
+		arguments = append([]string{"-test.testlogfile=" + used.log}, arguments...)
+	}
+	status, err := run(program, arguments, append(os.Environ(), inputsVariable+"="+used.declared))
+	if err == nil && isTest {
+		err = used.rewrite()
+	}
 	if err == nil {
 		err = report()
 	}
@@ -34,32 +50,21 @@ func main() {
 		os.Exit(1)
 	}
 	if status.Signaled() {
-		fmt.Fprintf(os.Stderr, "measure: %s: %s\n", os.Args[1], status.Signal())
+		fmt.Fprintf(os.Stderr, "measure: %s: %s\n", program, status.Signal())
 		os.Exit(1)
 	}
 	os.Exit(status.ExitStatus())
 }
 
-// cacheable adds the argument that the Go tool gives the binary of a test so that it can
-// cache the result, where that is the binary: it names the file for what the test reads.
-// With -exec the Go tool leaves the argument out, since the program could run elsewhere,
-// but it reads the file. Without it results are not cached.
-func cacheable(program string, arguments []string) []string {
-	const flag = "-test.testlogfile="
-	if !strings.HasSuffix(program, ".test") || slices.ContainsFunc(arguments, func(a string) bool { return strings.HasPrefix(a, flag) }) {
-		return arguments
-	}
-	return append([]string{flag + filepath.Join(filepath.Dir(program), "testlog.txt")}, arguments...)
-}
-
 // run runs the program, and reaps the descendants whose parent has ended.
-func run(program string, arguments []string) (syscall.WaitStatus, error) {
+func run(program string, arguments, environment []string) (syscall.WaitStatus, error) {
 	// The kernel kills the child at the end of the thread that started it.
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("become the parent of orphans: %w", err)
 	}
 	command := exec.Command(program, arguments...) //nolint:gosec,noctx // the Go tool ends it by signals
+	command.Env = environment
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	signals := make(chan os.Signal, 1)
@@ -89,11 +94,16 @@ func forward(signals <-chan os.Signal, process *os.Process) {
 	}
 }
 
-// report prints the processor time of the descendants that have ended.
+// report prints the processor time of the descendants, once those that are ending have
+// ended.
 func report() error {
-	for {
-		if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err != nil || pid <= 0 {
-			break
+	for deadline := time.Now().Add(endTimeout); time.Now().Before(deadline); {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if err != nil {
+			break // there is no other descendant
+		}
+		if pid <= 0 {
+			time.Sleep(pollInterval)
 		}
 	}
 	var usage syscall.Rusage

@@ -97,7 +97,7 @@ func changedOf(ctx context.Context, all []suite.Package) ([]suite.Package, error
 func featureSets() []string { return []string{"Default", "TechPreviewNoUpgrade"} }
 
 // onClusters runs lanes on clusters. One of them has the packages that use the shared
-// control planes, one at a time. None is started for lanes without packages.
+// control planes, one at a time.
 func onClusters(ctx context.Context, runner *suite.Runner, lanes []suite.Lane) error {
 	if !slices.ContainsFunc(lanes, func(l suite.Lane) bool { return len(l.Packages) > 0 }) {
 		fmt.Println("no tests to run")
@@ -107,7 +107,7 @@ func onClusters(ctx context.Context, runner *suite.Runner, lanes []suite.Lane) e
 	if err != nil {
 		return err
 	}
-	shared, err := cluster.StartShared(ctx, dir, featureSets()...)
+	shared, err := cluster.Share(ctx, dir, featureSets()...)
 	if err != nil {
 		return err
 	}
