@@ -2,7 +2,8 @@
 //
 // [Connect] is the only way to the API server. It owns what every request needs:
 // reads are retried while the API server restarts, no client-side rate limit
-// holds requests back, and the time is that of the server, not of this machine.
+// holds requests back, a request ends with its context, also while a credential plugin
+// hangs, and the time is that of the server, not of this machine.
 package cluster
 
 import (
@@ -42,11 +43,15 @@ func Connect(config *rest.Config, userAgent string) (*Cluster, error) {
 	config.Wrap(retry.Reads)
 	c := &Cluster{config: rest.CopyConfig(config), clock: &clock{}}
 	config.Wrap(c.clock.wrap)
+	client, err := interruptible(config)
+	if err != nil {
+		return nil, fmt.Errorf("the configuration of the cluster cannot be used: %w", err)
+	}
 	var errs [4]error
-	c.Kubernetes, errs[0] = kubernetes.NewForConfig(config)
-	c.OpenShift, errs[1] = configclient.NewForConfig(config)
-	c.Dynamic, errs[2] = dynamic.NewForConfig(config)
-	c.Metadata, errs[3] = metadata.NewForConfig(config)
+	c.Kubernetes, errs[0] = kubernetes.NewForConfigAndClient(config, client)
+	c.OpenShift, errs[1] = configclient.NewForConfigAndClient(config, client)
+	c.Dynamic, errs[2] = dynamic.NewForConfigAndClient(config, client)
+	c.Metadata, errs[3] = metadata.NewForConfigAndClient(config, client)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("the configuration of the cluster cannot be used: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // client reaches the cluster that the user's flags name.
@@ -30,6 +31,9 @@ type client struct {
 
 // connect makes the clients. It sends no request.
 func (c *client) connect() (*cluster.Cluster, error) {
+	if err := c.checkFiles(); err != nil {
+		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
+	}
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
@@ -42,6 +46,57 @@ func (c *client) connect() (*cluster.Cluster, error) {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
 	return reached, nil
+}
+
+// maxConfigFile bounds a kubeconfig and each file that it names, in bytes.
+const maxConfigFile = 16 << 20
+
+// checkFiles returns an error for a kubeconfig, or a file that it names, that client-go cannot
+// read in bounded time and memory. Other errors are those of client-go.
+func (c *client) checkFiles() error {
+	loader := c.flags.ToRawKubeConfigLoader()
+	for _, path := range loader.ConfigAccess().GetLoadingPrecedence() {
+		if err := checkFile(path); err != nil {
+			return fmt.Errorf("kubeconfig: %w", err)
+		}
+	}
+	config, err := loader.RawConfig()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for name, named := range config.Clusters {
+		if err := checkFile(named.CertificateAuthority); err != nil {
+			errs = append(errs, fmt.Errorf("certificate authority of the cluster %q: %w", name, err))
+		}
+	}
+	for name, user := range config.AuthInfos {
+		for _, path := range []string{user.ClientCertificate, user.ClientKey, user.TokenFile} {
+			if err := checkFile(path); err != nil {
+				errs = append(errs, fmt.Errorf("credentials of the user %q: %w", name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkFile returns an error for a file that is not a regular one, or too large.
+func checkFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := localfile.OpenRegular(path)
+	if errors.Is(err, localfile.ErrNotRegular) {
+		return err
+	}
+	if err != nil {
+		return nil //nolint:nilerr // client-go reads it, or does not need it
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() > maxConfigFile {
+		err = fmt.Errorf("%s has %d bytes, want at most %d", path, info.Size(), maxConfigFile)
+	}
+	return errors.Join(err, file.Close())
 }
 
 // named is false when no kubeconfig, flag or ServiceAccount names a cluster:

@@ -1,0 +1,53 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+)
+
+// TestRequestEndsWithItsContext has a credential plugin that hangs.
+func TestRequestEndsWithItsContext(t *testing.T) {
+	directory := t.TempDir()
+	started, end := filepath.Join(directory, "started"), filepath.Join(directory, "end")
+	if err := errors.Join(syscall.Mkfifo(started, 0o600), syscall.Mkfifo(end, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	reached, err := cluster.Connect(&rest.Config{Host: "https://127.0.0.1:1", ExecProvider: &api.ExecConfig{
+		APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: api.NeverExecInteractiveMode,
+		Command: "sh", Args: []string{"-c", "echo > " + started + "; cat " + end},
+	}}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := reached.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		answered <- err
+	}()
+	if _, err := os.ReadFile(started); err != nil { // until the plugin has written
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-answered; !errors.Is(err, context.Canceled) {
+		t.Errorf("List returned %v, want %v", err, context.Canceled)
+	}
+	plugin, err := os.OpenFile(end, os.O_WRONLY, 0) // when the plugin reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plugin.Close(); err != nil {
+		t.Error(err)
+	}
+}
