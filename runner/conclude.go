@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -97,31 +99,25 @@ func (v view) predictCVO(request cvo.Request, policy verdict.Policy, findings []
 	request.ClusterVersion, request.Force = v.version, policy.Force
 	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
 	prediction := cvo.Judge(request)
-	if causes := upgradeableCauses(findings); len(causes) > 0 && (prediction.Accepts == nil || *prediction.Accepts) && !policy.Force {
+	if causes := upgradeableCauses(v.version, findings); len(causes) > 0 && (prediction.Accepts == nil || *prediction.Accepts) && !policy.Force {
 		return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: "CVO refuses such an update because of " + strings.Join(causes, ", ") +
 			", which the condition Upgradeable of ClusterVersion does not report yet"}
 	}
 	return report.CVO{Accepts: prediction.Accepts, Reason: prediction.Reason, Message: prediction.Message}
 }
 
-// upgradeableCauses are the open gates from which CVO makes its condition
-// Upgradeable (cluster-version-operator pkg/risk).
-func upgradeableCauses(findings []finding.Finding) []string {
+// upgradeableCauses are the open gates from which CVO makes its condition Upgradeable.
+func upgradeableCauses(version *configv1.ClusterVersion, findings []finding.Finding) []string {
+	if version == nil {
+		return nil
+	}
 	var names []string
 	for _, f := range findings {
-		if f.Source == finding.SourceGate && f.Outcome == preflight.Fail && f.Open() && makesUpgradeable(f.Name) {
+		if f.Source == finding.SourceGate && f.Outcome == preflight.Fail && f.Open() && cvo.MakesUpgradeable(version.Status.Desired.Version, f.Name) {
 			names = append(names, f.Name)
 		}
 	}
 	return names
-}
-
-func makesUpgradeable(name string) bool {
-	switch name {
-	case "AdminAckUnknown", "ClusterVersionOverrides", "ClusterVersionUpdating", "ResourceDeletionInProgress":
-		return true
-	}
-	return strings.HasPrefix(name, "AdminAck-") || strings.HasPrefix(name, "ClusterOperatorUpgradeable-")
 }
 
 // refusedByNodes reports whether the image policies of the cluster refuse the

@@ -2,6 +2,7 @@ package cvo
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
@@ -74,9 +75,10 @@ func majorFive() change { return change{since: minor{4, 22}} }
 
 // fromDesired makes ClusterVersionUpgradeable measure from status.desired, not
 // from the last completed release, so that an update in progress can be
-// retargeted within its minor version (pull request 1094).
+// retargeted within its minor version (pull request 1094, in 4.17 since the end of October
+// 2024: 1095).
 func fromDesired() change {
-	return change{since: minor{4, 18}, partly: []backport{{minor: minor{4, 17}}}}
+	return change{since: minor{4, 18}, partly: []backport{{minor: minor{4, 17}, settled: 5}}}
 }
 
 // acksOfDesired makes CVO judge the admin gates of its own release, not those of the
@@ -93,6 +95,45 @@ func EvaluatesRisksByName(version string) bool {
 	current, err := semver.Parse(version)
 	has, _ := risksByName().in(current)
 	return err != nil || has
+}
+
+// adminGates are those of the ConfigMap admin-gates. They came with 4.9, and with 4.8.14.
+func adminGates() semver.Version { return semver.MustParse("4.8.14") }
+
+// HasAdminGates reports whether the CVO of a release reads the ConfigMap admin-gates.
+func HasAdminGates(release semver.Version) bool {
+	return release.GTE(adminGates()) || minor{4, 8}.before(minorOf(release))
+}
+
+// whileUpdating is the cause ClusterVersionUpdating of Upgradeable=False (pull request 1080).
+func whileUpdating() change { return change{since: minor{4, 19}} }
+
+// NamesGate reports whether CVO has a gate of this name: a cause of Upgradeable=False of
+// ClusterVersion (pkg/risk/{adminack, overrides, updating, deletion, upgradeable}). The checks
+// of these gates have the same names, in every release.
+func NamesGate(name string) bool {
+	switch name {
+	case updating, "ClusterVersionOverrides", "ResourceDeletionInProgress", "AdminAckUnknown", "ClusterOperatorUpgradeableUnknown":
+		return true
+	}
+	return strings.HasPrefix(name, "AdminAck-") || strings.HasPrefix(name, "ClusterOperatorUpgradeable-")
+}
+
+// updating is the gate that is closed while an update is in progress.
+const updating = "ClusterVersionUpdating"
+
+// MakesUpgradeable reports whether the CVO of a release makes Upgradeable=False of a gate. It
+// is false for a version that is not SemVer.
+func MakesUpgradeable(version, gate string) bool {
+	release, err := semver.Parse(version)
+	if err != nil || !NamesGate(gate) {
+		return false
+	}
+	if gate == updating {
+		has, _ := whileUpdating().in(release)
+		return has
+	}
+	return true
 }
 
 // AllowsRetarget reports whether the CVO of a release lets an update in progress to

@@ -30,6 +30,8 @@ func TestReleasesDiffer(t *testing.T) {
 		"MajorIn4.22To5.1":   {reason: "4.22 cannot be updated to 5.1", request: byImage(at("4.22.9"), "5.1.0"), want: precondition, message: "or to 5.0 are supported"},
 		"RetargetIn4.16":     {reason: "measured from the last completed release before pull request 1094", request: byImage(notUpgradeable(toward("4.16.2", "4.15.3")), "4.16.3"), want: precondition},
 		"RetargetIn4.17":     {reason: "backported to some releases", request: byImage(notUpgradeable(toward("4.17.2", "4.16.3")), "4.17.3"), want: undetermined, message: "last completed"},
+		"RetargetIn4.17.5":   {reason: "in 4.17 since the end of October 2024", request: byImage(notUpgradeable(toward("4.17.5", "4.16.3")), "4.17.6"), want: loaded, message: "Retarget to 4.17.6"},
+		"RetargetOverrides":  {reason: "by both measures a retarget with overrides is refused", request: byImage(unmanaged(notUpgradeable(toward("4.17.2", "4.16.3"))), "4.17.3"), want: precondition},
 		"NextMinorIn4.17":    {reason: "by both measures the next minor version is blocked", request: byImage(notUpgradeable(toward("4.17.2", "4.16.3")), "4.18.3"), want: precondition},
 		"RetargetIn4.18":     {reason: "a retarget within the minor version in progress is a warning", request: byImage(notUpgradeable(toward("4.18.2", "4.17.3")), "4.18.3"), want: loaded, message: "Retarget to 4.18.3 while a minor version update from 4.17.3 to 4.18.2 is in progress"},
 		"RetargetIn5.0":      {reason: "a retarget within the major version in progress is a warning", request: byImage(notUpgradeable(toward("5.0.2", "4.22.3")), "5.0.3"), want: loaded, message: "MajorVersionClusterUpdateInProgress"},
@@ -149,4 +151,23 @@ func FuzzJudge(f *testing.F) {
 			t.Errorf("%+v: accepted although the signature is unknown", prediction)
 		}
 	})
+}
+
+func TestMakesUpgradeable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, release, gate string
+		want                  bool
+	}{
+		"Updating4.18": {reason: "before pull request 1080", release: "4.18.30", gate: "ClusterVersionUpdating"},
+		"Updating4.19": {reason: "since pull request 1080", release: "4.19.0", gate: "ClusterVersionUpdating", want: true},
+		"Overrides":    {reason: "in every release", release: "4.14.2", gate: "ClusterVersionOverrides", want: true},
+		"Ack":          {reason: "in every release with admin gates", release: "4.14.2", gate: "AdminAck-ack-4.14-x", want: true},
+		"Operator":     {reason: "in every release", release: "4.14.2", gate: "ClusterOperatorUpgradeable-etcd", want: true},
+		"Ours":         {reason: "no gate of CVO", release: "4.19.0", gate: "MachineConfigPools"},
+		"NotSemVer":    {reason: "the CVO is unknown", release: "custom", gate: "ClusterVersionOverrides"},
+	} {
+		if got := cvo.MakesUpgradeable(tc.release, tc.gate); got != tc.want {
+			t.Errorf("%s (%s): %t, want %t", name, tc.reason, got, tc.want)
+		}
+	}
 }

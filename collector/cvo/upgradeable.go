@@ -23,7 +23,7 @@ func Upgradeable(clusterVersion *configv1.ClusterVersion, target string) *Violat
 	}
 	blocked := &Violation{Precondition: name, Reason: condition.Reason, Message: condition.Message, Weight: Blocking}
 	if has, certain := fromDesired().in(versions.current); !has && measuredFromCompleted(clusterVersion, versions.target) {
-		if !certain && !versions.leavesMinor() {
+		if !certain && !versions.leavesMinor() && !blocksPatches(clusterVersion, versions) {
 			blocked.Weight = Uncertain
 			blocked.Message = fmt.Sprintf("some releases of CVO %s measure Upgradeable=False from the last completed release and refuse to retarget the update in progress, others do not: %s",
 				minorOf(versions.current), condition.Message)
@@ -33,10 +33,22 @@ func Upgradeable(clusterVersion *configv1.ClusterVersion, target string) *Violat
 	if versions.leavesMinor() {
 		return blocked
 	}
-	if slices.ContainsFunc(clusterVersion.Spec.Overrides, func(o configv1.ComponentOverride) bool { return o.Unmanaged }) {
+	if unmanages(clusterVersion) {
 		return versions.overrides(name)
 	}
 	return versions.retarget(name, clusterVersion)
+}
+
+// unmanages reports whether an override makes an object unmanaged.
+func unmanages(clusterVersion *configv1.ClusterVersion) bool {
+	return slices.ContainsFunc(clusterVersion.Spec.Overrides, func(o configv1.ComponentOverride) bool { return o.Unmanaged })
+}
+
+// blocksPatches reports whether CVO refuses the update also where it measures from
+// status.desired: overrides block it then.
+func blocksPatches(clusterVersion *configv1.ClusterVersion, versions pair) bool {
+	has, _ := patchDespiteOverrides().in(versions.current)
+	return unmanages(clusterVersion) && !has
 }
 
 // leavesMinor is true for a later minor or major version.

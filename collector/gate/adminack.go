@@ -22,7 +22,8 @@ import (
 // ReasonNothingToAcknowledge is reported when no gate requires an acknowledgement
 // before the cluster leaves its minor version.
 //
-// Cause: the ConfigMap admin-gates has no gate for the minor version.
+// Cause: the ConfigMap admin-gates has no gate for the minor version, or the installed release
+// is older than admin gates.
 //
 // Remedy: none needed.
 const ReasonNothingToAcknowledge finding.Reason = "NothingToAcknowledge"
@@ -114,13 +115,17 @@ const (
 // of the release in progress since. It concerns updates to another minor or major
 // version.
 //
-// The rules are those of CVO (pkg/risk/adminack). Like CVO, the check blocks the
-// update when the ConfigMap admin-gates or admin-acks is missing.
+// The rules are those of CVO (pkg/risk/adminack), which has admin gates since 4.8.14 and 4.9.
+// Like CVO, the check blocks the update when the ConfigMap admin-gates or admin-acks is
+// missing.
 func AdminAck() check.Check {
 	return check.Check{
 		Name: "AdminAck", Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), adminAckReads()...),
 		Run: measured(byUpgradeable, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
+			if !cvo.HasAdminGates(m.desired) {
+				return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.desired)}, nil
+			}
 			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
 			if err != nil {
 				return nil, err

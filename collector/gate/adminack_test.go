@@ -95,6 +95,14 @@ func TestAdminAck(t *testing.T) {
 			maps:   map[string]map[string]string{acks: {}},
 			want:   map[string]ackResult{"AdminAckUnknown": {preflight.Fail, "AdminGatesMissing", true, false}},
 		},
+		"BeforeGates": {
+			reason: "the CVO of 4.8.2 has no admin gates, and lets the update pass", from: "4.8.2", to: "4.9.0",
+			want: map[string]ackResult{"AdminAck": {Outcome: preflight.Pass, Reason: "NothingToAcknowledge"}},
+		},
+		"FirstWithGates": {
+			reason: "4.8.14 is the first release with admin gates", from: "4.8.14", to: "4.9.0",
+			want: map[string]ackResult{"AdminAckUnknown": {preflight.Fail, "AdminGatesMissing", true, false}},
+		},
 		"AcksMissing": {
 			reason: "without admin-acks CVO blocks even where no gate is defined",
 			maps:   map[string]map[string]string{gates: {}},

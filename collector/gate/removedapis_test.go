@@ -111,6 +111,18 @@ func TestRemovedAPIs(t *testing.T) {
 			reason: "they read every API", objects: []runtime.Object{usage(schemas, "1.32", noise...)}, want: pass,
 			message: "Only Kubernetes' own controllers, which read every API, requested " + schemas,
 		},
+		"Bootstrap": {
+			reason: "in the first day they act as system:admin (the must-gather of a cluster of 4.8)", want: pass,
+			objects: []runtime.Object{usage(schemas, "1.32", requests("system:admin", "kube-controller-manager/v1.21.1+38b3ecc", 7), requests("system:admin", "cluster-policy-controller/v0.0.0", 5))},
+		},
+		"Administrator": {
+			reason: "system:admin with another program is an administrator", want: fails,
+			objects: []runtime.Object{usage(schemas, "1.32", requests("system:admin", "kubectl/v1.31.0", 7))},
+		},
+		"AgentOfAnother": {
+			reason: "a client may send any user agent", want: fails,
+			objects: []runtime.Object{usage(schemas, "1.32", requests("system:serviceaccount:gitops:argocd", "kube-controller-manager/v1.31.0", 7))},
+		},
 		"AndOwnControllers": {
 			reason: "other clients count", objects: []runtime.Object{usage(schemas, "1.32", append(noise, argo)...)}, want: fails,
 			message: `(by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests (list), last used 2026-11-22 14:00-14:59 UTC)`,

@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/words"
@@ -78,14 +79,9 @@ func (r namedRisk) judge(ctx context.Context, evaluator evaluator, version strin
 	})
 }
 
-// isGate reports whether CVO made the risk of a gate (pkg/risk/{adminack, overrides,
-// updating, deletion, upgradeable}). Its rules are always Always; another risk with
-// such a name is judged as any risk.
-func (r namedRisk) isGate() bool {
-	gates := []string{"ClusterVersionUpdating", "ClusterVersionOverrides", "ResourceDeletionInProgress", "AdminAckUnknown", "ClusterOperatorUpgradeableUnknown"}
-	named := slices.Contains(gates, r.name) || strings.HasPrefix(r.name, "AdminAck-") || strings.HasPrefix(r.name, "ClusterOperatorUpgradeable-")
-	return named && r.isAlways()
-}
+// isGate reports whether CVO made the risk of a gate. Its rules are always Always; another
+// risk with such a name is judged as any risk.
+func (r namedRisk) isGate() bool { return cvo.NamesGate(r.name) && r.isAlways() }
 
 // isAlert reports whether CVO made the risk of an alert (pkg/risk/alert).
 func (r namedRisk) isAlert() bool {

@@ -18,36 +18,46 @@ import (
 )
 
 // BenchmarkVerdict compares a preflight of N checks with kubectl create and kubectl wait
-// of the same Jobs. Both run alternately, so that the load of the machine affects both.
-// The ratio is the median of the pairs; preflight is faster than kubectl if it is below 1.
+// of the same Jobs, and its whole command with kubectl and the deletion of the Jobs. Both run
+// alternately, so that the load of the machine affects both. A ratio is the median of the
+// pairs; preflight is faster than kubectl if it is below 1.
 func BenchmarkVerdict(b *testing.B) {
-	const pairs = 5
-	for _, n := range []int{1, 20} {
-		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+	for _, size := range []struct{ n, pairs int }{{1, 5}, {20, 5}, {100, 1}} {
+		b.Run(fmt.Sprintf("N=%d", size.n), func(b *testing.B) {
 			animals := map[string]animal{}
-			for i := range n {
+			for i := range size.n {
 				animals[fmt.Sprintf("pass-%02d", i)] = animal{Ending: "pass"}
 			}
 			publish(b, animals)
 			file := writeJobs(b, animals)
-			preflightVerdict(b) // pulls the image and fills caches
-			kubectlWait(b, file, n)
-			var ratios, preflight, kubectl, after []float64
+			preflightRun(b) // pulls the image and fills caches
+			kubectlRun(b, file, size.n)
+			measured := map[string][]float64{}
+			add := func(name string, value float64) { measured[name] = append(measured[name], value) }
 			for b.Loop() {
-				for range pairs {
-					verdict, late := preflightVerdict(b)
-					wait := kubectlWait(b, file, n)
-					ratios = append(ratios, verdict.Seconds()/wait.Seconds())
-					preflight, kubectl = append(preflight, verdict.Seconds()), append(kubectl, wait.Seconds())
-					after = append(after, late.Seconds())
+				for range size.pairs {
+					run, peer := preflightRun(b), kubectlRun(b, file, size.n)
+					add("verdict/kubectl", run.verdict.Seconds()/peer.verdict.Seconds())
+					add("end/kubectl-end", run.end.Seconds()/peer.end.Seconds())
+					add("s-verdict", run.verdict.Seconds())
+					add("s-end", run.end.Seconds())
+					add("s-kubectl", peer.verdict.Seconds())
+					add("s-kubectl-end", peer.end.Seconds())
+					add("s-after-last-container", run.afterLast.Seconds())
 				}
 			}
-			b.ReportMetric(median(ratios), "verdict/kubectl")
-			b.ReportMetric(median(preflight), "s-verdict")
-			b.ReportMetric(median(kubectl), "s-kubectl")
-			b.ReportMetric(median(after), "s-after-last-container")
+			for name, values := range measured {
+				b.ReportMetric(median(values), name)
+			}
 		})
 	}
+}
+
+// durations are those of one command, from its start.
+type durations struct {
+	verdict, end time.Duration
+	// afterLast is from the end of the last check to the verdict.
+	afterLast time.Duration
 }
 
 func median(values []float64) float64 {
@@ -55,9 +65,9 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// preflightVerdict returns the time from the start of the program to its verdict, and
-// from the end of the last check to the verdict.
-func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
+// preflightRun runs a preflight. The verdict is what it prints; at its end its objects are
+// deleted.
+func preflightRun(b *testing.B) durations {
 	b.Helper()
 	command := preflightCommand(b, "run", "--to", to, "-o", "json")
 	var stderr bytes.Buffer
@@ -78,6 +88,7 @@ func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 	if err := command.Wait(); err != nil {
 		b.Fatalf("%v\n%s", err, stderr.String())
 	}
+	end := time.Since(start)
 	var last time.Time
 	for _, f := range result.Findings {
 		ended, err := time.Parse(time.RFC3339Nano, f.Evidence["ended"])
@@ -88,7 +99,7 @@ func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 	if last.IsZero() {
 		b.Fatal("no check reports when it ended")
 	}
-	return at.Sub(start), at.Sub(last)
+	return durations{verdict: at.Sub(start), end: end, afterLast: at.Sub(last)}
 }
 
 // writeJobs writes the Jobs for kubectl to a file, and returns its path.
@@ -113,17 +124,17 @@ func writeJobs(b *testing.B, animals map[string]animal) string {
 	return file
 }
 
-// kubectlWait returns the time in which kubectl creates the Jobs and waits until all are
-// complete. The deletion of the Jobs is not measured.
-func kubectlWait(b *testing.B, file string, n int) time.Duration {
+// kubectlRun creates the Jobs with kubectl, waits until all are complete, which is its
+// verdict, and deletes them.
+func kubectlRun(b *testing.B, file string, n int) durations {
 	b.Helper()
 	start := time.Now()
 	testCluster.Kubectl(b, "create", "-f", file)
 	out := testCluster.Kubectl(b, "wait", "-n", zooNamespace, "job", "-l", "bench=kubectl", "--for=condition=complete", "--timeout=5m")
-	took := time.Since(start)
+	verdict := time.Since(start)
 	if got := strings.Count(out, "condition met"); got != n {
 		b.Fatalf("kubectl waited for %d Jobs, want %d:\n%s", got, n, out)
 	}
 	testCluster.Kubectl(b, "delete", "-f", file, "--cascade=foreground", "--wait")
-	return took
+	return durations{verdict: verdict, end: time.Since(start)}
 }
