@@ -142,7 +142,7 @@ func TestManifestsAreFiltered(t *testing.T) {
 		"Profile":          {reason: "the profile is that of the operator", annotation: `include.release.openshift.io/single-node-developer: "true"`, want: "AppliedByClusterVersionOperator", outcome: preflight.Warn},
 		"Other profile":    {reason: "the operator has another profile", annotation: `include.release.openshift.io/self-managed-high-availability: "true"`, want: "OtherClusterProfile", outcome: preflight.Skipped},
 		"Excluded":         {reason: "the operator excludes the manifest", annotation: `exclude.release.openshift.io/small: "true"`, want: "Excluded", outcome: preflight.Skipped},
-		"Unreadable":       {reason: "the value is not a list of versions", annotation: `release.openshift.io/major-version: "4"`, want: "MajorVersionFilter", outcome: preflight.Unknown},
+		"Unreadable":       {reason: "the value is not a list of versions", annotation: `release.openshift.io/major-version: "4"`, want: "MajorVersionFilter", outcome: preflight.Skipped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.annotated(t, tc.annotation)

@@ -104,6 +104,24 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+func TestReleasesWithoutImages(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ reason, without, updates string }{
+		"From": {reason: "the release from which an update starts runs already", without: "4.18.1", updates: "4.18.1>4.18.2 4.18.2>4.19.1"},
+		"To":   {reason: "an update to a release without an image cannot be made", without: "4.18.2", updates: "4.18.2>4.19.1"},
+	} {
+		image := fmt.Sprintf("registry.example.com/%s%s", tc.without, digest)
+		text := strings.Replace(document([]string{"4.18.1", "4.18.2", "4.19.1"}, `,"edges":[[0,1],[1,2]]`), image, "", 1)
+		parsed, err := graph.Parse("eus-4.18", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := describe(parsed); got != tc.updates || len(parsed.Notices) != 1 || parsed.Notices[0].Reason != graph.NoImage {
+			t.Errorf("%s (%s): the updates are %q, want %q; notices %+v", name, tc.reason, got, tc.updates, parsed.Notices)
+		}
+	}
+}
+
 // describe is FROM>TO!RISK for each update.
 func describe(g *graph.Graph) string {
 	var all []string

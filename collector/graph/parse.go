@@ -190,13 +190,14 @@ func (b *builder) addReleases(parsed document) error {
 	return nil
 }
 
-// addEdge adds an update that is one hop between releases with images.
+// addEdge adds an update that is one hop, to a release with an image. The image of the release
+// that it starts from, which runs already, is not needed.
 func (b *builder) addEdge(added edge) {
 	start, end := &b.graph.Releases[added.from], &b.graph.Releases[added.to]
 	switch {
 	case added.from == added.to:
 		b.note(SelfEdge, "%s has an update to itself", start.Version)
-	case start.Digest() == "" || end.Digest() == "":
+	case end.Digest() == "":
 	case !oneHop(start.Parsed, end.Parsed):
 		b.note(NotOneHop, "the update from %s to %s is to an older release, or skips a minor version", start.Version, end.Version)
 	default:

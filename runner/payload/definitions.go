@@ -113,7 +113,8 @@ func (c Cluster) define(object *metav1.PartialObjectMetadata) (cause string, app
 		cause = "the annotation " + majorVersionAnnotation + " is not evaluated"
 	}
 	if violated := c.filter(object); violated != nil {
-		return violated.message, violated.outcome != preflight.Skipped
+		// The CVO of the target applies the definition, and may know a newer feature set.
+		return violated.message, violated.outcome != preflight.Skipped || violated.reason == ReasonUnknownFeatureSet
 	}
 	included, _ := c.include(object)
 	return cause, included != ""

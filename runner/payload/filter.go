@@ -73,8 +73,14 @@ func skipped(reason finding.Reason, annotation, message string) *violation {
 	}
 }
 
-// unreadableFilter reports a manifest for which it is unknown whether it applies.
-func unreadableFilter(reason finding.Reason, annotation, message, remediation string, actions ...finding.Action) *violation {
+// leftOut reports a manifest that the cluster-version operator applies to no cluster, most
+// likely by mistake.
+func leftOut(reason finding.Reason, annotation, message, remediation string) *violation {
+	return &violation{outcome: preflight.Skipped, reason: reason, annotation: annotation, message: message, remediation: toAuthors + remediation}
+}
+
+// undecided reports a manifest for which it is unknown whether it applies.
+func undecided(reason finding.Reason, annotation, message, remediation string, actions ...finding.Action) *violation {
 	return &violation{outcome: preflight.Unknown, reason: reason, annotation: annotation, message: message, remediation: remediation, actions: actions}
 }
 
@@ -92,9 +98,9 @@ func (Cluster) contradictory(object Object, annotations map[string]string) *viol
 	if !set || !gate {
 		return nil
 	}
-	return unreadableFilter(ReasonContradictoryFilters, featureSetAnnotation,
+	return leftOut(ReasonContradictoryFilters, featureSetAnnotation,
 		fmt.Sprintf("%s has both annotations %s and %s; the cluster-version operator applies no such manifest", identity(object), featureSetAnnotation, featureGateAnnotation),
-		toAuthors+"remove one of the two annotations.")
+		"remove one of the two annotations.")
 }
 
 // featureSet evaluates a list of feature sets; blanks are not trimmed.
@@ -107,9 +113,9 @@ func (c Cluster) featureSet(object Object, annotations map[string]string) *viola
 	var sets []configv1.FeatureSet
 	for name := range strings.SplitSeq(value, ",") {
 		if !slices.Contains(known, configv1.FeatureSet(name)) {
-			return unreadableFilter(ReasonUnknownFeatureSet, featureSetAnnotation,
-				fmt.Sprintf("%s is for feature set %.100q, which is not one of %s", identity(object), name, list(known)),
-				toAuthors+"list existing feature sets, separated by commas without blanks.")
+			return leftOut(ReasonUnknownFeatureSet, featureSetAnnotation,
+				fmt.Sprintf("%s is for feature set %.100q, which is not one of %s; the cluster-version operator applies no such manifest", identity(object), name, list(known)),
+				"list existing feature sets, separated by commas without blanks.")
 		}
 		sets = append(sets, configv1.FeatureSet(name))
 	}
@@ -124,6 +130,7 @@ func (c Cluster) featureSet(object Object, annotations map[string]string) *viola
 }
 
 // featureGates evaluates a list of gates that must be enabled or, with a minus sign, disabled.
+// Items without a name require nothing.
 func (c Cluster) featureGates(object Object, annotations map[string]string) *violation {
 	value, ok := annotations[featureGateAnnotation]
 	if !ok {
@@ -133,9 +140,7 @@ func (c Cluster) featureGates(object Object, annotations map[string]string) *vio
 		name, off := strings.CutPrefix(strings.TrimSpace(item), "-")
 		switch {
 		case name == "":
-			return unreadableFilter(ReasonUnreadableFeatureGate, featureGateAnnotation,
-				fmt.Sprintf("%s has the annotation %s with the value %q, which has an empty item", identity(object), featureGateAnnotation, oneLine(value)),
-				toAuthors+"list feature gates, separated by commas.")
+			continue
 		case c.Features == nil:
 			return featuresUnknown(object, featureGateAnnotation)
 		}
@@ -150,7 +155,7 @@ func (c Cluster) featureGates(object Object, annotations map[string]string) *vio
 }
 
 func featuresUnknown(object Object, annotation string) *violation {
-	return unreadableFilter(ReasonFeaturesUnknown, annotation,
+	return undecided(ReasonFeaturesUnknown, annotation,
 		fmt.Sprintf("%s has the annotation %s, but the features of the cluster are unknown", identity(object), annotation),
 		"Obtain the permission to read the FeatureGate.", finding.Run("oc get featuregate cluster -o yaml"), finding.Roles())
 }
@@ -159,33 +164,29 @@ func (Cluster) majorVersion(object Object, annotations map[string]string) *viola
 	if _, ok := annotations[majorVersionAnnotation]; !ok {
 		return nil
 	}
-	return unreadableFilter(ReasonMajorVersionFilter, majorVersionAnnotation,
-		fmt.Sprintf("%s has the annotation %s, which only FeatureGates and CustomResourceDefinitions can have", identity(object), majorVersionAnnotation),
-		toAuthors+"check the version of the target in the check itself.")
+	return leftOut(ReasonMajorVersionFilter, majorVersionAnnotation,
+		fmt.Sprintf("%s has the annotation %s, which only FeatureGates and CustomResourceDefinitions can have; the cluster-version operator applies no such manifest", identity(object), majorVersionAnnotation),
+		"check the version of the target in the check itself.")
 }
 
-// capabilities evaluates a list of capabilities that must all be enabled. One that the
-// cluster does not know is new in the target, and disabled.
+// capabilities evaluates a list of capabilities that must all be enabled; an empty one
+// requires none. One that the cluster does not know is new in the target, and disabled.
 func (c Cluster) capabilities(object Object, annotations map[string]string) *violation {
-	value, ok := annotations[capabilityAnnotation]
-	if !ok {
+	value := annotations[capabilityAnnotation]
+	if value == "" {
 		return nil
 	}
 	for name := range strings.SplitSeq(value, "+") {
 		switch capability := configv1.ClusterVersionCapability(name); {
-		case name == "":
-			return unreadableFilter(ReasonUnreadableCapability, capabilityAnnotation,
-				fmt.Sprintf("%s has the annotation %s with the value %q, which has an empty item", identity(object), capabilityAnnotation, oneLine(value)),
-				toAuthors+"list capabilities, separated by plus signs.")
 		case c.Capabilities == nil:
-			return unreadableFilter(ReasonCapabilitiesUnknown, capabilityAnnotation,
+			return undecided(ReasonCapabilitiesUnknown, capabilityAnnotation,
 				fmt.Sprintf("%s has the annotation %s, but the capabilities of the cluster are unknown", identity(object), capabilityAnnotation),
 				"Read the capabilities in the status of ClusterVersion.", finding.Run("oc get clusterversion version -o jsonpath={.status.capabilities}"))
 		case slices.Contains(c.Capabilities.EnabledCapabilities, capability):
 		case slices.Contains(c.Capabilities.KnownCapabilities, capability):
 			return skipped(ReasonCapabilityDisabled, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", identity(object), oneLine(name)))
 		default:
-			return skipped(ReasonCapabilityNotKnown, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is unknown to the cluster", identity(object), oneLine(name)))
+			return skipped(ReasonCapabilityNotKnown, capabilityAnnotation, fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", identity(object), oneLine(name)))
 		}
 	}
 	return nil
@@ -222,9 +223,9 @@ func (c Cluster) include(object Object) (string, *violation) {
 		return "", skipped(ReasonOtherClusterProfile, includePrefix+profiles[0],
 			fmt.Sprintf("%s is for the cluster profiles %s; the cluster has %s", identity(object), oneLine(strings.Join(profiles, ", ")), profile))
 	case value != "true":
-		invalid := fail(ReasonClusterProfileValue, fmt.Sprintf("%s has the annotation %s with the value %q", identity(object), annotation, oneLine(value)), toAuthors+"set the value to \"true\".")
-		invalid.annotation = annotation
-		return "", invalid
+		return "", leftOut(ReasonClusterProfileValue, annotation,
+			fmt.Sprintf("%s has the annotation %s with the value %q; the cluster-version operator applies only manifests with \"true\"", identity(object), annotation, oneLine(value)),
+			"set the value to \"true\", or remove the annotation.")
 	}
 	return annotation, nil
 }

@@ -305,9 +305,9 @@ const ReasonExcluded finding.Reason = "Excluded"
 const ReasonOtherClusterProfile finding.Reason = "OtherClusterProfile"
 
 // ReasonClusterProfileValue is reported when the annotation of a cluster
-// profile is not "true".
+// profile is not "true". The preflight is not run.
 //
-// Cause: a typing error in the manifest.
+// Cause: the cluster-version operator applies no such manifest. It may be a typing error.
 //
 // Remedy: report it to the authors of the component: the value must be "true".
 const ReasonClusterProfileValue finding.Reason = "ClusterProfileValue"
@@ -315,15 +315,15 @@ const ReasonClusterProfileValue finding.Reason = "ClusterProfileValue"
 // ReasonContradictoryFilters is reported when a preflight has annotations for
 // both a feature set and feature gates.
 //
-// Cause: the cluster-version operator applies no such manifest.
+// Cause: the cluster-version operator applies no such manifest, and the preflight is not run.
 //
 // Remedy: report it to the authors of the component: remove one of them.
 const ReasonContradictoryFilters finding.Reason = "ContradictoryFilters"
 
 // ReasonUnknownFeatureSet is reported when a preflight names an unknown feature
-// set.
+// set. It is not run.
 //
-// Cause: a typing error in the manifest.
+// Cause: a typing error in the manifest, which the cluster-version operator does not apply.
 //
 // Remedy: report it to the authors of the component.
 const ReasonUnknownFeatureSet finding.Reason = "UnknownFeatureSet"
@@ -334,14 +334,6 @@ const ReasonUnknownFeatureSet finding.Reason = "UnknownFeatureSet"
 //
 // Remedy: none is needed.
 const ReasonOtherFeatureSet finding.Reason = "OtherFeatureSet"
-
-// ReasonUnreadableFeatureGate is reported when a list of feature gates is
-// malformed.
-//
-// Cause: the annotation has an empty item.
-//
-// Remedy: report it to the authors of the component.
-const ReasonUnreadableFeatureGate finding.Reason = "UnreadableFeatureGate"
 
 // ReasonFeatureGateEnabled is reported when a preflight requires a disabled
 // feature gate that is enabled.
@@ -371,19 +363,11 @@ const ReasonFeaturesUnknown finding.Reason = "FeaturesUnknown"
 // major versions.
 //
 // Cause: the annotation applies only to FeatureGates and
-// CustomResourceDefinitions.
+// CustomResourceDefinitions, and the cluster-version operator applies no other manifest with it.
 //
 // Remedy: report it to the authors of the component: check the version of the
 // target in the check.
 const ReasonMajorVersionFilter finding.Reason = "MajorVersionFilter"
-
-// ReasonUnreadableCapability is reported when a list of capabilities is
-// malformed.
-//
-// Cause: the annotation has an empty item.
-//
-// Remedy: report it to the authors of the component.
-const ReasonUnreadableCapability finding.Reason = "UnreadableCapability"
 
 // ReasonCapabilitiesUnknown is reported when the capabilities of the cluster
 // could not be read.
