@@ -83,8 +83,8 @@ func (o Observation) attempt(i int) (Classification, bool) {
 	if result.final() {
 		return o.finalResult(pod, end.ExitCode, result)
 	}
-	if end.ExitCode != 0 || !last {
-		return Classification{}, false
+	if end.ExitCode != 0 || !last || interrupted(pod) || pastDeadline(pod) {
+		return Classification{}, false // a check may exit 0 because it was stopped
 	}
 	return o.exitedZero(pod, result)
 }

@@ -493,6 +493,22 @@ func TestWaiting(t *testing.T) {
 			reason: "an eviction decides once the replacement Job has failed", observe: observe(pod(evicted, ended(137, ""), gone), failed(batchv1.JobReasonBackoffLimitExceeded), restarted),
 			want: "Unknown(Evicted)", inMessage: "low on resource", inRemedy: "oc get nodes",
 		},
+		"OwnDeadline": {
+			reason: "a check that its pod's own deadline stopped was not finished", observe: observe(pod(pastDeadline, ended(1, "")), logged(""), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			want: "Unknown(DeadlineExceeded)", inMessage: "its pod exceeded its activeDeadlineSeconds: Pod was active", inRemedy: "owners",
+		},
+		"OwnDeadlineZero": {
+			reason: "exit code 0 of a check that was stopped is no pass", observe: observe(pod(pastDeadline, ended(0, "")), logged(""), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			want: "Unknown(DeadlineExceeded)", inMessage: "its pod exceeded", inRemedy: "owners",
+		},
+		"OwnDeadlineFinal": {
+			reason: "a final result was reported before", observe: observe(framed, pod(pastDeadline, ended(3, frame(t, preflight.StateFinal, reported("Alarm", preflight.Fail))))),
+			want: "Fail(Because)",
+		},
+		"DrainedZero": {
+			reason: "exit code 0 of a check that was drained is no pass", observe: observe(pod(disrupted, ended(0, "")), logged("")),
+			cause: "Disrupted", atTheEnd: "Unknown(Disrupted)", inMessage: "EvictionByEvictionAPI", inRemedy: "oc get nodes",
+		},
 		"Drained": {
 			reason: "an inconclusive result of an interrupted check does not decide", observe: observe(framed, pod(disrupted, ended(4, frame(t, preflight.StateFinal, reported("Quorum", preflight.Unknown))))),
 			cause: "Disrupted", atTheEnd: "Unknown(Disrupted)", inMessage: "EvictionByEvictionAPI", inRemedy: "oc get nodes",

@@ -38,7 +38,7 @@ const ReasonJobDeleted finding.Reason = "JobDeleted"
 // preflight again.
 const ReasonPodDeleted finding.Reason = "PodDeleted"
 
-// ReasonDeadlineExceeded is reported for a check whose Job exceeded its
+// ReasonDeadlineExceeded is reported for a check whose Job or pod exceeded its
 // activeDeadlineSeconds.
 //
 // Cause: the pod waited for something, or the check took too long.
@@ -129,6 +129,12 @@ func (o Observation) failed(condition jobCondition) Classification {
 			reason: ReasonPodDeleted, detail: sentence("its pod was deleted by another client", condition.message),
 			remedy:  "Stop the client that deletes pods in namespace " + pod.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Retry("")},
+		})
+	}
+	if pastDeadline(pod) {
+		return o.unknown(cause{
+			reason: ReasonDeadlineExceeded, detail: sentence("its pod exceeded its activeDeadlineSeconds", words.Line(pod.Status.Message, maxLine)),
+			remedy: reportDefect,
 		})
 	}
 	if why := o.attemptFailure(pod); why != nil {

@@ -45,6 +45,10 @@ func disruption(pod Pod) *cause {
 	return nil
 }
 
+// pastDeadline is true for a pod that the kubelet stopped because it exceeded its own
+// activeDeadlineSeconds.
+func pastDeadline(pod Pod) bool { return pod.Status.Reason == string(ReasonDeadlineExceeded) }
+
 // interrupted is true for a pod that was deleted or disrupted.
 func interrupted(pod Pod) bool {
 	return pod.DeletionTimestamp != nil || disruption(pod) != nil

@@ -128,6 +128,12 @@ func evicted(p *jobs.Pod) {
 	p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
 }
 
+// pastDeadline is what the kubelet writes when the pod's own activeDeadlineSeconds have passed.
+func pastDeadline(p *jobs.Pod) {
+	p.Status.Phase, p.Status.Reason = corev1.PodFailed, "DeadlineExceeded"
+	p.Status.Message = "Pod was active on the node longer than the specified deadline"
+}
+
 func container(name string, state corev1.ContainerState) func(*jobs.Pod) {
 	return func(p *jobs.Pod) {
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses,
