@@ -84,6 +84,11 @@ func TestGuardIsInEffect(t *testing.T) {
 			if denied := err != nil && strings.Contains(err.Error(), "a preflight check only reads"); denied != tc.denied {
 				t.Errorf("%s writes: %v; denied should be %t", tc.reason, err, tc.denied)
 			}
+			ofCluster := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "written-" + plan.Run.Suffix()}}
+			_, err = client.CoreV1().Namespaces().Create(t.Context(), ofCluster, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if denied := err != nil && strings.Contains(err.Error(), "tried to create namespaces "+ofCluster.Name); denied != tc.denied {
+				t.Errorf("%s writes an object of the cluster: %v; denied with its name should be %t", tc.reason, err, tc.denied)
+			}
 		})
 	}
 }

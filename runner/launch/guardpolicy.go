@@ -28,7 +28,7 @@ func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 	policy.TypeMeta, policy.ObjectMeta = guardMeta(run, policyKind)
 	const podName = "authentication.kubernetes.io/pod-name"
-	isProbe := fmt.Sprintf("request.dryRun && request.resource.resource == 'jobs' && request.name == '%s'", guardProbe(run))
+	isProbe := fmt.Sprintf("request.dryRun && request.resource.resource == 'jobs' && request.?name.orValue('') == '%s'", guardProbe(run))
 	policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		// A guard that cannot be evaluated must not block the requests of the cluster.
 		FailurePolicy: new(admissionregistrationv1.Ignore),
@@ -57,7 +57,8 @@ func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {
 		Validations: []admissionregistrationv1.Validation{{
 			Expression: "false",
 			MessageExpression: fmt.Sprintf("%s ? '%s' : ", isProbe, probeDenied) +
-				"'a preflight check only reads, but this one tried to ' + request.operation.lowerAscii() + ' ' + request.resource.resource + ' ' + request.namespace + '/' + request.name",
+				"'a preflight check only reads, but this one tried to ' + request.operation.lowerAscii() + ' ' + request.resource.resource + ' ' + " +
+				"(request.?namespace.orValue('') == '' ? '' : request.namespace + '/') + request.?name.orValue('')", // absent for objects of the cluster, and for generateName
 			Reason: new(metav1.StatusReasonForbidden),
 		}},
 	}
