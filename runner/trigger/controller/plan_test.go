@@ -269,6 +269,7 @@ func TestOffered(t *testing.T) {
 		"Off":            {reason: "no runs ahead", version: clusterVersion(available("4.19.1"))},
 		"Negative":       {reason: "a negative limit is none", version: clusterVersion(available("4.19.1")), most: -1},
 		"Current":        {reason: "the cluster runs that release", version: clusterVersion(available(current, "4.18.9")), most: 3, want: []string{"4.18.9"}},
+		"Older":          {reason: "after an update CVO still offers what came before", version: clusterVersion(available("4.18.4", "4.19.1"), conditional("4.18.5"), accepted("4.19.0")), most: 3, want: []string{"4.19.1"}},
 		"NotSemVer":      {reason: "a version that cannot be compared is not run ahead", version: clusterVersion(available("latest", "4.18.9")), most: 3, want: []string{"4.18.9"}},
 		"Tag": {reason: "an image without a digest is not run ahead", most: 3, version: clusterVersion(func(v *configv1.ClusterVersion) {
 			v.Status.AvailableUpdates = []configv1.Release{{Version: "4.19.1", Image: "registry.example.com/release:4.19.1"}}

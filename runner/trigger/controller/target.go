@@ -99,7 +99,7 @@ func Offered(clusterVersion *configv1.ClusterVersion, most int) []Target {
 	var targets []Target
 	seen := map[string]bool{acceptedDigest(clusterVersion): true}
 	for _, list := range [][]configv1.Release{clusterVersion.Status.AvailableUpdates, conditional(clusterVersion.Status)} {
-		for _, release := range newestPerMinor(list) {
+		for _, release := range newestPerMinor(newer(list, clusterVersion.Status.Desired)) {
 			if digest := release.Digest(); !seen[digest] {
 				seen[digest] = true
 				targets = append(targets, Target{Release: release, Requester: record.Ahead})

@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -8,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,15 +115,18 @@ func TestAdmission(t *testing.T) {
 		patch     string
 		// refused is a part of the message; empty where the request is allowed.
 		refused string
+		// command shows the report of the target; with a version, "--to VERSION", if empty.
+		command string
 	}{
 		"ReadyVersion":     {reason: "the version is resolved to a digest that is Ready", patch: readyRequest},
 		"ReadyImage":       {reason: "the digest is Ready", patch: desired(`{"image":"` + image("4") + `"}`)},
 		"Mirror":           {reason: "a mirror has the same digest", patch: desired(`{"image":"mirror.example.com:5000/release@` + digest("4") + `"}`)},
-		"BlockedVersion":   {reason: "the verdict is Blocked", patch: blockedRequest, refused: "4.18.5: its verdict is Blocked"},
+		"BlockedVersion":   {reason: "the verdict is Blocked", patch: blockedRequest, refused: "4.18.5: its verdict is Blocked", command: "oc preflight status --to 4.18.5. "},
 		"BlockedImage":     {reason: "the verdict is Blocked", patch: desired(`{"version":"4.18.5","image":"` + image("5") + `"}`), refused: "its verdict is Blocked"},
 		"Undecided":        {reason: "Undecided is not Ready", patch: desired(`{"version":"4.18.6"}`), refused: "its verdict is Undecided"},
 		"NoVerdict":        {reason: "without a verdict nothing is Ready", patch: desired(`{"version":"4.18.7"}`), refused: "its verdict is missing"},
-		"Tag":              {reason: "a tag may be another image later", patch: desired(`{"image":"quay.io/release:4.18.4"}`), refused: "the image has no digest"},
+		"Tag":              {reason: "a tag may be another image later", patch: desired(`{"image":"quay.io/release:4.18.4"}`), refused: "the image has no digest", command: "oc preflight status --to-image quay.io/release:4.18.4."},
+		"Digest":           {reason: "a digest names the target where no version does", patch: desired(`{"image":"` + image("5") + `"}`), refused: "its verdict is Blocked", command: "oc preflight status --to-image " + image("5") + "."},
 		"Force":            {reason: "force bypasses the policy", patch: desired(`{"version":"4.18.5","image":"` + image("5") + `","force":true}`)},
 		"ForceTakenBack":   {reason: "the same target is requested without force", before: forced, patch: desired(`{"force":false}`), refused: "its verdict is Blocked"},
 		"Unchanged":        {reason: "another field changes, and the target was selected before", before: blocked, patch: `{"spec":{"channel":"stable-4.18"}}`},
@@ -137,7 +141,7 @@ func TestAdmission(t *testing.T) {
 		"Architecture":     {reason: "the running version of another architecture is another image", patch: desired(`{"version":"4.18.3","architecture":"Multi"}`), refused: "the version is no available update"},
 		"AnotherTarget":    {reason: "the target changes from one that is Blocked to one that is Ready", before: blocked, patch: desired(`{"version":"4.18.4","image":"` + image("4") + `"}`)},
 		"ForceOfThePast":   {reason: "a forced update is retargeted without force", before: forced, patch: desired(`{"version":"4.18.7","image":"` + image("7") + `","force":false}`), refused: "its verdict is missing"},
-		"VersionThenImage": {reason: "the image of a selected version is another one", before: &configv1.Update{Version: "4.18.4"}, patch: desired(`{"image":"` + image("5") + `"}`), refused: "its verdict is Blocked"},
+		"VersionThenImage": {reason: "the image of a selected version is another one", before: &configv1.Update{Version: "4.18.4"}, patch: desired(`{"image":"` + image("5") + `"}`), refused: "its verdict is Blocked", command: "oc preflight status --to-image " + image("5") + "."},
 	}
 	for _, mode := range []guard.Mode{guard.Warn, guard.Deny} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -156,8 +160,8 @@ func TestAdmission(t *testing.T) {
 						t.Errorf("%s: %s", tc.reason, text)
 					case tc.refused != "" && (!strings.Contains(text, tc.refused) || (got.denied != "") != (mode == guard.Deny)):
 						t.Errorf("%s: want %q in %q, denied: %q", tc.reason, tc.refused, text, got.denied)
-					case tc.refused != "" && !strings.Contains(text, "oc preflight status"):
-						t.Errorf("%s: no remedy in %q", tc.reason, text)
+					case tc.refused != "" && !strings.Contains(text, cmp.Or(tc.command, "oc preflight status --to 4.18.")):
+						t.Errorf("%s: no command for the target in %q", tc.reason, text)
 					}
 				})
 			}
@@ -228,7 +232,7 @@ func TestAdmissionRemoved(t *testing.T) {
 		{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicyBinding", Name: "update-preflight"},
 	}
 	found, err := made.List(t.Context())
-	if diff := cmp.Diff(want, found); diff != "" || err != nil {
+	if diff := gocmp.Diff(want, found); diff != "" || err != nil {
 		t.Errorf("objects: %v (-want +got):\n%s", err, diff)
 	}
 	for range 2 { // it may be repeated

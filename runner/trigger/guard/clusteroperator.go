@@ -112,7 +112,7 @@ func health(state State) []configv1.ClusterOperatorStatusCondition {
 		degraded.Status, degraded.Reason, degraded.Message = configv1.ConditionTrue, "VerdictsNotCurrent", words.Line(state.Degraded, maxMessage)
 	}
 	return []configv1.ClusterOperatorStatusCondition{
-		{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, Reason: asExpected, Message: "The verdicts on the selected and the offered targets are recorded. Show the newest: oc preflight status"},
+		{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, Reason: asExpected, Message: "The verdicts on the selected and the offered targets are recorded. Show one: oc preflight status --to VERSION"},
 		{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, Reason: asExpected},
 		degraded,
 	}
@@ -145,10 +145,21 @@ func upgradeable(verdicts []Verdict, now time.Time) configv1.ClusterOperatorStat
 			condition.Reason, condition.Message = "PreflightReady", fmt.Sprintf("The preflight of %s is Ready.", verdict.target())
 		default:
 			condition.Status, condition.Reason = configv1.ConditionFalse, ownsignal.NotReady
-			condition.Message = ownsignal.Message(fmt.Sprintf("the preflight of %s %s. Follow its report: oc preflight status", verdict.target(), verdict.standing(now)))
+			condition.Message = ownsignal.Message(fmt.Sprintf("the preflight of %s %s. Follow its report: oc preflight status%s", verdict.target(), verdict.standing(now), verdict.flag()))
 		}
 	}
 	return condition
+}
+
+// flag names the target to "oc preflight status"; empty where nothing does.
+func (v Verdict) flag() string {
+	switch {
+	case v.Version != "":
+		return " --to " + v.Version
+	case v.Digest != "":
+		return " --to-image " + v.Digest
+	}
+	return ""
 }
 
 // standing describes a verdict that is not Ready.

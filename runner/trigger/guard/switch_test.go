@@ -173,12 +173,12 @@ func TestUpgradeable(t *testing.T) {
 	}{
 		"NoTarget":  {"no target is chosen", []guard.Verdict{verdict("5", "4.19.1", "Blocked")}, configv1.ConditionTrue, "No target is chosen."},
 		"Ready":     {"the target is Ready, and another one is not", []guard.Verdict{chosen(verdict("5", "4.19.1", "Ready")), verdict("6", "4.19.2", "Blocked")}, configv1.ConditionTrue, "The preflight of 4.19.1 is Ready."},
-		"Blocked":   {"the target and the remedy are named", []guard.Verdict{chosen(verdict("5", "4.19.1", "Blocked"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 is Blocked. Follow its report: oc preflight status")},
-		"Undecided": {"Undecided is not Ready", []guard.Verdict{chosen(verdict("5", "4.19.1", "Undecided"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 is Undecided. Follow its report: oc preflight status")},
-		"NoVerdict": {"no verdict is not Ready", []guard.Verdict{chosen(verdict("5", "4.19.1", ""))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has no verdict. Follow its report: oc preflight status")},
-		"NoVersion": {"the version of the target is unknown", []guard.Verdict{chosen(verdict("5", "", "Blocked"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of " + digest("5") + " is Blocked. Follow its report: oc preflight status")},
-		"NoDigest":  {"the image of the target has no digest", []guard.Verdict{noDigest}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has no verdict, since the image has no digest. Follow its report: oc preflight status")},
-		"Expired":   {"a verdict that has expired is none", []guard.Verdict{expired}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has a verdict that is no longer valid. Follow its report: oc preflight status")},
+		"Blocked":   {"the target and the remedy are named", []guard.Verdict{chosen(verdict("5", "4.19.1", "Blocked"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 is Blocked. Follow its report: oc preflight status --to 4.19.1")},
+		"Undecided": {"Undecided is not Ready", []guard.Verdict{chosen(verdict("5", "4.19.1", "Undecided"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 is Undecided. Follow its report: oc preflight status --to 4.19.1")},
+		"NoVerdict": {"no verdict is not Ready", []guard.Verdict{chosen(verdict("5", "4.19.1", ""))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has no verdict. Follow its report: oc preflight status --to 4.19.1")},
+		"NoVersion": {"the version of the target is unknown", []guard.Verdict{chosen(verdict("5", "", "Blocked"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of " + digest("5") + " is Blocked. Follow its report: oc preflight status --to-image " + digest("5"))},
+		"NoDigest":  {"the image of the target has no digest", []guard.Verdict{noDigest}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has no verdict, since the image has no digest. Follow its report: oc preflight status --to 4.19.1")},
+		"Expired":   {"a verdict that has expired is none", []guard.Verdict{expired}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has a verdict that is no longer valid. Follow its report: oc preflight status --to 4.19.1")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			apply(t, guard.ClusterOperator(client(), "v1.0.0", at(start)), tc.verdicts...)
