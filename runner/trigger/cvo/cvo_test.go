@@ -27,7 +27,10 @@ type (
 		Name() string
 	}
 
-	conditionalUpdateRisk struct{ Name, Message string }
+	conditionalUpdateRisk struct {
+		Name, Message string
+		Since         time.Time
+	}
 
 	riskSource interface {
 		Name() string
@@ -114,11 +117,11 @@ func TestGate(t *testing.T) {
 		"ReadyAndRunning": {why: "a valid verdict holds while the next one is made", read: with(record(nil), record(map[string]any{"phase": "Running"}))},
 		"Blocked": {
 			why: "at most five names, in order", read: with(record(blocked)), reason: "PreflightBlocked",
-			message: "the preflight of 4.19.1 is Blocked by A, B, C, D, E, others; see: oc preflight status 3b6f2c1e",
+			message: "the preflight of 4.19.1 is Blocked by A, B, C, D, E, others; see: oc preflight status --to 4.19.1",
 		},
 		"Undecided": {
 			why: "an inconclusive check is not a pass", read: with(record(map[string]any{"decision": "Undecided", "undecided": []string{"A"}})),
-			reason: "PreflightUndecided", message: "the preflight of 4.19.1 is Undecided because of A; see: oc preflight status 3b6f2c1e",
+			reason: "PreflightUndecided", message: "the preflight of 4.19.1 is Undecided because of A; see: oc preflight status --to 4.19.1",
 		},
 		"UnknownDecision": {why: "a decision of a later version is not Ready", read: with(record(map[string]any{"decision": "Later"})), reason: "PreflightUndecided"},
 		"Stale": {
@@ -283,22 +286,28 @@ func TestGateFollowsTheRecords(t *testing.T) {
 
 func TestSource(t *testing.T) {
 	t.Parallel()
+	given := time.Now().UTC().Add(-time.Minute).Truncate(time.Second)
 	source := &cvo.Source[conditionalUpdateRisk]{
-		New: func(name, reason, message string) conditionalUpdateRisk {
-			return conditionalUpdateRisk{Name: name, Message: reason + ": " + message}
+		New: func(name, reason, message string, since time.Time) conditionalUpdateRisk {
+			return conditionalUpdateRisk{Name: name, Message: reason + ": " + message, Since: since}
 		},
 		Read: func(_ context.Context, version string) (cvo.Records, error) {
 			records := cvo.Records{Image: image, Key: key, Data: []map[string]string{record(nil)}}
 			if version == "4.20.0" {
-				records.Data = []map[string]string{record(map[string]any{"version": version, "decision": "Blocked", "blocking": []string{"A"}})}
+				records.Data = []map[string]string{record(map[string]any{"version": version, "decision": "Blocked", "blocking": []string{"A"}, "completionTime": given.Format(time.RFC3339)})}
 			}
 			return records, nil
 		},
 	}
+	initial, _, err := source.Risks(context.Background(), []string{"4.20.1"})
+	if err != nil || len(initial) != 1 || initial[0].Since.IsZero() {
+		t.Fatalf("risks %+v (%v), want one with the time of the call", initial, err)
+	}
+	first := initial[0].Since
 	risks, versions, err := source.Risks(context.Background(), []string{version, "4.20.0", "4.20.1", "4.20.1"})
 	want := []conditionalUpdateRisk{
-		{"Preflight-4.20.0", "PreflightBlocked: the preflight of 4.20.0 is Blocked by A; see: oc preflight status 3b6f2c1e"},
-		{"Preflight-4.20.1", "PreflightMissing: the preflight of 4.20.1 is not recorded; run: oc preflight run --to 4.20.1"},
+		{"Preflight-4.20.0", "PreflightBlocked: the preflight of 4.20.0 is Blocked by A; see: oc preflight status --to 4.20.0", given},
+		{"Preflight-4.20.1", "PreflightMissing: the preflight of 4.20.1 is not recorded; run: oc preflight run --to 4.20.1", first},
 	}
 	if err != nil || !reflect.DeepEqual(risks, want) {
 		t.Errorf("risks %+v (%v), want %+v", risks, err, want)

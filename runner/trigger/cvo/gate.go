@@ -31,6 +31,8 @@ type Problem struct {
 	Reason, Message string
 	// Warning is true for a problem that does not block.
 	Warning bool
+	// Since is when the verdict was given, or when it ended; zero without a verdict.
+	Since time.Time
 	// Nested is the cause, for the log of CVO.
 	Nested error
 }
@@ -104,7 +106,7 @@ func readProblem(ctx context.Context, read Reader, version string) (problem *Pro
 func (r Records) problem(version string, failure error) *Problem {
 	v, running := r.newest(version)
 	p := func(reason, text string) *Problem {
-		return &Problem{Reason: reason, Message: "the preflight of " + version + " " + text, Nested: failure}
+		return &Problem{Reason: reason, Message: "the preflight of " + version + " " + text, Since: v.since(), Nested: failure}
 	}
 	switch {
 	case failure != nil:
@@ -118,9 +120,9 @@ func (r Records) problem(version string, failure error) *Problem {
 	case !r.valid(*v):
 		return p(ReasonStale, "is out of date; run: oc preflight run --to "+version)
 	case v.Decision == "Blocked":
-		return p(ReasonBlocked, "is Blocked by "+names(v.Blocking)+"; see: oc preflight status "+v.Run)
+		return p(ReasonBlocked, "is Blocked by "+names(v.Blocking)+"; see: oc preflight status --to "+version)
 	}
-	return p(ReasonUndecided, "is Undecided because of "+names(v.Undecided)+"; see: oc preflight status "+v.Run)
+	return p(ReasonUndecided, "is Undecided because of "+names(v.Undecided)+"; see: oc preflight status --to "+version)
 }
 
 // valid reports whether a verdict holds: it is about an update from the present version,

@@ -2,19 +2,25 @@ package cvo
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Source is a source of risks of CVO: Source[configv1.ConditionalUpdateRisk] implements
 // risk.Source. It makes a risk of every update whose preflight does not allow it. All
 // fields are required.
 type Source[Risk any] struct {
-	// New makes a risk that always applies; its name is valid for acceptRisks.
-	New func(name, reason, message string) Risk
+	// New makes a risk that always applies; its name is valid for acceptRisks. Its time is
+	// that of the verdict, and without one that of the first call: it changes with the
+	// verdict only.
+	New func(name, reason, message string, since time.Time) Risk
 	// Read reads the records.
 	Read Reader
 
 	reading atomic.Bool
+	first   sync.Once
+	started time.Time
 }
 
 // Name implements risk.Source.
@@ -22,6 +28,7 @@ func (*Source[Risk]) Name() string { return "Preflight" }
 
 // Risks implements risk.Source: at most one risk per version, named after it.
 func (s *Source[Risk]) Risks(ctx context.Context, versions []string) ([]Risk, map[string][]string, error) {
+	s.first.Do(func() { s.started = time.Now() })
 	var risks []Risk
 	concerned := map[string][]string{}
 	for _, version := range versions {
@@ -30,7 +37,11 @@ func (s *Source[Risk]) Risks(ctx context.Context, versions []string) ([]Risk, ma
 		if problem == nil || problem.Warning || concerned[name] != nil {
 			continue
 		}
-		risks = append(risks, s.New(name, problem.Reason, problem.Message))
+		since := problem.Since
+		if since.IsZero() {
+			since = s.started
+		}
+		risks = append(risks, s.New(name, problem.Reason, problem.Message, since))
 		concerned[name] = []string{version}
 	}
 	return risks, concerned, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 const (
@@ -41,10 +42,9 @@ func Selector(image string) string {
 // verdict has the fields of verdict.json (package runner/record) that are used; JSON
 // spells them with a small first letter. Times are RFC 3339, in UTC.
 type verdict struct {
-	Run, Digest, Version, Phase, Decision, CompletionTime, ValidUntil string
-	From                                                              string
-	Blocking, Undecided, Accepted, Narrowed                           []string
-	Provisional, Forced                                               bool
+	Digest, Version, Phase, Decision, CompletionTime, ValidUntil, From string
+	Blocking, Undecided, Accepted, Narrowed                            []string
+	Provisional, Forced                                                bool
 }
 
 // newest is the complete run of the release with that version that ended last, nil
@@ -71,6 +71,19 @@ func (r Records) newest(version string) (newest *verdict, running bool) {
 // second, one that is not Ready is the later one.
 func (v verdict) isAfter(other verdict) bool {
 	return v.CompletionTime > other.CompletionTime || v.CompletionTime == other.CompletionTime && other.Decision == "Ready"
+}
+
+// since is when the verdict was given, or when it ended; zero where there is none, or its
+// time is unknown.
+func (v *verdict) since() time.Time {
+	if v == nil {
+		return time.Time{}
+	}
+	given, _ := time.Parse(time.RFC3339, v.CompletionTime)
+	if ended, err := time.Parse(time.RFC3339, v.ValidUntil); err == nil && ended.After(given) && !ended.After(time.Now()) {
+		return ended
+	}
+	return given
 }
 
 // sum is the HMAC-SHA256 of a text.
