@@ -50,3 +50,10 @@ func Collect(ctx context.Context, sources []Source, done func(Source, []finding.
 	slices.Sort(collection.Missing)
 	return collection
 }
+
+// And is the result of the sources of both collections.
+func (c Collection) And(other Collection) Collection {
+	missing := slices.Concat(c.Missing, other.Missing)
+	slices.Sort(missing)
+	return Collection{Findings: slices.Concat(c.Findings, other.Findings), Expected: c.Expected + other.Expected, Missing: missing}
+}

@@ -3,12 +3,16 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
@@ -33,6 +37,17 @@ func acceptedRisks(clusterVersion *configv1.ClusterVersion) []string {
 	return names
 }
 
+// described has what follows from ClusterVersion and the version of Kubernetes.
+func (v view) described(kubernetes string) (view, error) {
+	current, err := currentRelease(v.version)
+	if err != nil {
+		return view{}, err
+	}
+	v.about = report.Cluster{ID: string(v.version.Spec.ClusterID), Version: current.Version, Image: current.Image, Kubernetes: kubernetes}
+	v.accepted = slices.Concat(v.options.Accepted, acceptance.Named(acceptance.Origin, acceptedRisks(v.version)...), v.options.Accept)
+	return v, nil
+}
+
 const (
 	// catchUpTime is how long after a change of its spec CVO may need to update the
 	// status of ClusterVersion: it resynchronizes every two to four minutes
@@ -46,40 +61,26 @@ const (
 // awaitStatus waits until CVO has processed the last change of the spec of
 // ClusterVersion, such as an accepted risk, since most findings about an out-of-date
 // status are inconclusive. It waits no longer than CVO normally needs, and for a third
-// of the run's time; a status that is out of date then is a finding.
-func (v view) awaitStatus(ctx context.Context) (view, error) {
-	limit := min(specChange(v.version).Add(catchUpTime).Sub(v.cluster.Now()), v.options.Timeout/catchUpShare).Round(time.Second)
-	if upToDate(v.version) || limit <= 0 {
-		return v, nil
+// of the run's time; a status that is out of date then is a finding. Where ctx ends before,
+// it returns what was read last.
+func (v view) awaitStatus(ctx context.Context) view {
+	limit := min(cvo.SpecChange(v.version).Add(catchUpTime).Sub(v.cluster.Now()), v.options.Timeout/catchUpShare).Round(time.Second)
+	if cvo.HasProcessed(v.version) || limit <= 0 {
+		return v
 	}
 	v.progress.step("waiting up to %s for CVO to process the last change of ClusterVersion", limit)
-	err := wait.PollUntilContextTimeout(ctx, catchUpInterval, limit, false, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextTimeout(ctx, catchUpInterval, limit, false, func(ctx context.Context) (bool, error) {
 		current := snapshot.Of(v.cluster)
 		version, err := readClusterVersion(ctx, current)
 		if err != nil {
 			return false, nil //nolint:nilerr // the last version that was read stays
 		}
 		v.snapshot, v.version = current, version
-		return upToDate(version), nil
+		return cvo.HasProcessed(version), nil
 	})
-	if err != nil && ctx.Err() != nil {
-		return view{}, fmt.Errorf("interrupted before CVO had processed the last change of ClusterVersion: %w", context.Cause(ctx))
+	described, err := v.described(v.about.Kubernetes)
+	if err != nil {
+		return v // the release that was known before stays
 	}
-	return v, nil
-}
-
-func upToDate(version *configv1.ClusterVersion) bool {
-	return version.Status.ObservedGeneration >= version.Generation
-}
-
-// specChange is when the spec was last changed, by the clock of the API server: no
-// later than the last change of the metadata or spec by any client.
-func specChange(version *configv1.ClusterVersion) time.Time {
-	last := version.CreationTimestamp.Time
-	for _, manager := range version.ManagedFields {
-		if manager.Subresource == "" && manager.Time != nil && manager.Time.After(last) {
-			last = manager.Time.Time
-		}
-	}
-	return last
+	return described
 }

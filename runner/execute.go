@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
@@ -17,6 +18,8 @@ import (
 type collection struct {
 	collector.Collection
 	phase string
+	// seen is the cluster as the built-in checks saw it.
+	seen view
 }
 
 // execute runs all checks and waits for them. An error means that the checks of
@@ -26,23 +29,41 @@ func (e execution) execute(ctx context.Context) (collection, error) {
 	if err != nil {
 		return collection{}, err
 	}
-	sources = append(sources, e.imageCheck(ctx)...)
-	sources = append(sources, e.builtin(e.target.Version)...)
-	sources = append(sources, e.componentPolicies()...)
-	sources = append(sources, e.sitePolicies()...)
-	sources = append(sources, e.foresee()...)
-	collected := collection{Collection: collector.Collect(ctx, sources, e.reported), phase: report.PhaseComplete}
+	found := e.collect(ctx, sources)
+	e.view = found.seen
 	if errors.Is(ctx.Err(), context.Canceled) {
-		collected.phase = report.PhaseInterrupted
-		return collected, nil
+		found.phase = report.PhaseInterrupted
+		return found, nil
 	}
-	e.verifyGuard(ctx, collected.Findings)
-	e.hop.annotate(e.about.Version, collected.Findings)
+	e.verifyGuard(ctx, found.Findings)
+	e.hop.annotate(e.about.Version, found.Findings)
 	// Which acceptances are not needed is known only when all checks have reported.
-	collected.Findings = append(collected.Findings, acceptance.Review(acceptance.Target{
-		Account: e.accounts(e.target.Version), Findings: collected.Findings, NoJobs: !e.contents.readable(),
+	found.Findings = append(found.Findings, acceptance.Review(acceptance.Target{
+		Account: e.accounts(e.target.Version), Findings: found.Findings, NoJobs: !e.contents.readable(),
 	})...)
-	return collected, nil
+	return found, nil
+}
+
+// collect runs the checks of the release, which have started, and those that are built in:
+// these as soon as CVO has processed the spec.
+func (e execution) collect(ctx context.Context, started []collector.Source) collection {
+	var mutex sync.Mutex
+	recording := e
+	reported := func(source collector.Source, findings []finding.Finding) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		recording.reported(source, findings)
+	}
+	released := make(chan collector.Collection, 1)
+	go func() { released <- collector.Collect(ctx, started, reported) }()
+	e.view = e.awaitStatus(ctx)
+	present := e.imageCheck(ctx)
+	present = append(present, e.builtin(e.target.Version)...)
+	present = append(present, e.componentPolicies()...)
+	present = append(present, e.sitePolicies()...)
+	present = append(present, e.foresee()...)
+	own := collector.Collect(ctx, present, reported)
+	return collection{Collection: (<-released).And(own), phase: report.PhaseComplete, seen: e.view}
 }
 
 // reported records and reports the findings of one source. An interruption is no

@@ -86,6 +86,7 @@ func (e execution) hold(ctx, bound context.Context) (report.Report, error) {
 		_, failed := e.remove(ctx)
 		return report.Report{}, errors.Join(failure, failed, e.abort(ctx))
 	}
+	e.view = collected.seen
 	decided := e.conclude(ctx, collected)
 	if ctx.Err() != nil && collected.phase == report.PhaseInterrupted && e.options.OnInterrupt(e.id) == Detach {
 		return e.detach(ctx, decided)

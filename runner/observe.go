@@ -3,15 +3,12 @@ package runner
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 )
@@ -33,13 +30,14 @@ type observed struct {
 	target    update.Release
 }
 
-// observe reads the cluster and resolves the target. Its error names all missing
+// observe reads the cluster and resolves the target. It waits for CVO only where the target
+// depends on it: the run is recorded before any other wait. Its error names all missing
 // permissions of the run, before a request that requires one. It creates no objects.
 func observe(ctx context.Context, c *cluster.Cluster, r request) (observed, error) {
 	if err := r.target.validate(); err != nil {
 		return observed{}, err
 	}
-	seen, err := newView(ctx, c, r.options, r.needs)
+	seen, err := presentView(ctx, c, r.options, r.needs)
 	if err != nil {
 		return observed{}, err
 	}
@@ -48,6 +46,10 @@ func observe(ctx context.Context, c *cluster.Cluster, r request) (observed, erro
 		return observed{view: seen, requested: r.target, target: r.hop.target}, nil
 	}
 	resolved, err := r.target.resolve(seen.version)
+	if err != nil || r.target.Latest {
+		seen = seen.awaitStatus(ctx) // a change of the channel changes the known releases
+		resolved, err = r.target.resolve(seen.version)
+	}
 	if err != nil {
 		return observed{}, err
 	}
@@ -61,10 +63,11 @@ func newView(ctx context.Context, c *cluster.Cluster, options Options, needs acc
 	if err != nil {
 		return view{}, err
 	}
-	if v, err = v.awaitStatus(ctx); err != nil {
-		return view{}, err
+	v = v.awaitStatus(ctx)
+	if ctx.Err() != nil {
+		return view{}, fmt.Errorf("interrupted before CVO had processed the last change of ClusterVersion: %w", context.Cause(ctx))
 	}
-	return v.described(v.about.Kubernetes)
+	return v, nil
 }
 
 // presentView is newView without waiting for CVO.
@@ -91,17 +94,6 @@ func presentView(ctx context.Context, c *cluster.Cluster, options Options, needs
 		return view{}, err
 	}
 	return v.described(kubernetes.GitVersion)
-}
-
-// described has what follows from ClusterVersion and the version of Kubernetes.
-func (v view) described(kubernetes string) (view, error) {
-	current, err := currentRelease(v.version)
-	if err != nil {
-		return view{}, err
-	}
-	v.about = report.Cluster{ID: string(v.version.Spec.ClusterID), Version: current.Version, Image: current.Image, Kubernetes: kubernetes}
-	v.accepted = slices.Concat(v.options.Accepted, acceptance.Named(acceptance.Origin, acceptedRisks(v.version)...), v.options.Accept)
-	return v, nil
 }
 
 // unreachable distinguishes an API server that rejects the credentials from one

@@ -10,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -20,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/kubelet"
+	"github.com/openshift/update-preflight/test/openshift"
 )
 
 // newKubelet ends the pods of the checks of the world with an exit code.
@@ -93,6 +96,33 @@ func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
 		t.Errorf("%d pods were started for one check", got)
 	}
 	expectOnlyRecord(t, w, reports[0].Run.ID, record.Complete)
+}
+
+// CVO raises observedGeneration minutes after a change of the spec: the run is recorded, and
+// its Jobs run, before that.
+func TestRunIsRecordedBeforeCVOHasProcessedTheSpec(t *testing.T) {
+	w := withJobs(t)
+	w.options.Timeout = 10 * time.Minute
+	node := newKubelet(t, w, 0)
+	if _, err := w.cluster.OpenShift.ConfigV1().ClusterVersions().Patch(t.Context(), "version", types.MergePatchType,
+		[]byte(`{"spec":{"channel":"fast"}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	observed := make(chan error, 1)
+	whenJobExists(t, w, func() {
+		node.End()
+		observed <- openshift.Observe(t.Context(), config)
+	})
+	started := ""
+	w.options.Observer = observer{started: func(run string) { started = run }, reported: func([]finding.Finding) {
+		if started == "" {
+			t.Error("a check has reported before the run was recorded")
+		}
+	}}
+	decided := w.run(t)
+	if err := <-observed; err != nil || decided.Verdict.Decision != verdict.Ready {
+		t.Errorf("decision %s, error %v; want Ready: %+v", decided.Verdict.Decision, err, decided.Verdict)
+	}
 }
 
 func TestDetachedRunIsContinued(t *testing.T) {

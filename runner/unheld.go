@@ -24,6 +24,7 @@ func (u unheld) conduct(ctx, limited context.Context) (report.Report, error) {
 	if err != nil {
 		return report.Report{}, err
 	}
+	u.view, e.view = collected.seen, collected.seen
 	decided := u.record(ctx, e.conclude(ctx, collected))
 	u.progress.Decided(decided)
 	return decided, nil

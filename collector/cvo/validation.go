@@ -20,7 +20,7 @@ func validate(request Request) (prediction Prediction, done bool) {
 	if _, err := semver.Parse(request.Version); request.Version != "" && err != nil {
 		return invalid(field.Invalid(path, request.Version, "must be a semantic version (1.2.3[-...])"), ""), true
 	}
-	if clusterVersion := request.ClusterVersion; clusterVersion.Status.ObservedGeneration < clusterVersion.Generation {
+	if clusterVersion := request.ClusterVersion; !HasProcessed(clusterVersion) {
 		return unknown("the status of ClusterVersion is of generation %d, but its spec is of generation %d: CVO has not processed the last change",
 			clusterVersion.Status.ObservedGeneration, clusterVersion.Generation), true
 	}

@@ -119,10 +119,10 @@ func current(judge judgement) judgement {
 // stale is the only finding about a status that is older than the spec; it is false
 // for a current status.
 func (s situation) stale() (finding.Finding, bool) {
-	f, stale := check.Stale(check.ClusterVersionObject(), s.version.Status.ObservedGeneration, s.version.Generation)
-	if !stale {
+	if cvo.HasProcessed(s.version) {
 		return finding.Finding{}, false
 	}
+	f, _ := check.Stale(check.ClusterVersionObject(), s.version.Status.ObservedGeneration, s.version.Generation)
 	return changed(f, f.Outcome, "Of the former spec.channel, spec.upstream or spec.desiredUpdate, with its accepted risks, may be "+
 		"the available and conditional updates, the release in progress, and the conditions RetrievedUpdates, Invalid, Progressing and Failing.").
 		Do(check.CVOPods()), true

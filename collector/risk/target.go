@@ -78,7 +78,7 @@ type target struct {
 }
 
 // stale is true when the status is older than the spec.
-func (t target) stale() bool { return t.version.Status.ObservedGeneration < t.version.Generation }
+func (t target) stale() bool { return !cvo.HasProcessed(t.version) }
 
 // images are the pull specs of the available updates to the target.
 func (t target) images() []string {

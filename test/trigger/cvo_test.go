@@ -37,7 +37,11 @@ func TestCVOFollowsTheVerdict(t *testing.T) {
 	w.start("--ahead=0")
 	w.awaitClusterVersion("the run is in progress", rejectedWith(`Preconditions failed for payload loaded version="`+minor+`" image="`+w.images[minor]+
 		`": Precondition "Preflight" failed because of "PreflightInProgress": the preflight of `+minor+` is in progress; see: oc preflight status`))
-	w.awaitClusterVersion("the verdict is Blocked", rejectedWith("the preflight of "+minor+" is Blocked by AdminAck-"+gate+"; see: oc preflight status "))
+	blocked := w.awaitClusterVersion("the verdict is Blocked", rejectedWith("the preflight of "+minor+" is Blocked by AdminAck-"+gate+"; see: oc preflight status "))
+
+	if blocked.Status.ObservedGeneration >= blocked.Generation {
+		t.Error("the preflight must not wait until CVO has raised observedGeneration, which takes it minutes")
+	}
 
 	// The message must be stable, since CVO writes its status whenever it changes.
 	before := operator.Writes.Load()

@@ -3,7 +3,9 @@
 // README there describes, as far as a preflight can observe it: it evaluates the
 // preconditions of a selected update repeatedly, repeats Upgradeable=False of
 // ClusterOperators, writes conditions and history of ClusterVersion, and writes its status
-// only when it differs.
+// only when it differs. As the real one, it raises status.observedGeneration not when it
+// processes the spec but when it applies a release: at its start, and when it accepts an
+// update. (The real one also applies the present release again every two to four minutes.)
 package versionoperator
 
 import (
@@ -38,6 +40,8 @@ type Operator struct {
 	precondition     precondition
 	// Syncs and Writes count the syncs, and the writes of the status of ClusterVersion.
 	Syncs, Writes atomic.Int64
+	// applied is the generation of ClusterVersion when the release was last applied.
+	applied atomic.Int64
 }
 
 // Start starts a CVO, which ends with the test.
@@ -55,6 +59,11 @@ func Start(tb testing.TB, config *rest.Config) *Operator {
 	}
 	o := &Operator{clusterVersions: openshift.ConfigV1().ClusterVersions(), clusterOperators: openshift.ConfigV1().ClusterOperators(), core: core}
 	o.precondition = &cvo.Gate[releaseContext]{Version: func(r releaseContext) string { return r.DesiredVersion }, Refuse: refuse, Read: o.records}
+	present, err := o.clusterVersions.Get(tb.Context(), "version", metav1.GetOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o.applied.Store(present.Generation)
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { o.run(ctx, tb) })
@@ -86,13 +95,13 @@ func (o *Operator) sync(ctx context.Context) error {
 		return fmt.Errorf("could not read ClusterVersion: %w", err)
 	}
 	wanted := current.DeepCopy()
-	wanted.Status.ObservedGeneration = wanted.Generation
 	o.process(ctx, wanted) // by the conditions of the last sync
 	operators, err := o.clusterOperators.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("could not list the ClusterOperators: %w", err)
 	}
 	repeat(&wanted.Status, operators.Items)
+	wanted.Status.ObservedGeneration = o.applied.Load()
 	if equality.Semantic.DeepEqual(current.Status, wanted.Status) {
 		return nil
 	}
@@ -125,6 +134,7 @@ func (o *Operator) process(ctx context.Context, object *configv1.ClusterVersion)
 		return
 	}
 	accept(&object.Status, target, risks)
+	o.applied.Store(object.Generation) // another release is applied at once
 }
 
 // selected is the update that the spec selects, or the present release; false if its
