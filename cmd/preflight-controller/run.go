@@ -123,7 +123,7 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 		return controller.Options{}, err
 	}
 	return controller.Options{
-		Ahead: f.ahead, Run: run, Monitoring: find, Signals: signals, Logger: logger, Registry: metrics.Registry,
+		Ahead: f.ahead, Run: run, JudgePause: controller.JudgePause, Monitoring: find, Signals: signals, Logger: logger, Registry: metrics.Registry,
 		Delay: func() time.Duration { return rand.N(f.delay + 1) }, //nolint:gosec // it spreads load
 	}, nil
 }

@@ -29,6 +29,12 @@ const (
 	lastDrain    = "machineconfiguration.openshift.io/lastAppliedDrain"
 )
 
+// The namespaces of the ConfigMaps with the admin gates and their acknowledgements.
+const (
+	acksNamespace  = "openshift-config"
+	gatesNamespace = "openshift-config-managed"
+)
+
 func metadataOf(group, kind string) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	version := schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
@@ -36,14 +42,13 @@ func metadataOf(group, kind string) *metav1.PartialObjectMetadata {
 	return object
 }
 
-func nodes() *metav1.PartialObjectMetadata   { return metadataOf("", "Node") }
 func records() *metav1.PartialObjectMetadata { return metadataOf("", "ConfigMap") }
 func definitions() *metav1.PartialObjectMetadata {
 	return metadataOf("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
-// Cache is what the manager's cache is to hold: the ClusterVersion, and the metadata of
-// records, nodes and CustomResourceDefinitions.
+// Cache is what the manager's cache is to hold: the ClusterVersion, what matters of nodes and
+// ClusterOperators, and the metadata of other objects.
 func Cache() (cache.Options, error) {
 	recorded, err := labels.NewRequirement(record.Label, selection.Exists, nil)
 	if err != nil {
@@ -53,7 +58,11 @@ func Cache() (cache.Options, error) {
 		DefaultTransform: trim,
 		ByObject: map[client.Object]cache.ByObject{
 			&configv1.ClusterVersion{}: {Field: fields.OneTermEqualSelector("metadata.name", name)},
-			&corev1.ConfigMap{}:        {Namespaces: map[string]cache.Config{record.Namespace: {LabelSelector: labels.NewSelector().Add(*recorded)}}},
+			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
+				record.Namespace: {LabelSelector: labels.NewSelector().Add(*recorded)},
+				acksNamespace:    {FieldSelector: fields.OneTermEqualSelector("metadata.name", "admin-acks")},
+				gatesNamespace:   {FieldSelector: fields.OneTermEqualSelector("metadata.name", "admin-gates")},
+			}},
 		},
 	}, nil
 }
@@ -66,11 +75,37 @@ func trim(object any) (any, error) {
 		maps.DeleteFunc(kept, func(key, _ string) bool { return key != desiredDrain && key != lastDrain })
 		accessor.SetAnnotations(kept)
 	}
+	switch object := object.(type) {
+	case *corev1.Node:
+		trimNode(object)
+	case *configv1.ClusterOperator:
+		trimOperator(object)
+	}
 	return object, nil
 }
 
+// trimNode keeps what built-in checks judge of a node, without the times at which it
+// reports.
+func trimNode(node *corev1.Node) {
+	status := corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: node.Status.NodeInfo.KubeletVersion}}
+	for _, condition := range node.Status.Conditions {
+		status.Conditions = append(status.Conditions, corev1.NodeCondition{Type: condition.Type, Status: condition.Status})
+	}
+	node.Spec = corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints}
+	node.Status = status
+}
+
+// trimOperator keeps what built-in checks judge of a ClusterOperator.
+func trimOperator(operator *configv1.ClusterOperator) {
+	status := configv1.ClusterOperatorStatus{Versions: operator.Status.Versions}
+	for _, condition := range operator.Status.Conditions {
+		status.Conditions = append(status.Conditions, configv1.ClusterOperatorStatusCondition{Type: condition.Type, Status: condition.Status, Reason: condition.Reason})
+	}
+	operator.Spec, operator.Status = configv1.ClusterOperatorSpec{}, status
+}
+
 // draining is true while the machine-config operator drains the node.
-func draining(node *metav1.PartialObjectMetadata) bool {
+func draining(node corev1.Node) bool {
 	desired := node.Annotations[desiredDrain]
 	return strings.HasPrefix(desired, "drain-") && desired != node.Annotations[lastDrain]
 }

@@ -14,8 +14,12 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 )
 
-// cancelTimeout bounds the end of one run of another process.
-const cancelTimeout = 2 * time.Minute
+const (
+	// cancelTimeout bounds the end of one run of another process.
+	cancelTimeout = 2 * time.Minute
+	// maxAttempts is how many runs without a record double the pause.
+	maxAttempts = 7
+)
 
 // errNotNeeded is why a run is ended early: its target was withdrawn, or another one
 // comes first.
@@ -49,8 +53,8 @@ type conductor struct {
 	round  int
 	plan   order
 	flight *flight
-	// attempts are the last runs of this process.
-	attempts map[covered]Run
+	// attempts are the last runs of this process, at most maxAttempts of each target.
+	attempts map[covered][]Run
 }
 
 // order is a plan, and the generation of the ClusterVersion that it is for.
@@ -77,7 +81,7 @@ func (f flight) ending(plan Plan) error {
 func newConductor(preflights preflights, now func() time.Time, logger *slog.Logger) *conductor {
 	return &conductor{
 		preflights: preflights, now: now, logger: logger,
-		changed: make(chan struct{}, 1), ended: make(chan struct{}, 1), attempts: map[covered]Run{},
+		changed: make(chan struct{}, 1), ended: make(chan struct{}, 1), attempts: map[covered][]Run{},
 	}
 }
 
@@ -86,8 +90,8 @@ func newConductor(preflights preflights, now func() time.Time, logger *slog.Logg
 func (c *conductor) present() (round int, runs []Run) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	for _, attempt := range c.attempts {
-		runs = append(runs, attempt)
+	for _, attempts := range c.attempts {
+		runs = append(runs, attempts...)
 	}
 	if c.flight != nil {
 		runs = append(runs, c.flight.run)
@@ -153,7 +157,7 @@ func (c *conductor) conduct(ctx context.Context) {
 	decided, err := c.preflights.run(flying, target)
 	c.logger.Info("the preflight has ended", "version", target.Version, "run", decided.Run.ID, "phase", decided.Run.Phase,
 		"decision", decided.Verdict.Decision, "error", err)
-	c.end(decided.Run.ID)
+	c.end(decided.Run.ID, err)
 }
 
 func (c *conductor) begin(cancel context.CancelCauseFunc) (Target, bool) {
@@ -169,13 +173,17 @@ func (c *conductor) begin(cancel context.CancelCauseFunc) (Target, bool) {
 }
 
 // end remembers the run: a run that failed before it was recorded is not repeated at
-// once.
-func (c *conductor) end(id string) {
+// once. The cause is why it has no report; nil for none.
+func (c *conductor) end(id string, cause error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	ended := c.flight.run
 	ended.ID, ended.Ended = id, c.now()
-	c.attempts[ended.covered()] = ended
+	if id == "" && cause != nil {
+		ended.Failure = cause.Error()
+	}
+	attempts := append(c.attempts[ended.covered()], ended)
+	c.attempts[ended.covered()] = attempts[max(0, len(attempts)-maxAttempts):]
 	c.round++
 	if c.plan.Run != nil && c.plan.Run.Digest() == ended.Target.Digest() {
 		c.plan.Run = nil // whether it runs again is for the next plan
@@ -188,7 +196,7 @@ func (c *conductor) end(id string) {
 func (c *conductor) forget(targets []Target) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	maps.DeleteFunc(c.attempts, func(of covered, _ Run) bool {
+	maps.DeleteFunc(c.attempts, func(of covered, _ []Run) bool {
 		return !slices.ContainsFunc(targets, func(target Target) bool { return target.covered() == of })
 	})
 }

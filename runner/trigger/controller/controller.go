@@ -27,6 +27,9 @@ type Options struct {
 	Run runner.Options
 	// Monitoring finds the metrics and alerts, which each run reads anew.
 	Monitoring monitoring.Finder
+	// JudgePause is the shortest time between two judgements of the recorded verdicts;
+	// 0 for none.
+	JudgePause time.Duration
 	// Signals state the verdicts.
 	Signals Signals
 	Logger  *slog.Logger
@@ -46,6 +49,8 @@ type controller struct {
 	signaler  *signaler
 	objects   *objects
 	upgrades  *upgradeConfigs
+	again     *judge
+	inputs    *inputs
 	// starts are when delayed runs start, by digest. Only Reconcile uses it, which is not
 	// called concurrently.
 	starts map[string]time.Time
@@ -66,10 +71,21 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	if err := m.Add(c.conductor); err != nil {
 		return fmt.Errorf("could not add the runs: %w", err)
 	}
-	built, err := watch(m, c, c.conductor.ended)
+	c.again = &judge{
+		cluster: cluster, records: c.records, options: options.Run, monitoring: options.Monitoring, logger: options.Logger,
+		pause: options.JudgePause, pending: make(chan struct{}, 1),
+	}
+	if options.JudgePause > 0 {
+		if err := m.Add(c.again); err != nil {
+			return fmt.Errorf("could not add the judgements: %w", err)
+		}
+	}
+	c.inputs = &inputs{cache: m.GetCache(), changed: c.again.changed, watched: map[kind]bool{}}
+	built, err := watch(m, c, c.conductor.ended, c.inputs.sources())
 	if err != nil {
 		return fmt.Errorf("could not watch the cluster: %w", err)
 	}
+	c.inputs.watch = built.Watch
 	if err := c.signaler.watch(m); err != nil {
 		return fmt.Errorf("could not add the signals: %w", err)
 	}

@@ -14,9 +14,12 @@ import (
 // scheduled for MUO follows, before its time, and then the requests of administrators, by
 // the rules of a selected target, each at its time. Otherwise the offered
 // targets run one after the other; none starts while the cluster is updating, while a
-// node is drained, while the offers are unknown, or within an hour of the last run of the
-// target. A run in progress for a release that is neither selected, accepted, offered nor
+// node is drained, while the offers are unknown, or within an hour of a verdict on the target
+// that holds. A run in progress for a release that is neither selected, accepted, offered nor
 // requested is canceled, unless a user requested it.
+//
+// A target whose last run has no verdict that holds, such as after a change of the cluster,
+// runs again within a minute; the pause doubles while that repeats.
 func Decide(s State) Plan {
 	selected, isSelected := Selected(s.ClusterVersion)
 	var plan Plan

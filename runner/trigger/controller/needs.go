@@ -24,7 +24,7 @@ func Needs() access.Needs {
 	} {
 		watched.Required = append(watched.Required, access.Verbs(object, "list", "watch")...)
 	}
-	return watched.And(objectNeeds()).And(upgradeConfigNeeds()).And(runner.RunNeeds(image.PullAll)).And(runner.CancelNeeds())
+	return watched.And(inputNeeds()).And(objectNeeds()).And(upgradeConfigNeeds()).And(runner.RunNeeds(image.PullAll)).And(runner.CancelNeeds())
 }
 
 // objectNeeds are the permissions for UpdatePreflights, and for their events, which are

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
@@ -149,6 +151,41 @@ func TestChangedClusterEndsTheRecordedVerdict(t *testing.T) {
 		found, err := record.New(w.cluster.Kubernetes).Get(ctx, id)
 		return err == nil && found.Ended == "Node added is new" && found.Verified() == nil
 	})
+}
+
+// What built-in checks read has changed: the verdict is judged again, and ends where its
+// decision differs.
+func TestVerdictIsJudgedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.setVersion(available(minor))
+	etcd := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}}
+	w.create(etcd)
+	t.Cleanup(func() {
+		if err := w.client.Delete(context.WithoutCancel(t.Context()), etcd); err != nil {
+			t.Error(err)
+		}
+	})
+	same := w.run(patch, finding.Unknown("Unknown", "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
+	id := w.run(minor, finding.Unknown("Unknown", "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
+	lead(t, w.cluster, w.log, controller.Options{
+		Ahead: 3, Run: runner.Options{Timeout: stepTimeout}, JudgePause: time.Millisecond, Signals: newSignals(t, w.cluster),
+	})
+	w.awaitStatus(minor, "Undecided", phase(v1alpha1.Undecided))
+	etcd.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{
+		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "NotYet", LastTransitionTime: metav1.Now(),
+	}}
+	if err := w.client.Status().Update(t.Context(), etcd); err != nil {
+		t.Fatal(err)
+	}
+	records := record.New(w.cluster.Kubernetes)
+	await.Until(t, "the record states the end of the verdict", func(ctx context.Context) bool {
+		found, err := records.Get(ctx, id)
+		return err == nil && found.Ended == "the cluster has changed: judged again, the decision is Blocked" && found.Verified() == nil
+	})
+	if found, err := records.Get(t.Context(), same); err != nil || found.Ended != "" {
+		t.Errorf("the verdict on a release that is not offered has ended: %s, %v", found.Ended, err)
+	}
 }
 
 func TestDefinitionIsMissing(t *testing.T) {

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
@@ -70,14 +71,11 @@ func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersi
 
 // anyDraining reports whether a node is being drained.
 func (c *controller) anyDraining(ctx context.Context) (bool, error) {
-	var all metav1.PartialObjectMetadataList
-	listed := nodes().GroupVersionKind()
-	listed.Kind += "List"
-	all.SetGroupVersionKind(listed)
+	var all corev1.NodeList
 	if err := c.reader.List(ctx, &all); err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(all.Items, func(node metav1.PartialObjectMetadata) bool { return draining(&node) }), nil
+	return slices.ContainsFunc(all.Items, draining), nil
 }
 
 // runs reads the recorded runs that cover what the controller or a request runs, and the
@@ -153,7 +151,14 @@ func (c *controller) judge(ctx context.Context, run *Run, present standing.Prese
 	}
 	causes := standing.Ended(ctx, recorded, stored, present)
 	c.outdate(ctx, recorded, causes, present.Now)
-	run.Decision, run.Changed = decisionOf(stored), len(causes) > 0
+	run.Decision = decisionOf(stored)
+	for _, cause := range causes {
+		if strings.HasPrefix(cause, judgedAgain) {
+			run.Differs = true
+		} else {
+			run.Changed = true
+		}
+	}
 	run.ValidUntil, _ = standing.ValidUntil(stored)
 	stored.Standing = &report.Standing{Ended: causes}
 	return stored, nil

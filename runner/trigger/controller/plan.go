@@ -10,8 +10,15 @@ import (
 )
 
 const (
-	// aheadPause is the time between two runs ahead of one target.
+	// aheadPause is the longest time until the next run of a target whose verdict does not
+	// hold any longer, and the time between two runs ahead whose verdicts end by themselves.
 	aheadPause = time.Hour
+	// changePause is the time until the next run of a target whose verdict has ended before
+	// its time, or that has none. It doubles with each run of the last changeWindow, up to
+	// aheadPause; where the results of the checks are reused, of the last judgeWindow.
+	changePause  = time.Minute
+	changeWindow = time.Hour
+	judgeWindow  = 10 * time.Minute
 	// selectedPause is the time until the next run of a selected target that is not
 	// Ready, since a remedy need not change an object that is watched. It doubles with
 	// each run, up to aheadPause.
@@ -92,27 +99,46 @@ func (s State) requestDue(request Request) time.Time {
 func (s State) planAhead(plan *Plan) {
 	next := plan.Next
 	for _, offered := range Offered(s.ClusterVersion, s.Ahead) {
-		due := s.aheadDue(offered)
+		due, soon := s.aheadDue(offered)
 		if !due.After(s.Now) {
-			plan.Run, plan.Delay, plan.Next = &offered, true, next
+			plan.Run, plan.Delay, plan.Next = &offered, !soon, next
 			return
 		}
 		plan.wait(due)
 	}
 }
 
-// aheadDue is when an offered target is to run.
-func (s State) aheadDue(target Target) time.Time {
+// aheadDue is when an offered target is to run; soon where its last run has no verdict that
+// holds, which concerns this cluster only, so that the run is not delayed.
+func (s State) aheadDue(target Target) (due time.Time, soon bool) {
 	ended := s.ended(target)
 	if len(ended) == 0 {
-		return s.Now
+		return s.Now, false
 	}
 	last := ended[0]
-	earliest := last.Ended.Add(aheadPause)
-	if last.Decision == "" || last.Changed || last.ValidUntil.Before(earliest) {
-		return earliest
+	if last.Decision == "" || last.Changed || last.Differs {
+		return last.Ended.Add(changed(ended)), true
 	}
-	return last.ValidUntil
+	if earliest := last.Ended.Add(aheadPause); last.ValidUntil.Before(earliest) {
+		return earliest, false
+	}
+	return last.ValidUntil, false
+}
+
+// changed is the pause after the last of these runs, newest first, whose verdict does not
+// hold.
+func changed(ended []Run) time.Duration {
+	last, window := ended[0], changeWindow
+	if last.Differs && !last.Changed {
+		window = judgeWindow
+	}
+	pause := changePause
+	for _, run := range ended[1:] {
+		if run.Ended.After(last.Ended.Add(-window)) {
+			pause = min(2*pause, aheadPause)
+		}
+	}
+	return pause
 }
 
 // again is when a target is to run that has these runs, newest first: while it is not
@@ -127,7 +153,10 @@ func (s State) again(ended []Run) time.Time {
 		pause = min(2*pause, aheadPause)
 	}
 	earliest := last.Ended.Add(pause)
-	if last.Decision != verdict.Ready || last.Changed || last.ValidUntil.Before(earliest) {
+	if last.Changed || last.Differs {
+		return last.Ended.Add(min(pause, changed(ended)))
+	}
+	if last.Decision != verdict.Ready || last.ValidUntil.Before(earliest) {
 		return earliest
 	}
 	return last.ValidUntil

@@ -137,6 +137,7 @@ func TestDecide(t *testing.T) {
 	updating := condition(configv1.OperatorProgressing, configv1.ConditionTrue)
 	later := func(run *controller.Run) { run.Generation = generation - 1 }
 	changed := func(run *controller.Run) { run.Changed = true }
+	differs := func(run *controller.Run) { run.Differs = true }
 	tests := map[string]struct {
 		reason   string
 		version  *configv1.ClusterVersion
@@ -172,6 +173,8 @@ func TestDecide(t *testing.T) {
 		"ReadyExpired":     {reason: "the validity ended", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: selected},
 		"ReadyShort":       {reason: "a verdict that ends at once is not repeated at once", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *controller.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: time.Minute}},
 		"ReadyChanged":     {reason: "the cluster has changed", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Hour), changed)}, want: selected},
+		"ReadyDiffers":     {reason: "judged again, it is not Ready", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), differs)}, want: selected},
+		"BlockedDiffers":   {reason: "a remedy does not wait for the pause", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)}, want: selected},
 		"Blocked":          {reason: "a remedy may follow", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Minute}},
 		"BlockedForAWhile": {reason: "the pause has passed", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Blocked, 2*time.Minute)}, want: selected},
 		"BlockedTwice":     {reason: "the pause doubles", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute), ended(minor, verdict.Blocked, 3*time.Minute)}, want: planned{Next: 3 * time.Minute}},
@@ -191,17 +194,27 @@ func TestDecide(t *testing.T) {
 		"Done": {reason: "the offers are run again", version: clusterVersion(available(minor), accepted(patch), func(v *configv1.ClusterVersion) { v.Status.Conditions = nil }), want: ahead},
 
 		// Offers changed.
-		"Offered":            {reason: "an offered update runs before it is selected", version: clusterVersion(available(patch, minor)), want: ahead},
-		"OfferedOff":         {reason: "no runs ahead", version: clusterVersion(available(minor)), off: true},
-		"OfferedSecond":      {reason: "one after the other", version: clusterVersion(available(patch, minor)), runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true}},
-		"OfferedRunning":     {reason: "one at a time, without a further delay", version: clusterVersion(available(patch, minor)), runs: []controller.Run{progress(minor, record.Ahead)}, want: continues},
-		"OfferedUserRuns":    {reason: "the run of a user is joined", version: clusterVersion(available(minor)), runs: []controller.Run{progress(minor, record.ByUser)}, want: ahead},
-		"OfferedAll":         {reason: "the verdict that ends first", version: clusterVersion(available(patch, minor)), runs: []controller.Run{ended(minor, verdict.Blocked, 3*time.Hour), ended(patch, verdict.Ready, 4*time.Hour)}, want: planned{Next: 20 * time.Hour}},
-		"OfferedExpired":     {reason: "the validity ended", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: ahead},
-		"OfferedChanged":     {reason: "the cluster has changed", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, 2*time.Hour), changed)}, want: ahead},
-		"OfferedChangedSoon": {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), changed)}, want: planned{Next: 59 * time.Minute}},
+		"Offered":           {reason: "an offered update runs before it is selected", version: clusterVersion(available(patch, minor)), want: ahead},
+		"OfferedOff":        {reason: "no runs ahead", version: clusterVersion(available(minor)), off: true},
+		"OfferedSecond":     {reason: "one after the other", version: clusterVersion(available(patch, minor)), runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true}},
+		"OfferedRunning":    {reason: "one at a time, without a further delay", version: clusterVersion(available(patch, minor)), runs: []controller.Run{progress(minor, record.Ahead)}, want: continues},
+		"OfferedUserRuns":   {reason: "the run of a user is joined", version: clusterVersion(available(minor)), runs: []controller.Run{progress(minor, record.ByUser)}, want: ahead},
+		"OfferedAll":        {reason: "the verdict that ends first", version: clusterVersion(available(patch, minor)), runs: []controller.Run{ended(minor, verdict.Blocked, 3*time.Hour), ended(patch, verdict.Ready, 4*time.Hour)}, want: planned{Next: 20 * time.Hour}},
+		"OfferedExpired":    {reason: "the validity ended", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: ahead},
+		"OfferedChanged":    {reason: "the cluster has changed, which is no reason for a delay", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), changed)}, want: continues},
+		"OfferedChangedNow": {reason: "at most once a minute", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, 0), changed)}, want: planned{Next: time.Minute}},
+		"OfferedChangedOften": {
+			reason: "the pause doubles with each run of the last hour", version: clusterVersion(available(minor)), want: planned{Next: 3 * time.Minute},
+			runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), changed), ended(minor, verdict.Ready, 20*time.Minute), ended(minor, verdict.Ready, 40*time.Minute), ended(minor, verdict.Ready, 2*time.Hour)},
+		},
+		"OfferedDiffers": {reason: "a remedy is found within a minute", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)}, want: continues},
+		"OfferedFlips": {
+			reason: "decisions that alternate do not run without a pause", version: clusterVersion(available(minor)), want: planned{Next: 3 * time.Minute},
+			runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), differs), ended(minor, verdict.Blocked, 3*time.Minute), ended(minor, verdict.Ready, 6*time.Minute)},
+		},
 		"OfferedShort":       {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *controller.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: 59 * time.Minute}},
-		"OfferedInterrupted": {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, "", 0)}, want: planned{Next: time.Hour}},
+		"OfferedInterrupted": {reason: "a target does not stay without a verdict", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, "", 0)}, want: planned{Next: time.Minute}},
+		"OfferedRecordGone":  {reason: "a run whose record was deleted has no verdict", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, "", 30*time.Minute)}, want: continues},
 		"OfferedUpdating":    {reason: "the checks would report the transition", version: clusterVersion(available(minor), updating)},
 		"OfferedDraining":    {reason: "pods are evicted", version: clusterVersion(available(minor)), draining: true},
 		"DrainingWhileRunning": {

@@ -37,6 +37,8 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, listErr, scheduleErr)
 	}
+	c.again.set(judged(seen.state.Runs))
+	inputsErr := c.inputs.follow(ctx)
 	c.conductor.forget(seen.targets)
 	seen.state.Runs = withAttempts(seen.state.Runs, own)
 	plan := c.delay(Decide(seen.state), seen.state.Now)
@@ -49,7 +51,7 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		plan.wait(next)
 		listErr = errors.Join(changed, projected)
 	}
-	if failed := errors.Join(listErr, scheduleErr); plan.Next.IsZero() || failed != nil {
+	if failed := errors.Join(listErr, scheduleErr, inputsErr); plan.Next.IsZero() || failed != nil {
 		return reconcile.Result{}, failed
 	}
 	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(seen.state.Now))}, nil

@@ -58,8 +58,13 @@ type Run struct {
 	// authentic.
 	Decision   verdict.Decision
 	ValidUntil time.Time
-	// Changed is true when the cluster has changed since the verdict.
+	// Failure is why a run of this process has no record of its end; empty otherwise.
+	Failure string
+	// Changed is true when the cluster has changed since the verdict, and the checks of the
+	// release are to run again.
 	Changed bool
+	// Differs is true when the decision was another one when the verdict was judged again.
+	Differs bool
 }
 
 func (r Run) covered() covered { return covered{r.Target.Digest(), r.Selection} }

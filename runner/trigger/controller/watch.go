@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -29,10 +30,10 @@ const (
 
 // watch has each event that may change the plan reconcile the one request. Those of
 // UpdatePreflights are watched later, when the API server serves them. ended has a value when
-// a run has ended.
-func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan struct{}) (runtimecontroller.Controller, error) {
+// a run has ended. The inputs reconcile nothing.
+func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan struct{}, inputs []source.Source) (runtimecontroller.Controller, error) {
 	// All metadata but the annotations about drains is trimmed.
-	drains := predicate.TypedAnnotationChangedPredicate[*metav1.PartialObjectMetadata]{}
+	drains := predicate.TypedAnnotationChangedPredicate[*corev1.Node]{}
 	// The record of a run in progress is written once a second, that of an ended run only
 	// where another client edits it, or ends its verdict.
 	edits := predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
@@ -42,19 +43,22 @@ func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan stru
 		},
 	}
 	schemas := predicate.TypedGenerationChangedPredicate[*metav1.PartialObjectMetadata]{}
-	inputs := predicate.TypedFuncs[*configv1.ClusterVersion]{
+	changes := predicate.TypedFuncs[*configv1.ClusterVersion]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*configv1.ClusterVersion]) bool {
 			return !sameInputs(e.ObjectOld, e.ObjectNew)
 		},
 	}
 	caches := m.GetCache()
-	return builder.ControllerManagedBy(m).Named(controllerName).
-		WatchesRawSource(source.Kind(caches, &configv1.ClusterVersion{}, plan[*configv1.ClusterVersion](), inputs)).
+	built := builder.ControllerManagedBy(m).Named(controllerName).
+		WatchesRawSource(source.Kind(caches, &configv1.ClusterVersion{}, plan[*configv1.ClusterVersion](), changes)).
 		WatchesRawSource(source.Kind(caches, records(), plan[*metav1.PartialObjectMetadata](), edits)).
-		WatchesRawSource(source.Kind(caches, nodes(), plan[*metav1.PartialObjectMetadata](), drains)).
+		WatchesRawSource(source.Kind(caches, &corev1.Node{}, plan[*corev1.Node](), drains)).
 		WatchesRawSource(source.Kind(caches, definitions(), plan[*metav1.PartialObjectMetadata](), schemas)).
-		WatchesRawSource(source.TypedFunc[reconcile.Request](announce(ended))).
-		Build(reconciler)
+		WatchesRawSource(source.TypedFunc[reconcile.Request](announce(ended)))
+	for _, each := range inputs {
+		built = built.WatchesRawSource(each)
+	}
+	return built.Build(reconciler)
 }
 
 // request is the one request: everything is planned together.

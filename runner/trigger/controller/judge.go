@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/standing"
+)
+
+const (
+	// JudgePause is the shortest time between two judgements of the recorded verdicts.
+	JudgePause = time.Minute
+	// judgeInterval is the longest one: some inputs, such as alerts, are not watched.
+	judgeInterval = 30 * time.Minute
+)
+
+// judgedAgain begins the cause of the end of a verdict that was judged again.
+const judgedAgain = "the cluster has changed: judged again, the decision is "
+
+// judge judges the recorded verdicts again, without running a check of a release, when what
+// built-in checks read has changed. A verdict whose decision differs ends in its record: the
+// next plan has a run of its target, which reuses the results of the checks that hold.
+type judge struct {
+	cluster    *cluster.Cluster
+	records    *record.Store
+	options    runner.Options
+	monitoring monitoring.Finder
+	logger     *slog.Logger
+	// pause is the shortest time between two judgements.
+	pause time.Duration
+	// pending has room for one value: something has changed.
+	pending chan struct{}
+
+	mutex sync.Mutex
+	// runs are the IDs of the runs whose verdicts count.
+	runs []string
+	// undecided are those that the last judgement found Undecided. Only Start uses it.
+	undecided map[string]bool
+}
+
+func (j *judge) changed() { signal(j.pending) }
+
+// set replaces the runs whose verdicts are judged.
+func (j *judge) set(runs []string) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.runs = runs
+}
+
+// Start implements manager.Runnable: it judges until ctx is done.
+func (j *judge) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-j.pending:
+		case <-time.After(judgeInterval):
+		}
+		if j.all(ctx) {
+			signal(j.pending)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(j.pause):
+		}
+	}
+}
+
+// all judges all verdicts, and reports whether one is to be judged again.
+func (j *judge) all(ctx context.Context) (again bool) {
+	j.mutex.Lock()
+	runs := j.runs
+	j.mutex.Unlock()
+	if len(runs) == 0 || !j.settled(ctx) {
+		return false
+	}
+	undecided := map[string]bool{}
+	for _, id := range runs {
+		found, err := j.one(ctx, id)
+		if err != nil && ctx.Err() == nil {
+			j.logger.Warn("a recorded verdict could not be judged again", "run", id, "error", err)
+			continue
+		}
+		if found {
+			undecided[id], again = true, true
+		}
+	}
+	j.undecided = undecided
+	return again
+}
+
+// settled is false while gates would be inconclusive: during an update, and while the status
+// of ClusterVersion is out of date. A change of it follows.
+func (j *judge) settled(ctx context.Context) bool {
+	version, err := j.cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, name, metav1.GetOptions{})
+	return err == nil && cvo.HasProcessed(version) && !progressing(version)
+}
+
+// one judges a verdict, and ends it where its decision differs. A verdict that is
+// inconclusive now, which may be for a moment, ends when it is so twice; unconfirmed is true
+// for the first time.
+func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error) {
+	recorded, err := j.records.Get(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if recorded.Ended != "" || recorded.Verified() != nil {
+		return false, nil
+	}
+	stored, err := standing.Of(ctx, j.cluster, recorded)
+	if err != nil {
+		return false, err
+	}
+	options := j.options
+	options.Monitoring = monitoring.New(j.monitoring, monitoring.DefaultTimeout) // it reads everything once
+	present, err := runner.JudgeAgain(ctx, j.cluster, recorded, stored, options)
+	if err != nil {
+		return false, err
+	}
+	before, now := decisionOf(stored), decisionOf(present)
+	switch {
+	case before == now:
+		return false, nil
+	case now == verdict.Undecided && !j.undecided[id]:
+		return true, nil
+	}
+	j.logger.Info("the decision of a recorded verdict differs now", "run", id, "version", recorded.Target.Version, "was", before, "is", now)
+	return false, j.records.Outdate(ctx, id, judgedAgain+string(now), j.cluster.Now())
+}
+
+// judged are the IDs of the runs whose verdicts count.
+func judged(runs []Run) []string {
+	var ids []string
+	for _, run := range runs {
+		if run.Decision != "" && !run.Changed && !run.Differs {
+			ids = append(ids, run.ID)
+		}
+	}
+	return ids
+}
