@@ -493,6 +493,11 @@ func TestWaiting(t *testing.T) {
 			reason: "an eviction decides once the replacement Job has failed", observe: observe(pod(evicted, ended(137, ""), gone), failed(batchv1.JobReasonBackoffLimitExceeded), restarted),
 			want: "Unknown(Evicted)", inMessage: "low on resource", inRemedy: "oc get nodes",
 		},
+		"QuotaRequires": {
+			reason:  "a quota for requests that the pod does not specify is not used up",
+			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: failed quota: compute: must specify limits.cpu for: check`)),
+			want:    "Unknown(QuotaRequires)", inMessage: "must specify limits.cpu", inRemedy: "LimitRange",
+		},
 		"OwnDeadline": {
 			reason: "a check that its pod's own deadline stopped was not finished", observe: observe(pod(pastDeadline, ended(1, "")), logged(""), failed(batchv1.JobReasonBackoffLimitExceeded)),
 			want: "Unknown(DeadlineExceeded)", inMessage: "its pod exceeded its activeDeadlineSeconds: Pod was active", inRemedy: "owners",

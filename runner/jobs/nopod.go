@@ -69,6 +69,10 @@ func (o Observation) podRejected(message string) cause {
 	why := cause{reason: ReasonPodNotCreated, detail: sentence("the API server rejects the pod of the Job", message), remedy: fixMessage}
 	reportToOwners := fmt.Sprintf("Report it to the owners of component %q.", o.Check.Component)
 	switch {
+	case strings.Contains(message, "must specify"): // failed quota: NAME: must specify RESOURCES
+		why.reason = launch.ReasonQuotaRequires
+		why.remedy = "Create a LimitRange with defaults in namespace " + namespace + ": its quota applies only to pods that specify what the message names. " + reportToOwners
+		why.actions = []finding.Action{finding.Run("oc -n %s describe quota", namespace)}
 	case strings.Contains(message, "exceeded quota"), strings.Contains(message, "failed quota"):
 		why.reason, why.timeout = launch.ReasonQuotaExceeded, transientTimeout
 		why.remedy = "Increase the quota of namespace " + namespace + ", or delete objects that use it."

@@ -52,6 +52,15 @@ const ReasonServiceAccountMissing finding.Reason = "ServiceAccountMissing"
 // quota`.
 const ReasonQuotaExceeded finding.Reason = "QuotaExceeded"
 
+// ReasonQuotaRequires is reported for a check whose pod lacks a request or a limit that the quota
+// of its namespace requires.
+//
+// Cause: the quota is for a resource that the containers of the check do not specify.
+//
+// Remedy: create a LimitRange with defaults in the namespace, and report it to the owners of
+// the component: `oc -n NAMESPACE describe quota`.
+const ReasonQuotaRequires finding.Reason = "QuotaRequires"
+
 // ReasonAdmissionDenied is reported for a check that an admission policy or webhook
 // denies.
 //
@@ -133,7 +142,9 @@ func classify(check Check, err error) finding.Finding {
 	case errors.Is(err, context.Canceled):
 		return unknown(collector.ReasonInterrupted).Remedy("Run the preflight again and let it finish.").Do(finding.Retry(""))
 	case errors.Is(err, context.DeadlineExceeded):
-		return unknown(collector.ReasonTimeout).Remedy("Run the preflight again with a longer timeout.").Do(finding.Retry(finding.OptionTimeout))
+		return finding.Unknown(collector.ReasonTimeout, "%s; the API server did not answer before, which admission webhooks can delay", text).
+			Remedy("Check whether an admission webhook delays requests, or run the preflight again with a longer timeout.").
+			Do(finding.Run("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations"), finding.Retry(finding.OptionTimeout))
 	case apierrors.IsNotFound(err) && missingKind(err) == "namespaces":
 		return unknown(ReasonNamespaceMissing).
 			Remedy("If component %q is new in the target release or disabled in this cluster, accept the finding; otherwise create namespace %s, which a preflight does not do.", check.Component, namespace).
