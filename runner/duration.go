@@ -158,9 +158,9 @@ func (v view) pools(ctx context.Context, miss func(string, ...any)) (masters int
 	for _, group := range kubelets {
 		switch group.Pool {
 		case "":
-			outside += group.Count
+			outside += len(group.Nodes)
 		case "master", "arbiter":
-			masters += group.Count
+			masters += len(group.Nodes)
 		default:
 			addKubelets(found, group)
 		}
@@ -216,7 +216,7 @@ func addKubelets(found map[string]*updateplan.Nodes, group snapshot.Kubelets) {
 		pool = &updateplan.Nodes{Name: group.Pool, Paused: group.Paused, Kubelet: minor}
 		found[group.Pool] = pool
 	}
-	pool.Nodes += group.Count
+	pool.Nodes += len(group.Nodes)
 	pool.Kubelet = min(pool.Kubelet, minor)
 }
 

@@ -66,7 +66,7 @@ func measuredFromCompleted(clusterVersion *configv1.ClusterVersion, target semve
 func (p pair) overrides(name string) *Violation {
 	violation := &Violation{
 		Precondition: name, Reason: "ClusterVersionOverridesSet", Weight: Warning,
-		Message: fmt.Sprintf("Retarget from %s to %s is not blocked by ClusterVersionOverridesSet. But the cluster-version operator is not managing these resources; they are currently the responsibility of the agent that set the overrides",
+		Message: fmt.Sprintf("Retarget from %s to %s is not blocked by ClusterVersionOverridesSet. But the cluster-version operator is not managing these resources; they are currently the responsibility of the agent that set the overrides: Disabling ownership via cluster version overrides prevents upgrades between minor or major versions. Please remove overrides before requesting a minor or major version update.",
 			p.current, p.target),
 	}
 	if has, _ := patchDespiteOverrides().in(p.current); !has {

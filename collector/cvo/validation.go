@@ -13,9 +13,10 @@ import (
 // not bypass it. Conditions caused by an earlier request do not count, since the
 // new request replaces it.
 func validate(request Request) (prediction Prediction, done bool) {
-	path := field.NewPath("spec", "desiredUpdate", "version")
+	desired := field.NewPath("spec", "desiredUpdate")
+	path := desired.Child("version")
 	if request.Version == "" && request.Image == "" {
-		return invalid(field.Required(path, "must specify architecture, version, or image"), ""), true
+		return invalid(field.Required(desired, "must specify architecture, version, or image"), ""), true
 	}
 	if _, err := semver.Parse(request.Version); request.Version != "" && err != nil {
 		return invalid(field.Invalid(path, request.Version, "must be a semantic version (1.2.3[-...])"), ""), true

@@ -184,9 +184,13 @@ func (f Finding) From(source Source) Finding {
 	return f
 }
 
-// About names the objects that the finding is about, the most important first.
+// MaxObjects bounds the objects of a finding, which is recorded. Messages name fewer.
+const MaxObjects = 1000
+
+// About names the objects that the finding is about, the most important first, at most
+// MaxObjects.
 func (f Finding) About(objects ...Object) Finding {
-	f.Objects = objects
+	f.Objects = objects[:min(len(objects), MaxObjects)]
 	return f
 }
 

@@ -78,9 +78,13 @@ func (s situation) deletion(minor string) finding.Finding {
 		}
 		return f.Do(finding.Force())
 	case all.Status == configv1.ConditionUnknown:
+		if s.update.LeavesMinor() { // one cause is one finding
+			return finding.Skipped(ReasonEvaluationFailed,
+				"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown: see the finding ClusterVersionUpgradeable")
+		}
 		return finding.Unknown(ReasonEvaluationFailed,
 			"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown").
-			Remedy("See the finding ClusterVersionUpgradeable for the cause.").Do(cvoLog())
+			Remedy("Check what CVO could not evaluate.").Do(cvoLog())
 	}
 	return finding.Pass(ReasonNothingDeleted, "ClusterVersion reports no deletion in progress")
 }

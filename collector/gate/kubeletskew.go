@@ -201,7 +201,7 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 			"the version of the kubelet cannot be read: %s; CVO accepts the update", listKubelets(unreadable)).
 			Named(kubeletVersionUnknownName).
 			Remedy("Check that these kubelets run, and remove nodes that no longer exist.").
-			Do(finding.Run("oc describe node %s", strings.Join(unreadable[0].Nodes, " "))).
+			Do(finding.Run("oc describe node %s", strings.Join(unreadable[0].Nodes[:min(len(unreadable[0].Nodes), maxNamedNodes)], " "))).
 			About(nodeObjects(unreadable)...))
 	}
 	if len(ahead) > 0 {
@@ -226,7 +226,7 @@ type poolKubelets struct {
 
 func (p *poolKubelets) add(minor uint64, group snapshot.Kubelets) {
 	p.oldest = min(p.oldest, minor)
-	p.count[minor] += group.Count
+	p.count[minor] += len(group.Nodes)
 	p.groups = append(p.groups, group)
 }
 
@@ -357,6 +357,9 @@ func kubeletMinor(version string) (uint64, bool) {
 }
 
 // listKubelets names a few versions, and a few nodes of each.
+// maxNamedNodes bounds the nodes of one version that a message or a command names.
+const maxNamedNodes = 5
+
 func listKubelets(groups []snapshot.Kubelets) string {
 	const most = 5
 	var texts []string
@@ -365,20 +368,17 @@ func listKubelets(groups []snapshot.Kubelets) string {
 		if minor, ok := kubeletMinor(group.Version); ok {
 			version = fmt.Sprintf("1.%d (%s)", minor, words.Line(group.Version, maxKubeletVersion))
 		}
-		texts = append(texts, fmt.Sprintf("kubelet %s on %s", version, words.ListOf(group.Nodes, group.Count)))
+		texts = append(texts, fmt.Sprintf("kubelet %s on %s", version, words.List(group.Nodes, maxNamedNodes)))
 	}
 	return words.Clauses(texts, most)
 }
 
-// nodeObjects are the first nodes of the first groups.
+// nodeObjects are the nodes of the groups.
 func nodeObjects(groups []snapshot.Kubelets) []finding.Object {
-	const most = 10
 	var objects []finding.Object
 	for _, group := range groups {
 		for _, node := range group.Nodes {
-			if len(objects) < most {
-				objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Node", Name: node})
-			}
+			objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Node", Name: node})
 		}
 	}
 	return objects

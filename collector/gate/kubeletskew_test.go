@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -326,7 +327,7 @@ func TestKubeletSkewWithManyNodes(t *testing.T) {
 	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 		t.Errorf("10 000 nodes: -want +got:\n%s", diff)
 	}
-	if got := findings[0]; len(got.Message) > 1000 || len(got.Objects) > 20 || !strings.Contains(got.Message, "and 995 more") {
+	if got := findings[0]; len(got.Message) > 1000 || len(got.Objects) != finding.MaxObjects || !strings.Contains(got.Message, "and 995 more") {
 		t.Errorf("%d objects and the message %q, want a summary", len(got.Objects), got.Message)
 	}
 }

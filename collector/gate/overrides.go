@@ -28,7 +28,7 @@ const ReasonClusterVersionOverridesSet finding.Reason = "ClusterVersionOverrides
 // Remedy: none needed.
 const ReasonNothingUnmanaged finding.Reason = "NothingUnmanaged"
 
-// maxOverrides bounds the objects that a message and a finding name.
+// maxOverrides bounds the objects that a message names.
 const maxOverrides = 10
 
 // Overrides is the gate that is closed while spec.overrides of ClusterVersion
@@ -52,10 +52,7 @@ func judgeOverrides(s situation) []finding.Finding {
 			continue
 		}
 		object := finding.Object{APIVersion: cmp.Or(override.Group, "v1"), Kind: override.Kind, Namespace: override.Namespace, Name: override.Name}
-		names = append(names, check.Describe(object))
-		if len(names) <= maxOverrides {
-			objects = append(objects, object)
-		}
+		names, objects = append(names, check.Describe(object)), append(objects, object)
 	}
 	if len(names) == 0 {
 		return []finding.Finding{finding.Pass(ReasonNothingUnmanaged, "spec.overrides of ClusterVersion makes nothing unmanaged")}

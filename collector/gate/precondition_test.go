@@ -171,7 +171,7 @@ func TestDeletion(t *testing.T) {
 		"Alone":   {reason: "later the deletion is in Upgradeable", cluster: with(at("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, name, since), to: "5.1.0", want: deleting, message: []string{`pod "e/f"`}},
 		"Among":   {reason: "the deletion is one of several causes", cluster: with(at("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "MultipleReasons", "for multiple reasons:\n* "+since+"\n* Wait."), to: "5.1.0", want: deleting},
 		"Other":   {reason: "another cause is no deletion", cluster: with(at("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "AdminAckRequired", "Do it."), to: "5.1.0", want: one(name, preflight.Pass, "NothingDeleted")},
-		"Unknown": {reason: "CVO could not evaluate Upgradeable, so a deletion may be missing", cluster: with(at("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionUnknown, "EvaluationFailed", ""), to: "5.1.0", want: one(name, preflight.Unknown, "EvaluationFailed")},
+		"Unknown": {reason: "ClusterVersionUpgradeable reports that CVO could not evaluate it", cluster: with(at("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionUnknown, "EvaluationFailed", ""), to: "5.1.0", want: one(name, preflight.Skipped, "EvaluationFailed")},
 		"Patch":   {reason: "patch updates are not blocked", cluster: own.DeepCopy(), to: "4.18.9", want: one(name, preflight.Skipped, "NotConcerned")},
 	})
 }

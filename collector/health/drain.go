@@ -115,12 +115,12 @@ func describeContention(contention snapshot.Contention) finding.Finding {
 func describeUnused(unused []*policyv1.PodDisruptionBudget) finding.Finding {
 	var names []string
 	var objects []finding.Object
-	for _, budget := range unused[:min(len(unused), maxNamed)] {
+	for _, budget := range unused {
 		names = append(names, budget.Namespace+"/"+budget.Name)
 		objects = append(objects, budgetObject(budget.Namespace, budget.Name))
 	}
 	return finding.Warn(ReasonSelectsNothing, "%d PodDisruptionBudgets select no pods, so they protect nothing, and do not block a drain: %s",
-		len(unused), words.ListOf(names, len(unused))).
+		len(unused), words.List(names, maxNamed)).
 		Named(unusedBudgetsName).
 		Remedy("Check whether their selectors are right, or their workloads scaled to zero.").
 		Do(finding.Run("oc get poddisruptionbudgets --all-namespaces")).

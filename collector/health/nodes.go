@@ -201,27 +201,27 @@ func judgeNodes(nodes []corev1.Node, rules []nodeRule) []finding.Finding {
 	return findings
 }
 
-// judge names the first few nodes that violate the rule, and counts the others.
+// judge is about the nodes that violate the rule. The message names the first few.
 func (r nodeRule) judge(nodes []corev1.Node) (finding.Finding, bool) {
 	var names, details []string
 	var objects []finding.Object
-	count := 0
 	for i := range nodes {
 		detail, violated := r.violatedBy(&nodes[i])
 		if !violated {
 			continue
 		}
-		if count++; count > maxNamed {
+		name := nodes[i].Name
+		objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Node", Name: name})
+		if len(objects) > maxNamed {
 			continue
 		}
-		name := nodes[i].Name
 		names = append(names, name)
-		objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Node", Name: name})
 		if detail != "" {
 			name += " (" + detail + ")"
 		}
 		details = append(details, name)
 	}
+	count := len(objects)
 	if count == 0 {
 		return finding.Finding{}, false
 	}

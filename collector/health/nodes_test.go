@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -313,7 +314,7 @@ func TestNodesWithMany(t *testing.T) {
 	}
 	for _, f := range findings {
 		if !strings.HasPrefix(f.Message, "10000 of 10000 nodes ") || !strings.HasSuffix(f.Message, " and 9995 more") ||
-			len(f.Message) > 6000 || len(f.Objects) != 5 {
+			len(f.Message) > 6000 || len(f.Objects) != finding.MaxObjects {
 			t.Errorf("%s is not grouped: %d objects, %.200q", f.Name, len(f.Objects), f.Message)
 		}
 	}

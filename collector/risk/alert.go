@@ -92,8 +92,17 @@ func (a alert) isBudget() bool {
 	return a.name == "PodDisruptionBudgetAtLimit" || a.name == "PodDisruptionBudgetLimit"
 }
 
-func (a alert) runbook() string {
-	return cmp.Or(a.annotation("runbook_url"), "https://github.com/openshift/runbooks/tree/master/alerts?runbook=notfound")
+// noRunbook is CVO's URL for an alert without a runbook (pkg/risk/alert).
+const noRunbook = "https://github.com/openshift/runbooks/tree/master/alerts?runbook=notfound"
+
+// runbookOf is the URL of the first instance that has one; empty for none.
+func runbookOf(instances []alert) string {
+	for _, instance := range instances {
+		if url := instance.annotation("runbook_url"); url != "" {
+			return url
+		}
+	}
+	return ""
 }
 
 // objects are those that the labels of the alert name.

@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,23 +142,24 @@ func firing(instances []alert) finding.Finding {
 	since := first.ActiveAt
 	var messages []string
 	var objects []finding.Object
-	for i, instance := range instances {
+	for _, instance := range instances {
 		if instance.ActiveAt.Before(since) {
 			since = instance.ActiveAt
 		}
-		messages = append(messages, instance.message)
-		if i < maxInstances {
-			objects = append(objects, instance.objects()...)
-		}
+		messages, objects = append(messages, instance.message), append(objects, instance.objects()...)
 	}
-	name := riskName("Alert", first.name)
+	name, runbook := riskName("Alert", first.name), runbookOf(instances)
+	remedy := "Resolve what the alert reports until it no longer fires, or accept the alert."
+	if runbook != "" {
+		remedy = "Follow the runbook until the alert no longer fires, or accept the alert."
+	}
 	return finding.Fail(ReasonAlertFiring, "%s", words.Clauses(messages, maxInstances)).
 		Named(name).
-		Documented(first.runbook()).
+		Documented(cmp.Or(runbook, noRunbook)).
 		About(objects...).
 		Observed(map[string]string{
 			"activeAt": since.UTC().Format(time.RFC3339), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
 		}).
-		Remedy("Follow the runbook until the alert no longer fires, or accept the alert.").
+		Remedy("%s", remedy).
 		Do(finding.Accept(name))
 }

@@ -14,9 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// maxNamedNodes bounds the nodes of a group that are named.
-const maxNamedNodes = 5
-
 // Kubelets are the nodes of one pool with the same version of the kubelet.
 type Kubelets struct {
 	// Version is the version that the nodes report; empty where they do not.
@@ -26,8 +23,7 @@ type Kubelets struct {
 	Pool string
 	// Paused is true when the pool is paused.
 	Paused bool
-	// Count is the number of nodes, Nodes the names of the first few.
-	Count int
+	// Nodes are their names.
 	Nodes []string
 }
 
@@ -64,9 +60,7 @@ func groupKubelets(nodes []corev1.Node, pools []pool) []Kubelets {
 			groups = append(groups, Kubelets{Version: key.version, Pool: of.name, Paused: of.paused})
 		}
 		group := &groups[at[key]]
-		if group.Count++; len(group.Nodes) < maxNamedNodes {
-			group.Nodes = append(group.Nodes, node.Name)
-		}
+		group.Nodes = append(group.Nodes, node.Name)
 	}
 	slices.SortFunc(groups, func(a, b Kubelets) int {
 		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Version, b.Version))
