@@ -4,6 +4,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // trimJob returns the fields of a Job that are used, since thousands of Jobs may
@@ -16,20 +18,18 @@ func trimJob(job *batchv1.Job) *batchv1.Job {
 	}
 }
 
-// trimPod returns the owner and the status of a pod, and what it runs.
+// trimPod returns the owner and the status of a pod, and what admission may change of it.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	status := pod.Status
 	trimmed := &corev1.Pod{
-		ObjectMeta: trimMeta(pod.ObjectMeta), Spec: corev1.PodSpec{
-			NodeName: pod.Spec.NodeName, ServiceAccountName: pod.Spec.ServiceAccountName,
-			InitContainers: trimPrograms(pod.Spec.InitContainers), Containers: trimPrograms(pod.Spec.Containers),
-		},
+		ObjectMeta: trimMeta(pod.ObjectMeta), Spec: pod.Spec,
 		Status: corev1.PodStatus{
 			Phase: status.Phase, Reason: status.Reason, Message: status.Message, StartTime: status.StartTime, Conditions: status.Conditions,
 			InitContainerStatuses: trimContainers(status.InitContainerStatuses), ContainerStatuses: trimContainers(status.ContainerStatuses),
 		},
 	}
 	trimmed.Labels = map[string]string{batchv1.JobNameLabel: pod.Labels[batchv1.JobNameLabel]}
+	trimmed.Annotations = launch.NodeAnnotations(pod.Annotations)
 	if controller := metav1.GetControllerOf(pod); controller != nil {
 		trimmed.OwnerReferences = []metav1.OwnerReference{*controller}
 	}
@@ -41,19 +41,6 @@ func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
 		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
 		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
 	}
-}
-
-// trimPrograms returns what containers run.
-func trimPrograms(containers []corev1.Container) []corev1.Container {
-	trimmed := make([]corev1.Container, 0, len(containers))
-	for _, container := range containers {
-		trimmed = append(trimmed, corev1.Container{
-			Name: container.Name, Image: container.Image, Command: container.Command, Args: container.Args,
-			WorkingDir: container.WorkingDir, Env: container.Env, EnvFrom: container.EnvFrom,
-			TerminationMessagePath: container.TerminationMessagePath,
-		})
-	}
-	return trimmed
 }
 
 func trimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {

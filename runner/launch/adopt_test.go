@@ -281,7 +281,7 @@ func mutate(t *testing.T, namespace, patch string) {
 			Mutations: []admissionregistrationv1.Mutation{{
 				PatchType: admissionregistrationv1.PatchTypeJSONPatch,
 				JSONPatch: &admissionregistrationv1.JSONPatch{
-					Expression: `[JSONPatch{op: "add", path: "/metadata/annotations", value: {"mutated": "true"}}, ` + patch + "]",
+					Expression: `[JSONPatch{op: "add", path: "/metadata/annotations/mutated", value: "true"}, ` + patch + "]",
 				},
 			}},
 			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
@@ -347,6 +347,44 @@ func TestAdmissionThatChangesJobs(t *testing.T) {
 		"Label": {
 			"a Job without the label of the run is not deleted with it", `JSONPatch{op: "replace", path: "/metadata/labels", value: {"a": "b"}}`,
 			"metadata.labels",
+		},
+		"Name": {
+			"the Job is that of another check", `JSONPatch{op: "replace", path: "/metadata/annotations/preflight.openshift.io~1check", value: "Etcd.Other"}`,
+			"metadata.annotations.preflight.openshift.io/check",
+		},
+		"Mount": {
+			"a ConfigMap is the program", `JSONPatch{op: "add", path: "/spec/template/spec/volumes", value: [Object.spec.template.spec.volumes{
+				name: "x", configMap: Object.spec.template.spec.volumes.configMap{name: "y"}}]},
+				JSONPatch{op: "add", path: "` + container + `/volumeMounts", value: [Object.spec.template.spec.containers.volumeMounts{name: "x", mountPath: "/bin"}]}`,
+			"volumeMounts",
+		},
+		"NoPods": {
+			"a Job without completions is complete at once", `JSONPatch{op: "replace", path: "/spec/completions", value: 0}`,
+			"spec.completions",
+		},
+		"Controller": {
+			"another controller reports the result", `JSONPatch{op: "add", path: "/spec/managedBy", value: "example.com/attack"}`,
+			"spec.managedBy",
+		},
+		"Retries": {
+			"a check that failed is repeated until it passes", `JSONPatch{op: "replace", path: "/spec/backoffLimit", value: 100}`,
+			"spec.backoffLimit",
+		},
+		"Template": {
+			"the pods are not those of the run", `JSONPatch{op: "add", path: "/spec/template/metadata/labels", value: {"a": "b"}}`,
+			"spec.template.metadata.labels",
+		},
+		"Runtime": {
+			"a device of the node, with files of the node", `JSONPatch{op: "add", path: "/spec/template/metadata/annotations", value: {"cdi.k8s.io/x": "example.com/device=all"}}`,
+			"spec.template.metadata.annotations.cdi.k8s.io/x",
+		},
+		"Queue": {
+			"a controller of queues starts the Job later", `JSONPatch{op: "replace", path: "/spec/suspend", value: true}`,
+			"",
+		},
+		"TTL": {
+			"a finished Job is deleted early", `JSONPatch{op: "replace", path: "/spec/ttlSecondsAfterFinished", value: 600}`,
+			"",
 		},
 		"Mirror": {
 			"the same digest is the same image", `JSONPatch{op: "replace", path: "` + container + `/image", value: "mirror.example.com/` + image[strings.LastIndex(image, "/")+1:] + `"}`,

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -190,13 +189,16 @@ func defaultsOf(field string) []any {
 	return map[string][]any{
 		"apiGroup":                      {"rbac.authorization.k8s.io"},
 		"apiVersion":                    {"v1"}, // of a fieldRef
+		"automountServiceAccountToken":  {true},
 		"completionMode":                {string(batchv1.NonIndexedCompletion)},
 		"completions":                   {int64(1)},
 		"defaultMode":                   {int64(0o644)},
 		"divisor":                       {"0"},
 		"dnsPolicy":                     {string(corev1.DNSClusterFirst)},
+		"enableServiceLinks":            {true},
 		"expirationSeconds":             {int64(3600)},
 		"failureThreshold":              {int64(3)},
+		"hostUsers":                     {true},
 		"imagePullPolicy":               {string(corev1.PullIfNotPresent), string(corev1.PullAlways)},
 		"manualSelector":                {false},
 		"matchPolicy":                   {"Equivalent"},
@@ -209,93 +211,13 @@ func defaultsOf(field string) []any {
 		"schedulerName":                 {corev1.DefaultSchedulerName},
 		"scheme":                        {string(corev1.URISchemeHTTP)},
 		"scope":                         {"*"},
+		"setHostnameAsFQDN":             {false},
+		"shareProcessNamespace":         {false},
 		"successThreshold":              {int64(1)},
 		"suspend":                       {false},
 		"terminationGracePeriodSeconds": {int64(corev1.DefaultTerminationGracePeriodSeconds)},
+		"terminationMessagePath":        {corev1.TerminationMessagePathDefault},
+		"terminationMessagePolicy":      {string(corev1.TerminationMessageReadFile)},
 		"timeoutSeconds":                {int64(1)},
 	}[field]
-}
-
-// alteration returns the first field of a created object that admission changed, and
-// that decides what a check runs, with which identity, and what it may read; empty if
-// there is none. Other changes of a Job, such as further containers, are no
-// alteration.
-func alteration(planned, created payload.Object) (string, error) {
-	for _, key := range slices.Sorted(maps.Keys(planned.GetLabels())) {
-		if planned.GetLabels()[key] != created.GetLabels()[key] {
-			return differs("metadata.labels."+key, created.GetLabels()[key]), nil
-		}
-	}
-	want, isJob := planned.(*batchv1.Job)
-	have, ok := created.(*batchv1.Job)
-	if isJob && ok {
-		return alteredPod("spec.template.spec", want.Spec.Template.Spec, have.Spec.Template.Spec)
-	}
-	bare, ok := created.DeepCopyObject().(payload.Object)
-	if !ok {
-		return "", fmt.Errorf("unexpected %T", created)
-	}
-	bare.SetLabels(planned.GetLabels())
-	bare.SetAnnotations(planned.GetAnnotations())
-	return difference(planned, bare)
-}
-
-// Altered returns the first field of a pod of the check that admission changed, and that
-// decides what the check runs and with which identity; empty if there is none.
-func (c Check) Altered(pod corev1.PodSpec) (string, error) {
-	want, have := c.Job.Spec.Template.Spec.DeepCopy(), pod.DeepCopy()
-	for _, spec := range []*corev1.PodSpec{want, have} {
-		spec.ServiceAccountName = cmp.Or(spec.ServiceAccountName, defaultAccount) // that of the API server
-		clearDeadline(*spec)
-	}
-	return alteredPod("spec", *want, *have)
-}
-
-// alteredPod compares the containers of the plan and their ServiceAccount.
-func alteredPod(path string, want, have corev1.PodSpec) (string, error) {
-	if want.ServiceAccountName != have.ServiceAccountName {
-		return differs(path+".serviceAccountName", have.ServiceAccountName), nil
-	}
-	init, err := alteredContainers(path+".initContainers", want.InitContainers, have.InitContainers)
-	if err != nil || init != "" {
-		return init, err
-	}
-	return alteredContainers(path+".containers", want.Containers, have.Containers)
-}
-
-func alteredContainers(path string, want, have []corev1.Container) (string, error) {
-	for _, container := range want {
-		path := fmt.Sprintf("%s[%q]", path, container.Name)
-		i := slices.IndexFunc(have, func(other corev1.Container) bool { return other.Name == container.Name })
-		if i < 0 {
-			return path + " is not set", nil
-		}
-		planned, err := program(container)
-		if err != nil {
-			return "", err
-		}
-		created, err := program(have[i])
-		if err != nil {
-			return "", err
-		}
-		if found := compare(path, planned, created); found != "" {
-			return found, nil
-		}
-	}
-	return "", nil
-}
-
-// program is what a container runs. An image is its digest: the same digest in
-// another repository is the same image.
-func program(container corev1.Container) (map[string]any, error) {
-	image := container.Image
-	if _, digest, found := strings.Cut(image, "@"); found {
-		image = digest
-	}
-	runs := corev1.Container{
-		Image: image, Command: container.Command, Args: container.Args, WorkingDir: container.WorkingDir,
-		Env: container.Env, EnvFrom: container.EnvFrom,
-		TerminationMessagePath: cmp.Or(container.TerminationMessagePath, corev1.TerminationMessagePathDefault),
-	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(&runs)
 }

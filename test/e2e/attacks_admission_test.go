@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"slices"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -86,8 +87,9 @@ func mutate(t *testing.T, client kubernetes.Interface, m mutation) (restore func
 	}
 }
 
-// mutatePods is mutate for pods. The patch must add a container or an init container, or
-// change the command to one with arguments.
+// mutatePods is mutate for pods. The patch must add a container or an init container, change
+// the command to one with arguments, add the volume "attack" or a Secret, or share
+// processes.
 func mutatePods(t *testing.T, client kubernetes.Interface, patch string) (restore func()) {
 	t.Helper()
 	return mutate(t, client, mutation{group: "", resource: "pods", patch: patch, inEffect: func() bool {
@@ -97,7 +99,8 @@ func mutatePods(t *testing.T, client kubernetes.Interface, patch string) (restor
 			t.Fatal(err)
 		}
 		spec := admitted.Spec
-		return len(spec.Containers)+len(spec.InitContainers) > 1 || len(spec.Containers[0].Command) > 1
+		mounted := slices.ContainsFunc(spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == "attack" || volume.Secret != nil })
+		return mounted || spec.ShareProcessNamespace != nil || len(spec.Containers)+len(spec.InitContainers) > 1 || len(spec.Containers[0].Command) > 1
 	}})
 }
 
@@ -105,6 +108,36 @@ func alteredPod(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
 	defer mutatePods(t, client, `{op: "replace", path: "/spec/containers/0/command", value: ["/bin/preflight", "plain-pass"]}`)()
+	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
+}
+
+// mountedProgram mounts a ConfigMap over the program of the check.
+func mountedProgram(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
+	defer mutatePods(t, client, `{op: "add", path: "/spec/volumes/-", value: Object.spec.volumes{
+		name: "attack", configMap: Object.spec.volumes.configMap{name: "attack", optional: true}}},
+		JSONPatch{op: "add", path: "/spec/containers/0/volumeMounts/-", value: Object.spec.containers.volumeMounts{name: "attack", mountPath: "/bin"}}`)()
+	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
+}
+
+// mountedToken replaces the token of the check by that of another account, in the same
+// directory.
+func mountedToken(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
+	defer mutatePods(t, client, `{op: "replace", path: "/spec/volumes/0", value: Object.spec.volumes{
+		name: object.spec.volumes[0].name, secret: Object.spec.volumes.secret{secretName: "attack", optional: true}}}`)()
+	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
+}
+
+// sharedProcesses adds a container that reaches the files of the check by its process.
+func sharedProcesses(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
+	defer mutatePods(t, client, `{op: "add", path: "/spec/shareProcessNamespace", value: true},
+		JSONPatch{op: "add", path: "/spec/containers/-", value: Object.spec.containers{
+		name: "injected", image: object.spec.containers[0].image, command: ["/bin/preflight", "pass"]}}`)()
 	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
 }
 

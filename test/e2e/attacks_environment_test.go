@@ -52,6 +52,9 @@ func TestAttacksOnTheEnvironment(t *testing.T) {
 	for _, a := range []attack{
 		{"policy for Jobs replaces the program of a check", "result of another program", mutatedJob},
 		{"policy for pods replaces the program of a check", "another program runs", alteredPod},
+		{"policy for pods mounts a ConfigMap over the program of a check", "another program runs", mountedProgram},
+		{"policy for pods mounts the token of another account", "a check runs as another account", mountedToken},
+		{"policy for pods lets a container share the processes of a check", "files of the check", sharedProcesses},
 		{"policy for pods injects a container that never ends", "nothing", injectedContainer},
 		{"policy for pods injects an init container that never ends", "the check never starts", injectedInit},
 		{"check reports in the name of other checks", "findings below its own component", impostor},

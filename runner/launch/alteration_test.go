@@ -1,0 +1,356 @@
+package launch_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/test/golden"
+)
+
+// podChange is a change of a pod by admission.
+type podChange struct {
+	reason string
+	change func(*corev1.Pod)
+	// differs is the field that the message names; empty where the change is harmless.
+	differs string
+}
+
+// onCheck changes the container of the check.
+func onCheck(change func(*corev1.Container)) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		at := slices.IndexFunc(pod.Spec.Containers, func(container corev1.Container) bool { return container.Name == "check" })
+		change(&pod.Spec.Containers[at])
+	}
+}
+
+func onSecurity(change func(*corev1.SecurityContext)) func(*corev1.Pod) {
+	return onCheck(func(container *corev1.Container) { change(container.SecurityContext) })
+}
+
+func onPodSecurity(change func(*corev1.PodSecurityContext)) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		if pod.Spec.SecurityContext == nil {
+			pod.Spec.SecurityContext = &corev1.PodSecurityContext{}
+		}
+		change(pod.Spec.SecurityContext)
+	}
+}
+
+// addVolume adds a volume of this source, and mounts it into the check if there is a path.
+func addVolume(path string, source corev1.VolumeSource) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "added", VolumeSource: source})
+		if path != "" {
+			onCheck(func(container *corev1.Container) {
+				container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "added", MountPath: path, ReadOnly: true})
+			})(pod)
+		}
+	}
+}
+
+func addContainer(container corev1.Container) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		container.Name, container.Image = "added", "quay.io/added:latest"
+		pod.Spec.Containers = append([]corev1.Container{container}, pod.Spec.Containers...)
+	}
+}
+
+func projected(sources ...corev1.VolumeProjection) corev1.VolumeSource {
+	return corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}
+}
+
+func configMap(name string) corev1.VolumeSource {
+	return corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}
+}
+
+// tokenVolume returns the volume that the API server added for the token.
+func tokenVolume(pod *corev1.Pod) *corev1.Volume {
+	at := slices.IndexFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool { return strings.HasPrefix(volume.Name, "kube-api-access-") })
+	return &pod.Spec.Volumes[at]
+}
+
+// ordinaryChanges are changes by admission of real clusters.
+func ordinaryChanges() map[string]podChange {
+	return map[string]podChange{
+		"None": {reason: "defaults, token volume and tolerations of the API server", change: func(*corev1.Pod) {}},
+		"SCC": {reason: "SCC restricted-v2 of OpenShift", change: func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{"openshift.io/scc": "restricted-v2", "seccomp.security.alpha.kubernetes.io/pod": "runtime/default"}
+			onPodSecurity(func(security *corev1.PodSecurityContext) {
+				security.FSGroup, security.SELinuxOptions = new(int64(1000650000)), &corev1.SELinuxOptions{Level: "s0:c26,c5"}
+				security.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+			})(pod)
+			onSecurity(func(security *corev1.SecurityContext) {
+				security.RunAsUser, security.RunAsNonRoot = new(int64(1000650000)), new(true)
+				security.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
+			})(pod)
+		}},
+		"SCCOfUserNamespaces": {reason: "SCC restricted-v3", change: func(pod *corev1.Pod) { pod.Spec.HostUsers = new(false) }},
+		"CustomSCC": {reason: "an SCC with supplemental groups and a read-only root", change: func(pod *corev1.Pod) {
+			onPodSecurity(func(security *corev1.PodSecurityContext) { security.SupplementalGroups = []int64{5555} })(pod)
+			onSecurity(func(security *corev1.SecurityContext) {
+				security.Privileged, security.ReadOnlyRootFilesystem = new(false), new(true)
+			})(pod)
+		}},
+		"ServiceCA": {reason: "the certificate of services in OpenShift's token volume", change: func(pod *corev1.Pod) {
+			of := tokenVolume(pod).Projected
+			of.Sources = append(of.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "openshift-service-ca.crt"},
+				Items:                []corev1.KeyToPath{{Key: "service-ca.crt", Path: "service-ca.crt"}},
+			}})
+		}},
+		"PullSecret":       {reason: "the pull secret of the account", change: func(pod *corev1.Pod) { pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "x"}} }},
+		"AlwaysPullImages": {reason: "the digest determines the image", change: onCheck(func(container *corev1.Container) { container.ImagePullPolicy = corev1.PullAlways })},
+		"Mirror": {reason: "the digest determines the image", change: onCheck(func(container *corev1.Container) {
+			_, digest, _ := strings.Cut(container.Image, "@")
+			container.Image = "mirror.example.com/release@" + digest
+		})},
+		"LimitRange": {reason: "defaults of a LimitRange", change: onCheck(func(container *corev1.Container) {
+			container.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+			container.Resources.Requests = container.Resources.Limits
+		})},
+		"WorkloadPartitioning": {reason: "CPUs for management in OpenShift", change: onCheck(func(container *corev1.Container) {
+			container.Resources.Requests = corev1.ResourceList{"management.workload.openshift.io/cores": resource.MustParse("10")}
+			container.Resources.Limits = container.Resources.Requests
+		})},
+		"Priority": {reason: "the default priority class", change: func(pod *corev1.Pod) {
+			pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = "batch", new(int32(7)), new(corev1.PreemptNever)
+		}},
+		"Tolerations": {reason: "tolerations of the namespace", change: func(pod *corev1.Pod) {
+			pod.Spec.Tolerations = append([]corev1.Toleration{{Key: "infra", Operator: corev1.TolerationOpExists}}, pod.Spec.Tolerations...)
+		}},
+		"NodeSelector": {reason: "the node selector of the namespace", change: func(pod *corev1.Pod) {
+			pod.Spec.NodeSelector["env"] = "test"
+		}},
+		"Architecture": {reason: "an operator for clusters of several architectures", change: func(pod *corev1.Pod) {
+			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
+			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "multiarch.openshift.io/scheduling-gate"}}
+		}},
+		"Scheduler": {reason: "another scheduler selects the node", change: func(pod *corev1.Pod) { pod.Spec.SchedulerName, pod.Spec.NodeName = "volcano", "node-1" }},
+		"RunOnce":   {reason: "OpenShift's limit of the time of pods that end", change: func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = new(int64(3600)) }},
+		"Mesh": {reason: "the sidecar of a service mesh, with its volumes", change: func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{"sidecar.istio.io/status": "{}", "prometheus.io/scrape": "true", "k8s.v1.cni.cncf.io/networks": "istio-cni"}
+			pod.Spec.InitContainers = append([]corev1.Container{{
+				Name: "istio-init", Image: "quay.io/proxy", Args: []string{"istio-iptables"},
+				SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64(0)), Capabilities: &corev1.Capabilities{
+					Add: []corev1.Capability{"NET_ADMIN", "NET_RAW"}, Drop: []corev1.Capability{"ALL"},
+				}},
+			}}, pod.Spec.InitContainers...)
+			pod.Spec.Volumes = append(pod.Spec.Volumes,
+				corev1.Volume{Name: "istio-envoy", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
+				corev1.Volume{Name: "istio-token", VolumeSource: projected(corev1.VolumeProjection{
+					ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "istio-ca", Path: "istio-token"},
+				})})
+			addContainer(corev1.Container{
+				Env: []corev1.EnvVar{{Name: "PILOT", Value: "x"}}, Ports: []corev1.ContainerPort{{ContainerPort: 15090}},
+				Lifecycle: &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"pilot-agent", "wait"}}}},
+				VolumeMounts: []corev1.VolumeMount{
+					{Name: "istio-envoy", MountPath: "/etc/istio/proxy"}, {Name: "istio-token", MountPath: "/var/run/secrets/tokens"},
+					{Name: tokenVolume(pod).Name, MountPath: tokenPath, ReadOnly: true},
+				},
+			})(pod)
+		}},
+		"ReadsScratch": {reason: "a sidecar that reads what the check writes", change: addContainer(corev1.Container{
+			VolumeMounts: []corev1.VolumeMount{{Name: "scratch", MountPath: "/logs", ReadOnly: true}},
+		})},
+		"ReadinessGate": {reason: "the readiness of a pod has no effect on its Job", change: func(pod *corev1.Pod) {
+			pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "target-health"}}
+		}},
+	}
+}
+
+const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// hostileChanges are changes by which another result would be reported, or as another
+// account.
+func hostileChanges() map[string]podChange {
+	const check = `spec.containers["check"]`
+	return map[string]podChange{
+		"MountedProgram": {"a ConfigMap is the program", addVolume("/bin", configMap("program")), check + ".volumeMounts"},
+		"MountedToken": {"the token of another account", addVolume(tokenPath+"/other", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "admin"}}),
+			check + ".volumeMounts"},
+		"ReplacedTokenVolume": {"the volume of the token has that of another account", func(pod *corev1.Pod) {
+			tokenVolume(pod).VolumeSource = corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "admin"}}
+		}, ".volumeMounts"},
+		"SecretInTokenVolume": {"a further source replaces the token", func(pod *corev1.Pod) {
+			of := tokenVolume(pod).Projected
+			of.Sources = append(of.Sources, corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "admin"}}})
+		}, ".volumeMounts"},
+		"OtherServer": {"the check trusts another API server", func(pod *corev1.Pod) {
+			for _, source := range tokenVolume(pod).Projected.Sources {
+				if source.ConfigMap != nil {
+					source.ConfigMap.Name = "attack"
+				}
+			}
+		}, ".volumeMounts"},
+		"ProjectedToken": {"a token for another audience", addVolume("/tokens", projected(corev1.VolumeProjection{
+			ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "vault", Path: "token"},
+		})), check + ".volumeMounts"},
+		"VolumeSource": {"the input of the check is another object", func(pod *corev1.Pod) {
+			at := slices.IndexFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == "settings" })
+			pod.Spec.Volumes[at].VolumeSource = configMap("other")
+		}, `spec.volumes["settings"].configMap.name`},
+		"SubPath": {"another file of the same volume", onCheck(func(container *corev1.Container) { container.VolumeMounts[0].SubPath = "x" }), check + ".volumeMounts[0].subPath"},
+		"LostInit": {"the preparation of the input is skipped", func(pod *corev1.Pod) {
+			pod.Spec.InitContainers = nil
+		}, `spec.initContainers["first"] is not set`},
+		"InitProgram": {"another preparation of the input", func(pod *corev1.Pod) {
+			pod.Spec.InitContainers[0].Command = []string{"/bin/true"}
+		}, `spec.initContainers["first"].command`},
+		"InitOrder": {"the preparation depends on its order", func(pod *corev1.Pod) {
+			slices.Reverse(pod.Spec.InitContainers)
+		}, `spec.initContainers["second"] is before`},
+		"EnvFrom": {"LD_PRELOAD from a ConfigMap", onCheck(func(container *corev1.Container) {
+			container.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "x"}}}}
+		}), check + ".envFrom"},
+		"LifecycleHook": {"a command in the container of the check", onCheck(func(container *corev1.Container) {
+			container.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"/bin/sh"}}}}
+		}), check + ".lifecycle"},
+		"Probe": {"a command in the container of the check", onCheck(func(container *corev1.Container) {
+			container.LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"/bin/sh"}}}}
+		}), check + ".livenessProbe"},
+		"ProbeTarget": {"the kubelet stops the check by another request", onCheck(func(container *corev1.Container) {
+			container.ReadinessProbe.HTTPGet.Port = intstr.FromInt32(1)
+		}), check + ".readinessProbe.httpGet.port"},
+		"PullPolicy": {"an image that only the node has", onCheck(func(container *corev1.Container) { container.ImagePullPolicy = corev1.PullNever }), check + ".imagePullPolicy"},
+		"MessagePolicy": {"the result is not read from the log", onCheck(func(container *corev1.Container) {
+			container.TerminationMessagePolicy = corev1.TerminationMessageReadFile
+		}), check + ".terminationMessagePolicy"},
+		"Device": {"a device of the node, with files of the node", onCheck(func(container *corev1.Container) {
+			container.Resources.Limits["example.com/device"] = resource.MustParse("1")
+		}), check + ".resources"},
+		"Claim":      {"a device by a claim", func(pod *corev1.Pod) { pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x"}} }, "spec.resourceClaims"},
+		"Privileged": {"less confined", onSecurity(func(security *corev1.SecurityContext) { security.Privileged = new(true) }), check + ".securityContext.privileged"},
+		"Escalation": {"setuid programs gain privileges", onSecurity(func(security *corev1.SecurityContext) { security.AllowPrivilegeEscalation = new(true) }), check + ".securityContext.allowPrivilegeEscalation"},
+		"Capability": {"an SCC with default capabilities", onSecurity(func(security *corev1.SecurityContext) {
+			security.Capabilities = &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}
+		}), check + ".securityContext.capabilities"},
+		"Root":        {"root of the container", onSecurity(func(security *corev1.SecurityContext) { security.RunAsUser = new(int64(0)) }), check + ".securityContext.runAsUser"},
+		"RootOfPod":   {"root of all containers", onPodSecurity(func(security *corev1.PodSecurityContext) { security.RunAsUser = new(int64(0)) }), "spec.securityContext is"},
+		"AuthorsUser": {"the author chose the user of the init container", func(pod *corev1.Pod) { pod.Spec.InitContainers[0].SecurityContext.RunAsUser = new(int64(2000)) }, `initContainers["first"].securityContext.runAsUser`},
+		"LostDrop":    {"the author dropped the capabilities", func(pod *corev1.Pod) { pod.Spec.InitContainers[0].SecurityContext.Capabilities = nil }, `initContainers["first"].securityContext.capabilities`},
+		"Unconfined": {"less confined", onPodSecurity(func(security *corev1.PodSecurityContext) {
+			security.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}
+		}), "spec.securityContext is"},
+		"NodeProfile": {"system calls that lie", onPodSecurity(func(security *corev1.PodSecurityContext) {
+			security.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: new("x.json")}
+		}), "spec.securityContext is"},
+		"SELinuxType": {"less confined", onPodSecurity(func(security *corev1.PodSecurityContext) {
+			security.SELinuxOptions = &corev1.SELinuxOptions{Type: "spc_t"}
+		}), "spec.securityContext is"},
+		"Sysctl":         {"kernel parameters", onPodSecurity(func(security *corev1.PodSecurityContext) { security.Sysctls = []corev1.Sysctl{{Name: "x", Value: "1"}} }), "spec.securityContext is"},
+		"ShareProcesses": {"other containers reach the files and memory of the check", func(pod *corev1.Pod) { pod.Spec.ShareProcessNamespace = new(true) }, "spec.shareProcessNamespace"},
+		"HostPID":        {"processes of the node", func(pod *corev1.Pod) { pod.Spec.HostPID = true }, "spec.hostPID"},
+		"HostNetwork":    {"the network of the node", func(pod *corev1.Pod) { pod.Spec.HostNetwork = true }, "spec.hostNetwork"},
+		"HostAliases": {"another server has the name of a service", func(pod *corev1.Pod) {
+			pod.Spec.HostAliases = []corev1.HostAlias{{IP: "10.0.0.1", Hostnames: []string{"prometheus"}}}
+		}, "spec.hostAliases"},
+		"DNS": {"another server resolves names", func(pod *corev1.Pod) {
+			pod.Spec.DNSPolicy, pod.Spec.DNSConfig = corev1.DNSNone, &corev1.PodDNSConfig{Nameservers: []string{"10.0.0.1"}}
+		}, "spec.dns"},
+		"RuntimeClass": {"another runtime runs the program", func(pod *corev1.Pod) { pod.Spec.RuntimeClassName = new("attack") }, "spec.runtimeClassName"},
+		"ServiceLinks": {"variables that the check reads are missing", func(pod *corev1.Pod) { pod.Spec.EnableServiceLinks = new(false) }, "spec.enableServiceLinks"},
+		"NoToken":      {"the check has no account", func(pod *corev1.Pod) { pod.Spec.AutomountServiceAccountToken = new(false) }, "spec.automountServiceAccountToken"},
+		"LongGrace":    {"the pod outlasts the run", func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = new(int64(3600)) }, "spec.terminationGracePeriodSeconds"},
+		"Restart":      {"a failed check is repeated until it passes", func(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "spec.restartPolicy"},
+		"NodeLabel":    {"the author chose the nodes", func(pod *corev1.Pod) { pod.Spec.NodeSelector = nil }, "spec.nodeSelector"},
+		"Debugger": {"an ephemeral container enters that of the check", func(pod *corev1.Pod) {
+			pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{TargetContainerName: "check"}}
+		}, "spec.ephemeralContainers"},
+		"WritesScratch":    {"a sidecar replaces the input of the next container", addContainer(corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: "scratch", MountPath: "/x"}}}), `spec.containers["added"].volumeMounts is "scratch"`},
+		"PrivilegedBeside": {"a privileged container replaces files of all", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}), `spec.containers["added"].securityContext.privileged`},
+		"CapableBeside": {"a container that controls the node", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
+			Add: []corev1.Capability{"SYS_ADMIN"},
+		}}}), `spec.containers["added"].securityContext.capabilities.add is "SYS_ADMIN"`},
+		"NodeBeside": {"a container with the files of the node", addVolume("", corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), `spec.volumes["added"].hostPath.path is "/"`},
+		"CDI":        {"a device of the node, with files of the node", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"cdi.k8s.io/x": "example.com/device=all"} }, "metadata.annotations.cdi.k8s.io/x"},
+		"CRIO":       {"the container runtime runs it in another way", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"io.kubernetes.cri-o.Devices": "/dev/sda"} }, "metadata.annotations.io.kubernetes.cri-o.Devices"},
+		"AppArmor": {"less confined", func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{"container.apparmor.security.beta.kubernetes.io/check": "unconfined"}
+		}, "metadata.annotations.container.apparmor.security.beta.kubernetes.io/check"},
+		"MountPlugin": {"a plugin of the container runtime mounts files", func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{"mounts.noderesource.nri.io/check": "[]"}
+		}, "metadata.annotations.mounts.noderesource.nri.io/check"},
+	}
+}
+
+// anAdmittedPod is a check with the pod that the API server makes of it.
+func anAdmittedPod(t *testing.T) (launch.Check, *corev1.Pod) {
+	t.Helper()
+	job := aRichJob(newNamespace(t))
+	spec := &job.Spec.Template.Spec
+	spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
+	spec.InitContainers[0].SecurityContext = &corev1.SecurityContext{
+		RunAsUser: new(int64(1000)), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"KILL", "CHOWN"}},
+	}
+	spec.InitContainers = append(spec.InitContainers, corev1.Container{Name: "second", Image: image})
+	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "settings", MountPath: "/settings"}, {Name: "scratch", MountPath: "/scratch"}}
+	check := planned(newRun(), aRelease(job)).Checks[0]
+	template := check.Job.Spec.Template
+	pod, err := api.CoreV1().Pods(job.Namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "admitted", Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec,
+	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return check, pod
+}
+
+// A change of the pod by admission is refused unless it is known to be harmless.
+func TestAdmissionThatChangesPods(t *testing.T) {
+	check, admitted := anAdmittedPod(t)
+	for kind, table := range map[string]map[string]podChange{"Ordinary": ordinaryChanges(), "Hostile": hostileChanges()} {
+		for name, tc := range table {
+			t.Run(kind+name, func(t *testing.T) {
+				pod := admitted.DeepCopy()
+				tc.change(pod)
+				got, err := check.Altered(pod)
+				if err != nil || (got == "") != (tc.differs == "") || !strings.Contains(got, tc.differs) {
+					t.Errorf("%s: %q, error %v; want %q", tc.reason, got, err, tc.differs)
+				}
+			})
+		}
+	}
+}
+
+// TestEveryFieldOfAPodIsCompared sets each field of a pod in turn. Those that may have
+// another value than in the plan are in testdata/harmless.txt: a field of a later
+// Kubernetes version is compared.
+func TestEveryFieldOfAPodIsCompared(t *testing.T) {
+	check := planned(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+		spec := &job.Spec.Template.Spec
+		spec.InitContainers = []corev1.Container{{Name: "first", Image: image}}
+		spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	}))).Checks[0]
+	var harmless strings.Builder
+	for _, field := range leaves(nil) {
+		path, ofPod := strings.CutPrefix(field.path, "spec.template.spec.")
+		if !ofPod {
+			continue
+		}
+		job := check.Job.DeepCopy()
+		place := field.in(job)
+		before := reflect.New(place.Type()).Elem()
+		before.Set(place)
+		place.Set(nonZero(place.Type()))
+		if reflect.DeepEqual(before.Interface(), place.Interface()) {
+			place.SetZero() // the plan has that value
+		}
+		altered, err := check.Altered(&corev1.Pod{Spec: job.Spec.Template.Spec})
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if altered == "" {
+			harmless.WriteString(path + "\n")
+		}
+	}
+	golden.Compare(t, "testdata/harmless.txt", harmless.String())
+}
