@@ -4,19 +4,20 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
 // Decide plans. It is pure: the same state has the same plan.
 //
-// A selected target runs at once, and again when the spec of ClusterVersion or the
-// cluster changes, when its verdict ends, and while it is not Ready. The update that is
+// A selected target runs at once unless a Ready verdict holds, and again when the spec of
+// ClusterVersion or the cluster changes, when its verdict ends, and while it is not Ready. The update that is
 // scheduled for MUO follows, before its time, and then the requests of administrators, by
 // the rules of a selected target, each at its time. Otherwise the offered
 // targets run one after the other; none starts while the cluster is updating, while a
 // node is drained, while the offers are unknown, or within an hour of a verdict on the target
-// that holds. A run in progress for a release that is neither selected, accepted, offered nor
-// requested is canceled, unless a user requested it.
+// that holds. A run in progress for a release that is neither selected, offered nor
+// requested, or that CVO has accepted, is canceled, unless a user requested it.
 //
 // A target whose last run has no verdict that holds, such as after a change of the cluster,
 // runs again within a minute; the pause doubles while that repeats.
@@ -75,7 +76,9 @@ func (s State) needed(run Run, selected Target) bool {
 	switch {
 	case selected.Digest() != "":
 		return digest == selected.Digest()
-	case digest == acceptedDigest(s.ClusterVersion) || s.Scheduled != nil && digest == s.Scheduled.Release.Digest():
+	case digest == acceptedDigest(s.ClusterVersion):
+		return false // a preflight of it would compare the release with itself
+	case s.Scheduled != nil && digest == s.Scheduled.Release.Digest():
 		return true
 	case run.Requester == record.BySelection || progressing(s.ClusterVersion):
 		return false
@@ -85,9 +88,13 @@ func (s State) needed(run Run, selected Target) bool {
 	})
 }
 
-// selectedDue is when the selected target is to run. Only runs since the last change of
-// the spec count: it may have selected the target again, or accepted its risks.
+// selectedDue is when the selected target is to run. Of runs before the last change of the
+// spec, which may have selected the target again or changed its accepted risks, only one
+// counts that is Ready and rests on no acceptance.
 func (s State) selectedDue(target Target) time.Time {
-	ended := slices.DeleteFunc(s.ended(target), func(run Run) bool { return run.Generation != s.ClusterVersion.Generation })
+	ended := s.ended(target)
+	if len(ended) == 0 || ended[0].Decision != verdict.Ready || ended[0].Accepts {
+		ended = slices.DeleteFunc(ended, func(run Run) bool { return run.Generation != s.ClusterVersion.Generation })
+	}
 	return s.again(ended)
 }

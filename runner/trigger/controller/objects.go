@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/collector/ownsignal"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
 )
@@ -175,29 +178,49 @@ func observation(subject Subject, state State, decided verdicts, timeout time.Du
 	if last, found := decided[of]; found {
 		o.Verdict = &last
 	}
+	if ended := state.ended(subject.Target); len(ended) > 0 {
+		o.Failure = ended[0].Failure
+	}
 	return o
 }
 
-// announce records an event for a status with another decision than before.
+// announce records an event for a status with another decision than before, and for a run
+// that failed.
 func (o *objects) announce(before *v1alpha1.UpdatePreflight, status v1alpha1.UpdatePreflightStatus) {
-	if before.Status.Decision == status.Decision {
+	present := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	previous := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionReady)
+	failed := present.Reason == projection.RunFailed && (previous == nil || previous.Message != present.Message)
+	if before.Status.Decision == status.Decision && !failed {
 		return
 	}
-	kind, reason := corev1.EventTypeWarning, status.Decision
-	switch status.Decision {
-	case string(v1alpha1.Ready):
-		kind = corev1.EventTypeNormal
-	case "":
-		reason = "VerdictEnded"
+	kind, reason, text := corev1.EventTypeWarning, status.Decision, ""
+	switch {
+	case failed:
+		reason, text = present.Reason, present.Message
+	case status.Decision == "":
+		reason, text = "VerdictEnded", "the verdict has ended; "+present.Message
+	case status.Decision == string(v1alpha1.Ready):
+		kind, text = corev1.EventTypeNormal, projection.VerdictMessage(status)
+	default:
+		text = projection.VerdictMessage(status)
 	}
-	message := ""
-	for _, condition := range status.Conditions {
-		if condition.Type == v1alpha1.ConditionReady {
-			message = condition.Message
-		}
-	}
-	o.recorder.Eventf(about(before), nil, kind, reason, "Preflight", "%s", message)
+	o.recorder.Eventf(about(before), nil, kind, reason, "Preflight", "%s: %s", targetOf(status, before), words.Line(text, maxEvent))
 }
+
+// maxEvent bounds the text of an event, in bytes: the API server accepts 1024.
+const maxEvent = 800
+
+// targetOf names the target of a status, or of its object where it has none.
+func targetOf(status v1alpha1.UpdatePreflightStatus, object *v1alpha1.UpdatePreflight) string {
+	target := cmp.Or(object.Spec.Target.Version, object.Spec.Target.Image, "the newest available update")
+	if status.Target != nil {
+		target = cmp.Or(status.Target.Version, status.Target.Image)
+	}
+	return words.Line(target, maxTarget)
+}
+
+// maxTarget bounds the name of a target in an event, in bytes.
+const maxTarget = 200
 
 // about is the object with its kind, which cached objects lack.
 func about(object *v1alpha1.UpdatePreflight) *v1alpha1.UpdatePreflight {

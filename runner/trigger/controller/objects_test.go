@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,8 +70,8 @@ func TestVerdictsAreProjected(t *testing.T) {
 		t.Errorf("the status is not that of the run %s: %+v", ready, status)
 	}
 	want := []string{
-		"Warning Blocked: blocked by RiskA. See: oc preflight status " + blocked,
-		"Normal Ready: no finding blocks",
+		"Warning Blocked: " + minor + ": blocked by RiskA. See: oc preflight status " + blocked,
+		"Normal Ready: " + minor + ": no finding blocks",
 	}
 	await.Until(w.t, "the events are "+strings.Join(want, ", "), func(ctx context.Context) bool { return slices.Equal(w.events(ctx, minor), want) })
 
@@ -151,6 +152,27 @@ func TestChangedClusterEndsTheRecordedVerdict(t *testing.T) {
 		found, err := record.New(w.cluster.Kubernetes).Get(ctx, id)
 		return err == nil && found.Ended == "Node added is new" && found.Verified() == nil
 	})
+}
+
+// A run that cannot be made is stated with its cause.
+func TestFailedRunIsReported(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.setVersion(available(minor), desired(configv1.Update{Version: minor}))
+	lead(t, w.cluster, w.log, controller.Options{Run: runner.Options{Timeout: time.Nanosecond}, Signals: newSignals(t, w.cluster)})
+	status := w.awaitStatus(minor, "RunFailed", func(s v1alpha1.UpdatePreflightStatus) bool {
+		condition := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+		return condition != nil && condition.Reason == "RunFailed" && strings.Contains(condition.Message, "deadline exceeded")
+	})
+	if status.Phase != v1alpha1.Pending {
+		t.Errorf("the phase is %s, want Pending", status.Phase)
+	}
+	await.Until(w.t, "an event has the cause", func(ctx context.Context) bool {
+		events := w.events(ctx, minor)
+		return len(events) > 0 && strings.HasPrefix(events[len(events)-1], "Warning RunFailed: "+minor+": the last run failed") &&
+			strings.Contains(events[len(events)-1], "deadline exceeded")
+	})
+	w.setVersion()
 }
 
 // What built-in checks read has changed: the verdict is judged again, and ends where its

@@ -151,7 +151,7 @@ func (c *controller) judge(ctx context.Context, run *Run, present standing.Prese
 	}
 	causes := standing.Ended(ctx, recorded, stored, present)
 	c.outdate(ctx, recorded, causes, present.Now)
-	run.Decision = decisionOf(stored)
+	run.Decision, run.Accepts = decisionOf(stored), len(stored.Verdict.Accepted) > 0
 	for _, cause := range causes {
 		if strings.HasPrefix(cause, judgedAgain) {
 			run.Differs = true

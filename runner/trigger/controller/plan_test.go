@@ -137,6 +137,7 @@ func TestDecide(t *testing.T) {
 	updating := condition(configv1.OperatorProgressing, configv1.ConditionTrue)
 	later := func(run *controller.Run) { run.Generation = generation - 1 }
 	changed := func(run *controller.Run) { run.Changed = true }
+	accepts := func(run *controller.Run) { run.Accepts = true }
 	differs := func(run *controller.Run) { run.Differs = true }
 	tests := map[string]struct {
 		reason   string
@@ -169,7 +170,10 @@ func TestDecide(t *testing.T) {
 		"RunningByUser":    {reason: "a run of a user is joined", version: clusterVersion(available(minor), selects), runs: []controller.Run{progress(minor, record.ByUser)}, want: selected},
 		"RunningAhead":     {reason: "a run ahead becomes that of the selection", version: clusterVersion(available(minor), selects), runs: []controller.Run{progress(minor, record.Ahead)}, want: selected},
 		"Ready":            {reason: "the verdict holds", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
-		"ReadyBefore":      {reason: "the spec was changed since", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), later)}, want: selected},
+		"ReadyBefore":      {reason: "a verdict that holds is not repeated when its target is selected", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), later)}, want: planned{Next: 24*time.Hour - time.Minute}},
+		"ReadyAccepting":   {reason: "the spec may have withdrawn the acceptance", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(edited(ended(minor, verdict.Ready, time.Minute), later), accepts)}, want: selected},
+		"BlockedBefore":    {reason: "the spec was changed since", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected},
+		"ReadyBeforeIt":    {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Hour), later), edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected},
 		"ReadyExpired":     {reason: "the validity ended", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: selected},
 		"ReadyShort":       {reason: "a verdict that ends at once is not repeated at once", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *controller.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: time.Minute}},
 		"ReadyChanged":     {reason: "the cluster has changed", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Hour), changed)}, want: selected},
@@ -186,7 +190,7 @@ func TestDecide(t *testing.T) {
 
 		// Accepted.
 		"Accepted":             {reason: "no run while the cluster updates", version: clusterVersion(available(minor), accepted(minor))},
-		"AcceptedWhileRunning": {reason: "the run continues during the update to its target", version: clusterVersion(available(minor), accepted(minor)), runs: []controller.Run{progress(minor, record.BySelection)}, want: selected},
+		"AcceptedWhileRunning": {reason: "no run outlives the acceptance of its update", version: clusterVersion(available(minor), accepted(minor)), runs: []controller.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}}},
 		"AcceptedOthersRun":    {reason: "the results of other targets are not needed", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []controller.Run{progress(patch, record.Ahead)}, want: planned{Cancel: []string{"run-" + patch}}},
 		"AcceptedUserRuns":     {reason: "a run of a user is not canceled", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []controller.Run{progress(patch, record.ByUser)}},
 

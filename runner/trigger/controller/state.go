@@ -58,6 +58,8 @@ type Run struct {
 	// authentic.
 	Decision   verdict.Decision
 	ValidUntil time.Time
+	// Accepts is true for a verdict that rests on accepted findings.
+	Accepts bool
 	// Failure is why a run of this process has no record of its end; empty otherwise.
 	Failure string
 	// Changed is true when the cluster has changed since the verdict, and the checks of the

@@ -17,6 +17,8 @@ import (
 const (
 	reasonNotStarted = "NotStarted"
 	reasonWaiting    = "Waiting"
+	// RunFailed is the reason where the last run could not be made.
+	RunFailed = "RunFailed"
 )
 
 const maxMessage = 1024
@@ -80,10 +82,13 @@ func (p projected) words(status v1alpha1.UpdatePreflightStatus) (reason, message
 			message += "; the last verdict is " + status.Decision
 		}
 	case v1alpha1.Ready, v1alpha1.Blocked, v1alpha1.Undecided:
-		message = verdictMessage(status)
+		message = VerdictMessage(status)
 	case v1alpha1.Expired:
 		message = p.ended
-		if message == "" {
+		switch {
+		case message != "" && p.Failure != "":
+			reason, message = RunFailed, message+"; "+p.failed()
+		case message == "":
 			reason, message = reasonNoVerdict, "the window has closed, and no run has a verdict"
 		}
 	}
@@ -96,21 +101,26 @@ func (p projected) pending() (reason, message string) {
 		return reasonTooEarly, "the preflight does not start before " + p.opens.UTC().Format("2006-01-02T15:04:05Z")
 	case p.Waiting != "":
 		return reasonWaiting, p.Waiting
+	case p.Failure != "":
+		return RunFailed, p.failed()
 	case p.ended != "":
 		return reasonNotStarted, p.ended + "; another run follows"
 	}
 	return reasonNotStarted, "no run has a verdict yet"
 }
 
-// verdictMessage describes a valid verdict.
-func verdictMessage(status v1alpha1.UpdatePreflightStatus) string {
+func (p projected) failed() string {
+	return "the last run failed, and another one follows: " + p.Failure
+}
+
+// VerdictMessage describes the verdict of a status that has one.
+func VerdictMessage(status v1alpha1.UpdatePreflightStatus) string {
 	command := "See: oc preflight status " + status.Run
-	switch status.Phase {
-	case v1alpha1.Blocked:
+	switch status.Decision {
+	case string(verdict.Blocked):
 		return fmt.Sprintf("%s. %s", listed("blocked by", status.Blocking, status.BlockingOmitted), command)
-	case v1alpha1.Undecided:
+	case string(verdict.Undecided):
 		return fmt.Sprintf("%s. %s", listed("inconclusive:", status.Undecided, status.UndecidedOmitted), command)
-	case v1alpha1.New, v1alpha1.Pending, v1alpha1.Checking, v1alpha1.Ready, v1alpha1.Expired:
 	}
 	if len(status.Accepted) > 0 {
 		return listed("no finding blocks; accepted:", status.Accepted, status.AcceptedOmitted)

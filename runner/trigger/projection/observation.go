@@ -24,6 +24,9 @@ type Observation struct {
 	// Verdict is the report of the last complete run of the target that covers the object,
 	// with its standing; nil for none. It is of an authentic record.
 	Verdict *report.Report
+	// Failure is why the last run, which ended after that of the verdict, has no record;
+	// empty otherwise.
+	Failure string
 	// Waiting states why the preflight does not start though it is due; empty otherwise.
 	Waiting string
 }

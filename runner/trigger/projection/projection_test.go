@@ -139,11 +139,15 @@ func TestStatus(t *testing.T) {
 		running *projection.Run
 		verdict *report.Report
 		waiting string
+		failure string
 		want    short
 	}{
 		"Unknown":           {reason: "no release is selected", object: object(), unknown: "no such update", want: short{Phase: v1alpha1.New, Ready: unknown, Reconciling: yes, Stall: no, Reason: "TargetUnknown", Message: "no such update"}},
 		"NoRun":             {reason: "no run has ended", object: object(), want: pending("NotStarted", "no run has a verdict yet")},
 		"Waiting":           {reason: "other requests come first", object: object(), waiting: "there are too many", want: pending("Waiting", "there are too many")},
+		"Failed":            {reason: "the registry cannot be reached", object: object(), failure: "connection refused", want: pending("RunFailed", "the last run failed, and another one follows: connection refused")},
+		"FailedAgain":       {reason: "the verdict has ended, and the next run failed", object: object(), failure: "connection refused", verdict: edited(decided(), changed), want: expired("RunFailed", "node worker-1 has changed; the last run failed, and another one follows: connection refused")},
+		"FailedReady":       {reason: "a verdict is valid although a later run failed", object: object(), failure: "connection refused", verdict: decided(), want: ready},
 		"Running":           {reason: "a run is in progress", object: object(), running: running, want: checking},
 		"RunningUnrecorded": {reason: "a run that has no record yet has no ID", object: object(), running: &projection.Run{}, want: func() short { s := checking; s.Run = ""; return s }()},
 		"Ready":             {reason: "the verdict is valid", object: object(), verdict: decided(), want: ready},
@@ -200,7 +204,7 @@ func TestStatus(t *testing.T) {
 			t.Parallel()
 			observation := projection.Observation{
 				Now: noon, Target: update.Release{Version: version, Image: image("1")}, Unknown: tc.unknown,
-				Running: tc.running, Verdict: tc.verdict, Waiting: tc.waiting,
+				Running: tc.running, Verdict: tc.verdict, Waiting: tc.waiting, Failure: tc.failure,
 			}
 			if tc.unknown != "" {
 				observation.Target = update.Release{}
