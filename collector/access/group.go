@@ -16,14 +16,16 @@ import (
 )
 
 // GroupRights are what every ServiceAccount of a namespace may do as a member of its
-// groups: the accounts of the namespace, all accounts, and all authenticated users.
+// groups: the accounts of the namespace, all accounts, and all authenticated users; and as
+// system:anonymous, which it is without its token.
 type GroupRights struct {
 	Namespace string
 	// Writes are the write requests that RBAC allows, sorted, without those that OpenShift
 	// allows every user.
 	Writes []Request
-	// Unguarded are the write requests that Unguarded returns and that an access review,
-	// with all authorizers of the API server, allows; sorted, without the same defaults.
+	// Unguarded are the write requests that Unguarded returns, and those without a token, that
+	// an access review, with all authorizers of the API server, allows; sorted, without the
+	// same defaults.
 	Unguarded []Request
 	// Secrets are the requests that read Secrets of any name, sorted.
 	Secrets []Request
@@ -83,8 +85,10 @@ type groupAudit struct {
 	// rules that allow more than reading objects other than Secrets.
 	roles   int
 	granted permissions
+	// anonymous has those of users without a token.
+	anonymous permissions
 	// requests are the write requests in the namespace, in those to which granted refers,
-	// and in the whole cluster.
+	// and in the whole cluster, and those for the objects and with the verbs that granted names.
 	requests []Request
 	// same are the further namespaces in which no binding is for these groups alone, so
 	// that the result is the same.
@@ -118,6 +122,11 @@ func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []
 		return nil, nil, err
 	}
 	read := newRoleReader(client.RbacV1(), maxGroupBindings)
+	withoutToken, err := read.permissions(ctx, "users without a token", bound.anonymous)
+	if err != nil {
+		return nil, nil, err
+	}
+	withoutToken = withoutToken.beyondReading()
 	var audits []*groupAudit
 	var shared *groupAudit
 	for _, namespace := range namespaces {
@@ -131,7 +140,8 @@ func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []
 			return nil, nil, err
 		}
 		granted = granted.beyondReading()
-		each := &groupAudit{namespace: namespace, roles: len(roles), granted: granted, requests: requestsOf(lists, granted.namespaces(namespace))}
+		requests := append(requestsOf(lists, granted.namespaces(namespace)), granted.requests()...)
+		each := &groupAudit{namespace: namespace, roles: len(roles), granted: granted, anonymous: withoutToken, requests: requests}
 		audits = append(audits, each)
 		if !bound.distinct(namespace) {
 			shared = each
@@ -144,8 +154,9 @@ func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []
 type groupBindings struct {
 	// accountsOf has the roles of the group of the accounts of a namespace.
 	accountsOf map[string][]boundRole
-	// everyAccount has the roles of all accounts and of all users.
-	everyAccount []boundRole
+	// everyAccount has the roles of all accounts and of all users, also of those without a
+	// token, which anonymous has alone.
+	everyAccount, anonymous []boundRole
 }
 
 func readGroupBindings(ctx context.Context, client rbacv1client.RbacV1Interface) (groupBindings, error) {
@@ -155,6 +166,8 @@ func readGroupBindings(ctx context.Context, client rbacv1client.RbacV1Interface)
 			of, isGroup := strings.CutPrefix(subject.Name, "system:serviceaccounts:")
 			is := boundRole{in: namespace, kind: role.Kind, name: role.Name}
 			switch {
+			case isAnonymous(subject):
+				bound.everyAccount, bound.anonymous = append(bound.everyAccount, is), append(bound.anonymous, is)
 			case subject.Kind != rbacv1.GroupKind:
 			case isGroup:
 				bound.accountsOf[of] = append(bound.accountsOf[of], is)
@@ -168,6 +181,12 @@ func readGroupBindings(ctx context.Context, client rbacv1client.RbacV1Interface)
 		return eachBinding(ctx, client, note)
 	})
 	return bound, err
+}
+
+// isAnonymous is true for the user without a token, and its group.
+func isAnonymous(subject rbacv1.Subject) bool {
+	return subject.Kind == rbacv1.UserKind && subject.Name == anonymous().name ||
+		subject.Kind == rbacv1.GroupKind && slices.Contains(anonymous().groups, subject.Name)
 }
 
 // distinct is true for a namespace whose accounts may have other permissions by their
@@ -194,15 +213,25 @@ func (a groupAudit) secretReads() []Request {
 }
 
 // review returns those of the requests that the API server allows an account of the
-// namespace that does not exist, as permissions.writes does: it reviews the widest
-// request first, then the requests, and of the allowed ones whether they are allowed in
-// all namespaces.
+// namespace that does not exist, and all writes that it allows a user without a token: the
+// guard knows a check by its token.
 func (a groupAudit) review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, requests []Request) ([]Request, error) {
-	account := types.NamespacedName{Namespace: a.namespace, Name: unknownAccount}
-	if all, err := review(ctx, client, account, []Request{anything()}); len(all) > 0 || err != nil {
+	allowed, err := reviewWidest(ctx, client, accountSubject(types.NamespacedName{Namespace: a.namespace, Name: unknownAccount}), requests)
+	if err != nil || len(a.anonymous) == 0 {
+		return allowed, err
+	}
+	withoutToken, err := reviewWidest(ctx, client, anonymous(), a.anonymous.writes(a.requests))
+	return essential(append(allowed, withoutToken...)), err
+}
+
+// reviewWidest returns the requests that the API server allows a subject, as
+// permissions.writes does: it reviews the widest request first, then the requests, and of the
+// allowed ones whether they are allowed in all namespaces.
+func reviewWidest(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject, requests []Request) ([]Request, error) {
+	if all, err := review(ctx, client, of, []Request{anything()}); len(all) > 0 || err != nil {
 		return all, err
 	}
-	inNamespaces, err := review(ctx, client, account, requests)
+	inNamespaces, err := review(ctx, client, of, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +240,7 @@ func (a groupAudit) review(ctx context.Context, client authorizationv1client.Sub
 		request.Namespace = ""
 		wider = append(wider, request)
 	}
-	everywhere, err := review(ctx, client, account, wider)
+	everywhere, err := review(ctx, client, of, wider)
 	if err != nil {
 		return nil, err
 	}
@@ -220,9 +249,12 @@ func (a groupAudit) review(ctx context.Context, client authorizationv1client.Sub
 
 // isDefault is true for the write requests that OpenShift allows every authenticated
 // user: webhooks of builds, which require the secret of the build, the deletion of OAuth
-// tokens by their name, which is a hash of the token, and requests for projects.
+// tokens by their name, which is a hash of the token, requests for projects, and the
+// restriction of one's own requests to a scope, which is no permission to be another user.
 func isDefault(request Request) bool {
 	switch request.Group {
+	case "authentication.k8s.io":
+		return request.Verb == "impersonate" && request.Resource == "userextras" && request.Subresource == "scopes.authorization.openshift.io"
 	case "build.openshift.io":
 		return request.Verb == "create" && request.Resource == "buildconfigs" && request.Subresource == "webhooks"
 	case "oauth.openshift.io":

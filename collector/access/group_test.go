@@ -1,6 +1,8 @@
 package access_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,6 +39,36 @@ func TestGroups(t *testing.T) {
 			reason: "the permission to grant permissions", rules: rule("rbac.authorization.k8s.io", "roles", "escalate"),
 			writes: []string{"escalate roles.rbac.authorization.k8s.io in namespace NS"}, unguarded: []string{"escalate roles.rbac.authorization.k8s.io in namespace NS"},
 		},
+		"ImpersonateOne": {
+			reason: "a rule for one object allows no request for all", rules: forObjects(rule("", "serviceaccounts", "impersonate"), "admin"),
+			writes: []string{`impersonate serviceaccounts admin in namespace NS`}, unguarded: []string{`impersonate serviceaccounts "admin" in namespace NS`},
+		},
+		"WriteOne": {
+			reason: "the guard denies it", rules: forObjects(rule("", "configmaps", "update", "get"), "one", "two"),
+			writes: []string{`update configmaps one in namespace NS`, `update configmaps "two" in namespace NS`},
+		},
+		"Constrained": {
+			reason: "constrained impersonation has verbs of its own", rules: rule("authentication.k8s.io", "serviceaccounts", "impersonate:serviceaccount"),
+			writes:    []string{"impersonate:serviceaccount serviceaccounts.authentication.k8s.io in namespace NS"},
+			unguarded: []string{"impersonate:serviceaccount serviceaccounts.authentication.k8s.io in namespace NS"},
+		},
+		"ConstrainedOne": {
+			reason: "also for one object", rules: forObjects(rule("", "pods", "impersonate-on:serviceaccount:create"), "x"),
+			writes: []string{`impersonate-on:serviceaccount:create pods x in namespace NS`}, unguarded: []string{`impersonate-on:serviceaccount:create pods "x" in namespace NS`},
+		},
+		"OtherVerb": {
+			reason: "what is not known to read may write", rules: rule("example.com", "things", "launch"),
+			writes: []string{"launch things.example.com in namespace NS"}, unguarded: []string{"launch things.example.com in namespace NS"},
+		},
+		"Exec": {
+			reason: "the guard denies connections", rules: forObjects(rule("", "pods/exec", "create"), "one"),
+			writes: []string{`create pods/exec one in namespace NS`},
+		},
+		"Use": {reason: "every user of OpenShift may use an SCC", rules: forObjects(rule("security.openshift.io", "securitycontextconstraints", "use"), "restricted-v2")},
+		"Scopes": {
+			reason: "every user of OpenShift may restrict its own requests", rules: rule("authentication.k8s.io", "userextras/scopes.authorization.openshift.io", "impersonate"),
+		},
+		"ReadOne": {reason: "a role that reads one object", rules: forObjects(rule("", "configmaps", "get"), "one")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t, api)
@@ -66,6 +98,41 @@ func TestGroups(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: writes, unguarded, secrets (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// forObjects returns the rules for objects with these names.
+func forObjects(rules []rbacv1.PolicyRule, names ...string) []rbacv1.PolicyRule {
+	for i := range rules {
+		rules[i].ResourceNames = names
+	}
+	return rules
+}
+
+// A check may leave out its token, and with it the read-only guard, which knows a check by
+// it.
+func TestGroupsWithoutToken(t *testing.T) {
+	for name, subject := range map[string]rbacv1.Subject{
+		"Group": {Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:unauthenticated"},
+		"User":  {Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "system:anonymous"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := kubernetes.NewForConfigOrDie(config)
+			namespace := newNamespace(t, api)
+			grant{namespace: namespace, rules: rule("", "configmaps", "create"), subject: subject}.make(t, api)
+			want := []string{"create configmaps in namespace " + namespace}
+			var got []string
+			for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ { // until the authorizer has the role
+				rights, err := access.Groups(t.Context(), api, []string{namespace}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = slices.DeleteFunc(describeAll(rights[0].Unguarded), func(text string) bool { return !strings.HasSuffix(text, namespace) })
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
 			}
 		})
 	}

@@ -57,12 +57,35 @@ func (p permissions) beyondReading() permissions {
 	return rest
 }
 
+// requests are the write requests of p that are for one object, or whose verb is known to an
+// authorizer only: those that requestsOf has not.
+func (p permissions) requests() []Request {
+	var requests []Request
+	for _, granted := range p {
+		for _, rule := range granted.Rules {
+			for _, request := range Writing([]rbacv1.PolicyRule{rule}) {
+				request.Namespace = granted.Namespace
+				for _, request.Name = range rule.ResourceNames {
+					requests = append(requests, request)
+				}
+				if len(rule.ResourceNames) == 0 && request.Verb != "*" && !slices.Contains(admitted(), request.Verb) {
+					requests = append(requests, request)
+				}
+			}
+		}
+	}
+	return requests
+}
+
 // allow is true for a request that the API server's RBAC authorizer allows. A rule with
 // resourceNames allows no request for all objects.
 func (p permissions) allow(request Request) bool {
 	wanted := []rbacv1.PolicyRule{{
 		APIGroups: []string{request.Group}, Resources: []string{resourceOf(request)}, Verbs: []string{request.Verb},
 	}}
+	if request.Name != "" {
+		wanted[0].ResourceNames = []string{request.Name}
+	}
 	return slices.ContainsFunc(p, func(granted Grant) bool {
 		if granted.Namespace != "" && granted.Namespace != request.Namespace {
 			return false

@@ -24,7 +24,8 @@ const (
 )
 
 // Unguarded returns the write requests that no admission policy of the API server can
-// deny: impersonation, since the policy receives the impersonated user; changes of the
+// deny: those with verbs of an authorizer alone, such as impersonation, after which the
+// policy receives the impersonated user; changes of the
 // admission configuration, which Kubernetes exempts from policies; connections to
 // kubelets, which have no admission; writes to these aggregated API groups, whose
 // servers have their own admission; and the permission to grant any of them. An
@@ -42,7 +43,7 @@ func Unguarded(writes []Request, aggregated []string) []Request {
 func isUnguarded(request Request, aggregated []string) bool {
 	is := func(value string, wanted ...string) bool { return value == "*" || slices.Contains(wanted, value) }
 	switch {
-	case is(request.Verb, "impersonate", "bind", "escalate"):
+	case request.Verb == "*" || !slices.Contains(admitted(), request.Verb):
 		return true
 	case is(request.Group, "admissionregistration.k8s.io"), is(request.Group, aggregated...):
 		return true
@@ -52,8 +53,28 @@ func isUnguarded(request Request, aggregated []string) bool {
 	return false
 }
 
-// review returns those of the requests that the API server allows an account.
-func review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, account types.NamespacedName, requests []Request) ([]Request, error) {
+// admitted are the verbs of the requests that admission sees, besides those that only read.
+// Others are known to an authorizer only: bind, escalate, impersonate, and since Kubernetes
+// 1.35 those of constrained impersonation, such as impersonate:user-info.
+func admitted() []string {
+	return []string{"create", "update", "patch", "delete", "deletecollection", "get", "list", "watch"}
+}
+
+// subject is the user of a request.
+type subject struct {
+	name   string
+	groups []string
+}
+
+func accountSubject(account types.NamespacedName) subject {
+	return subject{User(account), []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"}}
+}
+
+// anonymous is the user of a request without a token.
+func anonymous() subject { return subject{"system:anonymous", []string{"system:unauthenticated"}} }
+
+// review returns those of the requests that the API server allows a subject.
+func review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject, requests []Request) ([]Request, error) {
 	allowed := make([]bool, len(requests))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrent)
@@ -62,14 +83,14 @@ func review(ctx context.Context, client authorizationv1client.SubjectAccessRevie
 			reviewed, err := retry.Get(ctx, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
 				return client.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 					Spec: authorizationv1.SubjectAccessReviewSpec{
-						User:               User(account),
-						Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
+						User:               of.name,
+						Groups:             of.groups,
 						ResourceAttributes: &requests[i],
 					},
 				}, metav1.CreateOptions{})
 			})
 			if err != nil {
-				return fmt.Errorf("could not review the permissions of %s: %w", User(account), err)
+				return fmt.Errorf("could not review the permissions of %s: %w", of.name, err)
 			}
 			allowed[i] = reviewed.Status.Allowed
 			return nil

@@ -33,11 +33,20 @@ func writing(group, resource string, verbs []string) []Request {
 	}
 	connects := Connects(group, resource) && (request.Resource != "nodes" || request.Subresource == "proxy")
 	for _, request.Verb = range verbs {
+		if selects(request) {
+			continue
+		}
 		if len(readVerbs([]string{request.Verb})) != 1 || connects && request.Verb == "get" {
 			writes = append(writes, request)
 		}
 	}
 	return writes
+}
+
+// selects is true for the verb by which pods may be confined in a certain way. It changes
+// nothing: who creates a pod writes by that.
+func selects(request Request) bool {
+	return request.Verb == "use" && slices.Contains([]string{"securitycontextconstraints", "podsecuritypolicies"}, request.Resource)
 }
 
 // requestsOf are all write requests to the resources of lists, each resource in one of
