@@ -39,9 +39,10 @@ func TestOfferedRunsAhead(t *testing.T) {
 		t.Errorf("the completion time of the run is not exported:\n%s", exported)
 	}
 
-	// The selection starts a run of its own.
+	// The verdict on the selected target holds: no further run.
 	w.selectVersion(patch)
-	w.awaitRuns(patch+" ahead Complete Ready", patch+" selected Complete Ready", minor+" ahead Complete Blocked")
+	p.awaitMetric(`update_preflight_verdict{decision="Ready",digest="` + digest(patch) + `",guard="true",target="` + patch + `"} 1`)
+	w.awaitRuns(patch+" ahead Complete Ready", minor+" ahead Complete Blocked")
 	testCluster.ExpectNothingLeft(t)
 }
 
