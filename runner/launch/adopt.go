@@ -29,8 +29,10 @@ import (
 const ReasonForeignObject finding.Reason = "ForeignObject"
 
 // ReasonAlteredByAdmission is reported for a check that does not run, or whose result
-// does not count, because a mutating webhook or policy of the cluster changes what it
-// runs, its ServiceAccount, or what its roles grant.
+// does not count, because a mutating webhook or policy of the cluster changes its Job, its
+// pod, its ServiceAccount or its roles, in more than what is known to be harmless: where
+// and when the pod runs, amounts of CPU and memory, stricter confinement, and containers
+// beside the check.
 //
 // Cause: the webhook or policy applies to the namespace of the check.
 //
