@@ -41,11 +41,11 @@ func TestGroups(t *testing.T) {
 		},
 		"ImpersonateOne": {
 			reason: "a rule for one object allows no request for all", rules: forObjects(rule("", "serviceaccounts", "impersonate"), "admin"),
-			writes: []string{`impersonate serviceaccounts admin in namespace NS`}, unguarded: []string{`impersonate serviceaccounts "admin" in namespace NS`},
+			writes: []string{"impersonate serviceaccounts admin in namespace NS"}, unguarded: []string{"impersonate serviceaccounts admin in namespace NS"},
 		},
 		"WriteOne": {
 			reason: "the guard denies it", rules: forObjects(rule("", "configmaps", "update", "get"), "one", "two"),
-			writes: []string{`update configmaps one in namespace NS`, `update configmaps "two" in namespace NS`},
+			writes: []string{"update configmaps one in namespace NS", "update configmaps two in namespace NS"},
 		},
 		"Constrained": {
 			reason: "constrained impersonation has verbs of its own", rules: rule("authentication.k8s.io", "serviceaccounts", "impersonate:serviceaccount"),
@@ -54,7 +54,7 @@ func TestGroups(t *testing.T) {
 		},
 		"ConstrainedOne": {
 			reason: "also for one object", rules: forObjects(rule("", "pods", "impersonate-on:serviceaccount:create"), "x"),
-			writes: []string{`impersonate-on:serviceaccount:create pods x in namespace NS`}, unguarded: []string{`impersonate-on:serviceaccount:create pods "x" in namespace NS`},
+			writes: []string{"impersonate-on:serviceaccount:create pods x in namespace NS"}, unguarded: []string{"impersonate-on:serviceaccount:create pods x in namespace NS"},
 		},
 		"OtherVerb": {
 			reason: "what is not known to read may write", rules: rule("example.com", "things", "launch"),
@@ -62,7 +62,7 @@ func TestGroups(t *testing.T) {
 		},
 		"Exec": {
 			reason: "the guard denies connections", rules: forObjects(rule("", "pods/exec", "create"), "one"),
-			writes: []string{`create pods/exec one in namespace NS`},
+			writes: []string{"create pods/exec one in namespace NS"},
 		},
 		"Use": {reason: "every user of OpenShift may use an SCC", rules: forObjects(rule("security.openshift.io", "securitycontextconstraints", "use"), "restricted-v2")},
 		"Scopes": {
