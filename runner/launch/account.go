@@ -61,21 +61,38 @@ func (p Plan) account(ref reference) *Account {
 	if copied, found := p.copies[ref]; found {
 		account.Copied, account.Author, account.Omitted, account.Unread = true, copied.original.name, copied.omitted, copied.unread
 	}
-	for _, object := range p.Supporting {
-		subjects, role := bindingOf(object)
-		if !slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool { return accountOfSubject(subject) == ref }) {
-			continue
-		}
-		rules, found := p.rules(role, object.GetNamespace())
-		if !found {
-			rules, found = p.clusterRoles[role.Name]
-		}
-		if !found {
+	for _, bound := range p.bound(ref) {
+		if !bound.found {
 			account.Unread = p.unreadRoles
 		}
-		account.Rules = append(account.Rules, rules...)
+		account.Rules = append(account.Rules, bound.rules...)
 	}
 	return account
+}
+
+// boundRules are the rules of a role that a binding of the plan binds to an account.
+type boundRules struct {
+	// namespace is that of the binding; empty for the whole cluster.
+	namespace string
+	rules     []rbacv1.PolicyRule
+	// found is false for a role that could not be read.
+	found bool
+}
+
+func (p Plan) bound(account reference) []boundRules {
+	var all []boundRules
+	for _, object := range p.Supporting {
+		subjects, role := bindingOf(object)
+		if !slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool { return accountOfSubject(subject) == account }) {
+			continue
+		}
+		bound := boundRules{namespace: object.GetNamespace()}
+		if bound.rules, bound.found = p.rules(role, bound.namespace); !bound.found {
+			bound.rules, bound.found = p.clusterRoles[role.Name]
+		}
+		all = append(all, bound)
+	}
+	return all
 }
 
 // bindingOf are the subjects and the role of a binding; none for another object.

@@ -34,6 +34,9 @@ func (d Draft) Needs() access.Needs {
 	for _, ref := range slices.SortedFunc(maps.Keys(used), compareReferences) {
 		needs.Required = append(needs.Required, creating(ref.kind, ref.namespace)...)
 		needs.Given = append(needs.Given, used[ref].given(ref)...)
+		for _, secret := range used[ref].namedSecrets(ref) {
+			needs.Optional = append(needs.Optional, typeOf(secret))
+		}
 	}
 	if copies {
 		needs = needs.And(copyNeeds())
@@ -44,6 +47,17 @@ func (d Draft) Needs() access.Needs {
 		}
 	}
 	return needs
+}
+
+// namedSecrets are the Secrets that a role of the release names.
+func (c catalog) namedSecrets(ref reference) []reference {
+	switch object := c.manifests[ref].manifest.Object.(type) {
+	case *rbacv1.Role:
+		return namedSecrets(ref.namespace, object.Rules)
+	case *rbacv1.ClusterRole:
+		return namedSecrets("", object.Rules)
+	}
+	return nil
 }
 
 // JobNeeds are the permissions to create a Job in a namespace, to follow it and

@@ -17,11 +17,12 @@ import (
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
-// ReasonRefusedTokenSecret is reported for a check whose containers read a Secret of
-// type kubernetes.io/service-account-token. The read-only guard does not apply to its
-// token, which is not that of the check's pod.
+// ReasonRefusedTokenSecret is reported for a check whose containers, or whose account, read a
+// Secret of type kubernetes.io/service-account-token. The read-only guard does not apply to
+// its token, which is not that of the check's pod.
 //
-// Cause: a volume or an environment variable of the manifest refers to the Secret.
+// Cause: a volume or an environment variable of the manifest refers to the Secret, or a role of
+// the check's account names it.
 //
 // Remedy: report it to the owners of the component. To update without this check,
 // accept the finding.
@@ -48,6 +49,34 @@ func secretsOf(job *batchv1.Job) []reference {
 			secrets = append(secrets, secret)
 		}
 	})
+	return secrets
+}
+
+// namedSecrets returns the Secrets that rules allow an account to read by their names, in a
+// namespace or, without one, in all.
+func namedSecrets(namespace string, rules []rbacv1.PolicyRule) []reference {
+	var secrets []reference
+	includes := func(values []string, wanted ...string) bool {
+		return slices.ContainsFunc(values, func(value string) bool { return value == "*" || slices.Contains(wanted, value) })
+	}
+	for _, rule := range rules {
+		if !includes(rule.APIGroups, "") || !includes(rule.Resources, "secrets") || !includes(rule.Verbs, "get", "list", "watch") {
+			continue
+		}
+		for _, name := range rule.ResourceNames {
+			secrets = append(secrets, reference{secretKind, namespace, name})
+		}
+	}
+	return secrets
+}
+
+// secretsOf returns the Secrets that a check reads: in its containers, and with the
+// permissions of its account.
+func (p Plan) secretsOf(check Check) []reference {
+	secrets := secretsOf(check.Job)
+	for _, bound := range p.bound(accountOf(check)) {
+		secrets = append(secrets, namedSecrets(bound.namespace, bound.rules)...)
+	}
 	return secrets
 }
 

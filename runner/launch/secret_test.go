@@ -95,6 +95,40 @@ func TestTokenSecretsAreRejected(t *testing.T) {
 	}
 }
 
+// A role of the release may name a Secret with a token, which the check can read.
+func TestTokenSecretsOfRolesAreRejected(t *testing.T) {
+	namespace := newNamespace(t)
+	secrets(t, namespace)
+	for name, tc := range map[string]struct {
+		reason string
+		rule   rbacv1.PolicyRule
+		want   string
+	}{
+		"Token":    {"the guard does not recognize the token", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"token"}}, "RefusedTokenSecret"},
+		"Watch":    {"a watch has the content, too", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "secrets"}, Verbs: []string{"watch"}, ResourceNames: []string{"other", "token"}}, "RefusedTokenSecret"},
+		"Plain":    {"other Secrets have no token of the API server", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"plain"}}, ""},
+		"Missing":  {"a Secret may not exist", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"missing"}}, ""},
+		"OtherAPI": {"the name of another object", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{"token"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release := aFullRelease(namespace)
+			for _, supporting := range release.Supporting {
+				if role, ok := supporting.Object.(*rbacv1.Role); ok {
+					role.Rules = []rbacv1.PolicyRule{tc.rule}
+				}
+			}
+			findings, _ := newLauncher(t, config).Validate(t.Context(), planned(newRun(), release))
+			got := ""
+			for _, f := range findings {
+				got = f.Reason
+			}
+			if got != tc.want {
+				t.Errorf("%s: %q, want %q: %+v", tc.reason, got, tc.want, findings)
+			}
+		})
+	}
+}
+
 // TestNeedsIncludeSecrets checks that the request of the validation is declared.
 func TestNeedsIncludeSecrets(t *testing.T) {
 	for use, read := range usesOfSecret() {

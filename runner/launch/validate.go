@@ -87,7 +87,7 @@ func (v *validation) run(ctx context.Context) {
 func (v *validation) secrets() []reference {
 	seen := map[reference]bool{}
 	for _, check := range v.plan.Checks {
-		for _, secret := range secretsOf(check.Job) {
+		for _, secret := range v.plan.secretsOf(check) {
 			seen[secret] = true
 		}
 	}
@@ -105,7 +105,7 @@ func (v *validation) rejection(i int, check Check) error {
 			return copied.explain(ref, err)
 		}
 	}
-	for _, secret := range secretsOf(check.Job) {
+	for _, secret := range v.plan.secretsOf(check) {
 		if err := v.secretErrors[secret]; err != nil {
 			return err
 		}
