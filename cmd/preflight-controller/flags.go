@@ -14,12 +14,16 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
 
-// The times of leader election with which OpenShift's components tolerate 60 seconds
-// without an API server (openshift/enhancements CONVENTIONS.md).
+// The times of leader election. After the end of a leader that did not release the Lease the
+// next one leads within leaseDuration and a retryPeriod, which is jittered: less than a minute.
+// There are never two, since a leader ends renewDeadline after its last renewal. OpenShift's
+// components take 137, 107 and 26 seconds to tolerate 60 seconds without an API server
+// (openshift/enhancements CONVENTIONS.md); this one may restart then, since the record has what
+// its run needs to continue.
 const (
-	leaseDuration = 137 * time.Second
-	renewDeadline = 107 * time.Second
-	retryPeriod   = 26 * time.Second
+	leaseDuration = 40 * time.Second
+	renewDeadline = 30 * time.Second
+	retryPeriod   = 8 * time.Second
 )
 
 // clusterCA is the value of --metrics-client-ca for the CAs of the cluster.

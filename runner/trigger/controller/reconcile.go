@@ -29,10 +29,10 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.warn(&version)
 	listed, listErr := c.objects.list(ctx)
 	subjects := Subjects(listed, &version, c.selectionOf, c.cluster.Now())
-	scheduled, scheduleErr := c.upgrades.scheduled(ctx, &version)
+	scheduled, unscheduled, scheduleErr := c.upgrades.scheduled(ctx, &version)
 	wanted := targets(&version, scheduled, c.options.Ahead)
 	seen, err := c.observe(ctx, &version, wanted, subjects)
-	seen.state.Scheduled = scheduled
+	seen.state.Scheduled, seen.state.Unscheduled = scheduled, unscheduled
 	c.publish(err, wanted, seen.decided)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, listErr, scheduleErr)

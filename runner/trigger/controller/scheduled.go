@@ -41,19 +41,27 @@ func (s State) scheduledDue(target Target) time.Time {
 	for _, run := range s.ended(target) {
 		ends = append(ends, run.Ended)
 	}
-	return s.Scheduled.Due(ends, s.Now)
+	return s.Scheduled.Due(ends, s.scheduledVerdict(target), s.Now)
+}
+
+// scheduledVerdict is the last verdict on the scheduled update, if the cluster is as it was.
+func (s State) scheduledVerdict(target Target) schedule.Verdict {
+	ended := s.ended(target)
+	if len(ended) == 0 || ended[0].Changed || ended[0].Differs || ended[0].Decision == "" {
+		return schedule.Verdict{}
+	}
+	return schedule.Verdict{Decision: string(ended[0].Decision), ValidUntil: ended[0].ValidUntil}
 }
 
 // outlook is whether the verdict on a target is there when MUO starts its update; nil for
-// another target.
+// another target. An UpgradeConfig that schedules none concerns every target.
 func (s State) outlook(of Target, expected time.Duration) *projection.Outlook {
+	if s.Unscheduled != nil {
+		return &projection.Outlook{Invalid: s.Unscheduled}
+	}
 	target, exists := scheduledTarget(s.Scheduled, s.ClusterVersion)
 	if !exists || target.covered() != of.covered() {
 		return nil
-	}
-	last := schedule.Verdict{}
-	if ended := s.ended(target); len(ended) > 0 && !ended[0].Changed && ended[0].Decision != "" {
-		last = schedule.Verdict{Decision: string(ended[0].Decision), ValidUntil: ended[0].ValidUntil}
 	}
 	start := s.scheduledDue(target)
 	for _, run := range s.Runs {
@@ -68,5 +76,5 @@ func (s State) outlook(of Target, expected time.Duration) *projection.Outlook {
 			expected = min(expected, max(took, time.Minute))
 		}
 	}
-	return &projection.Outlook{At: s.Scheduled.At, State: s.Scheduled.Outlook(last, start, expected, s.Now)}
+	return &projection.Outlook{At: s.Scheduled.At, State: s.Scheduled.Outlook(s.scheduledVerdict(target), start, expected, s.Now)}
 }

@@ -28,6 +28,9 @@ type State struct {
 	Runs []Run
 	// Scheduled is the update that the managed-upgrade-operator (MUO) starts; nil for none.
 	Scheduled *schedule.Scheduled
+	// Unscheduled is why MUO's configuration schedules none that can be checked before; nil
+	// where it does, and where there is none.
+	Unscheduled *schedule.Invalid
 }
 
 // Request is a preflight that an administrator requests.

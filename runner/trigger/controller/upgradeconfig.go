@@ -52,27 +52,28 @@ type upgradeConfigs struct {
 	logged string
 }
 
-// scheduled is the update that MUO starts; nil for none, and where its release is unknown.
-func (u *upgradeConfigs) scheduled(ctx context.Context, clusterVersion *configv1.ClusterVersion) (*schedule.Scheduled, error) {
+// scheduled is the update that MUO starts; nil for none, and where its release is unknown,
+// with the cause.
+func (u *upgradeConfigs) scheduled(ctx context.Context, clusterVersion *configv1.ClusterVersion) (*schedule.Scheduled, *schedule.Invalid, error) {
 	defined := definitions()
 	err := u.cache.Get(ctx, client.ObjectKey{Name: upgradeConfigResource + "." + upgradeConfigGroup().Group}, defined)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && !defined.DeletionTimestamp.IsZero():
-		return nil, u.unwatch(ctx)
+		return nil, nil, u.unwatch(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("could not read the CustomResourceDefinition of UpgradeConfigs: %w", err)
+		return nil, nil, fmt.Errorf("could not read the CustomResourceDefinition of UpgradeConfigs: %w", err)
 	}
 	configured, err := u.read(ctx)
 	if err != nil || configured == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, err := schedule.Resolve(*configured, clusterVersion)
 	if invalid, ok := errors.AsType[*schedule.Invalid](err); ok {
 		u.log(invalid)
-		return nil, nil
+		return nil, invalid, nil
 	}
 	u.logged = ""
-	return &found, err
+	return &found, nil, err
 }
 
 // log logs a violation once.

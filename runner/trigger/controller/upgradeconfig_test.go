@@ -93,9 +93,7 @@ func TestScheduledUpdate(t *testing.T) {
 	if err := w.client.Patch(t.Context(), violation, client.MergeFrom(config)); err != nil {
 		t.Fatal(err)
 	}
-	w.awaitStatus(minor, "not scheduled", func(status v1alpha1.UpdatePreflightStatus) bool {
-		return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduledUpdate) == nil
-	})
+	w.awaitOutlook(minor, metav1.ConditionUnknown, schedule.Outlook(schedule.InvalidUpgradeAt))
 	await.Until(w.t, "the violation is logged", func(context.Context) bool { return strings.Contains(w.log.String(), "reason=InvalidUpgradeAt") })
 }
 

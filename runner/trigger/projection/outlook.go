@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
@@ -15,11 +16,20 @@ type Outlook struct {
 	// At is when the update starts.
 	At    time.Time
 	State schedule.Outlook
+	// Invalid is why no update is scheduled that can be checked before, without the other
+	// fields; nil otherwise.
+	Invalid *schedule.Invalid
 }
 
 // condition is ScheduledUpdate, without the fields that all conditions have.
 func (o Outlook) condition() metav1.Condition {
 	status, text := metav1.ConditionUnknown, ""
+	if o.Invalid != nil {
+		return metav1.Condition{
+			Type: v1alpha1.ConditionScheduledUpdate, Status: status, Reason: string(o.Invalid.Reason),
+			Message: "UpgradeConfig " + schedule.Name + " schedules no update that can be checked before: " + words.Line(o.Invalid.Error(), maxMessage),
+		}
+	}
 	switch o.State {
 	case schedule.Ready:
 		status, text = metav1.ConditionTrue, "its preflight is Ready"

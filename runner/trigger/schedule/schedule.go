@@ -57,8 +57,8 @@ const (
 	InvalidVersion   Cause = "InvalidVersion"
 	// NotNewer is the present version, or an older one.
 	NotNewer Cause = "NotNewer"
-	// OtherChannel is an update in another channel than the cluster's: its image is known
-	// when MUO has changed the channel.
+	// OtherChannel is an update that only another channel than the cluster's has: its image is
+	// known when the channel has been changed, as MUO does when the update starts.
 	OtherChannel Cause = "OtherChannel"
 	NotAvailable Cause = "NotAvailable"
 )
@@ -101,14 +101,14 @@ func Resolve(config Config, clusterVersion *configv1.ClusterVersion) (Scheduled,
 	if err := newer(desired.Version, clusterVersion); err != nil {
 		return Scheduled{}, err
 	}
-	if present := clusterVersion.Spec.Channel; desired.Channel != present {
-		return Scheduled{}, invalid(OtherChannel, "spec.desired.channel is %s, and the channel of the cluster is %s: the release is known when the channel has been changed",
-			quoted(desired.Channel), quoted(present))
-	}
 	for _, offered := range offers(clusterVersion) {
 		if offered.Version == desired.Version {
 			return Scheduled{Release: update.Release{Version: offered.Version, Image: offered.Image}, At: at}, nil
 		}
+	}
+	if present := clusterVersion.Spec.Channel; desired.Channel != present {
+		return Scheduled{}, invalid(OtherChannel, "spec.desired.channel is %s, and the channel of the cluster, which does not have %s, is %s: change the channel ahead: oc adm upgrade channel %s",
+			quoted(desired.Channel), desired.Version, quoted(present), words.Line(desired.Channel, 64))
 	}
 	return Scheduled{}, invalid(NotAvailable, "spec.desired.version is %s, which is neither an available nor a conditional update", desired.Version)
 }
@@ -140,9 +140,13 @@ func offers(clusterVersion *configv1.ClusterVersion) []configv1.Release {
 
 func quoted(text string) string { return fmt.Sprintf("%q", words.Line(text, 256)) }
 
+// minPause is the least time between two runs of the scheduled update.
+const minPause = time.Minute
+
 // Due is when the preflight of the update runs next, after runs that ended at these
-// times; zero if none is due before the update any more.
-func (s Scheduled) Due(ended []time.Time, now time.Time) time.Time {
+// times, the last of them with a verdict; zero if none is due before the update any more. A
+// verdict that does not hold is replaced until the update starts.
+func (s Scheduled) Due(ended []time.Time, verdict Verdict, now time.Time) time.Time {
 	var last time.Time
 	for _, end := range ended {
 		if end.After(last) {
@@ -158,6 +162,11 @@ func (s Scheduled) Due(ended []time.Time, now time.Time) time.Time {
 	case now.Before(second):
 		return second
 	case now.Before(s.At) && last.Before(second):
+		return now
+	case now.Before(s.At) && !verdict.valid(now):
+		if next := last.Add(minPause); next.After(now) {
+			return next
+		}
 		return now
 	}
 	return time.Time{}
@@ -187,11 +196,13 @@ type Verdict struct {
 	ValidUntil time.Time
 }
 
+func (v Verdict) valid(now time.Time) bool { return v.Decision != "" && now.Before(v.ValidUntil) }
+
 // Outlook is that of the update. The next preflight starts at a time, and one in progress
 // has started at it; zero where none is to run. Expected is how long a preflight takes on
 // this cluster.
 func (s Scheduled) Outlook(verdict Verdict, start time.Time, expected time.Duration, now time.Time) Outlook {
-	valid := verdict.Decision != "" && now.Before(verdict.ValidUntil)
+	valid := verdict.valid(now)
 	switch {
 	case valid && verdict.Decision == "Blocked":
 		return Blocked

@@ -61,7 +61,8 @@ func TestResolve(t *testing.T) {
 		"Present":           {reason: "MUO has nothing to do", version: "4.18.9", channel: "stable-4.19", invalid: schedule.NotNewer},
 		"Older":             {reason: "MUO refuses a downgrade", version: "4.18.8", channel: "stable-4.19", invalid: schedule.NotNewer},
 		"PresentIsUnknown":  {reason: "nothing can be compared", version: "4.19.1", channel: "stable-4.19", present: "unknown", invalid: schedule.InvalidVersion},
-		"OtherChannel":      {reason: "MUO changes the channel first", version: "4.19.1", channel: "fast-4.19", invalid: schedule.OtherChannel},
+		"OtherChannel":      {reason: "only the other channel has the release", version: "4.19.3", channel: "fast-4.19", invalid: schedule.OtherChannel},
+		"ChannelAhead":      {reason: "the cluster's channel has the release, too", version: "4.19.1", channel: "fast-4.19", want: update.Release{Version: "4.19.1", Image: available}},
 		"VersionBeforeThat": {reason: "the version is validated before the channel", version: "4.18.1", channel: "fast-4.19", invalid: schedule.NotNewer},
 		"NotAvailable":      {reason: "MUO waits until it is", version: "4.19.3", channel: "stable-4.19", invalid: schedule.NotAvailable},
 	} {
@@ -95,6 +96,8 @@ func TestDue(t *testing.T) {
 		reason string
 		// now, want and ended are times before the update; ended is zero for no run.
 		now, ended, want time.Duration
+		// valid is the time before the update at which the last verdict ends.
+		valid time.Duration
 	}{
 		"Early":           {reason: "MUO checks the health two hours ahead", now: 5 * time.Hour, want: 2 * time.Hour},
 		"EarlyAgain":      {reason: "a verdict of yesterday does not count", now: 5 * time.Hour, ended: 20 * time.Hour, want: 2 * time.Hour},
@@ -103,6 +106,8 @@ func TestDue(t *testing.T) {
 		"Second":          {reason: "the state of the cluster may have changed", now: time.Hour, ended: 110 * time.Minute, want: 30 * time.Minute},
 		"SecondNow":       {reason: "the second run is due", now: 30 * time.Minute, ended: 110 * time.Minute, want: 30 * time.Minute},
 		"Both":            {reason: "nothing more is due", now: 10 * time.Minute, ended: 20 * time.Minute, want: never},
+		"Expired":         {reason: "a verdict that has ended is replaced in the time that is left", now: 9 * time.Minute, ended: 20 * time.Minute, valid: 10 * time.Minute, want: 9 * time.Minute},
+		"ExpiredNow":      {reason: "a verdict that ends at once is not repeated at once", now: 9 * time.Minute, ended: 9*time.Minute + 10*time.Second, valid: 10 * time.Minute, want: 8*time.Minute + 10*time.Second},
 		"ScheduledAtOnce": {reason: "the update was scheduled for the near future", now: time.Minute, want: time.Minute},
 		"Over":            {reason: "MUO has started the update", now: -time.Minute, want: never},
 	} {
@@ -116,7 +121,7 @@ func TestDue(t *testing.T) {
 			if tc.want != never {
 				want = at(t, tc.want)
 			}
-			if got := (schedule.Scheduled{At: at(t, 0)}).Due(ended, at(t, tc.now)); !got.Equal(want) {
+			if got := (schedule.Scheduled{At: at(t, 0)}).Due(ended, schedule.Verdict{Decision: "Ready", ValidUntil: at(t, tc.valid)}, at(t, tc.now)); !got.Equal(want) {
 				t.Errorf("%s: due at %s, want %s", tc.reason, got, want)
 			}
 		})
