@@ -47,7 +47,7 @@ func disruption(pod Pod) *cause {
 
 // pastDeadline is true for a pod that the kubelet stopped because it exceeded its own
 // activeDeadlineSeconds.
-func pastDeadline(pod Pod) bool { return pod.Status.Reason == string(ReasonDeadlineExceeded) }
+func pastDeadline(pod Pod) bool { return pod.Status.Reason == "DeadlineExceeded" }
 
 // interrupted is true for a pod that was deleted or disrupted.
 func interrupted(pod Pod) bool {

@@ -21,8 +21,6 @@ const (
 	RunFailed = "RunFailed"
 )
 
-const maxMessage = 1024
-
 // conditions are those of a status whose phase and verdict are set. They keep the times of
 // the previous ones that have the same status; a previous one of another type is removed.
 func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Condition {

@@ -10,6 +10,9 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
 
+// maxMessage bounds the message of a condition, in bytes.
+const maxMessage = 1024
+
 // Outlook is whether the verdict is there when the managed-upgrade-operator starts the
 // update.
 type Outlook struct {
