@@ -21,7 +21,7 @@ func describeAll(requests []access.Request) []string {
 	return texts
 }
 
-func TestGroups(t *testing.T) {
+func TestAttacksByGroups(t *testing.T) {
 	api := kubernetes.NewForConfigOrDie(config)
 	for name, tc := range map[string]struct {
 		reason                     string
@@ -113,7 +113,7 @@ func forObjects(rules []rbacv1.PolicyRule, names ...string) []rbacv1.PolicyRule 
 
 // A check may leave out its token, and with it the read-only guard, which knows a check by
 // it.
-func TestGroupsWithoutToken(t *testing.T) {
+func TestAttacksWithoutToken(t *testing.T) {
 	for name, subject := range map[string]rbacv1.Subject{
 		"Group": {Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:unauthenticated"},
 		"User":  {Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "system:anonymous"},

@@ -324,7 +324,7 @@ func mutate(t *testing.T, namespace, patch string) {
 
 // A check that admission changes must not run as if it were that of the release, and
 // one that admission only supplements runs, also after a takeover.
-func TestAdmissionThatChangesJobs(t *testing.T) {
+func TestAttacksByAdmissionOfJobs(t *testing.T) {
 	t.Parallel()
 	const container = "/spec/template/spec/containers/0"
 	for name, tc := range map[string]struct {

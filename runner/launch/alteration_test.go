@@ -305,7 +305,7 @@ func anAdmittedPod(t *testing.T) (launch.Check, *corev1.Pod) {
 }
 
 // A change of the pod by admission is refused unless it is known to be harmless.
-func TestAdmissionThatChangesPods(t *testing.T) {
+func TestAttacksByAdmissionOfPods(t *testing.T) {
 	check, admitted := anAdmittedPod(t)
 	for kind, table := range map[string]map[string]podChange{"Ordinary": ordinaryChanges(), "Hostile": hostileChanges()} {
 		for name, tc := range table {

@@ -96,7 +96,7 @@ func TestTokenSecretsAreRejected(t *testing.T) {
 }
 
 // A role of the release may name a Secret with a token, which the check can read.
-func TestTokenSecretsOfRolesAreRejected(t *testing.T) {
+func TestAttacksByTokenSecretsOfRoles(t *testing.T) {
 	namespace := newNamespace(t)
 	secrets(t, namespace)
 	for name, tc := range map[string]struct {

@@ -167,7 +167,7 @@ func TestVerdictOfTheTrigger(t *testing.T) {
 
 // A verdict that a newer one has replaced does not count again where the newer record was
 // deleted.
-func TestDeletedVerdictLeavesNoOlderOne(t *testing.T) {
+func TestAttacksByDeletedVerdict(t *testing.T) {
 	t.Parallel()
 	for name, newer := range map[string]verdict.Verdict{"Blocked": decided(), "Ready": ready()} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestOtherVerdictsStay(t *testing.T) {
 }
 
 // What was forced is not Ready for others, also for readers that do not know the field.
-func TestForcedVerdict(t *testing.T) {
+func TestAttacksByForce(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	end(t, begin(t, record.New(api), intent), verdict.Verdict{Decision: verdict.Ready, Forced: true, Bypassed: []string{"KubeletSkew"}})

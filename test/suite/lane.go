@@ -161,7 +161,10 @@ func Attacks() Lane {
 		alone.Packages = append(alone.Packages, module+"/"+path)
 	}
 	onCluster := alone
-	onCluster.Packages = []string{module + "/test/e2e", module + "/test/commands"}
+	onCluster.Packages = nil
+	for _, path := range []string{"collector/access", "runner/launch", "runner/record", "runner/trigger/controller", "test/e2e", "test/commands"} {
+		onCluster.Packages = append(onCluster.Packages, module+"/"+path)
+	}
 	alone.Next = &onCluster
 	return alone
 }

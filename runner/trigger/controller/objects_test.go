@@ -113,7 +113,7 @@ func TestForgedRecordsAreNotProjected(t *testing.T) {
 
 // A controller without the definition runs, and uses it when it is created.
 // An edit that changes no label ends a verdict at once, too.
-func TestEditedRecordIsNotReady(t *testing.T) {
+func TestAttacksByEditedRecord(t *testing.T) {
 	w := newWorld(t)
 	w.install()
 	w.setVersion(available(minor))
