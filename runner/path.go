@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/graph"
@@ -135,7 +134,7 @@ func findRoute(ctx context.Context, c *cluster.Cluster, request PathRequest, opt
 	if err := request.validate(); err != nil {
 		return route{}, err
 	}
-	v, err := newView(ctx, c, options, access.Needs{})
+	v, err := newView(ctx, c, options)
 	if err != nil {
 		return route{}, err
 	}
@@ -289,7 +288,7 @@ func attachToHop(ctx context.Context, c *cluster.Cluster, recorded pathRecord, o
 	if err != nil {
 		return report.Report{}, err
 	}
-	v, err := newView(ctx, c, options, access.Needs{})
+	v, err := newView(ctx, c, options)
 	if err != nil {
 		return report.Report{}, err
 	}

@@ -147,7 +147,7 @@ func PlanWithout(ctx context.Context, request PlanRequest, options Options) (upd
 // cannot be used. With a *updateplan.Unreachable as its cause it has a remedy, and the plan
 // has the decision NoPath; beside other errors the plan is empty.
 func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, options Options) (updateplan.Plan, error) {
-	v, err := newView(ctx, cluster, options, access.Needs{})
+	v, err := newView(ctx, cluster, options)
 	if err != nil {
 		return updateplan.Plan{}, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -49,7 +48,7 @@ const parallelTargets = 8
 // release is run, so no target is proven to be Ready. With a version, it judges
 // that target only. Errors are those of Run.
 func Targets(ctx context.Context, cluster *cluster.Cluster, version string, options Options) (report.Targets, error) {
-	v, err := newView(ctx, cluster, options, access.Needs{})
+	v, err := newView(ctx, cluster, options)
 	if err != nil {
 		return report.Targets{}, err
 	}

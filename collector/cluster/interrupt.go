@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 
@@ -16,7 +15,10 @@ func interruptible(config *rest.Config) (*http.Client, error) {
 		return nil, err
 	}
 	client := *made // it can be http.DefaultClient
-	client.Transport = interruptibleTransport{next: cmp.Or[http.RoundTripper](made.Transport, http.DefaultTransport)}
+	if client.Transport == nil {
+		client.Transport = http.DefaultTransport //nolint:forbidigo // where client-go chose it, such as for http without options
+	}
+	client.Transport = interruptibleTransport{next: client.Transport}
 	return &client, nil
 }
 
@@ -34,7 +36,7 @@ func (t interruptibleTransport) RoundTrip(request *http.Request) (*http.Response
 	}
 	done := make(chan outcome)
 	go func() {
-		response, err := t.next.RoundTrip(request) //nolint:bodyclose // by the caller, or below
+		response, err := t.next.RoundTrip(request)
 		select {
 		case done <- outcome{response, err}:
 		case <-request.Context().Done():

@@ -153,7 +153,8 @@ func ordinaryChanges() map[string]podChange {
 				Env: []corev1.EnvVar{{Name: "PILOT", Value: "x"}}, Ports: []corev1.ContainerPort{{ContainerPort: 15090}},
 				Lifecycle: &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"pilot-agent", "wait"}}}},
 				VolumeMounts: []corev1.VolumeMount{
-					{Name: "istio-envoy", MountPath: "/etc/istio/proxy"}, {Name: "istio-token", MountPath: "/var/run/secrets/tokens"},
+					{Name: "istio-envoy", MountPath: "/etc/istio/proxy"},
+					{Name: "istio-token", MountPath: "/var/run/secrets/tokens"},
 					{Name: tokenVolume(pod).Name, MountPath: tokenPath, ReadOnly: true},
 				},
 			})(pod)
@@ -175,8 +176,10 @@ func hostileChanges() map[string]podChange {
 	const check = `spec.containers["check"]`
 	return map[string]podChange{
 		"MountedProgram": {"a ConfigMap is the program", addVolume("/bin", configMap("program")), check + ".volumeMounts"},
-		"MountedToken": {"the token of another account", addVolume(tokenPath+"/other", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "admin"}}),
-			check + ".volumeMounts"},
+		"MountedToken": {
+			"the token of another account", addVolume(tokenPath+"/other", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "admin"}}),
+			check + ".volumeMounts",
+		},
 		"ReplacedTokenVolume": {"the volume of the token has that of another account", func(pod *corev1.Pod) {
 			tokenVolume(pod).VolumeSource = corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "admin"}}
 		}, ".volumeMounts"},

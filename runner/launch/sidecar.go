@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -30,17 +31,20 @@ func invasion(path string, want, have corev1.PodSpec) string {
 			return differs(fmt.Sprintf("%s.volumes[%q].hostPath.path", path, volume.Name), volume.HostPath.Path)
 		}
 	}
-	for _, list := range []struct {
-		name       string
-		want, have []corev1.Container
-	}{{"initContainers", want.InitContainers, have.InitContainers}, {"containers", want.Containers, have.Containers}} {
-		for _, container := range list.have {
-			if slices.ContainsFunc(list.want, func(other corev1.Container) bool { return other.Name == container.Name }) {
-				continue
-			}
-			if found := invades(fmt.Sprintf("%s.%s[%q]", path, list.name, container.Name), container, scratch); found != "" {
-				return found
-			}
+	return cmp.Or(
+		invasionBy(path+".initContainers", want.InitContainers, have.InitContainers, scratch),
+		invasionBy(path+".containers", want.Containers, have.Containers, scratch),
+	)
+}
+
+// invasionBy is invasion by the containers that a list has and the planned one has not.
+func invasionBy(path string, want, have []corev1.Container, scratch []string) string {
+	for _, container := range have {
+		if slices.ContainsFunc(want, func(other corev1.Container) bool { return other.Name == container.Name }) {
+			continue
+		}
+		if found := invades(fmt.Sprintf("%s[%q]", path, container.Name), container, scratch); found != "" {
+			return found
 		}
 	}
 	return ""
@@ -48,24 +52,34 @@ func invasion(path string, want, have corev1.PodSpec) string {
 
 // invades returns the first field by which one added container could.
 func invades(path string, container corev1.Container, scratch []string) string {
-	if security := container.SecurityContext; security != nil {
-		if isTrue(security.Privileged) {
-			return differs(path+".securityContext.privileged", true)
-		}
-		if security.WindowsOptions != nil && isTrue(security.WindowsOptions.HostProcess) {
-			return differs(path+".securityContext.windowsOptions.hostProcess", true)
-		}
-		if security.Capabilities != nil {
-			for _, capability := range security.Capabilities.Add {
-				if !slices.Contains(ownCapabilities(), capability) {
-					return differs(path+".securityContext.capabilities.add", capability)
-				}
-			}
+	if container.SecurityContext != nil {
+		if found := controlsNode(path+".securityContext", *container.SecurityContext); found != "" {
+			return found
 		}
 	}
 	for _, mount := range container.VolumeMounts {
 		if !mount.ReadOnly && slices.Contains(scratch, mount.Name) {
 			return differs(path+".volumeMounts", mount.Name)
+		}
+	}
+	return ""
+}
+
+// controlsNode returns the first field by which a container with this context could act on
+// the node.
+func controlsNode(path string, security corev1.SecurityContext) string {
+	if isTrue(security.Privileged) {
+		return differs(path+".privileged", true)
+	}
+	if security.WindowsOptions != nil && isTrue(security.WindowsOptions.HostProcess) {
+		return differs(path+".windowsOptions.hostProcess", true)
+	}
+	if security.Capabilities == nil {
+		return ""
+	}
+	for _, capability := range security.Capabilities.Add {
+		if !slices.Contains(ownCapabilities(), capability) {
+			return differs(path+".capabilities.add", capability)
 		}
 	}
 	return ""

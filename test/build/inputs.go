@@ -40,7 +40,7 @@ const sourceFiles = `{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}` +
 // sources returns the files that the program in directory is compiled from: those of the
 // workspace, and the list of its requirements.
 func sources(ctx context.Context, root, directory string) ([]string, error) {
-	command := exec.CommandContext(ctx, "go", "list", "-deps", "-f", sourceFiles, ".") //nolint:gosec // our own arguments
+	command := exec.CommandContext(ctx, "go", "list", "-deps", "-f", sourceFiles, ".")
 	command.Dir = directory
 	output, err := command.Output()
 	if err != nil {

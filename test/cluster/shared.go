@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -45,7 +44,7 @@ type Shared struct {
 	dir    string
 	server http.Server
 	mutex  sync.Mutex
-	// clusters are those that have started, by feature set; nil is one that has not.
+	// clusters are those that have started, by feature set.
 	clusters map[string]*Cluster
 }
 
@@ -54,28 +53,29 @@ type Shared struct {
 // Environment. While one is in use, Main starts its own. They end with this process.
 func Share(ctx context.Context, dir string, featureSets ...string) (*Shared, error) {
 	s := &Shared{dir: dir, clusters: map[string]*Cluster{}}
-	for _, featureSet := range featureSets {
-		s.clusters[featureSet] = nil
-	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", filepath.Join(dir, socketFile))
 	if err != nil {
 		return nil, err
 	}
 	s.server = http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		featureSet := strings.TrimPrefix(r.URL.Path, "/")
-		if err := s.start(ctx, featureSet); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+		for _, featureSet := range featureSets {
+			if r.URL.Path != "/"+featureSet {
+				continue
+			}
+			if err := s.start(ctx, featureSet); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+			}
 		}
 	})}
 	go func() { _ = s.server.Serve(listener) }() // until Stop
 	return s, nil
 }
 
-// start starts the control plane of a feature set unless it has started, or is not shared.
+// start starts the control plane of a feature set unless it has started.
 func (s *Shared) start(ctx context.Context, featureSet string) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if started, shared := s.clusters[featureSet]; !shared || started != nil {
+	if s.clusters[featureSet] != nil {
 		return nil
 	}
 	c, err := Start(ctx, filepath.Join(s.dir, featureSet), ControlPlaneOnly(), FeatureSet(featureSet))
@@ -131,9 +131,7 @@ func (s *Shared) Stop(ctx context.Context) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, c := range s.clusters {
-		if c != nil {
-			err = errors.Join(err, c.Stop(ctx))
-		}
+		err = errors.Join(err, c.Stop(ctx))
 	}
 	return err
 }

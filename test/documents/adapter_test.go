@@ -84,7 +84,7 @@ func (optr *Operator) preflightRecords(ctx context.Context, from, image string) 
 
 func (optr *Operator) preconditions() []*preflight.Gate[precondition.ReleaseContext] {
 	return []*preflight.Gate[precondition.ReleaseContext]{
-		&preflight.Gate[precondition.ReleaseContext]{
+		{
 			Version: func(r precondition.ReleaseContext) string { return r.DesiredVersion },
 			Refuse: func(p preflight.Problem) error {
 				return &precondition.Error{Name: "Preflight", Reason: p.Reason, Message: p.Message, Nested: p.Nested, NonBlockingWarning: p.Warning}
@@ -96,7 +96,7 @@ func (optr *Operator) preconditions() []*preflight.Gate[precondition.ReleaseCont
 
 func (optr *Operator) sources() []*preflight.Source[configv1.ConditionalUpdateRisk] {
 	return []*preflight.Source[configv1.ConditionalUpdateRisk]{
-		&preflight.Source[configv1.ConditionalUpdateRisk]{
+		{
 			New: func(name, reason, message string, since time.Time) configv1.ConditionalUpdateRisk {
 				return configv1.ConditionalUpdateRisk{
 					Name: name, Message: message, URL: "https://github.com/openshift/update-preflight",

@@ -132,7 +132,11 @@ func announces[T any](changed func()) handler.TypedEventHandler[T, reconcile.Req
 // compared is what trim keeps: a node that only reports its state again is the same.
 func differs[T client.Object]() predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
-		before, after := e.ObjectOld.DeepCopyObject().(client.Object), e.ObjectNew.DeepCopyObject().(client.Object) //nolint:forcetypeassert // copies of a client.Object
+		before, old := e.ObjectOld.DeepCopyObject().(client.Object)
+		after, changed := e.ObjectNew.DeepCopyObject().(client.Object)
+		if !old || !changed {
+			return true // no copy of an object is anything else
+		}
 		before.SetResourceVersion("")
 		after.SetResourceVersion("")
 		return !equality.Semantic.DeepEqual(before, after)

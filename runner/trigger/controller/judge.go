@@ -115,8 +115,8 @@ func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error
 	if err != nil {
 		return false, err
 	}
-	if recorded.Ended != "" || recorded.Verified() != nil {
-		return false, nil
+	if unauthentic := recorded.Verified(); recorded.Ended != "" || unauthentic != nil {
+		return false, nil //nolint:nilerr // its verdict does not count, whatever its decision
 	}
 	stored, err := standing.Of(ctx, j.cluster, recorded)
 	if err != nil {

@@ -193,7 +193,8 @@ func (o *objects) announce(before *v1alpha1.UpdatePreflight, status v1alpha1.Upd
 	if before.Status.Decision == status.Decision && !failed {
 		return
 	}
-	kind, reason, text := corev1.EventTypeWarning, status.Decision, ""
+	var text string
+	kind, reason := corev1.EventTypeWarning, status.Decision
 	switch {
 	case failed:
 		reason, text = present.Reason, present.Message
