@@ -62,7 +62,7 @@ func parse(args []string, out io.Writer) (flags, error) {
 	set.StringVar(&f.metricsClientCA, "metrics-client-ca", "", fmt.Sprintf("CAs that sign client certificates: %q for those of the cluster (ConfigMap %s/%s), or a file, which is read again when it changes. /metrics then requires one with the name of --metrics-client. Default: /metrics requires no client certificate.", clusterCA, clientCANamespace, clientCAConfigMap))
 	set.StringVar(&f.metricsClient, "metrics-client", "system:serviceaccount:openshift-monitoring:prometheus-k8s", "Common name of the client certificate that may read /metrics.")
 	set.StringSliceVar(&f.signals, "signal", nil, fmt.Sprintf("Signal by which an unmodified CVO honors the verdicts: %s. May be repeated. Others are removed. Default: none.", strings.Join(guard.Choices(), ", ")))
-	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals and the ClusterOperator, print them, and end. The controller must have ended.")
+	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals, the ClusterOperator and the published verdicts, print them, and end. The controller must have ended.")
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "Act only while holding the Lease of the leader.")
 	set.DurationVar(&f.lease, "leader-elect-lease-duration", leaseDuration, "How long others wait after the last renewal of the Lease.")
 	set.DurationVar(&f.renew, "leader-elect-renew-deadline", renewDeadline, "How long the leader tries to renew the Lease before it ends.")

@@ -98,7 +98,9 @@ func (l loadedKey) listed(object *corev1.ConfigMap) Record {
 	record.Authentication = l.verify(object, record.ID, object.UID)
 	if record.Authentication.State != Authentic {
 		record.Decision = ""
+		return record
 	}
+	record.VerdictFile = object.Data[keyVerdict]
 	return record
 }
 

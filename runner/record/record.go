@@ -200,6 +200,8 @@ type Record struct {
 	Decision string
 	// Ended is why the verdict ended before its time; empty if it did not.
 	Ended string
+	// VerdictFile is verdict.json, of List only; empty unless the record is authentic.
+	VerdictFile string
 	// Results are the recorded results, one per check, sorted by check.
 	Results []Result
 	// Report is the report as JSON, Fingerprint the state of the cluster to which its

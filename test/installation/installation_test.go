@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/test/installation"
 	"github.com/openshift/update-preflight/test/story"
 	"github.com/openshift/update-preflight/test/story/script"
@@ -30,7 +31,7 @@ import (
 const timeout = 10 * time.Minute
 
 // The API server accepts every object, restricted pod security admits the pod, and one
-// command uninstalls everything, including the objects of the switches.
+// command uninstalls everything, including the objects of the switches and what is published.
 func TestInstallAndUninstall(t *testing.T) {
 	testCluster.Offer(t, map[string]string{}) // the namespaces of OpenShift
 	for name, tc := range map[string]struct {
@@ -55,6 +56,9 @@ func TestInstallAndUninstall(t *testing.T) {
 				if err := each.Apply(t.Context(), guard.State{}); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if err := published.Apply(t.Context(), testCluster.Client(t), nil); err != nil {
+				t.Fatal(err)
 			}
 			testCluster.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, tc.uninstall))
 			if diff := cmp.Diff(before, inventory(t)); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
 // needs are the permissions of the program: those of the controller and of every switch, and
@@ -43,12 +44,13 @@ func TestRBACIsCurrent(t *testing.T) {
 	expectCurrent(t, "base/rbac.yaml", write(t, comment, objects))
 }
 
-// guards are the objects that the switches create, those that deny first.
+// guards are the objects that the controller creates for CVO, those that deny first.
 func guards() []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
 		stub("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", ""),
 		stub("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", ""),
 		stub("config.openshift.io/v1", "ClusterOperator", ""),
+		stub("v1", "ConfigMap", published.Namespace),
 		stub("monitoring.coreos.com/v1", "PrometheusRule", namespace),
 	}
 }
@@ -78,6 +80,10 @@ func rank(object *unstructured.Unstructured) int {
 		return 0
 	case "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "ClusterOperator", "PrometheusRule":
 		return 1
+	case "ConfigMap":
+		if object.GetNamespace() == published.Namespace {
+			return 1
+		}
 	case "Namespace":
 		return 3
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
 // name is that of the one ClusterVersion.
@@ -32,7 +33,13 @@ const (
 // The namespaces of the ConfigMaps with the admin gates and their acknowledgements.
 const (
 	acksNamespace  = "openshift-config"
-	gatesNamespace = "openshift-config-managed"
+	gatesNamespace = published.Namespace
+)
+
+// The names of those ConfigMaps.
+const (
+	acksName  = "admin-acks"
+	gatesName = "admin-gates"
 )
 
 func metadataOf(group, kind string) *metav1.PartialObjectMetadata {
@@ -60,8 +67,8 @@ func Cache() (cache.Options, error) {
 			&configv1.ClusterVersion{}: {Field: fields.OneTermEqualSelector("metadata.name", name)},
 			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
 				record.Namespace: {LabelSelector: labels.NewSelector().Add(*recorded)},
-				acksNamespace:    {FieldSelector: fields.OneTermEqualSelector("metadata.name", "admin-acks")},
-				gatesNamespace:   {FieldSelector: fields.OneTermEqualSelector("metadata.name", "admin-gates")},
+				acksNamespace:    {FieldSelector: fields.OneTermEqualSelector("metadata.name", acksName)},
+				gatesNamespace:   {}, // a selector cannot have the names of two
 			}},
 		},
 	}, nil

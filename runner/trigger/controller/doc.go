@@ -8,8 +8,8 @@
 // The controller has no state but the records of the runs, and the UpdatePreflights of
 // administrators (package v1alpha1), which are requests. A run in progress whose process
 // was killed is continued by the next leader, with its results so far. It writes the
-// objects of its runs, its signals, UpdatePreflights and their events, and never
-// ClusterVersion.
+// objects of its runs, its signals, UpdatePreflights and their events, and what it publishes
+// of the records (package published), and never ClusterVersion.
 //
 // The signals state the verdicts in the cluster ([Signals]). They are applied after each
 // reconciliation and when a verdict expires, by the leader only, and apart from the runs.

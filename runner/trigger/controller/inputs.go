@@ -87,7 +87,7 @@ func (i *inputs) sources() []source.Source {
 // ofGates selects the ConfigMaps with admin gates and acknowledgements.
 func ofGates() predicate.TypedPredicate[*metav1.PartialObjectMetadata] {
 	return predicate.NewTypedPredicateFuncs(func(object *metav1.PartialObjectMetadata) bool {
-		return object.Namespace == acksNamespace || object.Namespace == gatesNamespace
+		return object.Namespace == acksNamespace && object.Name == acksName || object.Namespace == gatesNamespace && object.Name == gatesName
 	})
 }
 

@@ -43,6 +43,20 @@ type observed struct {
 	state   State
 	targets []Target
 	decided verdicts
+	// records are all, newest first, as they were listed.
+	records []record.Record
+}
+
+// sealing is how long after its creation a record may have no MAC yet, which covers the UID
+// that the API server has assigned.
+const sealing = 10 * time.Second
+
+// unsealed reports whether a run has just begun and its record has no MAC yet. No event
+// follows when it has one.
+func (o observed) unsealed() bool {
+	return slices.ContainsFunc(o.records, func(recorded record.Record) bool {
+		return recorded.Phase == record.Running && recorded.Verified() != nil && o.state.Now.Sub(recorded.StartTime) < sealing
+	})
 }
 
 // observe reads what a plan depends on. The targets are those of the controller, and the
@@ -58,7 +72,11 @@ func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersi
 			all = append(all, subject.Target)
 		}
 	}
-	runs, decided, err := c.runs(ctx, all)
+	listed, err := c.records.List(ctx)
+	if err != nil {
+		return observed{}, err
+	}
+	runs, decided, err := c.runs(ctx, listed, all)
 	if err != nil {
 		return observed{}, err
 	}
@@ -66,7 +84,7 @@ func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersi
 		Now: c.cluster.Now(), ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead,
 		Runs: runs, Requests: requestsOf(subjects, decided),
 	}
-	return observed{state: state, targets: all, decided: decided}, nil
+	return observed{state: state, targets: all, decided: decided, records: listed}, nil
 }
 
 // anyDraining reports whether a node is being drained.
@@ -78,13 +96,9 @@ func (c *controller) anyDraining(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(all.Items, draining), nil
 }
 
-// runs reads the recorded runs that cover what the controller or a request runs, and the
-// verdicts of the targets. Records that are not authentic do not count.
-func (c *controller) runs(ctx context.Context, targets []Target) ([]Run, verdicts, error) {
-	listed, err := c.records.List(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+// runs are the recorded runs that cover what the controller or a request runs, and the
+// verdicts of the targets, which it reads. Records that are not authentic do not count.
+func (c *controller) runs(ctx context.Context, listed []record.Record, targets []Target) ([]Run, verdicts, error) {
 	wanted, selections := map[covered]bool{}, map[string]bool{"": true}
 	for _, target := range targets {
 		wanted[target.covered()], selections[target.Selection] = true, true

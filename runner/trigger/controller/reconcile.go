@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
 // Reconcile implements reconcile.Reconciler: it plans, and has the plan followed.
@@ -37,12 +39,16 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, listErr, scheduleErr)
 	}
+	publishErr := published.Apply(ctx, c.cluster.Kubernetes, seen.records)
 	c.again.set(judged(seen.state.Runs))
 	inputsErr := c.inputs.follow(ctx)
 	c.conductor.forget(seen.targets)
 	seen.state.Runs = withAttempts(seen.state.Runs, own)
 	plan := c.delay(Decide(seen.state), seen.state.Now)
 	c.conductor.follow(round, order{Plan: plan, generation: version.Generation})
+	if seen.unsealed() {
+		plan.wait(seen.state.Now.Add(time.Second))
+	}
 	if listErr == nil && c.objects.watched {
 		created, changed := c.objects.change(ctx, Reconciled(listed, wanted, &version))
 		// Hundreds of others must not delay the first status of those.
@@ -51,7 +57,7 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		plan.wait(next)
 		listErr = errors.Join(changed, projected)
 	}
-	if failed := errors.Join(listErr, scheduleErr, inputsErr); plan.Next.IsZero() || failed != nil {
+	if failed := errors.Join(listErr, scheduleErr, inputsErr, publishErr); plan.Next.IsZero() || failed != nil {
 		return reconcile.Result{}, failed
 	}
 	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(seen.state.Now))}, nil

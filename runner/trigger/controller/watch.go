@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
 // controllerName is the name of the controller in logs and metrics, recorderName that of
@@ -39,9 +40,13 @@ func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan stru
 	edits := predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
 			return !maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) ||
-				e.ObjectNew.ResourceVersion != e.ObjectOld.ResourceVersion && record.Ended(e.ObjectNew.Labels)
+				e.ObjectNew.ResourceVersion != e.ObjectOld.ResourceVersion && (record.Ended(e.ObjectNew.Labels) || e.ObjectNew.Namespace == published.Namespace)
 		},
 	}
+	// What is published is restored when another client changes or deletes it.
+	recorded := predicate.NewTypedPredicateFuncs(func(object *metav1.PartialObjectMetadata) bool {
+		return object.Namespace == record.Namespace || object.Namespace == published.Namespace && object.Name == published.Name
+	})
 	schemas := predicate.TypedGenerationChangedPredicate[*metav1.PartialObjectMetadata]{}
 	changes := predicate.TypedFuncs[*configv1.ClusterVersion]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*configv1.ClusterVersion]) bool {
@@ -51,7 +56,7 @@ func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan stru
 	caches := m.GetCache()
 	built := builder.ControllerManagedBy(m).Named(controllerName).
 		WatchesRawSource(source.Kind(caches, &configv1.ClusterVersion{}, plan[*configv1.ClusterVersion](), changes)).
-		WatchesRawSource(source.Kind(caches, records(), plan[*metav1.PartialObjectMetadata](), edits)).
+		WatchesRawSource(source.Kind(caches, records(), plan[*metav1.PartialObjectMetadata](), recorded, edits)).
 		WatchesRawSource(source.Kind(caches, &corev1.Node{}, plan[*corev1.Node](), drains)).
 		WatchesRawSource(source.Kind(caches, definitions(), plan[*metav1.PartialObjectMetadata](), schemas)).
 		WatchesRawSource(source.TypedFunc[reconcile.Request](announce(ended)))

@@ -1,0 +1,123 @@
+// Package published answers: where does the cluster-version operator (CVO) find the recorded
+// verdicts?
+//
+// In one ConfigMap of the namespace openshift-config-managed, which CVO caches and in which
+// it trusts the admin gates. A CVO that links runner/trigger/cvo reads it without a request.
+// Its key of a release is the digest of the image with "-" for ":", and the value the list
+// of verdict.json of the runs of that release, newest first, as package record documents
+// them. Only what is authentic is published: a reader of the ConfigMap cannot verify it.
+//
+// The ConfigMap exists while the preflight is installed, also without verdicts. [Remove]
+// sets its key "uninstalled" to "true" before it deletes it: CVO refuses updates where it was
+// deleted without that.
+package published
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector/access"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// Namespace and Name are those of the ConfigMap.
+const (
+	Namespace = "openshift-config-managed"
+	Name      = "update-preflight"
+)
+
+const (
+	fieldManager   = "update-preflight"
+	keyUninstalled = "uninstalled"
+	// maxVerdicts and maxBytes bound what is published.
+	maxVerdicts = 100
+	maxBytes    = 512 << 10
+)
+
+// Content is the data of the ConfigMap for these records, which are newest first, as
+// [record.Store.List] returns them. It ends at the first verdict that exceeds a bound: an
+// older one must not count in place of a newer one.
+func Content(records []record.Record) (map[string]string, error) {
+	entries := map[string][]json.RawMessage{}
+	count, size := 0, 0
+	for _, recorded := range records {
+		if recorded.Verified() != nil || recorded.Provisional || recorded.Phase != record.Running && recorded.Phase != record.Complete {
+			continue
+		}
+		count++
+		size += len(recorded.VerdictFile)
+		if count > maxVerdicts || size > maxBytes {
+			break
+		}
+		key := strings.ReplaceAll(recorded.Target.Digest(), ":", "-")
+		entries[key] = append(entries[key], json.RawMessage(recorded.VerdictFile))
+	}
+	data := map[string]string{keyUninstalled: "false"} // also where it was left marked
+	for key, entry := range entries {
+		text, err := json.Marshal(entry)
+		if err != nil {
+			return nil, fmt.Errorf("could not encode the verdicts on %s: %w", key, err)
+		}
+		data[key] = string(text)
+	}
+	return data, nil
+}
+
+// Apply publishes the verdicts of these records, by server-side apply, and removes what other
+// clients have added. A cluster without the namespace has no CVO: nothing is published, and
+// there is no error.
+func Apply(ctx context.Context, client kubernetes.Interface, records []record.Record) error {
+	data, err := Content(records)
+	if err != nil {
+		return err
+	}
+	configMaps := client.CoreV1().ConfigMaps(Namespace)
+	content := corev1apply.ConfigMap(Name, Namespace).WithData(data)
+	applied, err := configMaps.Apply(ctx, content, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	if err == nil && !maps.Equal(applied.Data, data) {
+		applied.Data = data
+		_, err = configMaps.Update(ctx, applied, metav1.UpdateOptions{FieldManager: fieldManager})
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("could not publish the verdicts in ConfigMap %s/%s: %w", Namespace, Name, err)
+	}
+	return nil
+}
+
+// Remove marks the ConfigMap as uninstalled and deletes it, and returns it if it existed. It
+// may be repeated. The controller must have ended, which would publish again.
+func Remove(ctx context.Context, client kubernetes.Interface) ([]preflight.Object, error) {
+	configMaps := client.CoreV1().ConfigMaps(Namespace)
+	_, err := configMaps.Patch(ctx, Name, types.MergePatchType, []byte(`{"data":{"`+keyUninstalled+`":"true"}}`), metav1.PatchOptions{FieldManager: fieldManager})
+	if err == nil {
+		err = configMaps.Delete(ctx, Name, metav1.DeleteOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("could not delete ConfigMap %s/%s: %w", Namespace, Name, err)
+	}
+	return []preflight.Object{{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ConfigMap", Namespace: Namespace, Name: Name}}, nil
+}
+
+// Needs are the permissions of [Apply].
+func Needs() access.Needs { return needs("create", "patch", "update") }
+
+// RemoveNeeds are the permissions of [Remove].
+func RemoveNeeds() access.Needs { return needs("patch", "delete") }
+
+func needs(verbs ...string) access.Needs {
+	return access.Needs{Required: access.Verbs(access.Request{Resource: "configmaps", Namespace: Namespace, Name: Name}, verbs...)}
+}
