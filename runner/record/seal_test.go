@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/cvo"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -107,37 +109,38 @@ func TestVerdictFile(t *testing.T) {
 	}
 }
 
-// trigger is the gate of the cluster-version operator, which reads the records through a
-// separate module, with its own implementation of the format and the algorithm. It returns
+// trigger is the gate of the cluster-version operator, which reads what is published of the
+// records through a separate module, with its own implementation of the format. It returns
 // the reason of a refusal or of a warning, empty if there is none.
 func trigger(t *testing.T, intent record.Intent) func() string {
 	t.Helper()
-	gate := cvo.Gate[string]{
-		Version: func(version string) string { return version },
-		Refuse:  func(problem cvo.Problem) error { return errors.New(problem.Reason) },
-		Read: func(ctx context.Context, _ string) (cvo.Records, error) {
-			headers, err := api.CoreV1().ConfigMaps(cvo.Namespace).List(ctx, metav1.ListOptions{LabelSelector: cvo.Selector(intent.Target.Image)})
-			if err != nil {
-				return cvo.Records{}, err
-			}
-			secret, err := api.CoreV1().Secrets(cvo.Namespace).Get(ctx, cvo.KeySecret, metav1.GetOptions{})
-			if err != nil {
-				return cvo.Records{}, err
-			}
-			records := cvo.Records{Image: intent.Target.Image, From: intent.From, Key: secret.Data["key"]}
-			for _, header := range headers.Items {
-				records.Data = append(records.Data, header.Data)
-			}
-			return records, nil
-		},
+	version := &configv1.ClusterVersion{
+		Spec:   configv1.ClusterVersionSpec{DesiredUpdate: &configv1.Update{Image: intent.Target.Image}},
+		Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: intent.From}},
 	}
+	configMaps := lister[*corev1.ConfigMap](func() (*corev1.ConfigMap, error) {
+		listed, err := record.New(api).List(t.Context())
+		if err != nil {
+			return nil, err
+		}
+		listed = slices.DeleteFunc(listed, func(r record.Record) bool { return r.Target.Digest() != intent.Target.Digest() })
+		data, err := published.Content(listed)
+		return &corev1.ConfigMap{Data: data}, err
+	})
+	verdicts := cvo.New(lister[*configv1.ClusterVersion](func() (*configv1.ClusterVersion, error) { return version, nil }), configMaps, apierrors.IsNotFound, nil)
 	return func() string {
-		if err := gate.Run(t.Context(), intent.Target.Version); err != nil {
-			return err.Error()
+		if problem := verdicts.Selected(intent.Target.Version); problem != nil {
+			return problem.Reason
 		}
 		return ""
 	}
 }
+
+// lister returns an object, whatever its name.
+type lister[Object any] func() (Object, error)
+
+// Get implements cvo.Lister.
+func (l lister[Object]) Get(string) (Object, error) { return l() }
 
 // end ends a held run with this verdict.
 func end(t *testing.T, held *record.Held, decided verdict.Verdict) {

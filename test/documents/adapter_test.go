@@ -1,10 +1,6 @@
 package documents_test
 
 import (
-	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"slices"
@@ -14,72 +10,36 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	configlisters "github.com/openshift/client-go/config/listers/config/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/runner/record"
 	preflight "github.com/openshift/update-preflight/runner/trigger/cvo"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/test/documents"
 	"github.com/openshift/update-preflight/test/documents/precondition"
 )
 
 // Operator has the fields of CVO's that the adapter's README uses.
 type Operator struct {
-	name       string
-	cvLister   configlisters.ClusterVersionLister
-	kubeClient kubernetes.Interface
+	cvLister              configlisters.ClusterVersionLister
+	cmConfigManagedLister corelisters.ConfigMapNamespaceLister
+	preflights            *preflight.Verdicts
 }
 
-// selectedRecords are those of the selected update, which may not be offered.
-func (optr *Operator) selectedRecords(ctx context.Context, version string) (preflight.Records, error) {
-	config, err := optr.cvLister.Get(optr.name)
-	if err != nil || config.Spec.DesiredUpdate == nil {
-		return preflight.Records{}, err
+// initialize is what New of CVO does.
+func (optr *Operator) initialize(cmConfigManagedInformer coreinformers.ConfigMapInformer, riskSourceCallback func()) (*Operator, error) {
+	optr.preflights = preflight.New(optr.cvLister, optr.cmConfigManagedLister, apierrors.IsNotFound, riskSourceCallback)
+	if _, err := cmConfigManagedInformer.Informer().AddEventHandler(optr.preflights); err != nil {
+		return nil, err
 	}
-	if image := config.Spec.DesiredUpdate.Image; image != "" {
-		return optr.preflightRecords(ctx, config.Status.Desired.Version, image)
-	}
-	return optr.offeredRecords(ctx, version)
-}
-
-// offeredRecords are those of an available or a conditional update.
-func (optr *Operator) offeredRecords(ctx context.Context, version string) (preflight.Records, error) {
-	config, err := optr.cvLister.Get(optr.name)
-	if err != nil {
-		return preflight.Records{}, err
-	}
-	offered := slices.Clone(config.Status.AvailableUpdates)
-	for _, update := range config.Status.ConditionalUpdates {
-		offered = append(offered, update.Release)
-	}
-	i := slices.IndexFunc(offered, func(release configv1.Release) bool { return release.Version == version })
-	if i < 0 {
-		return preflight.Records{}, nil
-	}
-	return optr.preflightRecords(ctx, config.Status.Desired.Version, offered[i].Image)
-}
-
-func (optr *Operator) preflightRecords(ctx context.Context, from, image string) (preflight.Records, error) {
-	records, err := optr.kubeClient.CoreV1().ConfigMaps(preflight.Namespace).List(ctx, metav1.ListOptions{LabelSelector: preflight.Selector(image)})
-	if err != nil {
-		return preflight.Records{}, err
-	}
-	found := preflight.Records{Image: image, From: from}
-	for _, record := range records.Items {
-		found.Data = append(found.Data, record.Data)
-	}
-	key, err := optr.kubeClient.CoreV1().Secrets(preflight.Namespace).Get(ctx, preflight.KeySecret, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return found, nil // no run has been recorded
-	}
-	if err != nil {
-		return preflight.Records{}, err
-	}
-	found.Key = key.Data["key"]
-	return found, nil
+	return optr, nil
 }
 
 func (optr *Operator) preconditions() []*preflight.Gate[precondition.ReleaseContext] {
@@ -89,7 +49,7 @@ func (optr *Operator) preconditions() []*preflight.Gate[precondition.ReleaseCont
 			Refuse: func(p preflight.Problem) error {
 				return &precondition.Error{Name: "Preflight", Reason: p.Reason, Message: p.Message, Nested: p.Nested, NonBlockingWarning: p.Warning}
 			},
-			Read: optr.selectedRecords,
+			Judge: optr.preflights.Selected,
 		},
 	}
 }
@@ -104,13 +64,14 @@ func (optr *Operator) sources() []*preflight.Source[configv1.ConditionalUpdateRi
 					Conditions:    []metav1.Condition{{Type: "Applies", Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(since)}},
 				}
 			},
-			Read: optr.offeredRecords,
+			Judge: optr.preflights.Offered,
 		},
 	}
 }
 
 // TestAdapter runs what the README of the adapter shows, in a cluster in which the risk of
-// an update has made it conditional: each target has the verdict that is recorded for it.
+// an update has made it conditional: nothing before the preflight is installed, then each
+// target has the verdict that is published for it, and nothing after the uninstallation.
 func TestAdapter(t *testing.T) {
 	t.Parallel()
 	release := func(version, digit string) configv1.Release {
@@ -125,43 +86,59 @@ func TestAdapter(t *testing.T) {
 	if err := indexer.Add(version); err != nil {
 		t.Fatal(err)
 	}
-	key := []byte("0123456789abcdef0123456789abcdef")
-	optr := &Operator{name: "version", cvLister: configlisters.NewClusterVersionLister(indexer), kubeClient: fake.NewClientset(
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: preflight.Namespace, Name: preflight.KeySecret}, Data: map[string][]byte{"key": key}},
-		recorded(ready, "Ready", key), recorded(blocked, "Blocked", key),
-	)}
-	risks, _, err := optr.sources()[0].Risks(t.Context(), []string{ready.Version, blocked.Version, missing.Version})
+	client := fake.NewClientset()
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(preflight.Namespace))
+	configMaps := factory.Core().V1().ConfigMaps()
+	changed := make(chan struct{}, 10)
+	optr := &Operator{cvLister: configlisters.NewClusterVersionLister(indexer), cmConfigManagedLister: configMaps.Lister().ConfigMaps(preflight.Namespace)}
+	if _, err := optr.initialize(configMaps, func() { changed <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+
+	optr.expect(t, "not installed", version, []string{ready.Version, blocked.Version, missing.Version}, nil)
+	if err := published.Apply(t.Context(), client, []record.Record{recorded(ready, "Ready"), recorded(blocked, "Blocked")}); err != nil {
+		t.Fatal(err)
+	}
+	<-changed
+	optr.expect(t, "installed", version, []string{ready.Version}, []string{"Preflight-4.19.2 PreflightBlocked", "Preflight-4.19.3 PreflightMissing"})
+	if _, err := published.Remove(t.Context(), client); err != nil {
+		t.Fatal(err)
+	}
+	<-changed // it is marked
+	<-changed // and deleted
+	optr.expect(t, "uninstalled", version, []string{ready.Version, blocked.Version, missing.Version}, nil)
+}
+
+// expect compares the versions to which the gate allows an update, and the risks.
+func (optr *Operator) expect(t *testing.T, when string, version *configv1.ClusterVersion, allowed, want []string) {
+	t.Helper()
+	offered := []configv1.Release{version.Status.AvailableUpdates[0], version.Status.ConditionalUpdates[0].Release, version.Status.ConditionalUpdates[1].Release}
+	risks, _, err := optr.sources()[0].Risks(t.Context(), []string{offered[0].Version, offered[1].Version, offered[2].Version})
 	var got []string
 	for _, risk := range risks {
 		got = append(got, risk.Name+" "+risk.Conditions[0].Reason)
 	}
-	if want := []string{"Preflight-4.19.2 PreflightBlocked", "Preflight-4.19.3 PreflightMissing"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("the risks are %q (%v), want %q", got, err, want)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%s: the risks are %q (%v), want %q", when, got, err, want)
 	}
-	for _, target := range []configv1.Release{ready, blocked} {
+	for _, target := range offered {
 		version.Spec.DesiredUpdate = &configv1.Update{Version: target.Version}
 		err := optr.preconditions()[0].Run(t.Context(), precondition.ReleaseContext{DesiredVersion: target.Version})
-		if (err == nil) != (target.Version == ready.Version) {
-			t.Errorf("the gate of %s returns %v", target.Version, err)
+		if (err == nil) != slices.Contains(allowed, target.Version) {
+			t.Errorf("%s: the gate of %s returns %v", when, target.Version, err)
 		}
 	}
 }
 
 // recorded is the record of a run of the release.
-func recorded(release configv1.Release, decision string, key []byte) *corev1.ConfigMap {
-	_, digest, _ := strings.Cut(release.Image, "@")
-	text := fmt.Sprintf(`{"digest":%q,"version":%q,"from":"4.18.9","phase":"Complete","decision":%q,"completionTime":%q,"validUntil":"2999-01-01T00:00:00Z"}`,
-		digest, release.Version, decision, time.Now().UTC().Format(time.RFC3339))
-	sum := func(key []byte, text string) []byte {
-		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(text))
-		return mac.Sum(nil)
-	}
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: preflight.Namespace, Name: "record-" + release.Version, Labels: map[string]string{
-			"preflight.openshift.io/record": "", "preflight.openshift.io/release": digest[len("sha256:"):][:12],
-		}},
-		Data: map[string]string{"verdict.json": text, "verdict.mac": hex.EncodeToString(sum(sum(key, "preflight.openshift.io/verdict.mac/v1"), text))},
+func recorded(release configv1.Release, decision string) record.Record {
+	target := update.Release{Version: release.Version, Image: release.Image}
+	return record.Record{
+		Intent: record.Intent{Target: target}, Phase: record.Complete, Authentication: record.Authentication{State: record.Authentic},
+		VerdictFile: fmt.Sprintf(`{"digest":%q,"version":%q,"from":"4.18.9","phase":"Complete","decision":%q,"completionTime":%q,"validUntil":"2999-01-01T00:00:00Z"}`,
+			target.Digest(), release.Version, decision, time.Now().UTC().Format(time.RFC3339)),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/test/versionoperator"
 )
 
@@ -27,6 +28,7 @@ func TestCVOFollowsTheVerdict(t *testing.T) {
 	w := newWorld(t, map[string][]string{minor: {"slow"}})
 	w.State.Gates[gate] = "Kubernetes 1.38 removes APIs that may be used in this cluster."
 	w.offer(minor)
+	w.publish()
 	operator := versionoperator.Start(t, local.Config)
 
 	w.selectUpdate(configv1.Update{Version: minor})
@@ -84,6 +86,7 @@ func TestCVORecordsAcceptedRisks(t *testing.T) {
 			if tc.accept != nil {
 				w.run("--accept", strings.Join(tc.accept, ","))
 			}
+			w.publish()
 			versionoperator.Start(t, local.Config)
 			w.selectUpdate(configv1.Update{Version: minor, Image: w.images[minor], Force: tc.force})
 			done := w.awaitClusterVersion("the update is completed", completed(minor))
@@ -122,6 +125,24 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 	w.awaitSelection("allowed", func(err error) bool { return err == nil })
 	w.selectUpdate(configv1.Update{Version: minor})
 	w.awaitClusterVersion("the update is completed", completed(minor))
+}
+
+// publish publishes the recorded verdicts until the end of the test, as a controller does
+// that runs nothing.
+func (w *world) publish() {
+	w.t.Helper()
+	w.t.Cleanup(func() {
+		if _, err := published.Remove(context.WithoutCancel(w.t.Context()), w.client); err != nil {
+			w.t.Error(err)
+		}
+	})
+	listed, err := w.records.List(w.t.Context())
+	if err == nil {
+		err = published.Apply(w.t.Context(), w.client, listed)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // removeSignals removes all signals, and waits until the API server denies no selection any

@@ -20,6 +20,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +37,6 @@ const interval = 300 * time.Millisecond
 type Operator struct {
 	clusterVersions  configv1client.ClusterVersionInterface
 	clusterOperators configv1client.ClusterOperatorInterface
-	core             kubernetes.Interface
 	precondition     precondition
 	// Syncs and Writes count the syncs, and the writes of the status of ClusterVersion.
 	Syncs, Writes atomic.Int64
@@ -57,8 +57,9 @@ func Start(tb testing.TB, config *rest.Config) *Operator {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	o := &Operator{clusterVersions: openshift.ConfigV1().ClusterVersions(), clusterOperators: openshift.ConfigV1().ClusterOperators(), core: core}
-	o.precondition = &cvo.Gate[releaseContext]{Version: func(r releaseContext) string { return r.DesiredVersion }, Refuse: refuse, Read: o.records}
+	o := &Operator{clusterVersions: openshift.ConfigV1().ClusterVersions(), clusterOperators: openshift.ConfigV1().ClusterOperators()}
+	verdicts := cvo.New(live[*configv1.ClusterVersion](o.clusterVersions.Get), live[*corev1.ConfigMap](core.CoreV1().ConfigMaps(cvo.Namespace).Get), apierrors.IsNotFound, nil)
+	o.precondition = &cvo.Gate[releaseContext]{Version: func(r releaseContext) string { return r.DesiredVersion }, Refuse: refuse, Judge: verdicts.Selected}
 	present, err := o.clusterVersions.Get(tb.Context(), "version", metav1.GetOptions{})
 	if err != nil {
 		tb.Fatal(err)
@@ -155,28 +156,10 @@ func selected(object *configv1.ClusterVersion) (configv1.Update, bool) {
 	return target, target.Image != ""
 }
 
-// records are those of the preflights of the selected update, as in runner/trigger/cvo/README.md.
-func (o *Operator) records(ctx context.Context, version string) (cvo.Records, error) {
-	object, err := o.clusterVersions.Get(ctx, "version", metav1.GetOptions{})
-	if err != nil {
-		return cvo.Records{}, err
-	}
-	target, _ := selected(object)
-	if target.Version != version {
-		return cvo.Records{}, fmt.Errorf("%s is no longer selected", version)
-	}
-	listed, err := o.core.CoreV1().ConfigMaps(cvo.Namespace).List(ctx, metav1.ListOptions{LabelSelector: cvo.Selector(target.Image)})
-	if err != nil {
-		return cvo.Records{}, err
-	}
-	found := cvo.Records{Image: target.Image}
-	for _, record := range listed.Items {
-		found.Data = append(found.Data, record.Data)
-	}
-	key, err := o.core.CoreV1().Secrets(cvo.Namespace).Get(ctx, cvo.KeySecret, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return found, nil
-	}
-	found.Key = key.Data["key"]
-	return found, err
+// live reads objects from the API server; CVO reads them from its caches.
+type live[Object any] func(context.Context, string, metav1.GetOptions) (Object, error)
+
+// Get implements cvo.Lister.
+func (l live[Object]) Get(name string) (Object, error) {
+	return l(context.Background(), name, metav1.GetOptions{})
 }

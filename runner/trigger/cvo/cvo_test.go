@@ -2,9 +2,6 @@ package cvo_test
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -47,157 +44,199 @@ const (
 	digest  = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	image   = "registry.example.com/release@" + digest
 	version = "4.19.1"
+	from    = "4.18.9"
 )
-
-var key = []byte("0123456789abcdef0123456789abcdef")
 
 // refused is the error that carries a problem.
 type refused struct{ cvo.Problem }
 
 func (r refused) Error() string { return r.Message }
 
-func gate(read cvo.Reader) *cvo.Gate[releaseContext] {
+var errNotFound = errors.New("not found")
+
+// object is an object of the API, as a lister returns it.
+type object struct {
+	Name   string            `json:"-"`
+	Spec   map[string]any    `json:"spec,omitempty"`
+	Status map[string]any    `json:"status,omitempty"`
+	Data   map[string]string `json:"data,omitempty"`
+	Extra  any               `json:"extra,omitempty"`
+}
+
+// GetName is that of metav1.Object.
+func (o *object) GetName() string { return o.Name }
+
+// caches are those of a CVO: what its listers return.
+type caches struct {
+	version   *object
+	configMap *object
+	err       error
+}
+
+// with is a cluster at 4.18.9 that offers the image of the tests, with these data of the
+// ConfigMap; without it for nil.
+func with(data map[string]string) *caches {
+	c := &caches{version: offering(image)}
+	if data != nil {
+		c.configMap = configMap(data)
+	}
+	return c
+}
+
+func configMap(data map[string]string) *object { return &object{Name: cvo.Name, Data: data} }
+
+// offering is a ClusterVersion that offers these images of the version of the tests.
+func offering(images ...string) *object {
+	var available []map[string]string
+	for _, image := range images {
+		available = append(available, map[string]string{"version": version, "image": image})
+	}
+	return &object{Status: map[string]any{"desired": map[string]string{"version": from}, "availableUpdates": available}}
+}
+
+func (c *caches) verdicts(changed func()) *cvo.Verdicts {
+	isNotFound := func(err error) bool { return errors.Is(err, errNotFound) }
+	return cvo.New(lister(func() (*object, error) { return c.version, c.err }), lister(func() (*object, error) {
+		if c.configMap == nil {
+			return nil, errNotFound
+		}
+		return c.configMap, c.err
+	}), isNotFound, changed)
+}
+
+// lister is a lister of CVO.
+type lister func() (*object, error)
+
+// Get implements cvo.Lister.
+func (l lister) Get(string) (*object, error) { return l() }
+
+func gate(verdicts *cvo.Verdicts) *cvo.Gate[releaseContext] {
 	return &cvo.Gate[releaseContext]{
 		Version: func(r releaseContext) string { return r.DesiredVersion },
 		Refuse:  func(p cvo.Problem) error { return refused{p} },
-		Read:    read,
+		Judge:   verdicts.Selected,
 	}
 }
 
-// record is the data of the record of a run that is Ready and valid, with changes.
-func record(changes map[string]any) map[string]string {
+// record is the verdict.json of a run that is Ready and valid, with changes.
+func record(changes map[string]any) map[string]any {
 	now := time.Now().UTC()
 	fields := map[string]any{
-		"run": "3b6f2c1e", "digest": digest, "version": version, "phase": "Complete", "decision": "Ready",
+		"run": "3b6f2c1e", "digest": digest, "version": version, "from": from, "phase": "Complete", "decision": "Ready",
 		"completionTime": now.Add(-time.Minute).Format(time.RFC3339), "validUntil": now.Add(time.Hour).Format(time.RFC3339),
 		"blocking": []string{}, "undecided": []string{}, "accepted": []string{}, "selection": "{}",
 	}
 	maps.Copy(fields, changes)
-	text, err := json.Marshal(fields)
+	return fields
+}
+
+// entry are the data of the ConfigMap with these verdicts on the image of the tests.
+func entry(verdicts ...map[string]any) map[string]string {
+	text, err := json.Marshal(verdicts)
 	if err != nil {
 		panic(err)
 	}
-	return sealed(string(text), key)
+	return map[string]string{strings.ReplaceAll(digest, ":", "-"): string(text), "uninstalled": "false"}
 }
 
-// sealed is a record with that verdict.json.
-func sealed(text string, key []byte) map[string]string {
-	derived := hmac.New(sha256.New, key)
-	derived.Write([]byte("preflight.openshift.io/verdict.mac/v1"))
-	mac := hmac.New(sha256.New, derived.Sum(nil))
-	mac.Write([]byte(text))
-	return map[string]string{"verdict.json": text, "verdict.mac": hex.EncodeToString(mac.Sum(nil))}
-}
-
-// with returns a reader of these records.
-func with(data ...map[string]string) cvo.Reader {
-	return func(context.Context, string) (cvo.Records, error) {
-		return cvo.Records{Image: image, Key: key, Data: data}, nil
-	}
-}
+// records are the caches with these verdicts on the image of the tests.
+func records(verdicts ...map[string]any) *caches { return with(entry(verdicts...)) }
 
 func TestGate(t *testing.T) {
 	t.Parallel()
 	const past = "2026-01-01T00:00:00Z"
 	blocked := map[string]any{"decision": "Blocked", "blocking": []string{"F", "B", "A", "C", "E", "D"}}
+	const unreadable = "the preflight of 4.19.1 cannot be read; see: oc preflight status --to 4.19.1"
 	tests := map[string]struct {
 		why     string
-		read    cvo.Reader
+		caches  *caches
 		reason  string
 		message string
 		warning bool
 	}{
-		"Ready":   {why: "a valid verdict allows the update", read: with(record(nil))},
-		"Missing": {why: "an update without a verdict is not allowed", read: with(), reason: "PreflightMissing", message: "the preflight of 4.19.1 is not recorded; run: oc preflight run --to 4.19.1"},
+		"Ready":   {why: "a valid verdict allows the update", caches: records(record(nil))},
+		"Missing": {why: "an update without a verdict is not allowed", caches: with(map[string]string{"uninstalled": "false"}), reason: "PreflightMissing", message: "the preflight of 4.19.1 is not recorded; run: oc preflight run --to 4.19.1"},
 		"Running": {
-			why: "CVO evaluates again without another request", read: with(record(map[string]any{"phase": "Running", "decision": ""})),
+			why: "CVO evaluates again without another request", caches: records(record(map[string]any{"phase": "Running", "decision": ""})),
 			reason: "PreflightInProgress", message: "the preflight of 4.19.1 is in progress; see: oc preflight status --to 4.19.1",
 		},
-		"RunningAgain":    {why: "a remedy is being verified", read: with(record(blocked), record(map[string]any{"phase": "Running"})), reason: "PreflightInProgress"},
-		"ReadyAndRunning": {why: "a valid verdict holds while the next one is made", read: with(record(nil), record(map[string]any{"phase": "Running"}))},
+		"RunningAgain":    {why: "a remedy is being verified", caches: records(record(blocked), record(map[string]any{"phase": "Running"})), reason: "PreflightInProgress"},
+		"ReadyAndRunning": {why: "a valid verdict holds while the next one is made", caches: records(record(nil), record(map[string]any{"phase": "Running"}))},
 		"Blocked": {
-			why: "at most five names, in order", read: with(record(blocked)), reason: "PreflightBlocked",
+			why: "at most five names, in order", caches: records(record(blocked)), reason: "PreflightBlocked",
 			message: "the preflight of 4.19.1 is Blocked by A, B, C, D, E, others; see: oc preflight status --to 4.19.1",
 		},
 		"Undecided": {
-			why: "an inconclusive check is not a pass", read: with(record(map[string]any{"decision": "Undecided", "undecided": []string{"A"}})),
+			why: "an inconclusive check is not a pass", caches: records(record(map[string]any{"decision": "Undecided", "undecided": []string{"A"}})),
 			reason: "PreflightUndecided", message: "the preflight of 4.19.1 is Undecided because of A; see: oc preflight status --to 4.19.1",
 		},
-		"UnknownDecision": {why: "a decision of a later version is not Ready", read: with(record(map[string]any{"decision": "Later"})), reason: "PreflightUndecided"},
+		"UnknownDecision": {why: "a decision of a later version is not Ready", caches: records(record(map[string]any{"decision": "Later"})), reason: "PreflightUndecided"},
 		"Stale": {
-			why: "a verdict ends", read: with(record(map[string]any{"validUntil": past})),
+			why: "a verdict ends", caches: records(record(map[string]any{"validUntil": past})),
 			reason: "PreflightStale", message: "the preflight of 4.19.1 is out of date; run: oc preflight run --to 4.19.1",
 		},
-		"StaleNow": {why: "a verdict ends at its time", read: with(record(map[string]any{"validUntil": time.Now().UTC().Format(time.RFC3339)})), reason: "PreflightStale"},
-		"NoEnd":    {why: "a verdict without an end is not valid", read: with(record(map[string]any{"validUntil": ""})), reason: "PreflightStale"},
+		"StaleNow": {why: "a verdict ends at its time", caches: records(record(map[string]any{"validUntil": time.Now().UTC().Format(time.RFC3339)})), reason: "PreflightStale"},
+		"NoEnd":    {why: "a verdict without an end is not valid", caches: records(record(map[string]any{"validUntil": ""})), reason: "PreflightStale"},
 		"Accepted": {
-			why: "CVO records accepted findings in its history", read: with(record(map[string]any{"accepted": []string{"B", "A"}})),
+			why: "CVO records accepted findings in its history", caches: records(record(map[string]any{"accepted": []string{"B", "A"}})),
 			reason: "PreflightAccepted", message: "the preflight of 4.19.1 is Ready with accepted findings: A, B", warning: true,
 		},
-		"NewestBlocked": {why: "the newest verdict counts", read: with(record(nil), record(map[string]any{
+		"NewestBlocked": {why: "the newest verdict counts", caches: records(record(nil), record(map[string]any{
 			"decision": "Blocked", "completionTime": time.Now().UTC().Format(time.RFC3339), "blocking": []string{"A"},
 		})), reason: "PreflightBlocked"},
-		"SameSecond": {why: "times have no fractions", read: with(record(map[string]any{"completionTime": past}), record(map[string]any{
+		"SameSecond": {why: "times have no fractions", caches: records(record(map[string]any{"completionTime": past}), record(map[string]any{
 			"decision": "Blocked", "completionTime": past, "blocking": []string{"A"},
 		})), reason: "PreflightBlocked"},
-		"SameSecondAgain": {why: "the order of the records has no meaning", read: with(record(map[string]any{
+		"SameSecondAgain": {why: "the order of the records has no meaning", caches: records(record(map[string]any{
 			"decision": "Blocked", "completionTime": past, "blocking": []string{"A"},
 		}), record(map[string]any{"completionTime": past})), reason: "PreflightBlocked"},
-		"NewestReady": {why: "an older verdict does not count", read: with(record(nil), record(map[string]any{"decision": "Blocked", "completionTime": past}))},
+		"NewestReady": {why: "an older verdict does not count", caches: records(record(nil), record(map[string]any{"decision": "Blocked", "completionTime": past}))},
 		"Forced": {
-			why: "CVO records what force bypassed", read: with(record(map[string]any{"decision": "Blocked", "forced": true, "blocking": []string{"B", "A"}})),
+			why: "CVO records what force bypassed", caches: records(record(map[string]any{"decision": "Blocked", "forced": true, "blocking": []string{"B", "A"}})),
 			reason: "PreflightForced", warning: true, message: "the preflight of 4.19.1 is not Ready, and was forced past A, B",
 		},
 		"ForcedPastNothing": {
-			why: "force was given and not needed", read: with(record(map[string]any{"decision": "Blocked", "forced": true})),
+			why: "force was given and not needed", caches: records(record(map[string]any{"decision": "Blocked", "forced": true})),
 			reason: "PreflightForced", warning: true, message: "the preflight of 4.19.1 is not Ready, and was forced past nothing",
 		},
 		"Narrowed": {
-			why: "CVO records what the request left out", read: with(record(map[string]any{"narrowed": []string{"alert KubePodCrashLooping"}})),
+			why: "CVO records what the request left out", caches: records(record(map[string]any{"narrowed": []string{"alert KubePodCrashLooping"}})),
 			reason: "PreflightNarrowed", warning: true, message: "the preflight of 4.19.1 is Ready; it left out alert KubePodCrashLooping",
 		},
 		"NarrowedAcceptedForced": {
-			why: "the strongest is the reason, and the message has all", read: with(record(map[string]any{
+			why: "the strongest is the reason, and the message has all", caches: records(record(map[string]any{
 				"decision": "Blocked", "forced": true, "blocking": []string{"A"}, "accepted": []string{"B"}, "narrowed": []string{"namespace c"},
 			})),
 			reason: "PreflightForced", warning: true,
 			message: "the preflight of 4.19.1 is not Ready, and was forced past A with accepted findings: B; it left out namespace c",
 		},
-		"NarrowedBlocked": {why: "a narrowed verdict may be Blocked", read: with(record(map[string]any{"decision": "Blocked", "blocking": []string{"A"}, "narrowed": []string{"b"}})), reason: "PreflightBlocked"},
-		"FromAnotherVersion": {why: "the cluster was updated meanwhile", read: func(context.Context, string) (cvo.Records, error) {
-			return cvo.Records{Image: image, From: "4.18.9", Key: key, Data: []map[string]string{record(map[string]any{"from": "4.18.8"})}}, nil
-		}, reason: "PreflightStale"},
-		"FromThisVersion": {why: "the verdict is on this update", read: func(context.Context, string) (cvo.Records, error) {
-			return cvo.Records{Image: image, From: "4.18.9", Key: key, Data: []map[string]string{record(map[string]any{"from": "4.18.9"})}}, nil
-		}},
-		"Interrupted":  {why: "a run that did not complete has no verdict", read: with(record(map[string]any{"phase": "Interrupted"})), reason: "PreflightMissing"},
-		"OtherDigest":  {why: "digests with the same first digits are other releases", read: with(record(map[string]any{"digest": digest[:64] + "000000000"})), reason: "PreflightMissing"},
-		"OtherVersion": {why: "the image is not the release that CVO has loaded", read: with(record(map[string]any{"version": "4.19.2"})), reason: "PreflightMissing"},
-		"Provisional": {why: "a later update of a path is judged from another release", read: with(record(nil), record(map[string]any{
+		"NarrowedBlocked":    {why: "a narrowed verdict may be Blocked", caches: records(record(map[string]any{"decision": "Blocked", "blocking": []string{"A"}, "narrowed": []string{"b"}})), reason: "PreflightBlocked"},
+		"FromAnotherVersion": {why: "the cluster was updated meanwhile", caches: records(record(map[string]any{"from": "4.18.8"})), reason: "PreflightStale"},
+		"Interrupted":        {why: "a run that did not complete has no verdict", caches: records(record(map[string]any{"phase": "Interrupted"})), reason: "PreflightMissing"},
+		"OtherDigest":        {why: "digests with the same first digits are other releases", caches: records(record(map[string]any{"digest": digest[:64] + "000000000"})), reason: "PreflightMissing"},
+		"OtherVersion":       {why: "the image is not the release that CVO has loaded", caches: records(record(map[string]any{"version": "4.19.2"})), reason: "PreflightMissing"},
+		"Provisional": {why: "a later update of a path is judged from another release", caches: records(record(nil), record(map[string]any{
 			"decision": "Blocked", "completionTime": time.Now().UTC().Format(time.RFC3339), "blocking": []string{"A"}, "provisional": true,
 		}))},
-		"Forged":        {why: "an editor of ConfigMaps does not have the key", read: with(sealed(record(nil)["verdict.json"], []byte("another"))), reason: "PreflightMissing"},
-		"NoMAC":         {why: "a record of a former version has no MAC", read: with(map[string]string{"verdict.json": record(nil)["verdict.json"]}), reason: "PreflightMissing"},
-		"NotJSON":       {why: "a record that cannot be decoded does not count", read: with(sealed("{", key)), reason: "PreflightMissing"},
-		"ForeignRecord": {why: "another ConfigMap has the label", read: with(nil, map[string]string{"a": "b"}, record(nil))},
-		"NoKey": {why: "without a key no record is authentic", read: func(context.Context, string) (cvo.Records, error) {
-			return cvo.Records{Image: image, Data: []map[string]string{sealed(record(nil)["verdict.json"], nil)}}, nil
-		}, reason: "PreflightMissing"},
-		"Tag": {why: "an image by tag has no digest", read: func(context.Context, string) (cvo.Records, error) {
-			return cvo.Records{Image: "registry.example.com/release:4.19.1", Key: key, Data: []map[string]string{record(map[string]any{"digest": ""})}}, nil
-		}, reason: "PreflightMissing"},
-		"Unreadable": {why: "a failure is not a pass", read: func(context.Context, string) (cvo.Records, error) {
-			return cvo.Records{}, errors.New("connection to 192.0.2.1:6443 refused after 1.2s")
-		}, reason: "PreflightUndecided", message: "the preflight of 4.19.1 cannot be read from its record; see: oc preflight status --to 4.19.1"},
-		"Panic": {why: "a panic would end CVO", read: func(context.Context, string) (cvo.Records, error) { panic("bug") }, reason: "PreflightUndecided"},
-		"Slow": {why: "CVO cannot write the status of ClusterVersion meanwhile", read: func(context.Context, string) (cvo.Records, error) {
-			select {} // not even the end of its context
-		}, reason: "PreflightUndecided"},
+		"NotInstalled":  {why: "without the ConfigMap the preflight has no opinion", caches: with(nil)},
+		"Uninstalled":   {why: "the ConfigMap is about to be deleted", caches: with(map[string]string{"uninstalled": "true"})},
+		"Empty":         {why: "a ConfigMap without data is installed", caches: with(map[string]string{}), reason: "PreflightMissing"},
+		"OtherEntry":    {why: "another release has a verdict", caches: with(map[string]string{"sha256-01": entry(record(nil))[strings.ReplaceAll(digest, ":", "-")]}), reason: "PreflightMissing"},
+		"Torn":          {why: "an entry that cannot be decoded is not a pass", caches: with(map[string]string{strings.ReplaceAll(digest, ":", "-"): `[{"digest":`}), reason: "PreflightUndecided", message: unreadable},
+		"TornElsewhere": {why: "an entry concerns its release only", caches: with(merged(entry(record(nil)), map[string]string{"sha256-01": "["}))},
+		"Tag":           {why: "an image by tag has no digest", caches: &caches{version: offering("registry.example.com/release:4.19.1"), configMap: configMap(entry(record(map[string]any{"digest": ""})))}, reason: "PreflightMissing"},
+		"NotOffered":    {why: "the version has no image", caches: &caches{version: offering(), configMap: configMap(entry(record(nil)))}, reason: "PreflightMissing"},
+		"SelectedImage": {why: "a selected image comes before the offered one", caches: &caches{version: selecting(image), configMap: configMap(entry(record(nil)))}},
+		"SelectedOther": {why: "the selected image is another release with the same version", caches: &caches{version: selecting(image[:len(image)-1] + "0"), configMap: configMap(entry(record(nil)))}, reason: "PreflightMissing"},
+		"Conditional":   {why: "an update with a risk is conditional", caches: &caches{version: conditional(), configMap: configMap(entry(record(nil)))}},
+		"NoVersion":     {why: "a ClusterVersion without a release has no update", caches: &caches{version: &object{}, configMap: configMap(entry(record(nil)))}, reason: "PreflightMissing"},
+		"Unreadable":    {why: "a failure is not a pass", caches: &caches{configMap: configMap(nil), err: errors.New("the cache has not synced after 1.2s")}, reason: "PreflightUndecided", message: unreadable},
+		"NotJSON":       {why: "an object without a JSON form is not a pass", caches: &caches{configMap: &object{Extra: func() {}}}, reason: "PreflightUndecided", message: unreadable},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := gate(tc.read).Run(context.Background(), releaseContext{version})
+			err := gate(tc.caches.verdicts(nil)).Run(context.Background(), releaseContext{version})
 			var got refused
 			if errors.As(err, &got); got.Reason != tc.reason || got.Warning != tc.warning || err == nil != (tc.reason == "") {
 				t.Fatalf("%s: got %q (warning %t): %v; want %q (warning %t)", tc.why, got.Reason, got.Warning, err, tc.reason, tc.warning)
@@ -209,77 +248,142 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// A call that follows another one at once is answered, however often: CVO asks for each of
-// its versions one after the other.
-func TestGateAnswersEachCall(t *testing.T) {
-	t.Parallel()
-	g := gate(with(record(nil)))
-	for range 20_000 {
-		if err := g.Run(context.Background(), releaseContext{version}); err != nil {
-			t.Fatalf("a call right after another one: %v", err)
-		}
+// merged has the data of all.
+func merged(all ...map[string]string) map[string]string {
+	data := map[string]string{}
+	for _, each := range all {
+		maps.Copy(data, each)
 	}
+	return data
 }
 
-// While a reader does not return, no other call of it starts.
-func TestGateWithoutGrowingBacklog(t *testing.T) {
-	t.Parallel()
-	started := make(chan struct{}, 10)
-	g := gate(func(context.Context, string) (cvo.Records, error) {
-		started <- struct{}{}
-		select {}
-	})
-	for range 3 {
-		var got refused
-		if err := g.Run(context.Background(), releaseContext{version}); !errors.As(err, &got) || got.Reason != "PreflightUndecided" {
-			t.Errorf("a reader that hangs: %v", err)
-		}
-	}
-	if len(started) != 1 {
-		t.Errorf("%d calls of the reader started, want 1", len(started))
-	}
+// selecting is a ClusterVersion that selects an image, and offers that of the tests.
+func selecting(selected string) *object {
+	made := offering(image)
+	made.Spec = map[string]any{"desiredUpdate": map[string]string{"image": selected}}
+	return made
 }
 
-// The same state has the same message, or CVO would write its status at each call.
-func TestMessagesDoNotChange(t *testing.T) {
+// conditional is a ClusterVersion that offers the image of the tests with a risk.
+func conditional() *object {
+	made := offering()
+	made.Status["conditionalUpdates"] = []any{map[string]any{"release": map[string]string{"version": version, "image": image}}}
+	return made
+}
+
+// A ConfigMap that was present and is absent is a loss, unless it was marked before.
+func TestDeletedConfigMap(t *testing.T) {
 	t.Parallel()
-	failures := 0
-	for name, read := range map[string]cvo.Reader{
-		"Unreadable": func(context.Context, string) (cvo.Records, error) {
-			failures++
-			return cvo.Records{}, errors.New(strings.Repeat("again ", failures))
-		},
-		"Running": with(record(map[string]any{"phase": "Running"})),
+	const deleted = "the preflight of 4.19.1 is unknown, since ConfigMap openshift-config-managed/update-preflight was deleted; start the controller, or, if it was uninstalled, run: " +
+		"oc create configmap update-preflight -n openshift-config-managed --from-literal=uninstalled=true"
+	ready, marked := configMap(entry(record(nil))), configMap(merged(entry(record(nil)), map[string]string{"uninstalled": "true"}))
+	for name, tc := range map[string]struct {
+		why  string
+		then func(*caches, *cvo.Verdicts)
+		want string
+	}{
+		"Deleted": {why: "a deletion by mistake opens nothing", then: func(c *caches, _ *cvo.Verdicts) { c.configMap = nil }, want: deleted},
+		"DeletedByEvent": {why: "the last state was not marked", then: func(c *caches, v *cvo.Verdicts) {
+			c.configMap = nil
+			v.OnDelete(ready)
+		}, want: deleted},
+		"DeletedUnknown": {why: "the last state is unknown, as after an interrupted watch", then: func(c *caches, v *cvo.Verdicts) {
+			c.configMap = nil
+			v.OnDelete(struct{ Key string }{"openshift-config-managed/update-preflight"})
+		}, want: deleted},
+		"OtherDeleted": {why: "another ConfigMap is none of this", then: func(c *caches, v *cvo.Verdicts) {
+			c.configMap = nil
+			v.OnDelete(&object{Name: "admin-gates", Data: marked.Data})
+		}, want: deleted},
+		"Uninstalled": {why: "the mark was read", then: func(c *caches, v *cvo.Verdicts) {
+			c.configMap = marked
+			v.Selected(version)
+			c.configMap = nil
+		}},
+		"UninstalledAtOnce": {why: "the mark is in the event", then: func(c *caches, v *cvo.Verdicts) {
+			c.configMap = nil
+			v.OnUpdate(ready, marked)
+			v.OnDelete(marked)
+		}},
+		"MarkedLater": {why: "the remedy of the message", then: func(c *caches, v *cvo.Verdicts) {
+			c.configMap = nil
+			v.Selected(version)
+			v.OnAdd(configMap(map[string]string{"uninstalled": "true"}), false)
+		}},
+		"InstalledAgain": {why: "the mark is gone", then: func(c *caches, v *cvo.Verdicts) {
+			v.OnDelete(marked)
+			v.OnAdd(ready, false)
+			c.configMap = nil
+		}, want: deleted},
+		"Unreadable": {why: "what could not be read is not known to be installed", then: func(c *caches, v *cvo.Verdicts) {
+			v.OnDelete(marked)
+			c.err = errors.New("not synced")
+			v.Selected(version)
+			c.configMap, c.err = nil, nil
+		}},
 	} {
-		g := gate(read)
-		first, second := g.Run(context.Background(), releaseContext{version}), g.Run(context.Background(), releaseContext{version})
-		if first == nil || second == nil || first.Error() != second.Error() {
-			t.Errorf("%s: first %v, then %v", name, first, second)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &caches{version: offering(image), configMap: ready}
+			verdicts := c.verdicts(nil)
+			if problem := verdicts.Selected(version); problem != nil {
+				t.Fatalf("before: %+v", problem)
+			}
+			tc.then(c, verdicts)
+			got := ""
+			if problem := verdicts.Selected(version); problem != nil {
+				got = problem.Message
+			}
+			if got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.why, got, tc.want)
+			}
+		})
 	}
 }
 
-// The gate follows the records, so that CVO continues without another request.
-func TestGateFollowsTheRecords(t *testing.T) {
+// CVO evaluates the risks again when the verdicts change, and not for other ConfigMaps.
+func TestChanged(t *testing.T) {
 	t.Parallel()
-	records := [][]map[string]string{
-		{},
-		{record(map[string]any{"phase": "Running"})},
-		{record(map[string]any{"decision": "Blocked", "blocking": []string{"A"}})},
-		{record(map[string]any{"decision": "Blocked", "blocking": []string{"A"}}), record(map[string]any{"completionTime": time.Now().UTC().Add(time.Second).Format(time.RFC3339)})},
+	calls := 0
+	verdicts := with(nil).verdicts(func() { calls++ })
+	other := &object{Name: "admin-gates"}
+	verdicts.OnAdd(other, true)
+	verdicts.OnUpdate(other, other)
+	verdicts.OnDelete(other)
+	if calls != 0 {
+		t.Errorf("another ConfigMap is a change")
 	}
-	call := 0
-	g := gate(func(context.Context, string) (cvo.Records, error) {
-		call++
-		return cvo.Records{Image: image, Key: key, Data: records[call-1]}, nil
-	})
+	published := configMap(entry())
+	verdicts.OnAdd(published, true)
+	verdicts.OnUpdate(published, published)
+	verdicts.OnDelete(published)
+	if calls != 3 {
+		t.Errorf("three changes are %d", calls)
+	}
+}
+
+// The gate follows the published verdicts, so that CVO continues without another request.
+func TestGateFollowsTheVerdicts(t *testing.T) {
+	t.Parallel()
+	blocked := record(map[string]any{"decision": "Blocked", "blocking": []string{"A"}})
+	c := with(nil)
+	g := gate(c.verdicts(nil))
 	var reasons []string
-	for range records {
+	for _, data := range []map[string]string{
+		nil,
+		entry(),
+		entry(record(map[string]any{"phase": "Running"})),
+		entry(blocked),
+		entry(record(map[string]any{"completionTime": time.Now().UTC().Add(time.Second).Format(time.RFC3339)}), blocked),
+	} {
+		if c.configMap = nil; data != nil {
+			c.configMap = configMap(data)
+		}
 		var got refused
 		errors.As(g.Run(context.Background(), releaseContext{version}), &got)
 		reasons = append(reasons, got.Reason)
 	}
-	if want := []string{"PreflightMissing", "PreflightInProgress", "PreflightBlocked", ""}; !reflect.DeepEqual(reasons, want) {
+	if want := []string{"", "PreflightMissing", "PreflightInProgress", "PreflightBlocked", ""}; !reflect.DeepEqual(reasons, want) {
 		t.Errorf("reasons %q, want %q", reasons, want)
 	}
 }
@@ -287,18 +391,23 @@ func TestGateFollowsTheRecords(t *testing.T) {
 func TestSource(t *testing.T) {
 	t.Parallel()
 	given := time.Now().UTC().Add(-time.Minute).Truncate(time.Second)
+	blocked := strings.Replace(digest, "0", "f", 1)
+	c := with(nil)
+	c.version.Status["availableUpdates"] = []map[string]string{{"version": version, "image": image}, {"version": "4.20.0", "image": "registry.example.com/release@" + blocked}}
 	source := &cvo.Source[conditionalUpdateRisk]{
 		New: func(name, reason, message string, since time.Time) conditionalUpdateRisk {
 			return conditionalUpdateRisk{Name: name, Message: reason + ": " + message, Since: since}
 		},
-		Read: func(_ context.Context, version string) (cvo.Records, error) {
-			records := cvo.Records{Image: image, Key: key, Data: []map[string]string{record(nil)}}
-			if version == "4.20.0" {
-				records.Data = []map[string]string{record(map[string]any{"version": version, "decision": "Blocked", "blocking": []string{"A"}, "completionTime": given.Format(time.RFC3339)})}
-			}
-			return records, nil
-		},
+		Judge: c.verdicts(nil).Offered,
 	}
+	if risks, versions, err := source.Risks(context.Background(), []string{version, "4.20.0"}); err != nil || len(risks) > 0 || len(versions) > 0 {
+		t.Errorf("the preflight is not installed, and the risks are %+v of %v (%v)", risks, versions, err)
+	}
+	text, err := json.Marshal([]any{record(map[string]any{"digest": blocked, "version": "4.20.0", "decision": "Blocked", "blocking": []string{"A"}, "completionTime": given.Format(time.RFC3339)})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.configMap = configMap(merged(entry(record(nil)), map[string]string{strings.ReplaceAll(blocked, ":", "-"): string(text)}))
 	initial, _, err := source.Risks(context.Background(), []string{"4.20.1"})
 	if err != nil || len(initial) != 1 || initial[0].Since.IsZero() {
 		t.Fatalf("risks %+v (%v), want one with the time of the call", initial, err)
@@ -320,23 +429,10 @@ func TestSource(t *testing.T) {
 // CVO prints the name of a precondition, and may prefix risks with that of their source.
 func TestName(t *testing.T) {
 	t.Parallel()
-	var gate precondition = gate(with())
+	var gate precondition = gate(with(nil).verdicts(nil))
 	var source riskSource = &cvo.Source[conditionalUpdateRisk]{}
 	if gate.Name() != "Preflight" || source.Name() != "Preflight" {
 		t.Errorf("the names are %q and %q, want Preflight", gate.Name(), source.Name())
-	}
-}
-
-func TestSelector(t *testing.T) {
-	t.Parallel()
-	for pullSpec, want := range map[string]string{
-		image:                              "preflight.openshift.io/record,preflight.openshift.io/release=0123456789ab",
-		"registry.example.com/a:b":         "preflight.openshift.io/record,preflight.openshift.io/release=",
-		"registry.example.com/a@sha256:01": "preflight.openshift.io/record,preflight.openshift.io/release=01",
-	} {
-		if got := cvo.Selector(pullSpec); got != want {
-			t.Errorf("the selector of %s is %q, want %q", pullSpec, got, want)
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package cvo
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -15,10 +14,9 @@ type Source[Risk any] struct {
 	// that of the verdict, and without one that of the first call: it changes with the
 	// verdict only.
 	New func(name, reason, message string, since time.Time) Risk
-	// Read reads the records.
-	Read Reader
+	// Judge is [Verdicts.Offered].
+	Judge func(versions []string) []*Problem
 
-	reading atomic.Bool
 	first   sync.Once
 	started time.Time
 }
@@ -27,13 +25,12 @@ type Source[Risk any] struct {
 func (*Source[Risk]) Name() string { return "Preflight" }
 
 // Risks implements risk.Source: at most one risk per version, named after it.
-func (s *Source[Risk]) Risks(ctx context.Context, versions []string) ([]Risk, map[string][]string, error) {
+func (s *Source[Risk]) Risks(_ context.Context, versions []string) ([]Risk, map[string][]string, error) {
 	s.first.Do(func() { s.started = time.Now() })
 	var risks []Risk
 	concerned := map[string][]string{}
-	for _, version := range versions {
-		name := "Preflight-" + version
-		problem := judge(ctx, &s.reading, s.Read, version)
+	for i, problem := range s.Judge(versions) {
+		name := "Preflight-" + versions[i]
 		if problem == nil || problem.Warning || concerned[name] != nil {
 			continue
 		}
@@ -42,7 +39,7 @@ func (s *Source[Risk]) Risks(ctx context.Context, versions []string) ([]Risk, ma
 			since = s.started
 		}
 		risks = append(risks, s.New(name, problem.Reason, problem.Message, since))
-		concerned[name] = []string{version}
+		concerned[name] = []string{versions[i]}
 	}
 	return risks, concerned, nil
 }

@@ -1,43 +1,21 @@
 package cvo
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"strings"
+	"fmt"
 	"time"
 )
 
 const (
-	// Namespace is the namespace of the records.
-	Namespace = "openshift-cluster-version"
-	// KeySecret is the Secret in Namespace with the key of the records, under "key".
-	KeySecret = "preflight-record-key"
+	// Namespace and Name are those of the ConfigMap with the published verdicts. Its key of
+	// a release is the digest of its image with "-" for ":", and the value a JSON list of
+	// verdict.json (package runner/record).
+	Namespace = "openshift-config-managed"
+	Name      = "update-preflight"
 
-	domain = "preflight.openshift.io/verdict.mac/v1"
+	// uninstalled is the key that is "true" before an uninstallation deletes the ConfigMap.
+	uninstalled = "uninstalled"
 )
-
-// Records are the recorded runs of one release.
-type Records struct {
-	// Image is the pull spec of the release that CVO would update to, by digest.
-	Image string
-	// From is the version that the cluster runs; a verdict on an update from another one
-	// does not count. Empty for any.
-	From string
-	// Key is the content of KeySecret; nil if there is none.
-	Key []byte
-	// Data is the field "data" of each ConfigMap that Selector selects. The API server
-	// bounds it to 1 MiB.
-	Data []map[string]string
-}
-
-// Selector selects the ConfigMaps in Namespace that are records of a release, by the
-// first twelve digits of its digest.
-func Selector(image string) string {
-	_, digest, _ := strings.Cut(image, "@sha256:")
-	return "preflight.openshift.io/record,preflight.openshift.io/release=" + digest[:min(12, len(digest))]
-}
 
 // verdict has the fields of verdict.json (package runner/record) that are used; JSON
 // spells them with a small first letter. Times are RFC 3339, in UTC.
@@ -47,30 +25,46 @@ type verdict struct {
 	Provisional, Forced                                                bool
 }
 
-// newest is the complete run of the release with that version that ended last, nil
-// without one, and whether another run is in progress. Only authentic records count, and
-// of a path only its first update.
-func (r Records) newest(version string) (newest *verdict, running bool) {
-	_, digest, _ := strings.Cut(r.Image, "@")
-	for _, data := range r.Data {
-		var found verdict
-		switch text := data["verdict.json"]; {
-		case digest == "" || len(r.Key) == 0:
-		case !hmac.Equal([]byte(data["verdict.mac"]), []byte(hex.EncodeToString(sum(sum(r.Key, domain), text)))):
-		case json.Unmarshal([]byte(text), &found) != nil || found.Digest != digest || found.Version != version || found.Provisional: //nolint:musttag // fewer lines for CVO to link
+// target is an update of the cluster.
+type target struct {
+	// digest is that of the release image, "sha256:" and hex digits; empty where it is
+	// unknown. from is the version that the cluster runs.
+	version, digest, from string
+}
+
+// newest decodes a list of verdict.json. It returns the complete run of the target that
+// ended last, nil without one, and whether another run is in progress. Of a path only its
+// first update counts.
+func (t target) newest(entry string) (newest *verdict, running bool, err error) {
+	if entry == "" || t.digest == "" {
+		return nil, false, nil
+	}
+	var all []verdict
+	if err := json.Unmarshal([]byte(entry), &all); err != nil { //nolint:musttag // fewer lines for CVO to link
+		return nil, false, fmt.Errorf("the published verdicts on %s cannot be decoded: %w", t.digest, err)
+	}
+	for _, found := range all {
+		switch {
+		case found.Digest != t.digest || found.Version != t.version || found.Provisional:
 		case found.Phase == "Running":
 			running = true
 		case found.Phase == "Complete" && (newest == nil || found.isAfter(*newest)):
 			newest = &found
 		}
 	}
-	return newest, running
+	return newest, running, nil
 }
 
 // isAfter reports whether the run ended after another; of two that ended in the same
 // second, one that is not Ready is the later one.
 func (v verdict) isAfter(other verdict) bool {
 	return v.CompletionTime > other.CompletionTime || v.CompletionTime == other.CompletionTime && other.Decision == "Ready"
+}
+
+// isValid reports whether the verdict holds: it is about an update from the present
+// version, and has not ended.
+func (v verdict) isValid(from string) bool {
+	return v.From == from && time.Now().UTC().Format(time.RFC3339) < v.ValidUntil
 }
 
 // since is when the verdict was given, or when it ended; zero where there is none, or its
@@ -84,11 +78,4 @@ func (v *verdict) since() time.Time {
 		return ended
 	}
 	return given
-}
-
-// sum is the HMAC-SHA256 of a text.
-func sum(key []byte, text string) []byte {
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(text))
-	return mac.Sum(nil)
 }
