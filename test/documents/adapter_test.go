@@ -1,6 +1,7 @@
 package documents_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -42,9 +43,21 @@ func (optr *Operator) initialize(cmConfigManagedInformer coreinformers.ConfigMap
 	return optr, nil
 }
 
-func (optr *Operator) preconditions() []*preflight.Gate[precondition.ReleaseContext] {
-	return []*preflight.Gate[precondition.ReleaseContext]{
-		{
+// check is CVO's interface precondition.Precondition, and riskSource its risk.Source.
+type (
+	check interface {
+		Name() string
+		Run(ctx context.Context, release precondition.ReleaseContext) error
+	}
+	riskSource interface {
+		Name() string
+		Risks(ctx context.Context, versions []string) ([]configv1.ConditionalUpdateRisk, map[string][]string, error)
+	}
+)
+
+func (optr *Operator) preconditions() []check {
+	return []check{
+		&preflight.Gate[precondition.ReleaseContext]{
 			Version: func(r precondition.ReleaseContext) string { return r.DesiredVersion },
 			Refuse: func(p preflight.Problem) error {
 				return &precondition.Error{Name: "Preflight", Reason: p.Reason, Message: p.Message, Nested: p.Nested, NonBlockingWarning: p.Warning}
@@ -54,9 +67,9 @@ func (optr *Operator) preconditions() []*preflight.Gate[precondition.ReleaseCont
 	}
 }
 
-func (optr *Operator) sources() []*preflight.Source[configv1.ConditionalUpdateRisk] {
-	return []*preflight.Source[configv1.ConditionalUpdateRisk]{
-		{
+func (optr *Operator) sources() []riskSource {
+	return []riskSource{
+		&preflight.Source[configv1.ConditionalUpdateRisk]{
 			New: func(name, reason, message string, since time.Time) configv1.ConditionalUpdateRisk {
 				return configv1.ConditionalUpdateRisk{
 					Name: name, Message: message, URL: "https://github.com/openshift/update-preflight",
