@@ -59,7 +59,7 @@ func (v *Verdicts) problems(versions []string, resolve func(clusterVersion, stri
 	}
 	var cluster clusterVersion
 	if err == nil {
-		err = decode(v.version, &cluster)
+		cluster, err = v.cluster()
 	}
 	for i, version := range versions {
 		switch of := resolve(cluster, version); {
@@ -99,7 +99,7 @@ func (v *Verdicts) read() (state, map[string]string, error) {
 		return present, nil, err
 	}
 	var found configMap
-	err = decode(func() (any, error) { return object, nil }, &found)
+	err = decode(object, &found)
 	v.installed = !found.isUninstalled()
 	if !v.installed {
 		return absent, nil, nil
@@ -112,12 +112,18 @@ type configMap struct{ Data map[string]string }
 
 func (c configMap) isUninstalled() bool { return c.Data[uninstalled] == "true" }
 
-// decode reads an object by its JSON form, which is that of the API.
-func decode(read func() (any, error), into any) error {
-	object, err := read()
-	if err != nil {
-		return err
+// cluster reads ClusterVersion.
+func (v *Verdicts) cluster() (clusterVersion, error) {
+	var read clusterVersion
+	object, err := v.version()
+	if err == nil {
+		err = decode(object, &read)
 	}
+	return read, err
+}
+
+// decode reads an object by its JSON form, which is that of the API.
+func decode(object, into any) error {
 	text, err := json.Marshal(object)
 	if err != nil {
 		return fmt.Errorf("%T cannot be encoded: %w", object, err)
@@ -141,7 +147,7 @@ func (v *Verdicts) observe(object any) {
 		return
 	}
 	var found configMap
-	if err := decode(func() (any, error) { return object, nil }, &found); err == nil {
+	if err := decode(object, &found); err == nil {
 		v.mutex.Lock()
 		v.installed = !found.isUninstalled()
 		v.mutex.Unlock()
