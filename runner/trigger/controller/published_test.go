@@ -75,7 +75,10 @@ func (w *world) awaitPublished(version string, want ...string) {
 		if err := w.client.Get(ctx, client.ObjectKey{Namespace: published.Namespace, Name: published.Name}, &content); err != nil || content.Data["uninstalled"] != "false" {
 			return false
 		}
-		var entry []struct{ Phase, Decision string }
+		var entry []struct {
+			Phase    string `json:"phase"`
+			Decision string `json:"decision"`
+		}
 		if text := content.Data[keyOf(version)]; text != "" && json.Unmarshal([]byte(text), &entry) != nil {
 			return false
 		}

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
+// Namespace and Name are those of the ConfigMap with the published verdicts. Its key of a
+// release is the digest of its image with "-" for ":", and the value a JSON list of verdict.json
+// (package runner/record).
 const (
-	// Namespace and Name are those of the ConfigMap with the published verdicts. Its key of
-	// a release is the digest of its image with "-" for ":", and the value a JSON list of
-	// verdict.json (package runner/record).
 	Namespace = "openshift-config-managed"
 	Name      = "update-preflight"
-
-	// uninstalled is the key that is "true" before an uninstallation deletes the ConfigMap.
-	uninstalled = "uninstalled"
 )
+
+// uninstalled is the key that is "true" before an uninstallation deletes the ConfigMap.
+const uninstalled = "uninstalled"
 
 // verdict has the fields of verdict.json (package runner/record) that are used; JSON
 // spells them with a small first letter. Times are RFC 3339, in UTC.

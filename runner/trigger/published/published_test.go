@@ -69,7 +69,9 @@ func TestContent(t *testing.T) {
 				t.Errorf("%s: the data are %q", tc.reason, data)
 			}
 			for digit, want := range tc.want {
-				var entry []struct{ Run string }
+				var entry []struct {
+					Run string `json:"run"`
+				}
 				if err := json.Unmarshal([]byte(data["sha256-"+strings.Repeat(digit, 64)]), &entry); err != nil {
 					t.Fatal(err)
 				}
