@@ -29,6 +29,7 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/test/transport"
 )
 
 // BenchmarkJobs runs checks against a stateless API server, over HTTP, with objects
@@ -43,7 +44,7 @@ func BenchmarkJobs(b *testing.B) {
 				plan := launch.Plan{Run: launch.Run{ID: runID}, Checks: checks("etcd", n)}
 				server := &stateless{streams: map[string]chan watchEvent{"jobs": make(chan watchEvent, 1024), "pods": make(chan watchEvent, 1024)}}
 				config := &rest.Config{
-					Host: "http://localhost", QPS: -1, Transport: roundTripper(server.serve),
+					Host: "http://localhost", QPS: -1, Transport: transport.Func(server.serve),
 					ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"},
 				}
 				client, err := kubernetes.NewForConfig(config)

@@ -31,6 +31,7 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/transport"
 )
 
 // silentWatch makes the first watch on a resource return no events, until its
@@ -253,16 +254,16 @@ func TestRequestsPerJob(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), n, nil)
 	var mutex sync.Mutex
 	requests := map[string]int{}
-	transport, err := rest.TransportFor(config)
+	next, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	counting := rest.CopyConfig(config)
-	counting.TLSClientConfig, counting.Transport = rest.TLSClientConfig{}, roundTripper(func(r *http.Request) (*http.Response, error) {
+	counting.TLSClientConfig, counting.Transport = rest.TLSClientConfig{}, transport.Func(func(r *http.Request) (*http.Response, error) {
 		mutex.Lock()
 		requests[r.Method]++
 		mutex.Unlock()
-		return transport.RoundTrip(r)
+		return next.RoundTrip(r)
 	})
 	client, err := kubernetes.NewForConfig(counting)
 	if err != nil {
@@ -293,7 +294,3 @@ func TestRequestsPerJob(t *testing.T) {
 		t.Errorf("%d Jobs took these requests: %v", n, requests)
 	}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/transport"
 )
 
 // BenchmarkRecord records 5,000 incompressible results of 4 KiB one by one.
@@ -23,7 +24,7 @@ func BenchmarkRecord(b *testing.B) {
 	var requests atomic.Int64
 	counted := rest.CopyConfig(config)
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return tripper(func(r *http.Request) (*http.Response, error) {
+		return transport.Func(func(r *http.Request) (*http.Response, error) {
 			requests.Add(1)
 			return next.RoundTrip(r)
 		})

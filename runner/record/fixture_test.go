@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/transport"
 )
 
 // newIntent returns an intent for a release of its own.
@@ -204,17 +205,12 @@ func wantResults(t *testing.T, reason string, got []record.Result, checks ...str
 	}
 }
 
-// tripper implements http.RoundTripper.
-type tripper func(*http.Request) (*http.Response, error)
-
-func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // through returns a client whose requests are handled by handle.
 func through(t *testing.T, handle func(r *http.Request, next http.RoundTripper) (*http.Response, error)) kubernetes.Interface {
 	t.Helper()
 	wrapped := rest.CopyConfig(config)
 	wrapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return tripper(func(r *http.Request) (*http.Response, error) { return handle(r, next) })
+		return transport.Func(func(r *http.Request) (*http.Response, error) { return handle(r, next) })
 	})
 	client, err := kubernetes.NewForConfig(wrapped)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/transport"
 )
 
 const fuzzID = "01234567-89ab-4cde-8f01-23456789abcd"
@@ -23,7 +24,7 @@ func fuzzKey() []byte { return bytes.Repeat([]byte{7}, 32) }
 // canned responds like an API server with these ConfigMaps only.
 func canned(t *testing.T, objects ...*corev1.ConfigMap) *record.Store {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(&rest.Config{QPS: -1, Transport: tripper(func(r *http.Request) (*http.Response, error) {
+	client, err := kubernetes.NewForConfig(&rest.Config{QPS: -1, Transport: transport.Func(func(r *http.Request) (*http.Response, error) {
 		var response any = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
 		code := http.StatusNotFound
 		all := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}}

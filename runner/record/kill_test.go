@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/transport"
 )
 
 // killer cancels the context of a process at one of its writes, before the
@@ -144,7 +145,7 @@ func TestFailureOfEveryWrite(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason  string
-		failure tripper
+		failure transport.Func
 		served  bool
 	}{
 		"Etcd": {reason: "etcd has no leader temporarily", failure: status(http.StatusInternalServerError)},
@@ -198,7 +199,7 @@ func TestFailureOfEveryWrite(t *testing.T) {
 }
 
 // status responds like an API server.
-func status(code int) tripper {
+func status(code int) transport.Func {
 	return func(r *http.Request) (*http.Response, error) {
 		recorder := httptest.NewRecorder()
 		recorder.Header().Set("Content-Type", "application/json")
