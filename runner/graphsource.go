@@ -7,6 +7,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/updateservice"
 )
@@ -16,6 +18,25 @@ type graphSource struct {
 	transport http.RoundTripper
 	// own is the URL of the default service; only it receives id.
 	own, id string
+}
+
+// InChannel returns the release of a version that a channel has, from the update service that
+// CVO uses; the zero release where the channel does not have it. The ID of the cluster is not
+// sent.
+func InChannel(ctx context.Context, c *cluster.Cluster, present *configv1.ClusterVersion, channel, version string) (update.Release, error) {
+	v := view{cluster: c, version: present}
+	source := v.graphSource(ctx)
+	found, _, err := updateservice.Graph(ctx, source.transport, updateservice.Query{
+		URL: source.own, Channel: channel, Version: present.Status.Desired.Version,
+		Architecture: v.graphArchitecture(ctx, "", func(string, ...any) {}),
+	})
+	if err != nil {
+		return update.Release{}, err
+	}
+	if at := found.Find(version); at >= 0 {
+		return found.Releases[at].Release, nil
+	}
+	return update.Release{}, nil
 }
 
 // graphSource is the update service that CVO uses, through the proxy of the cluster.

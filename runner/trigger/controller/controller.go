@@ -92,7 +92,7 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c.objects = &objects{
 		cache: m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
 	}
-	c.upgrades = &upgradeConfigs{cache: m.GetCache(), logger: options.Logger, watch: built.Watch}
+	c.upgrades = &upgradeConfigs{cache: m.GetCache(), logger: options.Logger, channels: &channels{cluster: c.cluster, logger: options.Logger}, watch: built.Watch}
 	return nil
 }
 

@@ -135,16 +135,22 @@ func (o *objects) change(ctx context.Context, changes Changes) (created []v1alph
 	return created, errors.Join(failed...)
 }
 
-// project writes the status of each subject that differs, and an event for each change of
-// its decision. It returns the time at which a status changes without an event; zero for never.
+// project writes the status of each subject that differs, at most MaxWrites, and an event for
+// each change of its decision. It returns the time at which a status changes without an event,
+// or another one is to be written; zero for never.
 func (o *objects) project(ctx context.Context, subjects []Subject, state State, decided verdicts, timeout time.Duration) (time.Time, error) {
 	var next Plan
 	var failed []error
+	writes := 0
 	for _, subject := range subjects {
 		status := projection.Status(subject.Object, observation(subject, state, decided, timeout))
 		next.wait(projection.Next(subject.Object, status, state.Now))
 		if equality.Semantic.DeepEqual(status, subject.Object.Status) {
 			continue
+		}
+		if writes++; writes > MaxWrites {
+			next.wait(state.Now)
+			break
 		}
 		changed := subject.Object.DeepCopy()
 		changed.Status = status

@@ -50,7 +50,11 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		plan.wait(seen.state.Now.Add(time.Second))
 	}
 	if listErr == nil && c.objects.watched {
-		created, changed := c.objects.change(ctx, Reconciled(listed, wanted, &version))
+		changes := Reconciled(listed, wanted, &version)
+		if changes.More {
+			plan.wait(seen.state.Now)
+		}
+		created, changed := c.objects.change(ctx, changes)
 		// Hundreds of others must not delay the first status of those.
 		subjects = append(Subjects(created, &version, c.selectionOf, seen.state.Now), subjects...)
 		next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Timeout)

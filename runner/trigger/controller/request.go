@@ -26,6 +26,9 @@ const (
 	MaxRequests = 8
 	// MaxObjects bounds the UpdatePreflights that have a status.
 	MaxObjects = 500
+	// MaxWrites bounds the deletions and the statuses that are written before the cluster is
+	// observed again: hundreds of objects that others made must not delay a verdict.
+	MaxWrites = 50
 )
 
 // Subject is an UpdatePreflight with the release that it selects.
@@ -155,7 +158,9 @@ type Changes struct {
 	Create []v1alpha1.UpdatePreflight
 	// Relabel have the new label.
 	Relabel []v1alpha1.UpdatePreflight
-	Delete  []v1alpha1.UpdatePreflight
+	// Delete has at most MaxWrites; More is true where others are to be deleted later.
+	Delete []v1alpha1.UpdatePreflight
+	More   bool
 }
 
 // Reconciled are the changes for these targets. Nothing is deleted while the offers are
@@ -183,7 +188,9 @@ func Reconciled(objects []v1alpha1.UpdatePreflight, targets []Target, clusterVer
 		case offersUnknown(clusterVersion) || progressing(clusterVersion) && digest == acceptedDigest(clusterVersion):
 		default:
 			delete(missing, digest) // an edited object is replaced when it is gone
-			changes.Delete = append(changes.Delete, object)
+			if changes.More = len(changes.Delete) == MaxWrites; !changes.More {
+				changes.Delete = append(changes.Delete, object)
+			}
 		}
 	}
 	for _, target := range targets {

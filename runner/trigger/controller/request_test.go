@@ -242,6 +242,23 @@ func TestReconciled(t *testing.T) {
 	}
 }
 
+// Objects that others have made in the controller's name are deleted in several rounds.
+func TestReconciledIsBounded(t *testing.T) {
+	var forged []v1alpha1.UpdatePreflight
+	for i := range 600 {
+		forged = append(forged, labeled(ofAdministrator(fmt.Sprint("forged-", i), spec(v1alpha1.Target{Image: image("4.19.1")})), v1alpha1.BySelection))
+	}
+	for _, tc := range []struct {
+		objects, deleted int
+		more             bool
+	}{{600, controller.MaxWrites, true}, {controller.MaxWrites + 1, controller.MaxWrites, true}, {controller.MaxWrites, controller.MaxWrites, false}, {0, 0, false}} {
+		got := controller.Reconciled(forged[:tc.objects], nil, clusterVersion())
+		if len(got.Delete) != tc.deleted || got.More != tc.more {
+			t.Errorf("%d objects: %d are deleted, more: %t; want %d, %t", tc.objects, len(got.Delete), got.More, tc.deleted, tc.more)
+		}
+	}
+}
+
 // summary are objects by name and requester; their names are valid.
 func summary(t *testing.T, objects []v1alpha1.UpdatePreflight) []string {
 	t.Helper()

@@ -45,6 +45,8 @@ func upgradeConfigNeeds() access.Needs {
 type upgradeConfigs struct {
 	cache  cache.Cache
 	logger *slog.Logger
+	// channels finds releases of other channels than the cluster's.
+	channels *channels
 	// watch has each event of a source reconcile.
 	watch   func(source.Source) error
 	watched bool
@@ -68,6 +70,11 @@ func (u *upgradeConfigs) scheduled(ctx context.Context, clusterVersion *configv1
 		return nil, nil, err
 	}
 	found, err := schedule.Resolve(*configured, clusterVersion)
+	if invalid, ok := errors.AsType[*schedule.Invalid](err); ok && invalid.Reason == schedule.OtherChannel {
+		if configured.Desired.Image = u.channels.image(ctx, clusterVersion, configured.Desired.Channel, configured.Desired.Version); configured.Desired.Image != "" {
+			found, err = schedule.Resolve(*configured, clusterVersion)
+		}
+	}
 	if invalid, ok := errors.AsType[*schedule.Invalid](err); ok {
 		u.log(invalid)
 		return nil, invalid, nil

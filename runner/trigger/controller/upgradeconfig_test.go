@@ -2,6 +2,9 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -14,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -95,6 +99,47 @@ func TestScheduledUpdate(t *testing.T) {
 	}
 	w.awaitOutlook(minor, metav1.ConditionUnknown, schedule.Outlook(schedule.InvalidUpgradeAt))
 	await.Until(w.t, "the violation is logged", func(context.Context) bool { return strings.Contains(w.log.String(), "reason=InvalidUpgradeAt") })
+}
+
+// The update to the next minor version is in another channel, whose graph has the release.
+func TestScheduledUpdateOfAnotherChannel(t *testing.T) {
+	const next = "4.19.7"
+	graphs := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("channel") != "stable-4.19" || r.URL.Query().Has("id") {
+			t.Errorf("requested %s", r.URL)
+		}
+		fmt.Fprintf(rw, `{"nodes":[{"version":%q,"payload":%q}]}`, next, image(next))
+	}))
+	t.Cleanup(graphs.Close)
+	w := newWorld(t)
+	w.install()
+	w.setVersion(available(patch))
+	w.setUpstream(graphs.URL)
+	w.start()
+	w.installUpgradeConfigs()
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"type": "OSD", "PDBForceDrainTimeout": int64(60), "upgradeAt": time.Now().Add(5 * time.Hour).Format(time.RFC3339),
+		"desired": map[string]any{"version": next, "channel": "stable-4.19"},
+	}}}
+	config.SetAPIVersion("upgrade.managed.openshift.io/v1alpha1")
+	config.SetKind("UpgradeConfig")
+	config.SetNamespace(record.Namespace)
+	config.SetName(schedule.Name)
+	w.create(config)
+	w.awaitOutlook(next, metav1.ConditionUnknown, schedule.Pending)
+}
+
+// setUpstream sets the update service of the cluster for the time of the test.
+func (w *world) setUpstream(address string) {
+	w.t.Helper()
+	set := func(ctx context.Context, address string) {
+		patch := fmt.Appendf(nil, `{"spec":{"upstream":%q}}`, address)
+		if err := w.client.Patch(ctx, &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			w.t.Error(err)
+		}
+	}
+	set(w.t.Context(), address)
+	w.t.Cleanup(func() { set(context.WithoutCancel(w.t.Context()), "") })
 }
 
 func (w *world) awaitOutlook(name string, status metav1.ConditionStatus, reason schedule.Outlook) {
