@@ -50,21 +50,27 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		plan.wait(seen.state.Now.Add(time.Second))
 	}
 	if listErr == nil && c.objects.watched {
-		changes := Reconciled(listed, wanted, &version)
-		if changes.More {
-			plan.wait(seen.state.Now)
-		}
-		created, changed := c.objects.change(ctx, changes)
-		// Hundreds of others must not delay the first status of those.
-		subjects = append(Subjects(created, &version, c.selectionOf, seen.state.Now), subjects...)
-		next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Timeout)
+		var next time.Time
+		next, listErr = c.project(ctx, Reconciled(listed, wanted, &version), subjects, seen)
 		plan.wait(next)
-		listErr = errors.Join(changed, projected)
 	}
 	if failed := errors.Join(listErr, scheduleErr, inputsErr, publishErr); plan.Next.IsZero() || failed != nil {
 		return reconcile.Result{}, failed
 	}
 	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(seen.state.Now))}, nil
+}
+
+// project makes these changes, and writes the statuses of the subjects and of the created
+// objects. It returns when to do so again; zero for the next event.
+func (c *controller) project(ctx context.Context, changes Changes, subjects []Subject, seen observed) (time.Time, error) {
+	created, changed := c.objects.change(ctx, changes)
+	// Hundreds of others must not delay the first status of those.
+	subjects = append(Subjects(created, seen.state.ClusterVersion, c.selectionOf, seen.state.Now), subjects...)
+	next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Timeout)
+	if changes.More {
+		next = seen.state.Now
+	}
+	return next, errors.Join(changed, projected)
 }
 
 // publish has the metrics and the signals state the verdicts, or that they could not be

@@ -188,9 +188,7 @@ func Reconciled(objects []v1alpha1.UpdatePreflight, targets []Target, clusterVer
 		case offersUnknown(clusterVersion) || progressing(clusterVersion) && digest == acceptedDigest(clusterVersion):
 		default:
 			delete(missing, digest) // an edited object is replaced when it is gone
-			if changes.More = len(changes.Delete) == MaxWrites; !changes.More {
-				changes.Delete = append(changes.Delete, object)
-			}
+			changes.Delete = append(changes.Delete, object)
 		}
 	}
 	for _, target := range targets {
@@ -199,6 +197,8 @@ func Reconciled(objects []v1alpha1.UpdatePreflight, targets []Target, clusterVer
 			changes.Create = append(changes.Create, created(target, taken))
 		}
 	}
+	most := min(len(changes.Delete), MaxWrites)
+	changes.Delete, changes.More = changes.Delete[:most], len(changes.Delete) > most
 	return changes
 }
 

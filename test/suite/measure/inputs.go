@@ -15,6 +15,10 @@ import (
 // that its programs were built from (package build).
 const inputsVariable = "PREFLIGHT_TEST_INPUTS"
 
+// suiteVariables begins the names of variables that differ in each run of the suite, and on
+// which no result depends.
+const suiteVariables = "PREFLIGHT_TEST_"
+
 // inputs are the files for which the Go tool caches the result of a test.
 //
 // The Go tool gives the binary of a test the argument -test.testlogfile, reads from that file
@@ -28,7 +32,8 @@ type inputs struct {
 	declared string
 }
 
-// rewrite replaces the programs in the log by what they were built from. A program is
+// rewrite replaces the programs in the log by what they were built from, and leaves out the
+// variables of the suite. A program is
 // touched by each build, so that no result would be used again, and a result of a test that
 // only executes a program would be used after a change of the program.
 func (i inputs) rewrite() error {
@@ -48,8 +53,11 @@ func (i inputs) rewrite() error {
 		return err
 	}
 	lines := slices.DeleteFunc(strings.SplitAfter(string(log), "\n"), func(line string) bool {
-		operation, path, _ := strings.Cut(line, " ")
-		return (operation == "open" || operation == "stat") && strings.HasPrefix(path, filepath.Dir(self)+string(filepath.Separator))
+		operation, name, _ := strings.Cut(line, " ")
+		if operation == "getenv" {
+			return strings.HasPrefix(name, suiteVariables)
+		}
+		return (operation == "open" || operation == "stat") && strings.HasPrefix(name, filepath.Dir(self)+string(filepath.Separator))
 	})
 	sources := strings.Fields(string(declared))
 	slices.Sort(sources)
