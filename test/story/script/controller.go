@@ -120,7 +120,7 @@ func (c *Controller) runAll(ctx context.Context, commands ...[]string) error {
 // checkOffered waits for the verdict on the offered update.
 func (c *Controller) checkOffered(ctx context.Context) error {
 	c.Title("No update is selected, but the offered update has a verdict")
-	if err := c.await(ctx, record.Ahead); err != nil {
+	if err := c.awaitRun(ctx); err != nil {
 		return err
 	}
 	if err := c.runAll(ctx,
@@ -133,14 +133,14 @@ func (c *Controller) checkOffered(ctx context.Context) error {
 	return c.Run(ctx, exit.Blocked, c.status()...)
 }
 
-// await returns when the controller has completed a run for the requester.
-func (c *Controller) await(ctx context.Context, requester record.Requester) error {
+// awaitRun returns when the controller has completed a run of the offered update.
+func (c *Controller) awaitRun(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if _, err := installation.AwaitRun(bounded, c.Cluster, story.To, requester); err != nil {
+	if _, err := installation.AwaitRun(bounded, c.Cluster, story.To, record.Ahead); err != nil {
 		return errors.Join(err, c.runAll(ctx, []string{"kubectl", "logs", "-n", namespace, "deployment/update-preflight"}))
 	}
-	c.Step(fmt.Sprintf("the controller has completed the preflight of %s (requester: %s)\n", story.To, requester))
+	c.Step(fmt.Sprintf("the controller has completed the preflight of %s (requester: %s)\n", story.To, record.Ahead))
 	return nil
 }
 
@@ -193,7 +193,7 @@ func selection(options ...string) []string {
 }
 
 // runAgain runs the preflight again as the administrator. Otherwise the guards block the
-// update until the controller repeats it, within an hour.
+// update until the controller repeats it, within a minute.
 func (c *Controller) runAgain(ctx context.Context) error {
 	if len(c.switches) == 0 {
 		return nil
@@ -211,9 +211,10 @@ func (c *Controller) runAgain(ctx context.Context) error {
 	return c.Await(ctx, exit.Ready, selection("--dry-run=server")...)
 }
 
-// selectUpdate selects the update, and waits for the verdict on it.
+// selectUpdate selects the update, and waits until its verdict is Ready: the controller runs
+// the preflight at once, unless it has found out that the remedies suffice.
 func (c *Controller) selectUpdate(ctx context.Context) error {
-	c.Title("The administrator selects the update, and the controller checks it at once")
+	c.Title("The administrator selects the update, which the controller checks at once unless it is Ready")
 	if err := c.runAll(ctx, selection()); err != nil {
 		return err
 	}
@@ -221,11 +222,8 @@ func (c *Controller) selectUpdate(ctx context.Context) error {
 	if err := openshift.Observe(ctx, c.Cluster.Config); err != nil {
 		return err
 	}
-	if err := c.await(ctx, record.BySelection); err != nil {
-		return err
-	}
 	return c.runAll(ctx,
-		[]string{"kubectl", "wait", "updatepreflight/" + story.To, "--for=condition=Ready", "--timeout=1m"},
+		[]string{"kubectl", "wait", "updatepreflight/" + story.To, "--for=condition=Ready", "--timeout=3m"},
 		[]string{"oc-preflight", "history"}, c.status(),
 	)
 }
