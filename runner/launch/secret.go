@@ -56,11 +56,9 @@ func secretsOf(job *batchv1.Job) []reference {
 // namespace or, without one, in all.
 func namedSecrets(namespace string, rules []rbacv1.PolicyRule) []reference {
 	var secrets []reference
-	includes := func(values []string, wanted ...string) bool {
-		return slices.ContainsFunc(values, func(value string) bool { return value == "*" || slices.Contains(wanted, value) })
-	}
+	reads := access.Verbs(access.Request{Resource: "secrets"}, "get", "list", "watch")
 	for _, rule := range rules {
-		if !includes(rule.APIGroups, "") || !includes(rule.Resources, "secrets") || !includes(rule.Verbs, "get", "list", "watch") {
+		if !slices.ContainsFunc(reads, func(read access.Request) bool { return covers(rule, read) }) {
 			continue
 		}
 		for _, name := range rule.ResourceNames {
@@ -125,9 +123,14 @@ func (a Account) SecretReads() []access.Request {
 
 // grants is true for a rule that allows a request for objects of any name.
 func grants(rule rbacv1.PolicyRule, request access.Request) bool {
+	return len(rule.ResourceNames) == 0 && covers(rule, request)
+}
+
+// covers is true for a rule that allows a request, whatever the names of its objects.
+func covers(rule rbacv1.PolicyRule, request access.Request) bool {
 	includes := func(values []string, value string) bool {
 		return slices.Contains(values, value) || slices.Contains(values, "*")
 	}
-	return len(rule.ResourceNames) == 0 && includes(rule.Verbs, request.Verb) &&
+	return includes(rule.Verbs, request.Verb) &&
 		includes(rule.APIGroups, request.Group) && includes(rule.Resources, request.Resource)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -80,9 +81,10 @@ func (c *client) checkFiles() error {
 	return errors.Join(errs...)
 }
 
-// checkFile returns an error for a file that is not a regular one, or too large.
+// checkFile returns an error for a file that is not a regular one, or too large. The null
+// device is an empty file.
 func checkFile(path string) error {
-	if path == "" {
+	if path == "" || path == os.DevNull {
 		return nil
 	}
 	file, err := localfile.OpenRegular(path)

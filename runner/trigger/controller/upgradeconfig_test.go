@@ -76,16 +76,7 @@ func TestScheduledUpdate(t *testing.T) {
 	w.setVersion(available(minor))
 	w.start()
 	w.awaitStatus(minor, "Pending", phase(v1alpha1.Pending))
-	w.installUpgradeConfigs()
-	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"type": "OSD", "PDBForceDrainTimeout": int64(60), "upgradeAt": time.Now().Add(5 * time.Hour).Format(time.RFC3339),
-		"desired": map[string]any{"version": minor, "channel": ""},
-	}}}
-	config.SetAPIVersion("upgrade.managed.openshift.io/v1alpha1")
-	config.SetKind("UpgradeConfig")
-	config.SetNamespace(record.Namespace)
-	config.SetName(schedule.Name)
-	w.create(config)
+	config := w.schedule(minor, "")
 	w.awaitOutlook(minor, metav1.ConditionUnknown, schedule.Pending)
 	w.run(minor, blocks("Check"))
 	w.awaitOutlook(minor, metav1.ConditionFalse, schedule.Blocked)
@@ -116,17 +107,24 @@ func TestScheduledUpdateOfAnotherChannel(t *testing.T) {
 	w.setVersion(available(patch))
 	w.setUpstream(graphs.URL)
 	w.start()
+	w.schedule(next, "stable-4.19")
+	w.awaitOutlook(next, metav1.ConditionUnknown, schedule.Pending)
+}
+
+// schedule installs the managed-upgrade-operator's resource, and schedules an update.
+func (w *world) schedule(version, channel string) *unstructured.Unstructured {
+	w.t.Helper()
 	w.installUpgradeConfigs()
 	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"type": "OSD", "PDBForceDrainTimeout": int64(60), "upgradeAt": time.Now().Add(5 * time.Hour).Format(time.RFC3339),
-		"desired": map[string]any{"version": next, "channel": "stable-4.19"},
+		"desired": map[string]any{"version": version, "channel": channel},
 	}}}
 	config.SetAPIVersion("upgrade.managed.openshift.io/v1alpha1")
 	config.SetKind("UpgradeConfig")
 	config.SetNamespace(record.Namespace)
 	config.SetName(schedule.Name)
 	w.create(config)
-	w.awaitOutlook(next, metav1.ConditionUnknown, schedule.Pending)
+	return config
 }
 
 // setUpstream sets the update service of the cluster for the time of the test.
