@@ -50,8 +50,9 @@ func TestFinding(t *testing.T) {
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Reason("PermissionMissing")
 				t.Failf("secret %s lacks %s", secret.Name, "ec2:RunInstances")
-				t.Remedyf("Grant it:")
-				t.Remedyf("ccoctl aws create-iam-roles --to %d", 4)
+				t.Remedyf("Grant it.")
+				t.Commandf("ccoctl aws create-iam-roles --to %d", 4)
+				t.Commandf("echo %s", strings.Repeat("x", 5000))
 				t.Object(secret)
 				t.Evidence("user", "old")
 				t.Evidence("user", "installer")
@@ -59,7 +60,7 @@ func TestFinding(t *testing.T) {
 			},
 			want: preflight.Finding{
 				Outcome: preflight.Fail, Reason: "PermissionMissing", Message: "secret aws-creds lacks ec2:RunInstances",
-				Remediation: "Grant it:\nccoctl aws create-iam-roles --to 4",
+				Remediation: "Grant it.", Commands: []string{"ccoctl aws create-iam-roles --to 4"},
 				Objects:     []preflight.Object{secret}, Evidence: map[string]string{"user": "installer"},
 			},
 		},
@@ -72,6 +73,7 @@ func TestFinding(t *testing.T) {
 			reason: "The remedy of a skip is not reported",
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Remedyf("do it")
+				t.Commandf("do it")
 				t.Skipf("no proxy")
 				return nil
 			},

@@ -32,9 +32,9 @@ func (r *recorder) finding(c Check, how ending) Finding {
 	}
 	f.Outcome, f.Reason = first.outcome, first.effectiveReason()
 	if severity(f.Outcome) > severity(Skipped) {
-		f.Remediation = strings.Join(r.remedies, "\n")
+		f.Remediation, f.Commands = strings.Join(r.remedies, "\n"), r.commands
 	}
-	if f.Outcome == Unknown && f.Remediation == "" {
+	if f.Outcome == Unknown && f.Remediation == "" && len(f.Commands) == 0 {
 		f.Remediation = remedyFor(f.Reason)
 	}
 	if how.stack != "" {

@@ -12,8 +12,10 @@ type Finding struct {
 	Reason string `json:"reason"`
 	// Message states the cause in one sentence and names the object.
 	Message string `json:"message"`
-	// Remediation is the action that resolves the finding, with the command.
+	// Remediation is the action that resolves the finding, in sentences.
 	Remediation string `json:"remediation,omitempty"`
+	// Commands are the commands of the remediation, in order.
+	Commands []string `json:"commands,omitempty"`
 	// URL is the documentation of the check.
 	URL string `json:"url,omitempty"`
 	// Objects are the affected objects, most important first.

@@ -45,8 +45,8 @@ var frameHead = regexp.MustCompile(`^preflight/([0-9]{1,9}) ([a-z0-9-]{1,16}) ([
 // that a kubelet keeps. The minimum is 512.
 //
 // What does not fit is removed in this order: the evidence of passed and skipped
-// checks; all evidence and objects; the ends of messages and remediations;
-// everything except name, outcome and reason; and finally the findings, which
+// checks; all evidence and objects; the ends of messages and remediations, and long
+// commands; everything except name, outcome and reason; and finally the findings, which
 // are replaced by one finding with the worst outcome and the counts.
 //
 // Frame returns an error for a result that [ParseFrame] would not accept: one

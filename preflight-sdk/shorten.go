@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -38,11 +39,12 @@ func each(change func(*documentFinding)) func(document) document {
 }
 
 // cutAt returns a step that keeps the first limit bytes of the texts. A longer
-// URL is removed, because a truncated URL is useless.
+// URL or command is removed, because a truncated one is useless.
 func cutAt(limit int) func(document) document {
 	return each(func(f *documentFinding) {
 		f.Message = cut(f.Message, limit)
 		f.Remediation = cut(f.Remediation, limit)
+		f.Commands = slices.DeleteFunc(slices.Clone(f.Commands), func(command string) bool { return len(command) > limit })
 		if len(f.URL) > limit {
 			f.URL = ""
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -71,12 +73,40 @@ func (t *T) Reason(camelCaseWord string) {
 	t.recorder.record(func() { t.reason = camelCaseWord })
 }
 
-// Remedyf adds one line to the remediation: the action that resolves the finding,
-// with the command. The remediation of a pass or a skip is not reported.
+// Remedyf adds one line to the remediation: the action that resolves the finding, as a
+// sentence. The remediation of a pass or a skip is not reported. A line that begins with
+// four spaces is shown as it is, others are folded to fit the terminal. The same line is added once.
 func (t *T) Remedyf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
-	t.recorder.record(func() { t.recorder.remedies = append(t.recorder.remedies, line) })
+	t.recorder.record(func() {
+		if !slices.Contains(t.recorder.remedies, line) {
+			t.recorder.remedies = append(t.recorder.remedies, line)
+		}
+	})
 }
+
+// Commandf adds a command of the remedy, to be copied into a shell. Reports list the
+// commands after the text of Remedyf, in the order of the calls, and neither fold nor
+// shorten them. The same command is added once. A command of more than 4096 bytes is not reported. It may have several
+// lines, such as a here-document.
+func (t *T) Commandf(format string, args ...any) {
+	command := strings.TrimSpace(fmt.Sprintf(format, args...))
+	if len(command) > maxCommand {
+		t.Logf("command of %d bytes: ignored, the limit is %d", len(command), maxCommand)
+		return
+	}
+	t.recorder.record(func() {
+		if command != "" && len(t.recorder.commands) < maxCommands && !slices.Contains(t.recorder.commands, command) {
+			t.recorder.commands = append(t.recorder.commands, command)
+		}
+	})
+}
+
+// Limits of the commands of one finding.
+const (
+	maxCommand  = 4096 // bytes
+	maxCommands = 20
+)
 
 // Object adds an affected object. Add the most important one first.
 func (t *T) Object(object Object) {
@@ -128,6 +158,7 @@ type recorder struct {
 	ended      bool
 	statements []statement
 	remedies   []string
+	commands   []string
 	objects    []Object
 	evidence   map[string]string
 	step       string

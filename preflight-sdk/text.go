@@ -7,7 +7,7 @@ import (
 )
 
 // printFinding writes one finding as text: the outcome and the cause, then the
-// remediation.
+// remediation and its commands.
 func printFinding(w io.Writer, f Finding) {
 	fmt.Fprintf(w, "%s %s: %s", symbol(f.Outcome), f.Name, f.Outcome)
 	if f.Message != "" {
@@ -16,6 +16,9 @@ func printFinding(w io.Writer, f Finding) {
 	fmt.Fprintln(w)
 	if f.Remediation != "" {
 		fmt.Fprintf(w, "    %s\n", indent(f.Remediation))
+	}
+	for _, command := range f.Commands {
+		fmt.Fprintf(w, "    $ %s\n", command)
 	}
 	if f.URL != "" && severity(f.Outcome) > severity(Skipped) {
 		fmt.Fprintf(w, "    See %s\n", f.URL)

@@ -42,7 +42,7 @@ const (
 	OptionGraph       = "graph"
 )
 
-// maxText bounds a command, a message, a remedy and a fact, in bytes: as much as a Job
+// maxText bounds a message, a remedy and a fact, in bytes: as much as a Job
 // may report.
 const maxText = 32 << 10
 
@@ -58,9 +58,26 @@ type Action struct {
 	Command string `json:"command,omitempty"`
 }
 
-// Run is the action of typing a command of another program.
+// MaxCommand bounds a command in bytes. A longer one is left out: what remains of a
+// command that is cut may do something else.
+const MaxCommand = 4 << 10
+
+// Run is the action of typing a command of another program, on one line.
 func Run(format string, args ...any) Action {
-	return Action{Type: ActionRun, Command: words.Line(fmt.Sprintf(format, args...), maxText)}
+	return whole(words.Line(fmt.Sprintf(format, args...), MaxCommand+1))
+}
+
+// Script is the action of typing a command that the author of a check wrote: its line
+// breaks and spaces are kept.
+func Script(command string) Action {
+	return whole(words.Lines(command, MaxCommand+1))
+}
+
+func whole(command string) Action {
+	if len(command) > MaxCommand {
+		command = ""
+	}
+	return Action{Type: ActionRun, Command: command}
 }
 
 // Accept is the action of accepting a finding by name.

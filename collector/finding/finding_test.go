@@ -37,6 +37,12 @@ func TestTextsAreSanitizedAndBounded(t *testing.T) {
 	if f.Message != "first line\nsecond line" || f.Remediation != f.Message || f.Actions[0].Command != "oc get a b" {
 		t.Errorf("message %q, remedy %q, command %q", f.Message, f.Remediation, f.Actions[0].Command)
 	}
+	if script := finding.Script("cat <<END\n  a\nEND\x1b[2J"); script.Command != "cat <<END\n  a\nEND" {
+		t.Errorf("the command %q of a check, want its lines and spaces", script.Command)
+	}
+	if long := finding.Run("echo %s", strings.Repeat("x", finding.MaxCommand)); long.Command != "" {
+		t.Errorf("a command of %d bytes, want none: it would be cut", len(long.Command))
+	}
 	if long := finding.Fail("R", "%s", strings.Repeat("x", 100_000)); len(long.Message) != 32<<10 {
 		t.Errorf("a message of %d bytes, want at most 32 KiB", len(long.Message))
 	}

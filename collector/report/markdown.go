@@ -123,13 +123,9 @@ func (m *markdown) section(title string, findings []finding.Finding) {
 
 func (m *markdown) finding(f finding.Finding) {
 	m.Line("### " + gfm.Code(f.Name) + " " + gfm.Text(page.Outcome(f)) + "\n")
-	if f.Message != "" {
-		m.Paragraph(gfm.Lines(f.Message))
-	}
-	if f.Bypass == nil && f.Remediation != "" {
-		m.Paragraph("**Fix:** " + gfm.Lines(f.Remediation))
-	}
+	m.Prose("", f.Message)
 	if f.Bypass == nil {
+		m.Prose("**Fix:** ", f.Remediation)
 		for _, action := range f.Actions {
 			m.Command(action.Command)
 		}

@@ -21,7 +21,8 @@ import (
 func blocked() report.Report {
 	refuses := false
 	certificate := finding.Fail("WeakKey", "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits").
-		Remedy("Replace it:\noc -n openshift-ingress create secret tls ...").Do(finding.Run("oc -n openshift-ingress get secret router-certs")).
+		Remedy("Obtain a certificate with a longer key, then replace it:\n    oc -n openshift-ingress create secret tls router-certs --cert=tls.crt --key=tls.key --dry-run=client -o yaml").
+		Do(finding.Script("oc -n openshift-ingress apply -f - <<'END'\nkind: Secret\nEND")).
 		Documented("https://example.com/weak").
 		About(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs"}).
 		Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob)

@@ -121,13 +121,11 @@ func (u Update) mark(m *gfm.Document, number int) {
 
 func markFinding(m *gfm.Document, f finding.Finding) {
 	m.Line("### " + gfm.Code(f.Name) + " " + gfm.Text(page.Outcome(f)) + "\n")
-	m.Paragraph(gfm.Lines(f.Message))
+	m.Prose("", f.Message)
 	if f.Bypass != nil {
 		return
 	}
-	if f.Remediation != "" {
-		m.Paragraph("**Fix:** " + gfm.Lines(f.Remediation))
-	}
+	m.Prose("**Fix:** ", f.Remediation)
 	for _, action := range f.Actions {
 		m.Command(action.Command)
 	}

@@ -30,6 +30,31 @@ func Lines(text string, limit int) string {
 	return Cut(strings.TrimSpace(strings.Join(lines, "\n")), limit)
 }
 
+// Block is a part of a text: lines of prose, which may be folded, or lines that are
+// shown as they are, such as a command.
+type Block struct {
+	Verbatim bool
+	Text     string
+}
+
+// Blocks are the parts of a text. Lines that are indented by two spaces or more, or that
+// begin with a prompt ("$ "), are verbatim.
+func Blocks(text string) []Block {
+	var blocks []Block
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		verbatim := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "$ ")
+		if last := len(blocks) - 1; last >= 0 && blocks[last].Verbatim == verbatim {
+			blocks[last].Text += "\n" + line
+			continue
+		}
+		blocks = append(blocks, Block{Verbatim: verbatim, Text: line})
+	}
+	return blocks
+}
+
 // Printable is text without terminal escapes and characters that are not
 // printable; its length does not grow. Line breaks, spaces and tabs are kept.
 func Printable(text string) string { return printable(text, "\n\t", len(text)) }

@@ -44,6 +44,14 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestBlocks(t *testing.T) {
+	got := words.Blocks("Replace it:\n    oc create \\\n      secret\n\nthen\n$ oc get a\nand wait")
+	want := []words.Block{{Text: "Replace it:"}, {Verbatim: true, Text: "    oc create \\\n      secret"}, {Text: "then"}, {Verbatim: true, Text: "$ oc get a"}, {Text: "and wait"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is indented or follows a prompt is kept whole (-want +got):\n%s", diff)
+	}
+}
+
 func TestList(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	for most, want := range map[int]string{0: " and 3 more", 2: "a, b and 1 more", 3: "a, b, c", 4: "a, b, c"} {

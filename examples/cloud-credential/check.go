@@ -58,9 +58,10 @@ func (c credentials) permissions(ctx context.Context, t *preflight.T) error {
 }
 
 func remedyPermissions(t *preflight.T) {
-	t.Remedyf("oc adm release extract --from=%s --credentials-requests --included --to=requests", cmp.Or(t.Update().Image, "RELEASE_IMAGE"))
-	t.Remedyf("Grant the permissions: ccoctl aws create-iam-roles --credentials-requests-dir=requests --name=NAME --region=REGION --identity-provider-arn=ARN, or in IAM. Then acknowledge the update:")
-	t.Remedyf("oc annotate cloudcredential.operator.openshift.io/cluster %s=%s --overwrite", upgradeableTo, t.Update().To)
+	t.Remedyf("Read the requests of the target, grant the permissions with ccoctl or in IAM, then acknowledge the update.")
+	t.Commandf("oc adm release extract --from=%s --credentials-requests --included --to=requests", cmp.Or(t.Update().Image, "RELEASE_IMAGE"))
+	t.Commandf("ccoctl aws create-iam-roles --credentials-requests-dir=requests --name=NAME --region=REGION --identity-provider-arn=ARN")
+	t.Commandf("oc annotate cloudcredential.operator.openshift.io/cluster %s=%s --overwrite", upgradeableTo, t.Update().To)
 }
 
 // secrets fails for each request of the target whose Secret is missing or has no
@@ -82,7 +83,8 @@ func (c credentials) secrets(ctx context.Context, t *preflight.T) error {
 		t.Reason("SecretMissing")
 		t.Failf("Secret %s/%s, which CredentialsRequest %s of the target requires, %s", ref.Namespace, ref.Name, wanted.Name, violation)
 		t.Object(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: ref.Namespace, Name: ref.Name})
-		t.Remedyf("oc create secret generic %s -n %s --from-file=credentials", ref.Name, ref.Namespace)
+		t.Remedyf("Create the Secret with the credentials of the cloud.")
+		t.Commandf("oc create secret generic %s -n %s --from-file=credentials", ref.Name, ref.Namespace)
 	}
 	return nil
 }

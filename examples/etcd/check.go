@@ -40,7 +40,8 @@ func members(ctx context.Context, t *preflight.T) error {
 		if c.Status == operatorv1.ConditionTrue {
 			t.Reason("MembersDegraded")
 			t.Failf("etcd does not tolerate the loss of another member: %s", c.Message)
-			t.Remedyf("oc wait etcd.operator.openshift.io/cluster --for=condition=EtcdMembersDegraded=false --timeout=30m # or replace the member")
+			t.Remedyf("Wait until the member has recovered, or replace it.")
+			t.Commandf("oc wait etcd.operator.openshift.io/cluster --for=condition=EtcdMembersDegraded=false --timeout=30m")
 		}
 		return nil
 	}
@@ -61,8 +62,9 @@ func space(ctx context.Context, t *preflight.T) error {
 	if percent := 100 * size / quota; percent >= full {
 		t.Reason("LowSpace")
 		t.Failf("the database of etcd uses %.0f%% of its quota of %.0f bytes", percent, quota)
-		t.Remedyf("Delete objects of the most numerous resources (oc get --raw /metrics | grep ^apiserver_resource_objects), then for each pod of etcd:")
-		t.Remedyf("oc exec -n openshift-etcd -c etcdctl POD -- etcdctl --command-timeout=60s --endpoints=https://localhost:2379 defrag")
+		t.Remedyf("Delete objects of the most numerous resources, then defragment each pod of etcd.")
+		t.Commandf("oc get --raw /metrics | grep ^apiserver_resource_objects")
+		t.Commandf("oc exec -n openshift-etcd -c etcdctl POD -- etcdctl --command-timeout=60s --endpoints=https://localhost:2379 defrag")
 	}
 	return nil
 }

@@ -51,12 +51,14 @@ func checkRepository(t *preflight.T, rules configv1.RegistrySources, repository 
 	if len(rules.AllowedRegistries) > 0 && !within(rules.AllowedRegistries, repository) {
 		t.Reason("NotPullable")
 		t.Failf("%s is not in spec.registrySources.allowedRegistries", repository)
-		t.Remedyf(`oc patch image.config.openshift.io cluster --type=json -p '[{"op":"add","path":"/spec/registrySources/allowedRegistries/-","value":%q}]'`, repository)
+		t.Remedyf("Allow the repository.")
+		t.Commandf(`oc patch image.config.openshift.io cluster --type=json -p '[{"op":"add","path":"/spec/registrySources/allowedRegistries/-","value":%q}]'`, repository)
 	}
 	if !slices.ContainsFunc(sources, usable) {
 		t.Reason("NotPullable")
 		t.Failf("spec.registrySources.blockedRegistries contains %s and all of its mirrors", repository)
-		t.Remedyf("oc edit image.config.openshift.io cluster # unblock a source of %s, or add a mirror in an ImageDigestMirrorSet", repository)
+		t.Remedyf("Unblock a source of %s, or add a mirror in an ImageDigestMirrorSet.", repository)
+		t.Commandf("oc edit image.config.openshift.io cluster")
 	}
 }
 

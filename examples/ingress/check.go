@@ -64,8 +64,8 @@ func expiry(ctx context.Context, t *preflight.T) error {
 // replace reports how to replace the certificate c.
 func replace(t *preflight.T, c defaultCertificate) {
 	t.Object(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: secretNamespace, Name: c.secret})
-	t.Remedyf("Obtain a certificate with an RSA key of at least %d bits or an ECDSA key, signed with SHA-256 or better, then:", minRSA)
-	t.Remedyf("oc create secret tls %s-new -n %s --cert=tls.crt --key=tls.key", c.controller, secretNamespace)
-	t.Remedyf(`oc patch ingresscontroller %s -n %s --type=merge -p '{"spec":{"defaultCertificate":{"name":"%s-new"}}}'`,
+	t.Remedyf("Obtain a certificate with an RSA key of at least %d bits or an ECDSA key, signed with SHA-256 or better, then use it.", minRSA)
+	t.Commandf("oc create secret tls %s-new -n %s --cert=tls.crt --key=tls.key", c.controller, secretNamespace)
+	t.Commandf(`oc patch ingresscontroller %s -n %s --type=merge -p '{"spec":{"defaultCertificate":{"name":"%s-new"}}}'`,
 		c.controller, controllerNamespace, c.controller)
 }

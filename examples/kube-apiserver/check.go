@@ -43,7 +43,8 @@ func serving(ctx context.Context, t *preflight.T) error {
 		for _, c := range chain {
 			if time.Until(c.NotAfter) < soon {
 				report(t, secret.ObjectMeta, c.NotAfter)
-				t.Remedyf("oc create secret tls %s -n openshift-config --cert=tls.crt --key=tls.key --dry-run=client -o yaml | oc replace -f -", secret.Name)
+				t.Remedyf("Replace the certificate.")
+				t.Commandf("oc create secret tls %s -n openshift-config --cert=tls.crt --key=tls.key --dry-run=client -o yaml | oc replace -f -", secret.Name)
 			}
 		}
 	}
@@ -70,7 +71,8 @@ func signers(ctx context.Context, t *preflight.T) error {
 		}
 		if time.Until(end) < end.Sub(begin)/10 {
 			report(t, secret.ObjectMeta, end)
-			t.Remedyf("oc describe clusteroperator kube-apiserver # shows why %s is not renewed", secret.Name)
+			t.Remedyf("Read why %s is not renewed.", secret.Name)
+			t.Commandf("oc describe clusteroperator kube-apiserver")
 		}
 	}
 	return nil

@@ -37,13 +37,14 @@ func networkType(ctx context.Context, t *preflight.T) error {
 	case migration != nil && migration.NetworkType != "":
 		t.Reason("MigrationInProgress")
 		t.Failf("an offline migration of the network plugin to %s is in progress", migration.NetworkType)
-		t.Remedyf("Complete the migration. After all nodes have rebooted, run its last step:")
-		t.Remedyf(`oc patch network.operator.openshift.io cluster --type=merge -p '{"spec":{"migration":null}}'`)
+		t.Remedyf("Complete the migration. After all nodes have rebooted, run its last step.")
+		t.Commandf(`oc patch network.operator.openshift.io cluster --type=merge -p '{"spec":{"migration":null}}'`)
 		return nil
 	case migration != nil && migration.MTU != nil:
 		t.Reason("MigrationInProgress")
 		t.Warnf("a migration of the MTU is in progress, which reboots all nodes in addition to the update")
-		t.Remedyf("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")
+		t.Remedyf("Wait until all nodes have rebooted.")
+		t.Commandf("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")
 	}
 	return checkPlugin(t, network.Status.NetworkType)
 }
@@ -57,8 +58,8 @@ func checkPlugin(t *preflight.T, plugin string) error {
 	case "OpenShiftSDN":
 		t.Reason("NetworkTypeRemoved")
 		t.Failf("the cluster runs OpenShiftSDN, which the target does not have: pods would have no network")
-		t.Remedyf("Read the limitations of the live migration, then start it and wait until it completes:")
-		t.Remedyf(`oc patch network.config.openshift.io cluster --type=merge -p ` +
+		t.Remedyf("Read the limitations of the live migration, then start it.")
+		t.Commandf(`oc patch network.config.openshift.io cluster --type=merge -p ` +
 			`'{"metadata":{"annotations":{"network.openshift.io/network-type-migration":""}},"spec":{"networkType":"OVNKubernetes"}}'`)
 		remedyWait(t)
 	default:
@@ -68,8 +69,9 @@ func checkPlugin(t *preflight.T, plugin string) error {
 }
 
 func remedyWait(t *preflight.T) {
-	t.Remedyf("oc wait network.config.openshift.io/cluster --for=jsonpath='{.status.networkType}'=OVNKubernetes --timeout=12h")
-	t.Remedyf("oc wait network.config.openshift.io/cluster --for=condition=%s=false --timeout=12h", inProgress)
+	t.Remedyf("Wait until the migration completes.")
+	t.Commandf("oc wait network.config.openshift.io/cluster --for=jsonpath='{.status.networkType}'=OVNKubernetes --timeout=12h")
+	t.Commandf("oc wait network.config.openshift.io/cluster --for=condition=%s=false --timeout=12h", inProgress)
 }
 
 // read returns the configuration of the network. It connects with the same

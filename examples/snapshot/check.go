@@ -66,8 +66,9 @@ func checkStored(t *preflight.T, crd *apiextensionsv1.CustomResourceDefinition, 
 				t.Remedyf("Update to an intermediate release first that stores %s as one of %v.", crd.Name, target)
 				continue
 			}
-			t.Remedyf("oc get %s -A -o json | oc replace -f - # rewrites every object; then:", crd.Name)
-			t.Remedyf(`oc patch crd %s --subresource=status --type=merge -p '{"status":{"storedVersions":[%q]}}'`, crd.Name, storage)
+			t.Remedyf("Rewrite every object of %s, then remove the version from its status.", crd.Name)
+			t.Commandf("oc get %s -A -o json | oc replace -f -", crd.Name)
+			t.Commandf(`oc patch crd %s --subresource=status --type=merge -p '{"status":{"storedVersions":[%q]}}'`, crd.Name, storage)
 		}
 	}
 	return storage

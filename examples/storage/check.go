@@ -74,20 +74,21 @@ func volumePlugins(ctx context.Context, t *preflight.T) error {
 			failing = append(failing, a.Name)
 		}
 	}
-	report(t, t.Failf, "the CSI driver "+portworxCSI+" is not installed and required for PersistentVolume", waiting, "Install the CSI driver with the operator of its vendor, for")
-	report(t, t.Failf, "no driver of the target serves PersistentVolume", unserved, "Copy the data to volumes of a CSI driver, then: oc delete pv")
-	report(t, t.Warnf, "no driver of the target provisions volumes for StorageClass", useless, "oc delete storageclass")
-	report(t, t.Warnf, "the CSI driver "+portworxCSI+" reports errors for VolumeAttachment", failing, "oc describe volumeattachment")
+	report(t, t.Failf, "the CSI driver "+portworxCSI+" is not installed and required for PersistentVolume", waiting, "Install the CSI driver with the operator of its vendor.", "oc get pv")
+	report(t, t.Failf, "no driver of the target serves PersistentVolume", unserved, "Copy the data to volumes of a CSI driver, then delete these.", "oc delete pv")
+	report(t, t.Warnf, "no driver of the target provisions volumes for StorageClass", useless, "Delete what has no driver.", "oc delete storageclass")
+	report(t, t.Warnf, "the CSI driver "+portworxCSI+" reports errors for VolumeAttachment", failing, "Read the errors.", "oc describe volumeattachment")
 	return nil
 }
 
-// report reports the first ten objects, if any, with their remedy.
-func report(t *preflight.T, outcomef func(string, ...any), what string, names []string, remedy string) {
+// report reports the first ten objects, if any, with their remedy and its command.
+func report(t *preflight.T, outcomef func(string, ...any), what string, names []string, remedy, command string) {
 	if len(names) > 0 {
 		first := strings.Join(names[:min(10, len(names))], " ")
 		t.Reason("VolumePluginRemoved")
 		outcomef("%s %s (%d in total)", what, first, len(names))
-		t.Remedyf("%s %s", remedy, first)
+		t.Remedyf("%s", remedy)
+		t.Commandf("%s %s", command, first)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestVolumePlugins(t *testing.T) {
 		"CephFS": {
 			reason: "Kubernetes 1.31 has no CephFS plugin and no migration",
 			state:  ceph("shared"),
-			want:   removed(preflight.Fail, "no driver of the target serves PersistentVolume shared (1 in total)", "Copy the data to volumes of a CSI driver, then: oc delete pv shared"),
+			want:   removed(preflight.Fail, "no driver of the target serves PersistentVolume shared (1 in total)", "Copy the data to volumes of a CSI driver, then delete these.\noc delete pv shared"),
 		},
 		"CephCSI": {
 			reason: "the CSI driver of Ceph cannot serve volumes that it did not provision",
@@ -87,7 +87,7 @@ func TestVolumePlugins(t *testing.T) {
 		"Portworx": {
 			reason: "the migration of Portworx requires its CSI driver",
 			state:  portworx("px"),
-			want:   removed(preflight.Fail, "the CSI driver pxd.portworx.com is not installed and required for PersistentVolume px (1 in total)", "Install the CSI driver with the operator of its vendor, for px"),
+			want:   removed(preflight.Fail, "the CSI driver pxd.portworx.com is not installed and required for PersistentVolume px (1 in total)", "Install the CSI driver with the operator of its vendor.\noc get pv px"),
 		},
 		"PortworxMigrated": {
 			reason: "with the CSI driver, volumes and storage classes of Portworx are migrated",

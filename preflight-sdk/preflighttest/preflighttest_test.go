@@ -96,7 +96,7 @@ func finding() preflight.Finding {
 	return preflight.Finding{
 		Name: "Quorum", Outcome: preflight.Fail, Reason: "MemberDown",
 		Message:     "etcd member <etcd-2> does not answer",
-		Remediation: "Repair it:\noc debug node/master-2",
+		Remediation: "Repair it.", Commands: []string{"oc debug node/master-2"},
 		Objects:     []preflight.Object{{APIVersion: "v1", Kind: "Pod", Namespace: "openshift-etcd", Name: "etcd-2"}},
 		Evidence:    map[string]string{"members": "3", "answers": "2"},
 	}
@@ -152,7 +152,10 @@ const golden = `{
   "outcome": "Fail",
   "reason": "MemberDown",
   "message": "etcd member <etcd-2> does not answer",
-  "remediation": "Repair it:\noc debug node/master-2",
+  "remediation": "Repair it.",
+  "commands": [
+    "oc debug node/master-2"
+  ],
   "objects": [
     {
       "apiVersion": "v1",
@@ -202,7 +205,7 @@ func TestGolden(t *testing.T) {
 		},
 		"Longer": {
 			reason: "additional text in the file is a difference", prepare: differs(golden + "{}"),
-			end: end{failed: true, output: []string{"finding.json:20: the file has\n\t\"{}\"\nwant\n\t\"\"\n"}}, want: golden + "{}",
+			end: end{failed: true, output: []string{"finding.json:23: the file has\n\t\"{}\"\nwant\n\t\"\"\n"}}, want: golden + "{}",
 		},
 		"Write": {
 			reason: "a new file is created with its directory", update: "1",

@@ -14,7 +14,8 @@ type Want struct {
 	Outcome preflight.Outcome
 	// Reason is the whole reason.
 	Reason string
-	// Message and Remedy are substrings of the message and of the remediation.
+	// Message and Remedy are substrings of the message and of the remediation with its
+	// commands.
 	Message, Remedy string
 }
 
@@ -32,7 +33,7 @@ func Expect(tb testing.TB, finding preflight.Finding, want Want) {
 	if !strings.Contains(finding.Message, want.Message) {
 		violations = append(violations, "message: want the substring "+strconv.Quote(want.Message))
 	}
-	if !strings.Contains(finding.Remediation, want.Remedy) {
+	if remedy := strings.Join(append([]string{finding.Remediation}, finding.Commands...), "\n"); !strings.Contains(remedy, want.Remedy) {
 		violations = append(violations, "remediation: want the substring "+strconv.Quote(want.Remedy))
 	}
 	switch {

@@ -5,7 +5,8 @@
     def no_legacy_config(t):
         if os.path.exists("/etc/example/legacy.conf"):
             t.fail("/etc/example/legacy.conf exists")
-            t.remedy("Move its settings: oc edit example cluster")
+            t.remedy("Move its settings.")
+            t.command("oc edit example cluster")
 
     preflight.main(preflight.Check("NoLegacyConfig", no_legacy_config))
 
@@ -46,6 +47,7 @@ REASONS = {"Pass": "Passed", "Skipped": "NotApplicable", "Warn": "CheckWarned", 
 MAX_DOCUMENT = 1 << 20
 MAX_LINE = 8 << 10
 MAX_PARTS = 512
+MAX_COMMAND, MAX_COMMANDS = 4096, 20
 DEFAULT_BUDGET, MIN_BUDGET = 4096, 512
 TERMINATION_LOG = "/dev/termination-log"
 
@@ -82,7 +84,8 @@ class T:
     def __init__(self, check, update, ends):
         self.update = update
         self._check, self._ends = check, ends
-        self._statements, self._remedies, self._objects, self._evidence = [], [], [], {}
+        self._statements, self._remedies, self._commands = [], [], []
+        self._objects, self._evidence = [], {}
         self._reason = self._step = ""
 
     def fail(self, message):
@@ -102,8 +105,17 @@ class T:
         self._statements.append(("Unknown", message))
 
     def remedy(self, text):
-        """Adds a line to the remediation, with the command."""
-        self._remedies.append(text)
+        """Adds a line to the remediation: a sentence."""
+        if text not in self._remedies:
+            self._remedies.append(text)
+
+    def command(self, text):
+        """Adds a command of the remedy, at most 4096 bytes. Reports show it in full."""
+        text = text.strip()
+        if len(text.encode("utf-8", "replace")) > MAX_COMMAND:
+            self.log("command of more than %d bytes: ignored" % MAX_COMMAND)
+        elif text and text not in self._commands and len(self._commands) < MAX_COMMANDS:
+            self._commands.append(text)
 
     def reason(self, word):
         """Sets the reason: one CamelCase word, stable across releases."""
@@ -147,7 +159,7 @@ class T:
                  "message": "; ".join(text for _, text in statements) or self._check.description,
                  "url": self._check.url, "objects": list(self._objects), "evidence": evidence}
         if SEVERITY[outcome] > SEVERITY["Skipped"]:
-            entry["remediation"] = "\n".join(self._remedies)
+            entry["remediation"], entry["commands"] = "\n".join(self._remedies), list(self._commands)
         return {key: value for key, value in entry.items() if value}
 
 
@@ -363,9 +375,13 @@ def cut_at(limit):
         raw = text.encode("utf-8", "replace")
         return text if len(raw) <= limit else raw[:limit - 3].decode("utf-8", "ignore") + "…"
 
+    def size(text):
+        return len(text.encode("utf-8", "replace"))
+
     def shorten(findings):
         short = [dict(f, **{key: cut(f[key]) for key in ("message", "remediation") if key in f}) for f in findings]
-        return [without(f, "url") if len(f.get("url", "").encode("utf-8", "replace")) > limit else f for f in short]
+        short = [dict(f, commands=[c for c in f["commands"] if size(c) <= limit]) if "commands" in f else f for f in short]
+        return [without(f, "url") if size(f.get("url", "")) > limit else f for f in short]
     return shorten
 
 
@@ -533,6 +549,9 @@ def validate_finding(finding):
         raise ValueError("name %.128r: want at most 128 bytes that match ^[A-Z][A-Za-z0-9.-]*$" % name)
     if len(field(finding, "reason", str).encode("utf-8", "replace")) > 128:
         raise ValueError("the reason has more than 128 bytes")
+    for command in field(finding, "commands", list):
+        if not isinstance(command, (str, type(None))):
+            raise ValueError("an entry of commands is not of type str")
     for about in field(finding, "objects", list):
         if not isinstance(about, dict):
             raise ValueError("an entry of objects is not an object")
@@ -550,7 +569,9 @@ def supported(document):
             out[key] = document[key]
     out["findings"] = []
     for finding in document["findings"]:
-        finding = {key: finding[key] for key in TEXTS + ("objects", "evidence") if finding.get(key)}
+        finding = {key: finding[key] for key in TEXTS + ("commands", "objects", "evidence") if finding.get(key)}
+        if "commands" in finding:
+            finding["commands"] = [command or "" for command in finding["commands"]]
         if "objects" in finding:
             finding["objects"] = [{key: o[key] for key in OBJECT if o.get(key)} for o in finding["objects"]]
         outcome = finding.get("outcome", "")

@@ -29,7 +29,7 @@ for preflight__argument in "$@"; do
 	esac
 done
 
-# Functions to report an outcome. MESSAGE names the object, REMEDY is a command,
+# Functions to report an outcome. MESSAGE names the object, REMEDY is a sentence,
 # REASON is one CamelCase word. Texts are truncated to 2048 bytes.
 preflight_pass() { preflight__emit Pass "$1" '' "${2:-Passed}"; }                  # MESSAGE [REASON]
 preflight_skip() { preflight__emit Skipped "$1" '' "${2:-NotApplicable}"; }        # MESSAGE [REASON]
@@ -44,6 +44,17 @@ preflight_object() (
 	[ -z "$3" ] || namespace="\"namespace\":\"$(preflight__escape "$3")\","
 	printf 'object\t{"apiVersion":"%s","kind":"%s",%s"name":"%s"}\n' \
 		"$(preflight__escape "$1")" "$(preflight__escape "$2")" "$namespace" "$(preflight__escape "$4")" >&3
+)
+
+# preflight_command COMMAND adds a command of the remedy, which reports show in full. A
+# command of more than 4096 bytes is not reported.
+preflight_command() (
+	LC_ALL=C
+	if [ ${#1} -gt 4096 ]; then
+		echo "$preflight__name: command of ${#1} bytes: ignored" >&2
+		exit
+	fi
+	printf 'command\t"%s"\n' "$(preflight__escape "$1")" >&3
 )
 
 # preflight_evidence KEY VALUE adds a short fact. It must not contain secrets.
@@ -286,7 +297,7 @@ preflight__escape() {
 
 # preflight__add_finding NAME STATUS STATEMENTS adds the finding of one check.
 preflight__add_finding() {
-	preflight__outcome='' preflight__reason='' preflight__url='' preflight__objects='' preflight__evidence=''
+	preflight__outcome='' preflight__reason='' preflight__url='' preflight__objects='' preflight__evidence='' preflight__commands=''
 	preflight__message='' preflight__message_short='' preflight__remedy='' preflight__remedy_short=''
 	preflight__rest=$3
 	while [ -n "$preflight__rest" ]; do
@@ -301,12 +312,13 @@ preflight__add_finding() {
 		preflight__add_error "$1" "the check reported nothing"
 	fi
 	case $preflight__outcome in
-	Pass | Skipped) preflight__remedy='' preflight__remedy_short='' ;;
+	Pass | Skipped) preflight__remedy='' preflight__remedy_short='' preflight__commands='' ;;
 	esac
 
 	preflight__head="{\"name\":\"$1\",\"outcome\":\"$preflight__outcome\",\"reason\":\"$preflight__reason\""
 	preflight__texts=",\"message\":\"$preflight__message\""
 	[ -z "$preflight__remedy" ] || preflight__texts="$preflight__texts,\"remediation\":\"$preflight__remedy\""
+	[ -z "$preflight__commands" ] || preflight__texts="$preflight__texts,\"commands\":[${preflight__commands#,}]"
 	[ -z "$preflight__url" ] || preflight__texts="$preflight__texts,\"url\":\"$preflight__url\""
 	[ -z "$preflight__objects" ] || preflight__texts="$preflight__texts,\"objects\":[${preflight__objects#,}]"
 	[ -z "$preflight__evidence" ] || preflight__texts="$preflight__texts,\"evidence\":{${preflight__evidence#,}}"
@@ -329,6 +341,7 @@ preflight__add_statement() {
 	set -- "${1#*"$preflight__tab"}"
 	case $preflight__kind in
 	object) preflight__objects="$preflight__objects,$1" && return ;;
+	command) preflight__commands="$preflight__commands,$1" && return ;;
 	evidence) preflight__evidence="$preflight__evidence,$1" && return ;;
 	url) preflight__url=$1 && return ;;
 	esac

@@ -56,6 +56,7 @@ const ReasonCouldNotTell finding.Reason = "CouldNotTell"
 const (
 	maxFindings = 200
 	maxObjects  = 50
+	maxCommands = 20
 	maxEvidence = 50
 )
 
@@ -141,6 +142,9 @@ func sanitize(name string, f preflight.Finding) finding.Finding {
 			APIVersion: words.Line(object.APIVersion, maxWord), Kind: words.Line(object.Kind, maxWord),
 			Namespace: words.Line(object.Namespace, maxWord), Name: words.Line(object.Name, 2*maxWord),
 		})
+	}
+	for _, command := range f.Commands[:min(maxCommands, len(f.Commands))] {
+		out = out.Do(finding.Script(command))
 	}
 	out.Evidence = evidence(f.Evidence)
 	return out

@@ -108,6 +108,19 @@ func Text(text string) string {
 	).Replace(words.Line(text, maxText))
 }
 
+// Prose writes lines of text after a lead, which may have elements. Lines that are
+// verbatim are a block of their own.
+func (d *Document) Prose(lead, text string) {
+	for _, block := range words.Blocks(words.Lines(text, maxText)) {
+		if block.Verbatim {
+			d.block("text", block.Text)
+			continue
+		}
+		d.Paragraph(lead + Lines(block.Text))
+		lead = ""
+	}
+}
+
 // Lines are lines of text, each of which is escaped.
 func Lines(text string) string {
 	var lines []string

@@ -97,7 +97,16 @@ func (s Section) heading() g.Node {
 }
 
 func (p Paragraph) node(int) g.Node {
-	return line(h.P(lead(p.Lead), lines(p.Text)))
+	content, before := g.Group{}, lead(p.Lead)
+	for _, block := range words.Blocks(words.Lines(p.Text, maxText)) {
+		if block.Verbatim {
+			content = append(content, before, line(h.Pre(h.Code(g.Text(block.Text)))))
+		} else {
+			content = append(content, line(h.P(before, lines(block.Text))))
+		}
+		before = nil
+	}
+	return content
 }
 
 func (n Names) node(int) g.Node {

@@ -72,7 +72,7 @@ func (p *Page) Details(f finding.Finding) {
 		p.Paragraph("Fix:  ", f.Remediation)
 		for _, action := range f.Actions {
 			if action.Command != "" {
-				p.Paragraph("      $ ", action.Command)
+				p.Command(indent+"      ", action.Command)
 			}
 		}
 	}
@@ -163,18 +163,35 @@ func (p *Page) text(lead, text string, most int) {
 		return
 	}
 	var lines []string
-	for line := range strings.SplitSeq(lead+text, "\n") {
-		lines = append(lines, strings.Split(p.fold(line, hanging), "\n")...)
+	verbatim := map[int]bool{} // by index in lines
+	for _, block := range words.Blocks(lead + text) {
+		for line := range strings.SplitSeq(block.Text, "\n") {
+			if block.Verbatim {
+				verbatim[len(lines)] = true
+				lines = append(lines, hanging+line)
+				continue
+			}
+			lines = append(lines, strings.Split(p.fold(line, hanging), "\n")...)
+		}
 	}
 	most *= max(1, usualColumns/p.style.Columns())
 	if p.style.Brief() && len(lines) > most {
-		more := "1 more line"
-		if left := len(lines) - most; left > 1 {
-			more = fmt.Sprintf("%d more lines", left)
-		}
-		rest := strings.TrimRight("… ("+more+": "+p.style.Hint, ": ") + ")"
-		last := []rune(lines[most-1])
-		lines = append(lines[:most-1], string(last[:max(0, min(len(last), p.style.Columns()-utf8.RuneCountInString(rest)))])+rest)
+		lines = p.shortened(lines, most, verbatim[most-1])
 	}
 	p.Line("%s", strings.Join(lines, "\n"))
+}
+
+// shortened are the first lines of a text and a note about the others, which replaces the
+// end of the last line, or the whole line where a part of it would be misleading.
+func (p *Page) shortened(lines []string, most int, whole bool) []string {
+	more := "1 more line"
+	if left := len(lines) - most; left > 1 {
+		more = fmt.Sprintf("%d more lines", left)
+	}
+	rest := strings.TrimRight("… ("+more+": "+p.style.Hint, ": ") + ")"
+	last := []rune(lines[most-1])
+	if whole {
+		last = []rune(hanging)
+	}
+	return append(lines[:most-1], string(last[:max(0, min(len(last), p.style.Columns()-utf8.RuneCountInString(rest)))])+rest)
 }

@@ -81,9 +81,10 @@ func (p *Page) Marked(before, word, rest string) {
 	fmt.Fprintf(&p.buffer, "%s\n", strings.TrimRight(lead+text, " "))
 }
 
-// Command writes a command line in full, so that it can be copied.
+// Command writes a command in full, so that it can be copied. Its further lines begin in
+// the first column: they may be those of a here-document.
 func (p *Page) Command(before, command string) {
-	p.Line("%s$ %s", before, words.Line(command, maxLine))
+	p.Line("%s$ %s", before, command)
 }
 
 // Paragraphs writes text from the first column, folded to fit a terminal.

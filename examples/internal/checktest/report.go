@@ -81,7 +81,8 @@ func (e *Environment) execute(t *testing.T, format string, environment []string)
 type Want struct {
 	Outcome preflight.Outcome
 	Reason  string
-	// Messages and Remedies are substrings of the message and of the remediation.
+	// Messages and Remedies are substrings of the message and of the remediation with its
+	// commands.
 	Messages, Remedies []string
 	// Objects are the names of the finding's objects.
 	Objects []string
@@ -92,7 +93,7 @@ type Want struct {
 func (r Report) Expect(t *testing.T, reason, name string, want Want) {
 	t.Helper()
 	f := r.Findings[name]
-	t.Logf("%s %s (%s): %s\n%s\n%v", name, f.Outcome, f.Reason, f.Message, f.Remediation, f.Evidence)
+	t.Logf("%s %s (%s): %s\n%s\n%q\n%v", name, f.Outcome, f.Reason, f.Message, f.Remediation, f.Commands, f.Evidence)
 
 	var objects []string
 	for _, object := range f.Objects {
@@ -108,8 +109,8 @@ func (r Report) Expect(t *testing.T, reason, name string, want Want) {
 		}
 	}
 	for _, part := range want.Remedies {
-		if !strings.Contains(f.Remediation, part) {
-			t.Errorf("%s: remediation of %s: %q is not in %q", reason, name, part, f.Remediation)
+		if remedy := strings.Join(append([]string{f.Remediation}, f.Commands...), "\n"); !strings.Contains(remedy, part) {
+			t.Errorf("%s: remediation of %s: %q is not in %q", reason, name, part, remedy)
 		}
 	}
 	result := preflight.Result{State: preflight.StateFinal, Findings: slices.Collect(maps.Values(r.Findings))}

@@ -26,9 +26,9 @@ func check() preflight.Check {
 // run fails for an update to an older minor version: an older cluster-foo-operator may not
 // be able to read what a newer one has stored. For any other update it is inconclusive,
 // which never counts as a pass, until you replace its last lines by what requires the
-// cluster: pass ctx to every request, report what you observe with t.Failf, and the
-// command that resolves it with t.Remedyf. Return the error of a failed request: the
-// check is then inconclusive, too. A check that reports nothing has passed.
+// cluster: pass ctx to every request, report what you observe with t.Failf, and what
+// resolves it with t.Remedyf and its commands with t.Commandf. Return the error of a failed
+// request: the check is then inconclusive, too. A check that reports nothing has passed.
 func run(_ context.Context, t *preflight.T) error {
 	update := t.Update()
 	from, err := minorVersion(update.From)
@@ -46,7 +46,8 @@ func run(_ context.Context, t *preflight.T) error {
 	if slices.Compare(to, from) < 0 {
 		t.Reason("Downgrade")
 		t.Failf("%s would replace the newer %s and may not be able to read what that has stored", update.To, update.From)
-		t.Remedyf("Select a newer release: oc adm upgrade")
+		t.Remedyf("Select a newer release.")
+		t.Commandf("oc adm upgrade")
 		return nil
 	}
 	t.Reason("NotWritten")
