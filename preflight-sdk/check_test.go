@@ -60,8 +60,8 @@ func TestFinding(t *testing.T) {
 			},
 			want: preflight.Finding{
 				Outcome: preflight.Fail, Reason: "PermissionMissing", Message: "secret aws-creds lacks ec2:RunInstances",
-				Remediation: "Grant it.", Commands: []string{"ccoctl aws create-iam-roles --to 4"},
-				Objects:     []preflight.Object{secret}, Evidence: map[string]string{"user": "installer"},
+				Remediation: "Grant it.", Actions: []preflight.Action{{Command: "ccoctl aws create-iam-roles --to 4"}},
+				Objects: []preflight.Object{secret}, Evidence: map[string]string{"user": "installer"},
 			},
 		},
 		"Warn": {

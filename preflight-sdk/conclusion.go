@@ -32,9 +32,9 @@ func (r *recorder) finding(c Check, how ending) Finding {
 	}
 	f.Outcome, f.Reason = first.outcome, first.effectiveReason()
 	if severity(f.Outcome) > severity(Skipped) {
-		f.Remediation, f.Commands = strings.Join(r.remedies, "\n"), r.commands
+		f.Remediation, f.Actions = strings.Join(r.remedies, "\n"), r.actions
 	}
-	if f.Outcome == Unknown && f.Remediation == "" && len(f.Commands) == 0 {
+	if f.Outcome == Unknown && f.Remediation == "" && len(f.Actions) == 0 {
 		f.Remediation = remedyFor(f.Reason)
 	}
 	if how.stack != "" {

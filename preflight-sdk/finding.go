@@ -14,14 +14,20 @@ type Finding struct {
 	Message string `json:"message"`
 	// Remediation is the action that resolves the finding, in sentences.
 	Remediation string `json:"remediation,omitempty"`
-	// Commands are the commands of the remediation, in order.
-	Commands []string `json:"commands,omitempty"`
+	// Actions are the steps of the remediation that are commands, in order.
+	Actions []Action `json:"actions,omitempty"`
 	// URL is the documentation of the check.
 	URL string `json:"url,omitempty"`
 	// Objects are the affected objects, most important first.
 	Objects []Object `json:"objects,omitempty"`
 	// Evidence contains short facts that support the message, by name.
 	Evidence map[string]string `json:"evidence,omitempty"`
+}
+
+// Action is one step of a remediation.
+type Action struct {
+	// Command is the whole command, to be copied into a shell.
+	Command string `json:"command"`
 }
 
 // Object identifies one Kubernetes object.

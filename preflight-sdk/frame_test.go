@@ -27,7 +27,7 @@ type wire struct {
 		Reason      string             `json:"reason"`
 		Message     string             `json:"message"`
 		Remediation string             `json:"remediation"`
-		Commands    []string           `json:"commands"`
+		Actions     []preflight.Action `json:"actions"`
 		URL         string             `json:"url"`
 		Objects     []preflight.Object `json:"objects"`
 		Evidence    map[string]string  `json:"evidence"`
@@ -40,7 +40,7 @@ func (w wire) result() preflight.Result {
 	for _, f := range w.Findings {
 		r.Findings = append(r.Findings, preflight.Finding{
 			Name: f.Name, Outcome: f.Outcome, Reason: f.Reason, Message: f.Message,
-			Remediation: f.Remediation, Commands: f.Commands, URL: f.URL, Objects: f.Objects, Evidence: f.Evidence,
+			Remediation: f.Remediation, Actions: f.Actions, URL: f.URL, Objects: f.Objects, Evidence: f.Evidence,
 		})
 	}
 	return r

@@ -111,7 +111,7 @@ type documentFinding struct {
 	Reason      string            `json:"reason"`
 	Message     string            `json:"message,omitempty"`
 	Remediation string            `json:"remediation,omitempty"`
-	Commands    []string          `json:"commands,omitempty"`
+	Actions     []Action          `json:"actions,omitempty"`
 	URL         string            `json:"url,omitempty"`
 	Objects     []Object          `json:"objects,omitempty"`
 	Evidence    map[string]string `json:"evidence,omitempty"`

@@ -38,8 +38,8 @@ func shScriptReporting(t *testing.T, result preflight.Result) string {
 		case preflight.Warn, preflight.Fail, preflight.Unknown:
 			fmt.Fprintf(&functions, "preflight_%s %s %s %s\n", strings.ToLower(string(f.Outcome)), shellQuote(f.Message), shellQuote(f.Remediation), shellQuote(f.Reason))
 		}
-		for _, command := range f.Commands {
-			fmt.Fprintf(&functions, "preflight_command %s\n", shellQuote(command))
+		for _, action := range f.Actions {
+			fmt.Fprintf(&functions, "preflight_command %s\n", shellQuote(action.Command))
 		}
 		if f.URL != "" {
 			fmt.Fprintf(&functions, "preflight_url %s\n", shellQuote(f.URL))
@@ -96,7 +96,7 @@ func TestShellWritesAnyText(t *testing.T) {
 	t.Parallel()
 	text := "\x01\x1f\x7f\t\"\\/\b\f\r\n\n$(echo no) `no` %s %d \\n é☃𝄞\u2028 preflight/1 json 2 \"truncated\":true"
 	want := preflight.Result{State: preflight.StateFinal, RunID: "5f0c", Findings: []preflight.Finding{{
-		Name: "Any", Outcome: preflight.Fail, Reason: "Because", Message: text, Remediation: "x" + text + "x", Commands: []string{"x" + text + "x"}, URL: "https://" + text + "x",
+		Name: "Any", Outcome: preflight.Fail, Reason: "Because", Message: text, Remediation: "x" + text + "x", Actions: []preflight.Action{{Command: "x" + text + "x"}}, URL: "https://" + text + "x",
 		Objects:  []preflight.Object{{APIVersion: "v1", Kind: "Pod", Namespace: text + "x", Name: text + "x"}},
 		Evidence: map[string]string{text + "x": text + "x"},
 	}}}

@@ -44,7 +44,7 @@ func cutAt(limit int) func(document) document {
 	return each(func(f *documentFinding) {
 		f.Message = cut(f.Message, limit)
 		f.Remediation = cut(f.Remediation, limit)
-		f.Commands = slices.DeleteFunc(slices.Clone(f.Commands), func(command string) bool { return len(command) > limit })
+		f.Actions = slices.DeleteFunc(slices.Clone(f.Actions), func(action Action) bool { return len(action.Command) > limit })
 		if len(f.URL) > limit {
 			f.URL = ""
 		}

@@ -96,8 +96,8 @@ func (t *T) Commandf(format string, args ...any) {
 		return
 	}
 	t.recorder.record(func() {
-		if command != "" && len(t.recorder.commands) < maxCommands && !slices.Contains(t.recorder.commands, command) {
-			t.recorder.commands = append(t.recorder.commands, command)
+		if command != "" && len(t.recorder.actions) < maxCommands && !slices.Contains(t.recorder.actions, Action{Command: command}) {
+			t.recorder.actions = append(t.recorder.actions, Action{Command: command})
 		}
 	})
 }
@@ -158,7 +158,7 @@ type recorder struct {
 	ended      bool
 	statements []statement
 	remedies   []string
-	commands   []string
+	actions    []Action
 	objects    []Object
 	evidence   map[string]string
 	step       string

@@ -17,8 +17,8 @@ func printFinding(w io.Writer, f Finding) {
 	if f.Remediation != "" {
 		fmt.Fprintf(w, "    %s\n", indent(f.Remediation))
 	}
-	for _, command := range f.Commands {
-		fmt.Fprintf(w, "    $ %s\n", command)
+	for _, action := range f.Actions {
+		fmt.Fprintf(w, "    $ %s\n", action.Command)
 	}
 	if f.URL != "" && severity(f.Outcome) > severity(Skipped) {
 		fmt.Fprintf(w, "    See %s\n", f.URL)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
@@ -64,8 +65,23 @@ func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release
 			return candidate, nil
 		}
 	}
-	return update.Release{}, badInput("the cluster knows no release %s; it knows %s. name another one, or its image by digest", t.Version, listVersions(known))
+	return update.Release{}, badInput("the cluster knows no release %s; it knows %s%s. name another one, or its image by digest",
+		t.Version, listVersions(known), notRetrieved(clusterVersion))
 }
+
+// notRetrieved is why the cluster may know no updates, in CVO's words; empty where it has
+// retrieved them.
+func notRetrieved(clusterVersion *configv1.ClusterVersion) string {
+	for _, condition := range clusterVersion.Status.Conditions {
+		if condition.Type == configv1.RetrievedUpdates && condition.Status == configv1.ConditionFalse {
+			return fmt.Sprintf(", since its updates could not be retrieved (%s: %s)", words.Line(condition.Reason, maxCause), words.Line(condition.Message, maxCause))
+		}
+	}
+	return ""
+}
+
+// maxCause bounds the words of CVO in an error, in bytes.
+const maxCause = 512
 
 func latest(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
 	var newest update.Release
@@ -80,8 +96,8 @@ func latest(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
 		}
 	}
 	if newest.Image == "" {
-		return update.Release{}, badInput("ClusterVersion %q has no available updates in channel %q; name a release by its version or image",
-			clusterVersion.Name, clusterVersion.Spec.Channel)
+		return update.Release{}, badInput("ClusterVersion %q has no available updates in channel %q%s; name a release by its version or image",
+			clusterVersion.Name, clusterVersion.Spec.Channel, notRetrieved(clusterVersion))
 	}
 	return newest, nil
 }

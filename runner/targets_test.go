@@ -150,6 +150,11 @@ func TestNoTargets(t *testing.T) {
 	if len(decided.Targets) != 0 || len(decided.Findings) == 0 || !strings.Contains(decided.Findings[len(decided.Findings)-1].Message, "VersionNotFound") {
 		t.Errorf("%+v, want no targets, and a finding with the reason", decided)
 	}
+	for reason, target := range map[string]runner.Target{"the version": {Version: "4.18.99"}, "the latest": {Latest: true}} {
+		if _, err := runner.Run(t.Context(), w.cluster, target, w.options); err == nil || !strings.Contains(err.Error(), `VersionNotFound: not found in the "stable" channel`) {
+			t.Errorf("%s: %v, want CVO's reason why the cluster knows no update", reason, err)
+		}
+	}
 }
 
 // count counts requests by method and URL.

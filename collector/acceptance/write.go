@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
@@ -26,6 +27,8 @@ type Kept struct {
 	Risks []string
 	// Changed is false when nothing had to be written.
 	Changed bool
+	// Known are the risks of the updates that ClusterVersion lists, by name.
+	Known []string
 }
 
 // NotKeptError is the error of a cluster that does not support accepted risks.
@@ -92,9 +95,10 @@ func write(ctx context.Context, versions dynamic.ResourceInterface, change Chang
 	if err != nil {
 		return Kept{}, err
 	}
+	known := knownRisks(found)
 	wanted, err := change.apply(present)
 	if err != nil || slices.Equal(wanted, present) {
-		return Kept{Risks: present}, err
+		return Kept{Risks: present, Known: known}, err
 	}
 	patch, err := patchFor(found, wanted)
 	if err != nil {
@@ -109,7 +113,30 @@ func write(ctx context.Context, versions dynamic.ResourceInterface, change Chang
 			return Kept{}, err
 		}
 	}
-	return Kept{Risks: wanted, Changed: true}, nil
+	return Kept{Risks: wanted, Changed: true, Known: known}, nil
+}
+
+// knownRisks are the names of the risks in status.conditionalUpdates and
+// status.conditionalUpdateRisks. What cannot be read has none: the names only support a
+// warning.
+func knownRisks(clusterVersion *unstructured.Unstructured) []string {
+	var status struct {
+		Status configv1.ClusterVersionStatus `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(clusterVersion.Object, &status); err != nil {
+		return nil
+	}
+	var names []string
+	for _, update := range status.Status.ConditionalUpdates {
+		for _, risk := range update.Risks {
+			names = append(names, risk.Name)
+		}
+	}
+	for _, risk := range status.Status.ConditionalUpdateRisks {
+		names = append(names, risk.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // acceptedIn are the names in ClusterVersion. The update is read untyped, so that

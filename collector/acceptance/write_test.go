@@ -163,6 +163,27 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+func TestWriteReturnsTheRisksOfTheUpdates(t *testing.T) {
+	created := clusterVersion(nil)
+	risk := func(name string) map[string]any {
+		return map[string]any{"name": name, "url": "https://example.com", "message": "m", "matchingRules": []any{map[string]any{"type": "Always"}}}
+	}
+	created.Object["status"] = map[string]any{
+		"availableUpdates": nil, "desired": map[string]any{"version": "4.18.3", "image": image}, "observedGeneration": int64(1), "versionHash": "",
+		"conditionalUpdates": []any{map[string]any{
+			"release": map[string]any{"version": "4.18.16", "image": image}, "risks": []any{risk("RiskB"), risk("RiskA")},
+		}},
+	}
+	server.Create(t, created)
+	kept, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"Misspelled"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"RiskA", "RiskB"}, kept.Known); diff != "" {
+		t.Errorf("a misspelled name can be recognized: -want +got:\n%s", diff)
+	}
+}
+
 func TestWriteWithoutTheFeature(t *testing.T) {
 	for name, before := range map[string]map[string]any{"NoUpdate": nil, "Update": {"version": "4.18.16", "image": image}} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -124,12 +125,35 @@ func invalidClusterVersion(condition configv1.ClusterOperatorStatusCondition) fi
 	return f.Remedy("Fix the field that the message names. " + forceIsNotEnough).Do(finding.Run("oc edit clusterversion version"))
 }
 
+// requests are the commands that request the target, with flags besides; none for a target
+// that the cluster does not know.
+func (s situation) requests(flags string) []finding.Action {
+	target, status := s.target(), s.version.Status
+	if available := imagesOf(status.AvailableUpdates, target); len(available) == 1 {
+		return []finding.Action{finding.Run("oc adm upgrade %s--to %s", flags, target)}
+	} else if len(available) > 1 {
+		return byImages(flags, available)
+	}
+	for _, conditional := range status.ConditionalUpdates {
+		if conditional.Release.Version == target {
+			byVersion := finding.Run("oc adm upgrade %s--allow-not-recommended --to %s", flags, target)
+			return append([]finding.Action{byVersion}, byImages(flags, []string{conditional.Release.Image})...)
+		}
+	}
+	for _, past := range status.History {
+		if past.Version == target {
+			return byImages(flags, []string{past.Image})
+		}
+	}
+	return nil
+}
+
 // request is how the target has to be requested.
 func (s situation) request() finding.Finding {
 	target, status := s.target(), s.version.Status
 	images := imagesOf(status.AvailableUpdates, target)
 	if s.update.Kind() == update.Same && len(images) == 0 {
-		return finding.Pass(ReasonNothingAsked, "%s is already in status.desired of ClusterVersion", target)
+		return s.nothingAsked()
 	}
 	switch len(images) {
 	case 0:
@@ -140,7 +164,17 @@ func (s situation) request() finding.Finding {
 	return finding.Warn(ReasonAmbiguousVersion,
 		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target, words.List(images, maxImages)).
 		Remedy("Request the update by the right one of these images.").
-		Do(byImages(images)...)
+		Do(s.requests("")...)
+}
+
+// nothingAsked is the finding of a target that is the release of the cluster, or that of the
+// update in progress.
+func (s situation) nothingAsked() finding.Finding {
+	if cvo.CompletedVersion(s.version.Status) != s.target() {
+		return finding.Pass(ReasonNothingAsked, "%s is already in status.desired of ClusterVersion", s.target())
+	}
+	return finding.Warn(ReasonNothingAsked, "the cluster runs %s already, so a request by this version changes nothing", s.target()).
+		Remedy("Choose another update.").Do(finding.Targets())
 }
 
 // notAvailable is the finding of a target that CVO does not accept by its version
@@ -152,7 +186,7 @@ func (s situation) notAvailable() finding.Finding {
 			return finding.Warn(ReasonConditionalUpdateOnly,
 				"%s is a conditional update: both \"oc adm upgrade --to %s\" and CVO refuse a request by version alone", target, target).
 				Remedy("Once its risks are acceptable, request the update by image, with one of these commands.").
-				Do(append([]finding.Action{finding.Run("oc adm upgrade --allow-not-recommended --to %s", target)}, byImages([]string{conditional.Release.Image})...)...)
+				Do(s.requests("")...)
 		}
 	}
 	for _, past := range status.History {
@@ -160,7 +194,7 @@ func (s situation) notAvailable() finding.Finding {
 			return finding.Warn(ReasonHistoryOnly,
 				"%s is only in status.history of ClusterVersion: CVO accepts a request by version alone, and silently stays at %s", target, s.update.From).
 				Remedy("Request the update by image.").
-				Do(byImages([]string{past.Image})...)
+				Do(s.requests("")...)
 		}
 	}
 	return finding.Warn(ReasonUnknownUpdate,
@@ -181,10 +215,10 @@ func imagesOf(releases []configv1.Release, version string) []string {
 }
 
 // byImages are the commands that request an update by one of the images.
-func byImages(images []string) []finding.Action {
+func byImages(flags string, images []string) []finding.Action {
 	var actions []finding.Action
 	for _, image := range images[:min(len(images), maxImages)] {
-		actions = append(actions, finding.Run("oc adm upgrade --allow-explicit-upgrade --to-image %s", image))
+		actions = append(actions, finding.Run("oc adm upgrade %s--allow-explicit-upgrade --to-image %s", flags, image))
 	}
 	return actions
 }

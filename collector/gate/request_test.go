@@ -58,7 +58,7 @@ func TestRequest(t *testing.T) {
 		"Unlisted": {
 			reason: "the cluster does not know the target", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Warn, "UnknownUpdate"), message: []string{`channel "stable"`},
 		},
-		"Same": {reason: "nothing is requested", cluster: at("4.18.3"), to: "4.18.3", want: one(name, preflight.Pass, "NothingAsked")},
+		"Same": {reason: "nothing is requested", cluster: at("4.18.3"), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked"), message: []string{"runs 4.18.3 already"}},
 	})
 	unavailable := "The cluster version is invalid: spec.desiredUpdate.version: Invalid value: \"4.18.16\": when image is empty the update must be an available update"
 	runRows(t, gate.RequestValid, map[string]row{
@@ -71,7 +71,7 @@ func TestRequest(t *testing.T) {
 			want: one(name, preflight.Fail, "InvalidClusterVersion"), remedy: []string{"oc edit clusterversion version"},
 		},
 		"InvalidUnknown": {reason: "CVO does not report whether it is valid", cluster: invalid(at("4.18.3"), configv1.ConditionUnknown, ""), to: "4.18.9", want: one(name, preflight.Unknown, "InvalidClusterVersion")},
-		"Valid":          {reason: "the condition is False", cluster: invalid(at("4.18.3"), configv1.ConditionFalse, ""), to: "4.18.3", want: one(name, preflight.Pass, "NothingAsked")},
+		"Valid":          {reason: "the condition is False", cluster: invalid(at("4.18.3"), configv1.ConditionFalse, ""), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked")},
 	})
 }
 

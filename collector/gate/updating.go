@@ -103,7 +103,7 @@ func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition)
 	}
 	return finding.Warn(retargetReason(completed, s.update), "%s, and would be retargeted to %s; this does not block updates within %s", progress, s.target(), s.minor()).
 		Remedy("Let the update complete. If it is stuck and %s has the fix, retarget it.", s.target()).
-		Do(status, finding.Run("oc adm upgrade --allow-upgrade-with-warnings --to %s", s.target()))
+		Do(append([]finding.Action{status}, s.requests("--allow-upgrade-with-warnings ")...)...)
 }
 
 // retargetReason is the reason for the kind of update that is in progress.

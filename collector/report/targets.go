@@ -38,11 +38,16 @@ type Targets struct {
 }
 
 // Next is the target to continue with: the newest that is clear, or the newest if none
-// is; false if there are no targets.
+// is, and an available update rather than a conditional one; false if there are no targets.
 func (t Targets) Next() (Candidate, bool) {
 	listed := byUrgency(t.Targets)
 	if len(listed) == 0 {
 		return Candidate{}, false
+	}
+	for _, each := range listed {
+		if each.Available && each.Verdict.Decision == listed[0].Verdict.Decision {
+			return each, true
+		}
 	}
 	return listed[0], true
 }

@@ -191,31 +191,39 @@ func (t target) withoutEntry() finding.Finding {
 		return finding.Pass(ReasonRecommended,
 			"%s is in status.availableUpdates: the update service recommends it and declares no risks of it", t.name)
 	}
-	from := t.version.Status.Desired.Version
 	if t.version.Spec.Channel == "" {
-		return finding.Unknown(ReasonNoChannel, "Configured channel is unset, so the recommended status of updating from %s to %s is unknown.", from, t.name).
+		return finding.Unknown(ReasonNoChannel, "Configured channel is unset, so the recommended status of %s is unknown.", t.updating()).
 			Remedy("Set the channel, and choose an update that the cluster then knows. To continue with this one, read its known issues, and accept the risk.").
 			Do(finding.Run("oc adm upgrade channel stable-%s", t.minor), finding.Targets(), finding.Accept(recommendedName))
 	}
-	return finding.Unknown(ReasonUnknownUpdate, "%s", t.notRetrieved(from)).
+	return finding.Unknown(ReasonUnknownUpdate, "%s", t.notRetrieved()).
 		Remedy("Choose an update that the cluster knows. To continue with this one, read its known issues, and accept the risk.").
 		Do(finding.Targets(), finding.Accept(recommendedName))
 }
 
+// updating is the update in CVO's words. While the update to the target is in progress, CVO
+// would name it as its own start.
+func (t target) updating() string {
+	if from := t.version.Status.Desired.Version; from != t.name {
+		return fmt.Sprintf("updating from %s to %s", from, t.name)
+	}
+	return fmt.Sprintf("the update to %s, which is in progress,", t.name)
+}
+
 // notRetrieved is the message of CVO's warning.
-func (t target) notRetrieved(from string) string {
+func (t target) notRetrieved() string {
 	for _, condition := range t.version.Status.Conditions {
 		switch {
 		case condition.Type != configv1.RetrievedUpdates:
 		case condition.Status == configv1.ConditionTrue:
-			return fmt.Sprintf("RetrievedUpdates=%s (%s), so the update from %s to %s is probably neither recommended nor supported.",
-				condition.Status, condition.Reason, from, t.name)
+			return fmt.Sprintf("RetrievedUpdates=%s (%s), so %s is probably neither recommended nor supported.",
+				condition.Status, condition.Reason, strings.Replace(t.updating(), "updating", "the update", 1))
 		default:
-			return fmt.Sprintf("RetrievedUpdates=%s (%s), so the recommended status of updating from %s to %s is unknown.",
-				condition.Status, condition.Reason, from, t.name)
+			return fmt.Sprintf("RetrievedUpdates=%s (%s), so the recommended status of %s is unknown.",
+				condition.Status, condition.Reason, t.updating())
 		}
 	}
-	return fmt.Sprintf("No RetrievedUpdates, so the recommended status of updating from %s to %s is unknown.", from, t.name)
+	return fmt.Sprintf("No RetrievedUpdates, so the recommended status of %s is unknown.", t.updating())
 }
 
 // withoutRisks is the result for a conditional update without a risk.

@@ -292,7 +292,11 @@ func TestRemedy(t *testing.T) {
 		dropped(preflight.Fail, "oc get volumesnapshots.snapshot.storage.k8s.io -A -o json | oc replace -f -", []string{name}))
 
 	env.ExpectOutput(t, environment)
-	follow(t, strings.Join(report.Findings["ResourceVersions"].Commands, "\n"))
+	var commands []string
+	for _, action := range report.Findings["ResourceVersions"].Actions {
+		commands = append(commands, action.Command)
+	}
+	follow(t, strings.Join(commands, "\n"))
 	env.Run(t, environment).Expect(t, "the check passes after the remediation", "ResourceVersions",
 		checktest.Want{Outcome: preflight.Pass, Reason: "Passed"})
 	if err := redefine(t, "v1"); err != nil {

@@ -81,11 +81,11 @@ func format(f preflight.Finding) string {
 		Reason      string             `json:"reason"`
 		Message     string             `json:"message,omitempty"`
 		Remediation string             `json:"remediation,omitempty"`
-		Commands    []string           `json:"commands,omitempty"`
+		Actions     []preflight.Action `json:"actions,omitempty"`
 		URL         string             `json:"url,omitempty"`
 		Objects     []preflight.Object `json:"objects,omitempty"`
 		Evidence    map[string]string  `json:"evidence,omitempty"`
-	}{f.Name, f.Outcome, f.Reason, f.Message, f.Remediation, f.Commands, f.URL, f.Objects, f.Evidence})
+	}{f.Name, f.Outcome, f.Reason, f.Message, f.Remediation, f.Actions, f.URL, f.Objects, f.Evidence})
 	if err != nil {
 		return err.Error() // Impossible for these types.
 	}

@@ -96,9 +96,9 @@ func finding() preflight.Finding {
 	return preflight.Finding{
 		Name: "Quorum", Outcome: preflight.Fail, Reason: "MemberDown",
 		Message:     "etcd member <etcd-2> does not answer",
-		Remediation: "Repair it.", Commands: []string{"oc debug node/master-2"},
-		Objects:     []preflight.Object{{APIVersion: "v1", Kind: "Pod", Namespace: "openshift-etcd", Name: "etcd-2"}},
-		Evidence:    map[string]string{"members": "3", "answers": "2"},
+		Remediation: "Repair it.", Actions: []preflight.Action{{Command: "oc debug node/master-2"}},
+		Objects:  []preflight.Object{{APIVersion: "v1", Kind: "Pod", Namespace: "openshift-etcd", Name: "etcd-2"}},
+		Evidence: map[string]string{"members": "3", "answers": "2"},
 	}
 }
 
@@ -153,8 +153,10 @@ const golden = `{
   "reason": "MemberDown",
   "message": "etcd member <etcd-2> does not answer",
   "remediation": "Repair it.",
-  "commands": [
-    "oc debug node/master-2"
+  "actions": [
+    {
+      "command": "oc debug node/master-2"
+    }
   ],
   "objects": [
     {
@@ -205,7 +207,7 @@ func TestGolden(t *testing.T) {
 		},
 		"Longer": {
 			reason: "additional text in the file is a difference", prepare: differs(golden + "{}"),
-			end: end{failed: true, output: []string{"finding.json:23: the file has\n\t\"{}\"\nwant\n\t\"\"\n"}}, want: golden + "{}",
+			end: end{failed: true, output: []string{"finding.json:25: the file has\n\t\"{}\"\nwant\n\t\"\"\n"}}, want: golden + "{}",
 		},
 		"Write": {
 			reason: "a new file is created with its directory", update: "1",

@@ -33,7 +33,11 @@ func Expect(tb testing.TB, finding preflight.Finding, want Want) {
 	if !strings.Contains(finding.Message, want.Message) {
 		violations = append(violations, "message: want the substring "+strconv.Quote(want.Message))
 	}
-	if remedy := strings.Join(append([]string{finding.Remediation}, finding.Commands...), "\n"); !strings.Contains(remedy, want.Remedy) {
+	remedy := finding.Remediation
+	for _, action := range finding.Actions {
+		remedy += "\n" + action.Command
+	}
+	if !strings.Contains(remedy, want.Remedy) {
 		violations = append(violations, "remediation: want the substring "+strconv.Quote(want.Remedy))
 	}
 	switch {

@@ -159,7 +159,8 @@ class T:
                  "message": "; ".join(text for _, text in statements) or self._check.description,
                  "url": self._check.url, "objects": list(self._objects), "evidence": evidence}
         if SEVERITY[outcome] > SEVERITY["Skipped"]:
-            entry["remediation"], entry["commands"] = "\n".join(self._remedies), list(self._commands)
+            entry["remediation"] = "\n".join(self._remedies)
+            entry["actions"] = [{"command": command} for command in self._commands]
         return {key: value for key, value in entry.items() if value}
 
 
@@ -380,7 +381,7 @@ def cut_at(limit):
 
     def shorten(findings):
         short = [dict(f, **{key: cut(f[key]) for key in ("message", "remediation") if key in f}) for f in findings]
-        short = [dict(f, commands=[c for c in f["commands"] if size(c) <= limit]) if "commands" in f else f for f in short]
+        short = [dict(f, actions=[a for a in f["actions"] if size(a["command"]) <= limit]) if "actions" in f else f for f in short]
         return [without(f, "url") if size(f.get("url", "")) > limit else f for f in short]
     return shorten
 
@@ -549,9 +550,10 @@ def validate_finding(finding):
         raise ValueError("name %.128r: want at most 128 bytes that match ^[A-Z][A-Za-z0-9.-]*$" % name)
     if len(field(finding, "reason", str).encode("utf-8", "replace")) > 128:
         raise ValueError("the reason has more than 128 bytes")
-    for command in field(finding, "commands", list):
-        if not isinstance(command, (str, type(None))):
-            raise ValueError("an entry of commands is not of type str")
+    for action in field(finding, "actions", list):
+        if not isinstance(action, dict):
+            raise ValueError("an entry of actions is not an object")
+        field(action, "command", str)
     for about in field(finding, "objects", list):
         if not isinstance(about, dict):
             raise ValueError("an entry of objects is not an object")
@@ -569,9 +571,9 @@ def supported(document):
             out[key] = document[key]
     out["findings"] = []
     for finding in document["findings"]:
-        finding = {key: finding[key] for key in TEXTS + ("commands", "objects", "evidence") if finding.get(key)}
-        if "commands" in finding:
-            finding["commands"] = [command or "" for command in finding["commands"]]
+        finding = {key: finding[key] for key in TEXTS + ("actions", "objects", "evidence") if finding.get(key)}
+        if "actions" in finding:
+            finding["actions"] = [{"command": action.get("command") or ""} for action in finding["actions"]]
         if "objects" in finding:
             finding["objects"] = [{key: o[key] for key in OBJECT if o.get(key)} for o in finding["objects"]]
         outcome = finding.get("outcome", "")

@@ -54,7 +54,7 @@ preflight_command() (
 		echo "$preflight__name: command of ${#1} bytes: ignored" >&2
 		exit
 	fi
-	printf 'command\t"%s"\n' "$(preflight__escape "$1")" >&3
+	printf 'action\t{"command":"%s"}\n' "$(preflight__escape "$1")" >&3
 )
 
 # preflight_evidence KEY VALUE adds a short fact. It must not contain secrets.
@@ -297,7 +297,7 @@ preflight__escape() {
 
 # preflight__add_finding NAME STATUS STATEMENTS adds the finding of one check.
 preflight__add_finding() {
-	preflight__outcome='' preflight__reason='' preflight__url='' preflight__objects='' preflight__evidence='' preflight__commands=''
+	preflight__outcome='' preflight__reason='' preflight__url='' preflight__objects='' preflight__evidence='' preflight__actions=''
 	preflight__message='' preflight__message_short='' preflight__remedy='' preflight__remedy_short=''
 	preflight__rest=$3
 	while [ -n "$preflight__rest" ]; do
@@ -312,13 +312,13 @@ preflight__add_finding() {
 		preflight__add_error "$1" "the check reported nothing"
 	fi
 	case $preflight__outcome in
-	Pass | Skipped) preflight__remedy='' preflight__remedy_short='' preflight__commands='' ;;
+	Pass | Skipped) preflight__remedy='' preflight__remedy_short='' preflight__actions='' ;;
 	esac
 
 	preflight__head="{\"name\":\"$1\",\"outcome\":\"$preflight__outcome\",\"reason\":\"$preflight__reason\""
 	preflight__texts=",\"message\":\"$preflight__message\""
 	[ -z "$preflight__remedy" ] || preflight__texts="$preflight__texts,\"remediation\":\"$preflight__remedy\""
-	[ -z "$preflight__commands" ] || preflight__texts="$preflight__texts,\"commands\":[${preflight__commands#,}]"
+	[ -z "$preflight__actions" ] || preflight__texts="$preflight__texts,\"actions\":[${preflight__actions#,}]"
 	[ -z "$preflight__url" ] || preflight__texts="$preflight__texts,\"url\":\"$preflight__url\""
 	[ -z "$preflight__objects" ] || preflight__texts="$preflight__texts,\"objects\":[${preflight__objects#,}]"
 	[ -z "$preflight__evidence" ] || preflight__texts="$preflight__texts,\"evidence\":{${preflight__evidence#,}}"
@@ -341,7 +341,7 @@ preflight__add_statement() {
 	set -- "${1#*"$preflight__tab"}"
 	case $preflight__kind in
 	object) preflight__objects="$preflight__objects,$1" && return ;;
-	command) preflight__commands="$preflight__commands,$1" && return ;;
+	action) preflight__actions="$preflight__actions,$1" && return ;;
 	evidence) preflight__evidence="$preflight__evidence,$1" && return ;;
 	url) preflight__url=$1 && return ;;
 	esac

@@ -56,7 +56,7 @@ const ReasonCouldNotTell finding.Reason = "CouldNotTell"
 const (
 	maxFindings = 200
 	maxObjects  = 50
-	maxCommands = 20
+	maxActions  = 20
 	maxEvidence = 50
 )
 
@@ -143,8 +143,10 @@ func sanitize(name string, f preflight.Finding) finding.Finding {
 			Namespace: words.Line(object.Namespace, maxWord), Name: words.Line(object.Name, 2*maxWord),
 		})
 	}
-	for _, command := range f.Commands[:min(maxCommands, len(f.Commands))] {
-		out = out.Do(finding.Script(command))
+	for _, action := range f.Actions[:min(maxActions, len(f.Actions))] {
+		if step := finding.Script(action.Command); step.Command != "" {
+			out = out.Do(step)
+		}
 	}
 	out.Evidence = evidence(f.Evidence)
 	return out

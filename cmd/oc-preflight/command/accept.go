@@ -3,12 +3,14 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // acceptFlags are the flags of "accept".
@@ -76,6 +78,7 @@ func accept(c *cobra.Command, client *client, flags acceptFlags, args []string) 
 	if err != nil {
 		return err
 	}
+	warnOfUnknown(client, change.Add, kept.Known)
 	message := "ClusterVersion is unchanged; it accepts these risks: "
 	if kept.Changed {
 		message = "ClusterVersion now accepts these risks: "
@@ -86,6 +89,24 @@ func accept(c *cobra.Command, client *client, flags acceptFlags, args []string) 
 	fmt.Fprintln(client.streams.Out, message+strings.Join(kept.Risks, ", "))
 	return nil
 }
+
+// warnOfUnknown warns of accepted risks that no listed update has: a misspelled name accepts
+// nothing.
+func warnOfUnknown(client *client, accepted, known []string) {
+	unknown := slices.DeleteFunc(slices.Clone(accepted), func(name string) bool { return slices.Contains(known, name) })
+	if len(unknown) == 0 {
+		return
+	}
+	has := "they have no risks"
+	if len(known) > 0 {
+		has = "they have " + words.List(known, maxKnown)
+	}
+	fmt.Fprintf(client.streams.ErrOut, "warning: no update that ClusterVersion lists has the risk %s; %s. It is accepted only if a finding of that name is reported.\n",
+		strings.Join(unknown, " or "), words.Line(has, maxLine))
+}
+
+// maxKnown bounds the names in one warning.
+const maxKnown = 10
 
 // change is the change that the arguments request.
 func (f acceptFlags) change(args []string) (acceptance.Change, error) {

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
@@ -54,7 +56,8 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	worded := phrase{program: c.Root().CommandPath(), target: flags.flag() + checksFlags(found.Findings)}
+	worded := phraseOf(c)
+	worded.target = cmp.Or(flags.selected(), "--to-latest")
 	if err := out.write(listing.New(found.Checks, worded.findings(found.Findings))); err != nil {
 		return err
 	}

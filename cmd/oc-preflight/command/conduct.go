@@ -18,7 +18,9 @@ func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Op
 	prompt := &interruptPrompt{streams: client.streams, quiet: client.quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
 	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
-		return flags.out.write(withGraph(flags.route.graph, decided, c.Root().CommandPath()))
+		request := phraseOf(c)
+		request.target = flags.selected()
+		return flags.out.write(request.withCommands(decided))
 	}}
 	options.Observer, options.OnInterrupt = follower, prompt.choose
 	decided, err := start(c.Context(), options)

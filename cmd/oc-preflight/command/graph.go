@@ -37,24 +37,6 @@ func (f graphFlags) given() bool {
 	return f.offline || f.architecture != "" || len(f.channels)+len(f.graphs) > 0
 }
 
-// flag selects the same graph again.
-func (f graphFlags) flag() string {
-	var words []string
-	for _, channel := range f.channels {
-		words = append(words, " --channel "+channel)
-	}
-	for _, name := range f.graphs {
-		words = append(words, " --graph "+name)
-	}
-	if f.architecture != "" {
-		words = append(words, " --arch "+f.architecture)
-	}
-	if f.offline {
-		words = append(words, " --offline")
-	}
-	return strings.Join(words, "")
-}
-
 // architectures are those that update services know.
 func architectures() []string { return []string{"amd64", "arm64", "ppc64le", "s390x", "multi"} }
 

@@ -46,7 +46,7 @@ func (f pathFlags) check(target targetFlags, stored pullFlags) error {
 	return errors.Join(f.graph.validate(stored), checkMinor(f.minor))
 }
 
-// flag selects the same path again.
+// flag selects the same path again, in the graph that other flags select.
 func (f pathFlags) flag(target targetFlags) string {
 	text := "--path"
 	switch {
@@ -57,5 +57,5 @@ func (f pathFlags) flag(target targetFlags) string {
 	case target.target.Version != "":
 		text += " --to " + target.target.Version
 	}
-	return text + f.graph.flag()
+	return text
 }

@@ -5,50 +5,60 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
 
-// withCommands fills in the commands of the actions that are requests to this
-// program. program is how the user calls it, such as "oc preflight".
-func withCommands(decided report.Report, program string) report.Report {
-	return withGraph(graphFlags{}, decided, program)
+// phrase words actions as command lines of this program: the same request, with what an
+// action changes. program is how the user calls it, such as "oc preflight"; target are the
+// flags that select the target again; given are the other flags of the request.
+type phrase struct {
+	program, target string
+	given           givenFlags
 }
 
-// withGraph is withCommands for a report with the graph of these flags.
-func withGraph(graph graphFlags, decided report.Report, program string) report.Report {
-	target := targetFlag(decided.Target)
-	if len(decided.Path) > 1 {
-		target = "--hop " + strings.Join(decided.Path[1:], " --hop ") + graph.flag()
+// phraseOf words the actions of the request that the user typed.
+func phraseOf(c *cobra.Command) phrase {
+	return phrase{program: c.Root().CommandPath(), given: givenTo(c)}
+}
+
+// withCommands fills in the commands of the actions that are requests to this program.
+func (p phrase) withCommands(decided report.Report) report.Report {
+	if p.target == "" {
+		p.target = targetOf(decided)
 	}
-	return phrase{program: program, target: target + checksFlags(decided.Findings)}.report(decided)
+	if len(decided.Path) > 1 {
+		p.target = hops(decided.Path[1:])
+	}
+	return p.report(decided)
 }
 
-// withPathCommands is withCommands for a path, which the flags in target select again.
-func withPathCommands(made report.Path, program, target string) report.Path {
+// withPathCommands is withCommands for a path.
+func (p phrase) withPathCommands(made report.Path) report.Path {
+	p.target = cmp.Or(p.target, hops(made.Versions[min(1, len(made.Versions)):]))
 	made.Updates = slices.Clone(made.Updates)
 	for i, each := range made.Updates {
-		made.Updates[i] = phrase{program: program, target: target + checksFlags(each.Findings)}.report(each)
+		made.Updates[i] = p.report(each)
 	}
 	return made
 }
 
-// withMissingCommands is withPathCommands for a stored path: the commands that it has are
-// kept, since it does not have its flags.
-func withMissingCommands(stored report.Path, program string) report.Path {
-	updates := slices.Clone(stored.Updates)
-	made := withPathCommands(stored, program, "--hop "+strings.Join(stored.Versions[1:], " --hop "))
-	for i, each := range updates {
-		if len(each.Actions) > 0 {
-			made.Updates[i].Actions = each.Actions
-		}
-	}
-	return made
-}
+func hops(releases []string) string { return "--hop " + strings.Join(releases, " --hop ") }
 
+// report words the actions of a report. Those of a stored report that have a command keep
+// it: the flags of its run are not known here.
 func (p phrase) report(decided report.Report) report.Report {
+	if sites := siteSources(decided.Findings); len(sites) > 0 && !p.given.has("checks") {
+		p.given = p.given.with("checks", sites...)
+	}
 	decided.Findings = p.findings(decided.Findings)
+	if slices.ContainsFunc(decided.Actions, func(a finding.Action) bool { return a.Command != "" }) {
+		return decided
+	}
 	var actions []finding.Action
 	if slices.ContainsFunc(decided.Findings, finding.Finding.Open) && decided.Run.Phase != report.PhaseRunning {
 		actions = append(actions, finding.Retry(""))
@@ -64,22 +74,22 @@ func (p phrase) report(decided report.Report) report.Report {
 
 // withTargetCommands is withCommands for a list of targets: the commands of a
 // finding about several targets have report.AnyTarget as the version.
-func withTargetCommands(judged report.Targets, program string) report.Targets {
+func (p phrase) withTargetCommands(judged report.Targets) report.Targets {
 	judged.Findings = slices.Clone(judged.Findings)
 	for i, f := range judged.Findings {
 		version := report.AnyTarget
 		if len(f.Targets) == 1 {
 			version = f.Targets[0]
 		}
-		p := phrase{program: program, target: targetFlag(report.Target{Version: version})}
+		p.target = "--to " + version
 		judged.Findings[i].Actions = p.actions(f.Actions)
 	}
 	if next, ok := judged.Next(); ok && len(judged.Targets) > 1 {
-		command := program + " targets --to " + next.Version
+		verb := "targets"
 		if next.Verdict.Decision == verdict.Ready {
-			command = program + " run --to " + next.Version
+			verb = "run"
 		}
-		judged.Actions = []finding.Action{finding.Run("%s", command)}
+		judged.Actions = []finding.Action{finding.Run("%s", p.verb(verb, "--to "+next.Version, p.given))}
 	}
 	return judged
 }
@@ -92,9 +102,6 @@ func (p phrase) findings(findings []finding.Finding) []finding.Finding {
 	return phrased
 }
 
-// phrase words actions as command lines.
-type phrase struct{ program, target string }
-
 func (p phrase) actions(actions []finding.Action) []finding.Action {
 	phrased := slices.Clone(actions)
 	for i := range phrased {
@@ -104,44 +111,60 @@ func (p phrase) actions(actions []finding.Action) []finding.Action {
 }
 
 func (p phrase) command(action finding.Action) string {
-	run := p.program + " run " + p.target
 	switch action.Type {
 	case finding.ActionAccept:
-		return run + " --accept " + action.Value
+		return p.verb("run", p.target, p.given.accepting(action.Value))
 	case finding.ActionAcknowledge:
-		return p.program + " ack " + action.Value
+		return p.verb("ack", action.Value, p.given.global())
 	case finding.ActionForce:
-		return run + " --force"
+		return p.verb("run", p.target, p.given.with("force"))
 	case finding.ActionTargets:
-		return p.program + " targets"
+		return p.verb("targets", "", p.given.global())
 	case finding.ActionRoles:
-		return p.program + " auth run"
+		return p.verb("auth", "run", p.given.global())
 	case finding.ActionRetry:
-		return run + retryFlag(action.Value)
+		return p.verb("run", p.target, p.retried(action.Value))
 	case finding.ActionRun:
 	}
 	return action.Command
 }
 
-// retryFlag is the flag for an option, with a placeholder for its value.
-func retryFlag(option string) string {
+// verb is the command line of a verb, with its first words and its flags.
+func (p phrase) verb(verb, words string, flags givenFlags) string {
+	return strings.Join(strings.Fields(p.program+" "+verb+" "+words), " ") + flags.String()
+}
+
+// retried are the flags with an option changed, with a placeholder for its value.
+func (p phrase) retried(option string) givenFlags {
 	switch option {
 	case finding.OptionTimeout:
-		return " --timeout 20m"
+		return p.given.with("timeout", "20m")
 	case finding.OptionParallelism:
-		return " --parallelism 64"
+		return p.given.with("parallelism", "64")
 	case finding.OptionMonitoring:
-		return " --prometheus URL"
+		return p.given.with("prometheus", "URL")
 	case finding.OptionTrust:
-		return " --keyring FILE --signature-store URL"
+		return p.given.with("keyring", "FILE").with("signature-store", "URL")
 	case finding.OptionRepository:
-		return " --repository REPOSITORY"
+		return p.given.with("repository", "REPOSITORY")
 	case finding.OptionImages:
-		return " --images check"
+		return p.given.with("images", "check")
 	case finding.OptionFixTime:
-		return " --since TIME"
+		return p.given.with("since", "TIME")
 	case finding.OptionGraph:
-		return " --channel CHANNEL --graph FILE"
+		return p.given.with("channel", "CHANNEL").with("graph", "FILE")
 	}
-	return ""
+	return p.given
+}
+
+// targetOf are the flags that select the release of a report again: by its version where
+// ClusterVersion lists one release with it, and otherwise by its image.
+func targetOf(decided report.Report) string {
+	byImage := slices.ContainsFunc(decided.Findings, func(f finding.Finding) bool {
+		return f.Reason == string(gate.ReasonUnknownUpdate) && f.Source == finding.SourceGate || f.Reason == string(gate.ReasonAmbiguousVersion)
+	})
+	if byImage && decided.Target.Image != "" {
+		decided.Target.Version = ""
+	}
+	return targetFlag(decided.Target)
 }

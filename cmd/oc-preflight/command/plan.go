@@ -173,7 +173,7 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 	if err != nil {
 		return errors.Join(err, flags.writeNoPath(client.streams.Out, made))
 	}
-	p := phrase{program: c.Root().CommandPath()}
+	p := phraseOf(c)
 	for i := range made.Updates {
 		p.target = "--to " + made.Updates[i].To
 		made.Updates[i].Findings = p.findings(made.Updates[i].Findings)

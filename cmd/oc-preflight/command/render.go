@@ -70,7 +70,7 @@ func render(c *cobra.Command, streams genericiooptions.IOStreams, file string, f
 	if err != nil {
 		return usageError(err)
 	}
-	shown, exit, err := present(stored, c.Root().CommandPath(), time.Now())
+	shown, exit, err := present(stored, phraseOf(c), time.Now())
 	if err != nil {
 		if file != "-" {
 			err = fmt.Errorf("%s: %w", file, err)
@@ -107,7 +107,7 @@ func readDocument(ctx context.Context, stdin io.Reader, file string) (report.Doc
 
 // present is a stored document as it is shown at that time, and the error with its exit
 // code.
-func present(stored report.Document, program string, now time.Time) (shown any, exit, err error) {
+func present(stored report.Document, again phrase, now time.Time) (shown any, exit, err error) {
 	switch stored.Kind {
 	case report.PathKind:
 		made, err := stored.Path()
@@ -117,7 +117,7 @@ func present(stored report.Document, program string, now time.Time) (shown any, 
 		for i, each := range made.Updates {
 			made.Updates[i] = asOf(each, now)
 		}
-		return withMissingCommands(made, program), exitOfPath(made), nil
+		return again.withPathCommands(made), exitOfPath(made), nil
 	case updateplan.Kind:
 		plan, err := updateplan.Read(stored.JSON())
 		return plan, exitOfPlan(plan), err
@@ -127,7 +127,7 @@ func present(stored report.Document, program string, now time.Time) (shown any, 
 		return nil, nil, err
 	}
 	decided = asOf(decided, now)
-	return withCommands(decided, program), exitOf(decided), nil
+	return again.withCommands(decided), exitOf(decided), nil
 }
 
 // asOf is a stored report with its standing at that time, as far as the report shows it.

@@ -44,7 +44,9 @@ func runPath(c *cobra.Command, client *client, flags runFlags, reached *cluster.
 	if made.Kind == "" {
 		return flags.late(err)
 	}
-	written := flags.out.write(withPathCommands(made, c.Root().CommandPath(), flags.route.flag(flags.targetFlags)))
+	again := phraseOf(c)
+	again.target = flags.route.flag(flags.targetFlags)
+	written := flags.out.write(again.withPathCommands(made))
 	prompt.reportRemovals(made.Updates)
 	if err := errors.Join(flags.late(err), written); err != nil {
 		return err

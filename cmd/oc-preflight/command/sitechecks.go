@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,9 +49,9 @@ func readSource(argument string) (site.Source, error) {
 	return site.Source{}, err
 }
 
-// checksFlags select the checks of the site again that the findings are about: a command
-// without them would run fewer checks.
-func checksFlags(findings []finding.Finding) string {
+// siteSources are the sources of the checks of the site that the findings are about: a
+// command without them would run fewer checks.
+func siteSources(findings []finding.Finding) []string {
 	var named []string
 	for _, f := range findings {
 		if source := f.Evidence["source"]; f.Name == site.NameSource && source != "" && !slices.Contains(named, source) {
@@ -61,17 +59,5 @@ func checksFlags(findings []finding.Finding) string {
 		}
 	}
 	slices.Sort(named)
-	var flags strings.Builder
-	for _, source := range named {
-		flags.WriteString(" --checks " + shellWord(source))
-	}
-	return flags.String()
-}
-
-// shellWord is text as one word of a shell.
-func shellWord(text string) string {
-	if regexp.MustCompile("^[0-9A-Za-z.:/@+_-]+$").MatchString(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return named
 }

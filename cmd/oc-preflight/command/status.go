@@ -120,7 +120,7 @@ func status(c *cobra.Command, client *client, args []string, flags statusFlags, 
 		if err != nil {
 			return false, err
 		}
-		if err := shown.write(withCommands(stored, c.Root().CommandPath()), untimed(stored)); err != nil {
+		if err := shown.write(phraseOf(c).withCommands(stored), untimed(stored)); err != nil {
 			return false, err
 		}
 		if flags.watch && stored.Run.Phase == report.PhaseRunning {

@@ -27,10 +27,11 @@ func (f *targetFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.force, "force", false, "Bypass the verification of the release and every finding that blocks. The verdict reports it.")
 }
 
-// flag selects the same release again.
-func (f *targetFlags) flag() string {
-	if f.target.Latest {
-		return "--to-latest"
+// selected are the flags that select the same release again; empty for the latest, which
+// may be another one by then: its version is in the report.
+func (f *targetFlags) selected() string {
+	if f.target.Version == "" && f.target.Image == "" {
+		return ""
 	}
 	return targetFlag(report.Target{Version: f.target.Version, Image: f.target.Image})
 }

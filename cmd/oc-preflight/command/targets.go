@@ -100,7 +100,7 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 		}
 		key := judged
 		key.Time = ""
-		if err := shown.write(withTargetCommands(judged, c.Root().CommandPath()), key); err != nil || flags.to == "" || flags.watch {
+		if err := shown.write(phraseOf(c).withTargetCommands(judged), key); err != nil || flags.to == "" || flags.watch {
 			return false, err
 		}
 		return true, exitOfAll(judged.Targets)

@@ -93,7 +93,7 @@ type Want struct {
 func (r Report) Expect(t *testing.T, reason, name string, want Want) {
 	t.Helper()
 	f := r.Findings[name]
-	t.Logf("%s %s (%s): %s\n%s\n%q\n%v", name, f.Outcome, f.Reason, f.Message, f.Remediation, f.Commands, f.Evidence)
+	t.Logf("%s %s (%s): %s\n%s\n%q\n%v", name, f.Outcome, f.Reason, f.Message, f.Remediation, f.Actions, f.Evidence)
 
 	var objects []string
 	for _, object := range f.Objects {
@@ -109,7 +109,7 @@ func (r Report) Expect(t *testing.T, reason, name string, want Want) {
 		}
 	}
 	for _, part := range want.Remedies {
-		if remedy := strings.Join(append([]string{f.Remediation}, f.Commands...), "\n"); !strings.Contains(remedy, part) {
+		if remedy := remedyOf(f); !strings.Contains(remedy, part) {
 			t.Errorf("%s: remediation of %s: %q is not in %q", reason, name, part, remedy)
 		}
 	}
@@ -117,4 +117,13 @@ func (r Report) Expect(t *testing.T, reason, name string, want Want) {
 	if !result.Agrees(r.ExitCode) {
 		t.Errorf("%s: exit code %d does not agree with %s", reason, r.ExitCode, f.Outcome)
 	}
+}
+
+// remedyOf is the remediation with its commands, each on a line of its own.
+func remedyOf(f preflight.Finding) string {
+	text := f.Remediation
+	for _, action := range f.Actions {
+		text += "\n" + action.Command
+	}
+	return text
 }

@@ -1,0 +1,132 @@
+package command
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// givenFlags are the flags of a request that a repeated one has again.
+type givenFlags []givenFlag
+
+// givenFlag is a flag with its values, in the order of the command line.
+type givenFlag struct {
+	name   string
+	values []string
+	// global is true for a flag of all commands, such as --kubeconfig.
+	global bool
+}
+
+// notRepeated are the flags that select the target, which a phrase words itself, and those
+// that change only how the result is shown.
+var notRepeated = []string{
+	"to", "to-latest", "to-image", "to-minor", "path", "hop",
+	"output", "report", "details", "color", "quiet", "v", "watch", "interval", "limit", "all", "on-interrupt", "dir",
+}
+
+// givenTo are the flags that the user gave to a command, as far as "run" has them too.
+func givenTo(c *cobra.Command) givenFlags {
+	var given givenFlags
+	var known *pflag.FlagSet
+	for _, verb := range c.Parent().Commands() {
+		if verb.Name() == "run" {
+			known = verb.Flags()
+		}
+	}
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		global := c.InheritedFlags().Lookup(flag.Name) != nil
+		if !slices.Contains(notRepeated, flag.Name) && (global || known.Lookup(flag.Name) != nil) {
+			given = append(given, givenFlag{name: flag.Name, values: valuesOf(flag), global: global})
+		}
+	})
+	return given
+}
+
+// valuesOf are the values of a flag; none for a switch that is on. Reports are stored and
+// passed on, so they have no credentials.
+func valuesOf(flag *pflag.Flag) []string {
+	list, ok := flag.Value.(pflag.SliceValue)
+	switch {
+	case flag.Name == "token":
+		return []string{"TOKEN"}
+	case ok:
+		values := slices.Clone(list.GetSlice())
+		for i, value := range values {
+			values[i] = withoutPassword(value)
+		}
+		if flag.Value.Type() == "stringSlice" { // separated by commas
+			return []string{strings.Join(values, ",")}
+		}
+		return values
+	case flag.Value.Type() == "bool" && flag.Value.String() == "true":
+		return nil
+	}
+	return []string{withoutPassword(flag.Value.String())}
+}
+
+// withoutPassword replaces the password in a URL.
+func withoutPassword(value string) string {
+	if address, err := url.Parse(value); err == nil && address.User != nil {
+		return address.Redacted()
+	}
+	return value
+}
+
+// with has a flag with these values, instead of those that were given.
+func (g givenFlags) with(name string, values ...string) givenFlags {
+	return append(g.without(name), givenFlag{name: name, values: values})
+}
+
+// accepting accepts findings by name as well, separated by commas.
+func (g givenFlags) accepting(names string) givenFlags {
+	if at := slices.IndexFunc(g, func(flag givenFlag) bool { return flag.name == "accept" }); at >= 0 {
+		all := strings.Split(g[at].values[0]+","+names, ",")
+		slices.Sort(all)
+		names = strings.Join(slices.Compact(all), ",")
+	}
+	return g.with("accept", names)
+}
+
+func (g givenFlags) without(name string) givenFlags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return flag.name == name })
+}
+
+// has reports whether a flag was given.
+func (g givenFlags) has(name string) bool {
+	return slices.ContainsFunc(g, func(flag givenFlag) bool { return flag.name == name })
+}
+
+// global are the flags of all commands among them.
+func (g givenFlags) global() givenFlags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global })
+}
+
+// String are the flags as they are typed, each after a space.
+func (g givenFlags) String() string {
+	var text strings.Builder
+	for _, flag := range g {
+		if len(flag.values) == 0 {
+			text.WriteString(" --" + flag.name)
+		}
+		for _, value := range flag.values {
+			separator := " "
+			if value == "false" {
+				separator = "="
+			}
+			text.WriteString(" --" + flag.name + separator + shellWord(value))
+		}
+	}
+	return text.String()
+}
+
+// shellWord is text as one word of a shell.
+func shellWord(text string) string {
+	if regexp.MustCompile("^[0-9A-Za-z.:/@+_,=-]+$").MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,63 @@
+package commands_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/test/exit"
+	"github.com/openshift/update-preflight/test/zoo"
+)
+
+// Each command that a report prints is the same request with one change: pasted, it gives the
+// result that it promises.
+func TestPrintedCommandsRepeatTheRequest(t *testing.T) {
+	w := publish(t, map[string]animal{"healthy": {Plain: true}})
+	given := []string{"--no-jobs", "--ignore-alert", "Watchdog, or 'quoted'", "--timeout", "7m0s", "--accept", "SomeRisk", "--request-timeout", "1m"}
+	for name, tc := range map[string]struct {
+		reason string
+		target []string
+		// again are the flags that select the target in the printed commands.
+		again string
+	}{
+		"Version": {reason: "the version is listed", target: []string{"--to", to}, again: "--to " + to},
+		"Latest":  {reason: "the latest release may be another one by then", target: []string{"--to-latest"}, again: "--to " + to},
+		"Image":   {reason: "a version that ClusterVersion does not list cannot be named", target: []string{"--to-image", w.PullSpec}, again: "--to-image " + w.PullSpec},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := runPreflight(t, exit.Undecided, slices.Concat(tc.target, given)...)
+			if len(result.Actions) != 2 {
+				t.Fatalf("%s: the actions %+v, want to run again and to accept", tc.reason, result.Actions)
+			}
+			for _, action := range result.Actions {
+				for _, flag := range []string{tc.again, "--no-jobs", `--ignore-alert 'Watchdog, or '\''quoted'\'''`, "--timeout 7m0s", "--prometheus", "--request-timeout 1m", "SomeRisk"} {
+					if !strings.Contains(action.Command, " "+flag) && !strings.Contains(action.Command, ","+flag) {
+						t.Errorf("%s: %s lacks %s", tc.reason, action.Command, flag)
+					}
+				}
+				want := exit.Undecided
+				if action.Type == finding.ActionAccept {
+					want = exit.Ready
+				}
+				if got := pasted(t, action.Command); got.Code != want {
+					t.Errorf("%s: %s: exit code %d, want %d\n%s", tc.reason, action.Command, got.Code, want, got.Stderr)
+				}
+			}
+		})
+	}
+}
+
+// pasted runs a command line of this program in a shell.
+func pasted(t *testing.T, line string) zoo.Result {
+	t.Helper()
+	program := testCluster.Command(t)
+	words, ok := strings.CutPrefix(line, "oc preflight ")
+	if !ok {
+		t.Fatalf("the command %q is none of this program", line)
+	}
+	command := exec.CommandContext(t.Context(), "sh", "-c", `"$0" `+words, program.Path) //nolint:gosec // what is tested
+	command.Env = program.Env
+	return zoo.Run(t, command)
+}
