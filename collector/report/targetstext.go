@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/page"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -17,9 +18,11 @@ import (
 // WriteText is WriteStyled for a file.
 func (t Targets) WriteText(w io.Writer) error { return t.WriteStyled(w, Style{}) }
 
-// WriteStyled writes the targets as text: a table, those that are clear first, then
-// every finding about them once, with the targets that it is about, then the next step.
-// Without Style.Limit, the table has ten targets. One target alone is written as a Report is.
+// WriteStyled writes the targets as text: the decisions in one sentence, a table, those that
+// are clear first, then every finding about them once, with the targets that it is about, then
+// the next step. Without Style.Limit, the table has ten targets; on a terminal without details
+// it and the findings are shortened so that all fits 24 lines. One target alone is written as a
+// Report is.
 func (t Targets) WriteStyled(w io.Writer, style Style) error {
 	p := page.New(style)
 	if len(t.Targets) == 1 {
@@ -36,13 +39,17 @@ func (t Targets) WriteStyled(w io.Writer, style Style) error {
 	return err
 }
 
-// mostRows limits the table without Style.Limit.
-const mostRows = 10
+// mostRows limits the table without Style.Limit, briefRows on a terminal without details, and
+// briefFindings the findings there.
+const mostRows, briefRows, briefFindings = 10, 5, 2
 
 // listed are the targets of a table in a style, the most urgent first.
 func (t Targets) listed(style Style) []Candidate {
-	rows := byUrgency(t.Targets)
-	return rows[:style.Entries(len(rows), mostRows)]
+	rows, most := byUrgency(t.Targets), mostRows
+	if style.Brief() {
+		most = briefRows
+	}
+	return rows[:style.Entries(len(rows), most)]
 }
 
 // writeMore writes how many entries are left out, and what lists them.
@@ -77,10 +84,29 @@ func writeCandidate(p *page.Page, targets Targets) {
 		about.Findings = append(about.Findings, f.Finding)
 	}
 	if target.Verdict.Decision == verdict.Ready {
-		p.Line("No gate, risk or health check blocks the update to %s; %s.\n", cell(target.Version), notAsked)
+		p.Paragraphs(fmt.Sprintf("Clear: no gate, risk or health check blocks the update to %s; %s.", cell(target.Version), notAsked))
 	} else {
-		p.Line("%s\n", headline(about))
+		p.Paragraphs(headline(about))
 	}
+	p.Line("")
+	if p.Style().Brief() {
+		writeItems(p, about.Findings)
+		writeCounted(p, about.Findings)
+		return
+	}
+	writeCandidateFacts(p, targets, about.Findings)
+	for _, f := range about.Findings {
+		if !quiet(f) {
+			p.Finding(f)
+		}
+	}
+	writeQuiet(p, about.Findings)
+	p.Line("Decision of gates, risks and health: %s", standingOf(target))
+}
+
+// writeCandidateFacts writes the subject and the basis of the decision.
+func writeCandidateFacts(p *page.Page, targets Targets, findings []finding.Finding) {
+	target := targets.Targets[0]
 	p.Row("Target", target.Version)
 	p.Row("Image", target.Image)
 	p.Row("Update", strings.TrimPrefix(target.UpdateKind+", from ", ", ")+targets.Cluster.Version)
@@ -90,15 +116,8 @@ func writeCandidate(p *page.Page, targets Targets) {
 		p.Row("Duration", target.Duration.String())
 	}
 	p.Row("Checks", fmt.Sprintf("%d of %d reported; %s", target.Expected.Reported, target.Expected.Checks, notAsked))
-	p.Row("Findings", tally(about.Findings))
+	p.Row("Findings", tally(findings))
 	p.Line("")
-	for _, f := range about.Findings {
-		if !quiet(f) {
-			p.Finding(f)
-		}
-	}
-	writeQuiet(p, about.Findings)
-	p.Line("Decision of gates, risks and health: %s", standingOf(target))
 }
 
 // standingOf is the decision about a target. Ready means that a run may find more.
@@ -133,10 +152,14 @@ func writeTable(p *page.Page, targets Targets, listed []Candidate) {
 			p.Style().Symbol(standingOf(target)), cell(describeCauses(target, common)))
 	}
 	_ = table.Flush() // to a buffer
-	p.Paragraphs(fmt.Sprintf("%d updates of this cluster from %s in channel %s: %d Clear, %d Blocked, %d Undecided.",
-		len(targets.Targets), targets.Cluster.Version, targets.Channel, counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided]))
-	p.Paragraphs("Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated.")
-	p.Line("")
+	p.Paragraphs(fmt.Sprintf("%d Clear, %d Blocked, %d Undecided: %s from %s in channel %s.",
+		counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided], words.Count(len(targets.Targets), "update"), targets.Cluster.Version, targets.Channel))
+	if p.Style().Brief() {
+		p.Paragraphs("Clear: no gate, risk or health check blocks; the releases were not evaluated.")
+	} else {
+		p.Paragraphs("Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated.")
+		p.Line("")
+	}
 	if len(listed) > 0 {
 		for row := range strings.Lines(rows.String()) {
 			p.Line("%s", p.Style().Clip(strings.TrimRight(row, "\n")))
@@ -238,11 +261,32 @@ func writeShared(p *page.Page, targets Targets, findings []TargetFinding) {
 		merged = append(merged, one)
 		general = general || strings.Contains(one.Message+one.Remediation, AnyTarget)
 	}
+	if p.Style().Brief() {
+		writeBrief(p, targets.Targets, merged)
+		return
+	}
 	if general {
 		p.Line("Below, %s stands for each of the targets that a finding is about.\n", AnyTarget)
 	}
 	for _, one := range merged {
 		writeGroup(p, targets.Targets, one)
+	}
+}
+
+// writeBrief writes the first findings, each with its targets and its first command, and
+// counts the others.
+func writeBrief(p *page.Page, targets []Candidate, findings []shared) {
+	for _, one := range findings[:min(len(findings), briefFindings)] {
+		p.Item(0, []string{one.Name}, one.Finding)
+		if len(one.Targets) > 0 {
+			p.Line("    %s", words.Line("Targets: "+scope(one.Targets, targets), maxCommand))
+		}
+	}
+	if more := len(findings) - briefFindings; more > 0 {
+		p.Line("%s", strings.TrimSuffix(fmt.Sprintf("... and %d more findings (%s)", more, p.Style().Hint), " ()"))
+	}
+	if len(findings) > 0 {
+		p.Line("")
 	}
 }
 

@@ -99,6 +99,15 @@ func ListOf(names []string, total int) string {
 	return text
 }
 
+// Count is a number with its noun, in the plural unless it is one: "1 target", "2 targets".
+// noun is regular.
+func Count(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", number, noun)
+}
+
 // Clauses joins the first most clauses with semicolons, and counts the others.
 func Clauses(clauses []string, most int) string {
 	text := strings.Join(clauses[:min(most, len(clauses))], "; ")

@@ -84,7 +84,7 @@ func (p phrase) withTargetCommands(judged report.Targets) report.Targets {
 		p.target = "--to " + version
 		judged.Findings[i].Actions = p.actions(f.Actions)
 	}
-	if next, ok := judged.Next(); ok && len(judged.Targets) > 1 {
+	if next, ok := judged.Next(); ok {
 		verb := "targets"
 		if next.Verdict.Decision == verdict.Ready {
 			verb = "run"

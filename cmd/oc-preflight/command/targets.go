@@ -61,8 +61,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	c.Flags().Var(nameValue{&flags.to, report.UpdateName}, "to", "Show only the update to this version.")
 	flags.judgeFlags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
-	flags.output.add(c, report.Targets{})
-	flags.output.addColor(c)
+	flags.output.addText(c, report.Targets{})
 	client.quietFlag(c)
 	const standard, interval = 10, 30 * time.Second
 	limitFlag(c, &flags.limit, standard)
