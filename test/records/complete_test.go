@@ -35,6 +35,7 @@ func TestCompletion(t *testing.T) {
 		"run":       {"runs with their target and state", []string{"attach", ""}, []string{run + "\tto 4.19.2, Running"}},
 		"prefix":    {"only runs with the prefix are proposed", []string{"status", "zzzz"}, nil},
 		"one only":  {"status accepts one run", []string{"status", run, ""}, nil},
+		"newest":    {"the checks of the newest runs", []string{"logs", "Ing"}, []string{"Ingress.Certificate"}},
 		"check":     {"the checks of the run", []string{"logs", run, "E"}, []string{"Etcd.Quorum"}},
 		"only":      {"checks and components of the newest runs", []string{"run", "--only", ""}, []string{"Etcd", "Etcd.Quorum", "Ingress", "Ingress.Certificate"}},
 		"skip list": {"the last name of a list is completed", []string{"run", "--skip", "Etcd,Ing"}, []string{"Etcd,Ingress", "Etcd,Ingress.Certificate"}},

@@ -27,6 +27,7 @@ func TestDiff(t *testing.T) {
 	}
 
 	w.contains(w.call(exit.Ready, "diff", before).stdout, "Before     Blocked of run "+before)
+	w.contains(w.call(exit.Ready, "diff").stdout, "of run "+before, "of run "+after)
 
 	running := w.detachedRun('2', []string{"Etcd.Quorum"})
 	w.contains(w.call(exit.Failed, "diff", before, running).stderr, "run "+running+" is in progress and cannot be compared; show it with: oc preflight status "+running+"\n")

@@ -167,6 +167,7 @@ func TestLogsOfPods(t *testing.T) {
 	job := w.startJob(id, "Etcd.Quorum")
 	k.logs["one/check"] = "members: 3\n\x1b[2Jquorum: \tyes\nno newline"
 	k.pod(job, "one", map[string]corev1.ContainerStatus{"check": terminated()})
+	w.contains(w.call(exit.Ready, "logs", "Etcd.Quorum").stdout, "members: 3\n") // the run in progress
 	got := w.call(exit.Ready, "logs", id[:8], "Etcd.Quorum")
 	if want := "members: 3\nquorum: \tyes\nno newline\n"; got.stdout != want {
 		t.Errorf("%q, want %q: the output without escape sequences", got.stdout, want)

@@ -37,6 +37,9 @@ func TestNoRecordedRuns(t *testing.T) {
 	w.contains(w.call(exit.BadInput, "status", "3b6f2c1e").stderr, `no run has the ID "3b6f2c1e"`, "oc preflight history")
 	w.contains(w.call(exit.BadInput, "cancel", "3b6").stderr, `"3b6"`, "at least 4 digits")
 	w.call(exit.BadInput, "diff", "3b6f2c1e")
+	w.contains(w.call(exit.Failed, "diff").stderr, "error: 0 runs ended, and 2 are compared; show them with: oc preflight history\n")
+	w.contains(w.call(exit.BadInput, "attach").stderr, "error: no run is in progress; show the newest one: oc preflight status\n")
+	w.contains(w.call(exit.Failed, "logs", "Etcd.Quorum").stderr, "error: no run is recorded in this cluster")
 	w.call(exit.BadInput, "logs", "3b6f2c1e", "Etcd.Quorum")
 }
 

@@ -24,14 +24,6 @@ func oneArgument(what string) cobra.PositionalArgs {
 	}
 }
 
-// oneRun requires the ID of one run.
-func oneRun(c *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return usageError(fmt.Errorf("%q takes the ID of one run; see %q", c.CommandPath(), c.CommandPath()+" --help"))
-}
-
 func atMostOneRun(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usageError(fmt.Errorf("%q takes the ID of one run at most, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
@@ -39,16 +31,17 @@ func atMostOneRun(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func oneOrTwoRuns(c *cobra.Command, args []string) error {
-	if len(args) < 1 || len(args) > 2 {
-		return usageError(fmt.Errorf("%q takes the IDs of one or two runs, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+func atMostTwoRuns(c *cobra.Command, args []string) error {
+	if len(args) > 2 {
+		return usageError(fmt.Errorf("%q takes the IDs of two runs at most, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
 	}
 	return nil
 }
 
+// runAndCheck requires the name of a check, after the ID of a run or not.
 func runAndCheck(c *cobra.Command, args []string) error {
-	if len(args) != 2 {
-		return usageError(fmt.Errorf("%q takes the ID of a run and the name of a check, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+	if len(args) < 1 || len(args) > 2 {
+		return usageError(fmt.Errorf("%q takes the name of a check, after the ID of a run if it is not the newest, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
 	}
 	return nil
 }

@@ -14,23 +14,26 @@ import (
 func newAttach(client *client) *cobra.Command {
 	var flags runFlags
 	c := &cobra.Command{
-		Use:   "attach RUN",
+		Use:   "attach [RUN]",
 		Short: "Wait for a run in progress, and continue it if its process is gone",
 		Long: `Attach to a run in progress. Results that have been reported are shown at once. Where
 another process holds the run, this command waits for its end; otherwise it continues
 the run, and launches no check twice. For a run that has ended, it shows its status.
 
-RUN is the ID of the run or a prefix of it. The values of --accept, --keyring and similar
+RUN is the ID of the run or a prefix of it; without it, it is the run in progress. The values of --accept, --keyring and similar
 flags are not recorded: pass them again. So are those about the update graph, for a run of
 a later update of a path: without a graph that has the update, its risks are Unknown.
 ` + exitHelp,
-		Example: `  # After Ctrl-C and "detach", or from another machine
+		Example: `  # The run in progress
+  oc preflight attach
+
+  # After Ctrl-C and "detach", or from another machine
   oc preflight attach 3b6f2c1e
 
   # The run of a later update of a path, with the graph of the path
   oc preflight attach 3b6f2c1e --channel eus-4.18`,
-		Args: oneRun,
-		RunE: func(c *cobra.Command, args []string) error { return attach(c, client, flags, args[0]) },
+		Args: atMostOneRun,
+		RunE: func(c *cobra.Command, args []string) error { return attach(c, client, flags, args) },
 	}
 	flags.conductFlags(c)
 	client.quietFlag(c)
@@ -38,7 +41,7 @@ a later update of a path: without a graph that has the update, its risks are Unk
 	return c
 }
 
-func attach(c *cobra.Command, client *client, flags runFlags, run string) error {
+func attach(c *cobra.Command, client *client, flags runFlags, args []string) error {
 	if err := errors.Join(flags.checkConduct(), flags.route.graph.validate(flags.pullFlags)); err != nil {
 		return usageError(err)
 	}
@@ -52,7 +55,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if err != nil {
 		return err
 	}
-	found, err := store.records.Get(c.Context(), runID(run))
+	found, err := store.inProgress(c.Context(), args)
 	if err != nil {
 		return err
 	}

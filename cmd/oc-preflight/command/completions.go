@@ -26,7 +26,7 @@ const recentRuns = 3
 func (c *client) addCompletions(root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
 		"attach": c.first(runs), "status": c.first(runs), "cancel": c.first(runs), "cleanup": c.first(runs),
-		"logs": c.first(runs, checksOfRun), "diff": c.first(runs, runs),
+		"logs": c.first(runsAndChecks, checksOfRun), "diff": c.first(runs, runs),
 		"ack": c.first(gates), "accept": c.completeList(risks),
 	}
 	flags := map[string]cobra.CompletionFunc{
@@ -124,6 +124,16 @@ func runs(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Co
 		found = append(found, cobra.CompletionWithDesc(each.ID, "to "+each.Target.Version+", "+state))
 	}
 	return found, nil
+}
+
+// runsAndChecks are the checks of the newest runs, and the runs.
+func runsAndChecks(ctx context.Context, reached *cluster.Cluster, args []string) ([]cobra.Completion, error) {
+	checks, err := recent(ctx, reached, func(run record.Record) []string { return run.Checks })
+	if err != nil {
+		return nil, err
+	}
+	ids, err := runs(ctx, reached, args)
+	return append(checks, ids...), err
 }
 
 // checksOfRun are the checks of the run in the first argument.

@@ -3,11 +3,13 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	changes "github.com/openshift/update-preflight/collector/diff"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
 )
@@ -15,21 +17,24 @@ import (
 func newDiff(client *client) *cobra.Command {
 	var output outputFlags
 	c := &cobra.Command{
-		Use:   "diff RUN [RUN]",
+		Use:   "diff [RUN [RUN]]",
 		Short: "Show what is new, fixed or changed since a run",
 		Long: `Compare the findings of two runs: those that are new in the second run, those of the
 first that were fixed, and those that changed. Without the second RUN, it is the newest
-run that has ended. Names of Jobs, times and IDs, which differ in every run, are not
+run that has ended; without both, the two newest that have ended are compared. Names of Jobs, times and IDs, which differ in every run, are not
 compared.
 
 Exit codes: 0 the runs were compared, whatever the differences, 1 the tool failed,
 2 wrong usage.`,
-		Example: `  # What has changed since that run?
+		Example: `  # What did the last run change?
+  oc preflight diff
+
+  # What has changed since that run?
   oc preflight diff 3b6f2c1e
 
   # Count the new findings, for a script
   oc preflight diff 3b6f2c1e 8a525a4e -o json | jq '.new | length'`,
-		Args: oneOrTwoRuns,
+		Args: atMostTwoRuns,
 		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
 	}
 	output.add(c, changes.Changes{})
@@ -48,16 +53,12 @@ func diff(c *cobra.Command, client *client, args []string, flags outputFlags) er
 	}
 	done := client.waiting("reading the records")
 	defer done()
-	before, err := store.ended(c.Context(), args[0])
-	if err != nil {
-		return err
-	}
-	after, err := store.second(c.Context(), args)
+	reports, err := store.compared(c.Context(), args)
 	done()
 	if err != nil {
 		return err
 	}
-	return out.write(changes.Compare(before, after))
+	return out.write(changes.Compare(reports[0], reports[1]))
 }
 
 // ended is the report of a run that has ended: findings that a run in progress has
@@ -76,20 +77,42 @@ func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
 	return standing.Stored(run)
 }
 
-// second is the run to compare with: the one that is named, or the newest that has
-// ended.
-func (s runStore) second(ctx context.Context, args []string) (report.Report, error) {
-	if len(args) == 2 {
-		return s.ended(ctx, args[1])
+// compared are the reports of two runs: those that are named, then the newest that have ended,
+// the oldest first.
+func (s runStore) compared(ctx context.Context, args []string) ([]report.Report, error) {
+	var reports []report.Report
+	for _, id := range args {
+		named, err := s.ended(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, named)
+	}
+	newest, err := s.newestEnded(ctx, 2-len(args))
+	return append(reports, newest...), err
+}
+
+// newestEnded are the reports of the newest runs that have ended, the oldest first; an error
+// where there are fewer.
+func (s runStore) newestEnded(ctx context.Context, number int) ([]report.Report, error) {
+	if number == 0 {
+		return nil, nil
 	}
 	all, err := s.records.List(ctx)
 	if err != nil {
-		return report.Report{}, err
+		return nil, err
 	}
-	for _, each := range all {
-		if each.Phase != record.Running {
-			return s.ended(ctx, each.ID)
+	all = slices.DeleteFunc(all, func(run record.Record) bool { return run.Phase == record.Running })
+	if len(all) < number {
+		return nil, fmt.Errorf("%s ended, and %d are compared; show them with: oc preflight history", words.Count(len(all), "run"), number)
+	}
+	var reports []report.Report
+	for _, each := range slices.Backward(all[:number]) {
+		ended, err := s.ended(ctx, each.ID)
+		if err != nil {
+			return nil, err
 		}
+		reports = append(reports, ended)
 	}
-	return report.Report{}, errNoRun
+	return reports, nil
 }

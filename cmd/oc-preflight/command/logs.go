@@ -19,18 +19,22 @@ import (
 func newLogs(client *client) *cobra.Command {
 	var follow bool
 	c := &cobra.Command{
-		Use:   "logs RUN CHECK",
+		Use:   "logs [RUN] CHECK",
 		Short: "Show the output of a check",
 		Long: `Show the output of the pods of a check while they exist: during the run, and after a
 run with --keep. Where they have been deleted, the recorded findings of the check are
 shown instead, with a note on standard error.
 
-RUN is the ID of the run or a prefix of it. CHECK is the name of a check as "checks"
+RUN is the ID of the run or a prefix of it; without it, it is the run in progress, or the
+newest one. CHECK is the name of a check as "checks"
 and "status" report it, or the name of one of its findings.
 
 Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usage,
 130 interrupted.`,
-		Example: `  oc preflight logs 3b6f2c1e Etcd.Quorum
+		Example: `  # Of the run in progress, or the newest one
+  oc preflight logs Etcd.Quorum
+
+  oc preflight logs 3b6f2c1e Etcd.Quorum
 
   # Follow the output until the check has ended
   oc preflight logs 3b6f2c1e Etcd.Quorum -f`,
@@ -67,11 +71,11 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 	}
 	done := client.waiting("searching for the check")
 	defer done()
-	run, err := store.records.Get(ctx, runID(args[0]))
+	run, err := store.wanted(ctx, wantedRun{args: args[:len(args)-1]})
 	if err != nil {
 		return err
 	}
-	check, err := checkOf(run, report.BareName(report.CheckName, args[1]))
+	check, err := checkOf(run.Record, report.BareName(report.CheckName, args[len(args)-1]))
 	if err != nil {
 		return usageError(err)
 	}
@@ -86,7 +90,7 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 			return err
 		}
 	}
-	return recorded(client, run, check)
+	return recorded(client, run.Record, check)
 }
 
 // checkOf finds a check by its name or by the name of one of its findings.

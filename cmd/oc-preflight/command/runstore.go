@@ -95,6 +95,30 @@ func (s runStore) wanted(ctx context.Context, wanted wantedRun) (foundRun, error
 	return found, err
 }
 
+// inProgress is the run of the argument, or without one the run in progress, of which there
+// must be one.
+func (s runStore) inProgress(ctx context.Context, args []string) (record.Record, error) {
+	if len(args) > 0 {
+		return s.records.Get(ctx, runID(args[0]))
+	}
+	all, err := s.records.List(ctx)
+	if err != nil {
+		return record.Record{}, err
+	}
+	running := slices.DeleteFunc(all, func(run record.Record) bool { return run.Phase != record.Running })
+	switch len(running) {
+	case 0:
+		return record.Record{}, usageError(errors.New("no run is in progress; show the newest one: oc preflight status"))
+	case 1:
+		return s.records.Get(ctx, running[0].ID)
+	}
+	var names []string
+	for _, run := range running {
+		names = append(names, short(run))
+	}
+	return record.Record{}, usageError(fmt.Errorf("%d runs are in progress; name one: %s", len(running), words.List(names, maxKnown)))
+}
+
 // isOf reports whether a run is one of an update of the cluster to a target.
 func isOf(run record.Record, target runner.Target) bool {
 	if run.Provisional {
