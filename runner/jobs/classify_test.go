@@ -299,6 +299,9 @@ func many(n int) []preflight.Finding {
 	return all
 }
 
+// cordonedNodes is a message of the scheduler of Kubernetes 1.36.
+const cordonedNodes = "0/3 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/master: }, 2 node(s) were unschedulable. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+
 func TestWaiting(t *testing.T) {
 	const transient = 90 * time.Second
 	quota := `Error creating: pods "p-" is forbidden: exceeded quota: full, requested: pods=1, used: pods=0, limited: pods=0`
@@ -378,6 +381,19 @@ func TestWaiting(t *testing.T) {
 		"Unschedulable": {
 			reason: "an autoscaler may add a node until the deadline", observe: observe(pod(unscheduled), waited("Unschedulable", time.Hour)),
 			cause: "Unschedulable", atTheEnd: "Unknown(Unschedulable)", inMessage: "3 Insufficient memory", inRemedy: "oc get nodes",
+		},
+		"AllCordoned": {
+			reason: "a cordon may be about to be lifted", observe: observe(pod(unscheduledAs(cordonedNodes))),
+			cause: "NoSchedulableNode", recheck: transient, atTheEnd: "Unknown(NoSchedulableNode)", inMessage: "is cordoned", inRemedy: "oc adm uncordon",
+		},
+		"AllStayCordoned": {
+			reason: "waiting does not lift a cordon", observe: observe(pod(unscheduledAs(cordonedNodes)), waited("NoSchedulableNode", transient)),
+			want: "Unknown(NoSchedulableNode)", inMessage: "2 node(s) were unschedulable", inRemedy: "oc adm uncordon",
+		},
+		"CordonedAndFull": {
+			reason:  "a node that is not cordoned may become free",
+			observe: observe(pod(unscheduledAs("0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable. preemption: none."))),
+			cause:   "Unschedulable", atTheEnd: "Unknown(Unschedulable)", inMessage: "Insufficient memory", inRemedy: "oc get nodes",
 		},
 		"Creating": {
 			reason: "the creation of a container takes a moment", observe: observe(pod(waiting("ContainerCreating", ""))),

@@ -110,6 +110,14 @@ func gone(p *jobs.Pod) { p.Gone = true }
 
 func deleting(p *jobs.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)} }
 
+// unscheduledAs is unscheduled with another message of the scheduler.
+func unscheduledAs(message string) func(*jobs.Pod) {
+	return func(p *jobs.Pod) {
+		unscheduled(p)
+		p.Status.Conditions[0].Message = message
+	}
+}
+
 func unscheduled(p *jobs.Pod) {
 	p.Spec.NodeName = ""
 	p.Status.Conditions = []corev1.PodCondition{{

@@ -2,7 +2,9 @@ package jobs
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +20,13 @@ import (
 // Remedy: free resources on a node that the pod may run on, or add nodes: `oc get
 // nodes`.
 const ReasonUnschedulable finding.Reason = "Unschedulable"
+
+// ReasonNoSchedulableNode is reported for a check whose pod may run on cordoned nodes only.
+//
+// Cause: an administrator or an update has cordoned all nodes.
+//
+// Remedy: make a node schedulable: `oc adm uncordon NODE`.
+const ReasonNoSchedulableNode finding.Reason = "NoSchedulableNode"
 
 // ReasonImagePull is reported for a check whose image cannot be pulled.
 //
@@ -76,12 +85,7 @@ func (o Observation) podBlocked(pod Pod) (cause, bool) {
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return cause{
-				reason: ReasonUnschedulable, timeout: untilDeadline,
-				detail:  sentence("its pod cannot be scheduled", words.Line(condition.Message, maxLine)),
-				remedy:  "Free resources on a node that the pod may run on, or add nodes.",
-				actions: []finding.Action{finding.Run("oc get nodes")},
-			}, true
+			return unschedulable(words.Line(condition.Message, maxLine)), true
 		}
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -94,6 +98,57 @@ func (o Observation) podBlocked(pod Pod) (cause, bool) {
 		}
 	}
 	return o.podNotSetUp(pod)
+}
+
+// unschedulable is the cause for a message of the scheduler. A node with resources may become
+// free, and an autoscaler may add one; but a cordon is not lifted by waiting.
+func unschedulable(message string) cause {
+	why := cause{
+		reason: ReasonUnschedulable, timeout: untilDeadline,
+		detail:  sentence("its pod cannot be scheduled", message),
+		remedy:  "Free resources on a node that the pod may run on, or add nodes.",
+		actions: []finding.Action{finding.Run("oc get nodes")},
+	}
+	if allCordoned(message) {
+		why.reason, why.timeout = ReasonNoSchedulableNode, transientTimeout
+		why.detail = sentence("every node that its pod may run on is cordoned", message)
+		why.remedy = "Make a node schedulable, then run the preflight again. While an update drains nodes, wait until it has ended."
+		why.actions = append(why.actions, finding.Run("oc adm uncordon NODE"))
+	}
+	return why
+}
+
+// The parts of the scheduler's message, such as "0/3 nodes are available: 1 node(s) had
+// untolerated taint {node-role.kubernetes.io/master: }, 2 node(s) were unschedulable." (pkg/
+// scheduler/framework/types.go, and the plugins nodeunschedulable and tainttoleration).
+var (
+	noNode     = regexp.MustCompile(`^0/([0-9]{1,6}) nodes are available: ([^.]*(?:\.kubernetes\.io[^.]*)*)\.`)
+	cordoned   = regexp.MustCompile(`^([0-9]{1,6}) node\(s\) were unschedulable$`)
+	controller = regexp.MustCompile(`^([0-9]{1,6}) node\(s\) had untolerated taint(?:\(s\))? \{node-role\.kubernetes\.io/(?:master|control-plane)[^{}]*\}$`)
+)
+
+// allCordoned is true where all nodes are cordoned but those for the control plane, which
+// the pod does not tolerate.
+func allCordoned(message string) bool {
+	found := noNode.FindStringSubmatch(message)
+	if found == nil {
+		return false
+	}
+	total, _ := strconv.Atoi(found[1]) // at most six digits
+	some := false
+	for part := range strings.SplitSeq(found[2], ", ") {
+		of := cordoned.FindStringSubmatch(part)
+		some = some || of != nil
+		if of == nil {
+			of = controller.FindStringSubmatch(part)
+		}
+		if of == nil {
+			return false
+		}
+		number, _ := strconv.Atoi(of[1])
+		total -= number
+	}
+	return some && total == 0
 }
 
 // containerWaiting classifies the reasons of pkg/kubelet/images/types.go,

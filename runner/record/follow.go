@@ -33,6 +33,36 @@ const responseFraction = 3
 // clock of this machine, while it was watched. Begin of this Store then takes the run
 // over, unless another process does first.
 func (s *Store) Follow(ctx context.Context, id string, each func(Record)) (Record, error) {
+	return s.follow(ctx, id, each, false)
+}
+
+// HeldError is the error of a run that a process holds.
+type HeldError struct {
+	// Run is its ID, Holder the identity of the process: its user, machine and process ID.
+	Run, Holder string
+}
+
+// Error implements error.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("run %s is in progress: %s holds it", e.Run, e.Holder)
+}
+
+// Unheld returns nil when no process holds a run: it is not recorded, it has ended, or its
+// holder is gone, which takes until its Lease expires. It returns a *HeldError as soon as the
+// holder renews the Lease.
+func (s *Store) Unheld(ctx context.Context, id string) error {
+	_, err := s.follow(ctx, id, func(Record) {}, true)
+	if _, unknown := errors.AsType[*NotFoundError](err); unknown || errors.Is(err, ErrAbandoned) {
+		return nil
+	}
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		return held
+	}
+	return err
+}
+
+// follow is Follow; with untilRenewed the renewal of the Lease ends it as a *HeldError.
+func (s *Store) follow(ctx context.Context, id string, each func(Record), untilRenewed bool) (Record, error) {
 	if !isID(id) {
 		object, err := s.find(ctx, id)
 		if err != nil {
@@ -43,7 +73,7 @@ func (s *Store) Follow(ctx context.Context, id string, each func(Record)) (Recor
 	watching, fail := context.WithCancelCause(ctx)
 	f := &follower{
 		store: s, id: id, reader: reader{store: s}, each: each, record: Record{Intent: Intent{ID: id}},
-		changed: make(chan struct{}, 1), fail: fail,
+		changed: make(chan struct{}, 1), fail: fail, untilRenewed: untilRenewed,
 	}
 	var watches sync.WaitGroup
 	defer watches.Wait()
@@ -79,6 +109,8 @@ type follower struct {
 	known  version
 	// fail ends the watches, for a permanent error.
 	fail context.CancelCauseFunc
+	// untilRenewed is true where the renewal of the Lease is the end.
+	untilRenewed bool
 
 	// changed has a value when a following field has changed.
 	changed  chan struct{}
@@ -169,10 +201,19 @@ func (f *follower) update(object any) {
 			f.header = nil
 		}
 	case *coordinationv1.Lease:
+		if f.untilRenewed && renews(f.lease, object) {
+			f.fail(&HeldError{Run: f.id, Holder: holderOf(object)})
+		}
 		f.lease = object
 		f.observer.observe(versionOf(object), time.Now())
 	}
 	f.notify()
+}
+
+// renews is true for a Lease that its holder has renewed.
+func renews(before, after *coordinationv1.Lease) bool {
+	holder := holderOf(after)
+	return before != nil && holder != "" && holder == holderOf(before) && !before.Spec.RenewTime.Equal(after.Spec.RenewTime)
 }
 
 // foreign is true for the header of another run, whose ID has the same first digits.

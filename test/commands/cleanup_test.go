@@ -38,12 +38,17 @@ func TestKeepLeavesTheJobs(t *testing.T) {
 	testCluster.ExpectNothingLeft(t)
 }
 
-// A killed run leaves its objects, which "cleanup" finds by their label.
+// A killed run leaves its objects, which "cleanup" finds by their label. While the run is
+// alive, its objects are not deleted.
 func TestCleanupAfterAKilledRun(t *testing.T) {
 	publish(t, map[string]animal{"sleepy": {Plain: true}})
 	node := newKubelet(t, 0)
 	run := start(t, "run", "--to", to)
 	<-node.Created
+	if got := call(t, "cleanup", "--all"); got.Code != exit.Failed || got.Stdout != "" ||
+		!strings.Contains(got.Stderr, "is in progress: ") || !strings.Contains(got.Stderr, "oc preflight cancel ") {
+		t.Errorf("cleanup of a run in progress: exit code %d, %s%s; want its holder, and nothing deleted", got.Code, got.Stdout, got.Stderr)
+	}
 	run.signal(t, os.Kill)
 	if out := testCluster.Kubectl(t, "get", "jobs", "-n", zooNamespace, "-o", "name"); !strings.Contains(out, "job.batch/sleepy-") {
 		t.Fatalf("the killed run left no Job, so the test proves nothing:\n%s", out)

@@ -22,7 +22,7 @@ const shortestPrefix = 8
 const cleanupTimeout = 2 * time.Minute
 
 func newCleanup(client *client) *cobra.Command {
-	var all bool
+	var all, forceLive bool
 	c := &cobra.Command{
 		Use:   "cleanup (RUN | --all)",
 		Short: "Delete what a run left in the cluster",
@@ -30,13 +30,17 @@ func newCleanup(client *client) *cobra.Command {
 supporting objects, and the read-only guard. A run deletes it at its end, unless it
 was killed or was started with --keep. RUN is the ID of the run or a prefix of it.
 
+A run that another process holds is refused: cancel ends it. The process is gone when it
+does not renew the Lease of the run, which takes up to 40 seconds. --force-live deletes the
+objects of such a run as well; its process then reports the checks as Unknown.
+
 An object is of a run if it has the label preflight.openshift.io/run of the run, and
 a name with its suffix. Objects with the label alone are listed and not deleted; the
 exit code is 1 then.`,
 		Example: `  # After "run --keep", with the ID from the report
   oc preflight cleanup 3b6f2c1e
 
-  # The objects of all runs; runs in progress are ended too
+  # The objects of all runs that no process holds
   oc preflight cleanup --all`,
 		Args: func(c *cobra.Command, args []string) error {
 			if (len(args) == 1) == all || len(args) > 1 {
@@ -44,14 +48,15 @@ exit code is 1 then.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return cleanup(c.Context(), client, args) },
+		RunE: func(c *cobra.Command, args []string) error { return cleanup(c.Context(), client, args, forceLive) },
 	}
 	c.Flags().BoolVar(&all, "all", false, "Clean up after all runs that have objects in the cluster.")
+	c.Flags().BoolVar(&forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
 	return c
 }
 
 // cleanup deletes the objects of the run that is named, or of all runs.
-func cleanup(ctx context.Context, client *client, names []string) error {
+func cleanup(ctx context.Context, client *client, names []string, forceLive bool) error {
 	reached, err := client.connect()
 	if err != nil {
 		return err
@@ -59,13 +64,13 @@ func cleanup(ctx context.Context, client *client, names []string) error {
 	if err := client.review(ctx, reached, cleanupNeeds()); err != nil {
 		return err
 	}
-	launcher := launch.New(reached.Kubernetes, reached.Metadata)
+	launcher, records := launch.New(reached.Kubernetes, reached.Metadata), record.New(reached.Kubernetes)
 	runs, err := launcher.Runs(ctx)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		id, err := identify(ctx, record.New(reached.Kubernetes), runs, name)
+		id, err := identify(ctx, records, runs, name)
 		if err != nil {
 			return err
 		}
@@ -76,9 +81,28 @@ func cleanup(ctx context.Context, client *client, names []string) error {
 	}
 	var failures []error
 	for _, run := range runs {
+		if !forceLive {
+			if err := unheld(ctx, client, records, run); err != nil {
+				failures = append(failures, err)
+				continue
+			}
+		}
 		failures = append(failures, cleanupRun(ctx, client, launcher, run))
 	}
 	return errors.Join(failures...)
+}
+
+// unheld waits until no process holds the run. The error is that of a run that a process
+// holds.
+func unheld(ctx context.Context, client *client, records *record.Store, run string) error {
+	defer client.waiting("waiting until the process of run " + run + " is known to be gone")()
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	err := records.Unheld(ctx, run)
+	if held, ok := errors.AsType[*record.HeldError](err); ok {
+		return fmt.Errorf("%w, and nothing of it was deleted; end it: oc preflight cancel %s", held, run)
+	}
+	return err
 }
 
 // identify is the ID of the run with that ID or prefix of one: of a run with objects
@@ -105,7 +129,7 @@ func identify(ctx context.Context, records *record.Store, withObjects []string, 
 
 // cleanupNeeds are the permissions that "cleanup" needs.
 func cleanupNeeds() access.Needs {
-	return launch.CleanupNeeds().And(access.Needs{Required: recordNeeds().Required}) // of a record, only the ID
+	return launch.CleanupNeeds().And(access.Needs{Required: record.ReadNeeds().Required}) // not what is authenticated
 }
 
 func cleanupRun(ctx context.Context, client *client, launcher *launch.Launcher, run string) error {
