@@ -8,8 +8,10 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/machine"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/risk"
+	"github.com/openshift/update-preflight/collector/serving"
 )
 
 // builtin are the checks for one target that need nothing of its release.
@@ -27,7 +29,8 @@ func (v view) builtin(version string) []collector.Source {
 // checks are the built-in checks of an update from the present release.
 func (v view) checks() []check.Check {
 	ignored := risk.Options{IgnoredAlerts: v.options.IgnoredAlerts, IgnoredNamespaces: v.options.IgnoredNamespaces}
-	return slices.Concat(gate.Checks(v.options.Fixed), risk.Checks(v.options.Monitoring, ignored), health.Checks(v.options.Dependencies))
+	return slices.Concat(gate.Checks(v.options.Fixed), risk.Checks(v.options.Monitoring, ignored), health.Checks(v.options.Dependencies),
+		machine.Checks(), serving.Checks())
 }
 
 // reasonUnknownUpdateKind is reported when the versions of the cluster and the

@@ -36,7 +36,19 @@ func list[T any, P interface {
 // listAs is list for an API without a typed client: every object is decoded as a T.
 // One that cannot be is an error that names it.
 func listAs[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, keep func(*T)) ([]T, error) {
+	return listPages(ctx, client, resource, 0, func(object *T) bool {
+		keep(object)
+		return true
+	})
+}
+
+// listPages is listAs with that many objects at a time, 0 being the default; keep reports
+// whether an object is kept.
+func listPages[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, size int64, keep func(*T) bool) ([]T, error) {
 	page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		if size > 0 {
+			options.Limit = size
+		}
 		return client.Resource(resource).List(ctx, options)
 	}
 	var all []T
@@ -46,8 +58,9 @@ func listAs[T any](ctx context.Context, client dynamic.Interface, resource schem
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &typed); err != nil {
 			return fmt.Errorf("%s %s/%s cannot be decoded: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
 		}
-		keep(&typed)
-		all = append(all, typed)
+		if keep(&typed) {
+			all = append(all, typed)
+		}
 		return nil
 	})
 	return all, err

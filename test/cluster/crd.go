@@ -35,7 +35,7 @@ func crdResources() map[string][]string {
 		"route/v1":                {"routes"},
 		"operator/v1":             {"cloudcredentials", "etcds", "ingresscontrollers"},
 		"operator/v1alpha1":       {"imagecontentsourcepolicies"},
-		"machine/v1beta1":         {"machinesets"},
+		"machine/v1beta1":         {"machinehealthchecks", "machinesets"},
 		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfignodes", "machineconfigpools", "machineconfigs"},
 	}
 }

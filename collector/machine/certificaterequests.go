@@ -1,0 +1,109 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// ReasonRequestsPending is reported when kubelets wait for certificates.
+//
+// Cause: the cluster-machine-approver does not approve the requests, because it finds no
+// machine for them, is not running, or ignores all requests while too many are pending. A
+// kubelet whose certificate expires is NotReady, and logs of pods on a node without a serving
+// certificate cannot be read.
+//
+// Remedy: check that each request is of a node of this cluster, then approve it: `oc adm
+// certificate approve NAME`.
+const ReasonRequestsPending finding.Reason = "RequestsPending"
+
+const (
+	// approvalTime is how long the approval of a request may take.
+	approvalTime = 5 * time.Minute
+	// recentTime is the age up to which the cluster-machine-approver counts a request, and
+	// approverLimit is how many more than machines it tolerates (pkg/controller/csr_check.go,
+	// maxPendingDelta and maxDiffBetweenPendingCSRsAndMachinesCount).
+	recentTime    = time.Hour
+	approverLimit = 100
+	// maxApproved is the number of requests in one command.
+	maxApproved = 20
+)
+
+// CertificateRequests is the check for CertificateSigningRequests of kubelets that have
+// been pending for five minutes. It concerns every update, and warns: nodes keep running
+// until their certificates expire, but a machine that the update adds does not join.
+func CertificateRequests() check.Check {
+	return check.Check{
+		Name: "CertificateRequests", Kind: finding.SourceHealth,
+		Reads: []access.Request{check.List(certificatesv1.GroupName, "certificatesigningrequests"), check.List("", "nodes")},
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			requests, err := s.Cluster.CertificateSigningRequests(ctx)
+			if err != nil {
+				return unread("CertificateSigningRequests", err), ctx.Err()
+			}
+			nodes, err := s.Cluster.Nodes(ctx)
+			if err != nil {
+				return unread("nodes", err), ctx.Err()
+			}
+			return []finding.Finding{judgeRequests(requests, len(nodes), s.Now)}, nil
+		},
+	}
+}
+
+func judgeRequests(requests []certificatesv1.CertificateSigningRequest, nodes int, now time.Time) finding.Finding {
+	var pending []certificatesv1.CertificateSigningRequest
+	recent := 0
+	for _, request := range requests {
+		age := now.Sub(request.CreationTimestamp.Time)
+		if !ofKubelet(request) || len(request.Status.Conditions) > 0 || age < approvalTime {
+			continue
+		}
+		pending = append(pending, request)
+		if age < recentTime {
+			recent++
+		}
+	}
+	if len(pending) == 0 {
+		return finding.Pass(ReasonAsExpected, "no kubelet waits for a certificate")
+	}
+	slices.SortStableFunc(pending, func(a, b certificatesv1.CertificateSigningRequest) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	return pendingRequests(pending, nodes, recent, now)
+}
+
+// pendingRequests is the finding about requests, the oldest first.
+func pendingRequests(pending []certificatesv1.CertificateSigningRequest, nodes, recent int, now time.Time) finding.Finding {
+	var names []string
+	var objects []finding.Object
+	for _, request := range pending {
+		names = append(names, request.Name)
+		objects = append(objects, finding.Object{APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest", Name: request.Name})
+	}
+	message := fmt.Sprintf("%s of kubelets not approved, the oldest for %s: %s", words.Count(len(pending), "certificate request"),
+		now.Sub(pending[0].CreationTimestamp.Time).Round(time.Minute), words.List(names, maxApproved))
+	if recent > nodes+approverLimit {
+		message += fmt.Sprintf("; %d are of the last hour, and with more than %d above the machines the cluster-machine-approver ignores all requests", recent, approverLimit)
+	}
+	actions := []finding.Action{finding.Run("oc get certificatesigningrequests")}
+	for named := range slices.Chunk(names[:min(len(names), maxApproved)], maxApproved) {
+		actions = append(actions, finding.Run("oc adm certificate approve %s", strings.Join(named, " ")))
+	}
+	return finding.Warn(ReasonRequestsPending, "%s", message).
+		Remedy("Check that each request is of a node of this cluster, then approve it.").
+		Do(actions...).About(objects...)
+}
+
+// ofKubelet is true for a request of a kubelet.
+func ofKubelet(request certificatesv1.CertificateSigningRequest) bool {
+	return request.Spec.SignerName == certificatesv1.KubeAPIServerClientKubeletSignerName || request.Spec.SignerName == certificatesv1.KubeletServingSignerName
+}

@@ -1,0 +1,75 @@
+package serving
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// ReasonAPIServiceUnavailable is reported for a version of an API group that is not served.
+//
+// Cause: the condition Available of its APIService is not True: its server is not installed
+// any more, has no ready pod, or cannot be reached. The deletion of every namespace stops
+// (NamespaceDeletionDiscoveryFailure), and the discovery of all APIs is incomplete.
+//
+// Remedy: repair the server, or delete the APIService of one that was removed: `oc get
+// apiservice NAME -o yaml`.
+const ReasonAPIServiceUnavailable finding.Reason = "APIServiceUnavailable"
+
+// maxCause bounds the words of a condition, in bytes.
+const maxCause = 512
+
+// ofTheRelease are the namespaces of servers whose ClusterOperator reports that they are
+// not available: one cause is one finding.
+var ofTheRelease = []string{"openshift-apiserver", "openshift-oauth-apiserver"}
+
+// APIServices is the check for APIServices that are not available: a finding
+// APIService-<name> for each. It concerns every update, and warns.
+func APIServices() check.Check {
+	return check.Check{
+		Name: "APIServices", Kind: finding.SourceHealth,
+		Reads: []access.Request{check.List("apiregistration.k8s.io", "apiservices")},
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			all, err := s.Cluster.APIServices(ctx)
+			if err != nil {
+				return unread("APIServices", err), ctx.Err()
+			}
+			var drafts []finding.Finding
+			for i := range all {
+				if f, ok := judgeAPIService(&all[i]); ok {
+					drafts = append(drafts, f)
+				}
+			}
+			if len(drafts) == 0 {
+				return []finding.Finding{finding.Pass(ReasonAsExpected, "all %d APIServices are available", len(all))}, nil
+			}
+			return finding.Bounded(finding.Drafts(drafts...)), nil
+		},
+	}
+}
+
+func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
+	backend := service.Spec.Service
+	available := meta.FindStatusCondition(service.Status.Conditions, "Available")
+	if backend == nil || slices.Contains(ofTheRelease, backend.Namespace) || available != nil && available.Status == metav1.ConditionTrue {
+		return finding.Finding{}, false
+	}
+	cause := "it has no condition Available"
+	if available != nil {
+		cause = "Available=" + string(available.Status) + " (" + words.Line(available.Reason, maxCause) + "): " + words.Line(available.Message, maxCause)
+	}
+	return finding.Warn(ReasonAPIServiceUnavailable,
+		"APIService %s, which the Service %s/%s serves, is not available, so no namespace can be deleted: %s", service.Name, backend.Namespace, backend.Name, cause).
+		Named("APIService-"+service.Name).
+		Remedy("Repair the server. If it was removed, delete the APIService.").
+		Do(finding.Run("oc get apiservice %s -o yaml", service.Name), finding.Run("oc -n %s get service,pods", backend.Namespace)).
+		About(finding.Object{APIVersion: "apiregistration.k8s.io/v1", Kind: "APIService", Name: service.Name}), true
+}

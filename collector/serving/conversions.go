@@ -1,0 +1,126 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/admission"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// ReasonConversionUnavailable is reported for a CustomResourceDefinition whose objects cannot
+// be converted between its versions.
+//
+// Cause: the Service of its conversion webhook does not exist, or has no ready endpoint. Every
+// read of an object that is stored in another version fails, and with it the garbage
+// collection and the migration of stored objects (kubernetes#110720).
+//
+// Remedy: repair the operator that serves the webhook. If it was removed, delete the
+// CustomResourceDefinition, which deletes its objects: `oc get crd NAME -o yaml`.
+const ReasonConversionUnavailable finding.Reason = "ConversionUnavailable"
+
+// Conversions is the check for conversion webhooks that cannot be called, where objects may
+// have to be converted: a finding Conversion-<definition> for each. It concerns every update,
+// and warns: nothing that CVO does reads such objects. Definitions of the release, which CVO
+// does apply, are judged with those of the target (package runner/definition).
+func Conversions() check.Check {
+	return check.Check{
+		Name: "Conversions", Kind: finding.SourceHealth,
+		Reads: []access.Request{
+			check.List(apiextensionsv1.GroupName, "customresourcedefinitions"), check.List("", "services"), check.List(discoveryv1.GroupName, "endpointslices"),
+		},
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			conversions, err := s.Cluster.Conversions(ctx)
+			if err != nil {
+				return unread("CustomResourceDefinitions", err), ctx.Err()
+			}
+			services, err := s.Cluster.Services(ctx)
+			if err != nil {
+				return unread("Services", err), ctx.Err()
+			}
+			endpoints, err := s.Cluster.EndpointSlices(ctx)
+			if err != nil {
+				return unread("EndpointSlices", err), ctx.Err()
+			}
+			return judgeConversions(conversions, admission.NewBackends(services, endpoints)), nil
+		},
+	}
+}
+
+func judgeConversions(conversions []snapshot.Conversion, backends *admission.Backends) []finding.Finding {
+	var found []finding.Finding
+	for _, each := range conversions {
+		if why := unavailable(each, backends); why != "" && !ofRelease(each) && mayConvert(each) {
+			found = append(found, conversionFinding(each, why))
+		}
+	}
+	if len(found) == 0 {
+		return []finding.Finding{finding.Pass(ReasonAsExpected, "all %d conversion webhooks have an endpoint", len(conversions))}
+	}
+	return finding.Bounded(finding.Drafts(found...))
+}
+
+// unavailable is why the webhook cannot be called; empty where it can, or where its URL is
+// not one of this cluster.
+func unavailable(each snapshot.Conversion, backends *admission.Backends) string {
+	config := admissionregistrationv1.WebhookClientConfig{URL: each.Webhook.URL}
+	if service := each.Webhook.Service; service != nil {
+		config.Service = &admissionregistrationv1.ServiceReference{Namespace: service.Namespace, Name: service.Name, Port: service.Port}
+	}
+	reference, ok := admission.ReferenceOf(config)
+	if !ok {
+		if reference, ok = admission.ReferenceIn(config); !ok {
+			return ""
+		}
+	}
+	name := reference.Namespace + "/" + reference.Name
+	switch backends.Of(reference).State {
+	case admission.Missing:
+		return fmt.Sprintf("its Service %s does not exist", name)
+	case admission.NoPort:
+		return fmt.Sprintf("its Service %s has no port %d", name, reference.Port)
+	case admission.Empty:
+		return fmt.Sprintf("its Service %s has no ready endpoint", name)
+	case admission.Serving, admission.Elsewhere:
+	}
+	return ""
+}
+
+// ofRelease is true for a definition that CVO applies.
+func ofRelease(each snapshot.Conversion) bool {
+	for name := range each.Definition.Annotations {
+		if strings.HasPrefix(name, "include.release.openshift.io/") {
+			return true
+		}
+	}
+	return false
+}
+
+// mayConvert is true where an object may be read in another version than it is stored in.
+func mayConvert(each snapshot.Conversion) bool {
+	return len(each.Served) > 1 || len(each.Stored) > 1 || !slices.Equal(each.Served, each.Stored)
+}
+
+func conversionFinding(each snapshot.Conversion, why string) finding.Finding {
+	name := each.Definition.Name
+	return finding.Warn(ReasonConversionUnavailable,
+		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every read of the kind %s fails",
+		name, words.List(each.Served, maxVersions), why, each.Kind).
+		Named("Conversion-"+name).
+		Remedy("Repair the operator that serves the webhook. If it was removed, delete the CustomResourceDefinition, which deletes its objects.").
+		Do(finding.Run("oc get crd %s -o jsonpath='{.spec.conversion}'", name), finding.Run("oc get %s -A", name)).
+		About(finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: name})
+}
+
+// maxVersions bounds the versions in a message.
+const maxVersions = 10

@@ -1,0 +1,99 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// ReasonNamespaceTerminating is reported for a namespace that is being deleted.
+//
+// Cause: an API that is not served, or a finalizer of an object in it, stops the deletion.
+// In a namespace of the release the API server refuses every new object, so that CVO cannot
+// apply the release.
+//
+// Remedy: remove what its conditions name: `oc get namespace NAME -o yaml`.
+const ReasonNamespaceTerminating finding.Reason = "NamespaceTerminating"
+
+// deletionTime is how long the deletion of a namespace may take.
+const deletionTime = 2 * time.Minute
+
+// Namespaces is the check for namespaces that are being deleted: a finding
+// NamespaceTerminating-<name> for each. One that CVO applies blocks every update; for others
+// it warns, if the deletion has taken two minutes.
+func Namespaces() check.Check {
+	return check.Check{
+		Name: "Namespaces", Kind: finding.SourceHealth,
+		Reads: []access.Request{check.List("", "namespaces")},
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			all, err := s.Cluster.TerminatingNamespaces(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("could not list the namespaces: %w", err)
+			}
+			var found []finding.Finding
+			for i := range all {
+				if f, ok := judgeNamespace(&all[i], s.Now); ok {
+					found = append(found, f)
+				}
+			}
+			if len(found) == 0 {
+				return []finding.Finding{finding.Pass(ReasonAsExpected, "the deletion of no namespace has stopped")}, nil
+			}
+			return finding.Bounded(finding.Drafts(found...)), nil
+		},
+	}
+}
+
+func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding, bool) {
+	since := now.Sub(namespace.DeletionTimestamp.Time)
+	var f finding.Finding
+	switch {
+	case appliedByCVO(namespace):
+		f = finding.Fail(ReasonNamespaceTerminating, "namespace %s of the release is being deleted since %s, so that CVO can create nothing in it: %s",
+			namespace.Name, namespace.DeletionTimestamp.UTC().Format(time.RFC3339), stopped(namespace))
+	case since >= deletionTime:
+		f = finding.Warn(ReasonNamespaceTerminating, "namespace %s is being deleted since %s: %s",
+			namespace.Name, namespace.DeletionTimestamp.UTC().Format(time.RFC3339), stopped(namespace))
+	default:
+		return finding.Finding{}, false
+	}
+	return f.Named("NamespaceTerminating-"+namespace.Name).
+		Remedy("Remove what stops the deletion, and check that the namespace is gone or was created again.").
+		Do(finding.Run("oc get namespace %s -o yaml", namespace.Name), finding.Run("oc get apiservices")).
+		About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name}), true
+}
+
+// appliedByCVO is true for a namespace that is in the manifests of the release: each has an
+// annotation with a cluster profile (cluster-version-operator docs, "What do I put in
+// /manifests?").
+func appliedByCVO(namespace *corev1.Namespace) bool {
+	for name := range namespace.Annotations {
+		if strings.HasPrefix(name, "include.release.openshift.io/") {
+			return true
+		}
+	}
+	return false
+}
+
+// stopped is what stops the deletion, in the words of the namespace controller
+// (Kubernetes pkg/controller/namespace/deletion/status_condition_utils.go).
+func stopped(namespace *corev1.Namespace) string {
+	var causes []string
+	for _, condition := range namespace.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue {
+			causes = append(causes, string(condition.Type)+": "+words.Line(condition.Message, maxCause))
+		}
+	}
+	if len(causes) == 0 {
+		return "its conditions name no cause"
+	}
+	return strings.Join(causes, "; ")
+}
