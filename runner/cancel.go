@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
@@ -68,7 +69,7 @@ func (c cancellation) end(ctx context.Context, run record.Record) (record.Record
 	if err != nil {
 		return run, errors.Join(err, held.Detach(ctx))
 	}
-	c.progress.step("%d objects of run %s were deleted", len(removal.Deleted), run.ID)
+	c.progress.step("deleted %s of run %s", words.Count(len(removal.Deleted), "object"), run.ID)
 	ending, err := canceled(held, removal)
 	if err != nil {
 		return run, err

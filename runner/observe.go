@@ -59,7 +59,7 @@ func observe(ctx context.Context, c *cluster.Cluster, r request) (observed, erro
 // newView reads what every judgement is based on, when CVO has processed the last change of
 // ClusterVersion.
 func newView(ctx context.Context, c *cluster.Cluster, options Options) (view, error) {
-	v, err := presentView(ctx, c, options, access.Needs{})
+	v, err := presentView(ctx, c, options, TargetsNeeds())
 	if err != nil {
 		return view{}, err
 	}
@@ -100,7 +100,7 @@ func presentView(ctx context.Context, c *cluster.Cluster, options Options, needs
 // that cannot be reached.
 func unreachable(err error) error {
 	if apierrors.IsUnauthorized(err) {
-		return fmt.Errorf("the API server rejects the credentials: log in again: %w", err)
+		return err // the program says what to do
 	}
 	return fmt.Errorf("could not reach the API server: %w", err)
 }

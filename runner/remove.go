@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -29,7 +30,7 @@ type RemovalError struct {
 
 // Error implements error.
 func (e *RemovalError) Error() string {
-	return fmt.Sprintf("%d objects of run %s are left in the cluster: %v", e.Left, e.Run, e.Err)
+	return fmt.Sprintf("%s of run %s left in the cluster: %v", words.Count(e.Left, "object"), e.Run, e.Err)
 }
 
 // Unwrap is the cause.

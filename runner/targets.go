@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // reasonNoUpdates is reported when the cluster knows no update.
@@ -58,7 +59,7 @@ func Targets(ctx context.Context, cluster *cluster.Cluster, version string, opti
 	if err != nil {
 		return report.Targets{}, err
 	}
-	v.progress.step("judging %d targets", len(candidates))
+	v.progress.step("judging %s", words.Count(len(candidates), "target"))
 	judged, err := v.judgeAll(ctx, candidates)
 	if err != nil {
 		return report.Targets{}, err

@@ -58,7 +58,7 @@ func byDigest(ctx context.Context, o observed, registries *registry.Access) (str
 		return o.target.Image, nil
 	}
 	if !o.options.Force {
-		return "", badInput("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:…, or force the run to resolve the tag", o.target.Image)
+		return "", badInput("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:DIGEST, or force the run to resolve the tag", o.target.Image)
 	}
 	return payload.Resolve(ctx, o.target.Image, registries)
 }

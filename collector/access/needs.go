@@ -2,10 +2,8 @@ package access
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,6 +13,7 @@ import (
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Needs are the requests of a command to the API server, without those that every
@@ -91,7 +90,21 @@ func (n Needs) Check(ctx context.Context, reviews authorizationv1client.SelfSubj
 		}
 	}
 	if len(missing) > 0 {
-		return errors.New("the user lacks permissions that a preflight requires: " + strings.Join(missing, "; "))
+		return &MissingError{Missing: missing}
 	}
 	return nil
+}
+
+// MissingError is the error of a user who lacks permissions.
+type MissingError struct {
+	// Missing are all of them, as Describe states them.
+	Missing []string
+}
+
+// maxMissing is the number of permissions that the text of the error has.
+const maxMissing = 5
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	return "the user lacks " + words.Count(len(e.Missing), "permission") + " that a preflight requires: " + words.Clauses(e.Missing, maxMissing)
 }

@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -198,10 +199,16 @@ func TestCheckReportsAllMissingPermissions(t *testing.T) {
 	unprivileged.Impersonate.UserName = "unprivileged"
 	client := kubernetes.NewForConfigOrDie(unprivileged)
 	err := some().Check(t.Context(), client.AuthorizationV1())
-	const want = "the user lacks permissions that a preflight requires: list configmaps; watch configmaps; list pods; watch pods; get pods/log; " +
-		"get configmaps in namespace here; get configmaps more in namespace there; get configmaps one in namespace there"
+	const want = "the user lacks 8 permissions that a preflight requires: list configmaps; watch configmaps; list pods; watch pods; get pods/log; and 3 more"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+	all := []string{
+		"list configmaps", "watch configmaps", "list pods", "watch pods", "get pods/log",
+		"get configmaps in namespace here", "get configmaps more in namespace there", "get configmaps one in namespace there",
+	}
+	if missing, ok := errors.AsType[*access.MissingError](err); !ok || !slices.Equal(missing.Missing, all) {
+		t.Errorf("%+v, want %q", missing, all)
 	}
 	if err := (access.Needs{Optional: some().Optional}).Check(t.Context(), client.AuthorizationV1()); err != nil {
 		t.Errorf("an optional permission is required: %v", err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -64,8 +65,8 @@ func unlisted(drafts []Draft) Finding {
 		counts = append(counts, fmt.Sprintf("%d %s", same, rest[0].Outcome))
 		rest = rest[same:]
 	}
-	return New(drafts[0].Outcome, ReasonAndMore, "%d more findings besides the %d listed: %s",
-		len(drafts), maxListed, strings.Join(counts, ", ")).
+	return New(drafts[0].Outcome, ReasonAndMore, "%s besides the %d listed: %s",
+		words.Count(len(drafts), "more finding"), maxListed, strings.Join(counts, ", ")).
 		Remedy("Fix what is listed, then run the preflight again; it lists the worst findings first.").
 		Do(Retry(""))
 }

@@ -33,7 +33,7 @@ const ReasonNothingToAcknowledge finding.Reason = "NothingToAcknowledge"
 // Cause: the installed release requires an administrator to acknowledge that the
 // tasks in the message are done, such as moving clients to another API.
 //
-// Remedy: do what the message requires, then acknowledge the gate: `preflight ack
+// Remedy: do what the message requires, then acknowledge the gate: `oc preflight ack
 // GATE`.
 const ReasonAdminAckRequired finding.Reason = "AdminAckRequired"
 
@@ -42,7 +42,7 @@ const ReasonAdminAckRequired finding.Reason = "AdminAckRequired"
 //
 // Cause: the value in the ConfigMap admin-acks was set by hand, such as to "True".
 //
-// Remedy: do what the message requires, then acknowledge the gate: `preflight ack
+// Remedy: do what the message requires, then acknowledge the gate: `oc preflight ack
 // GATE`.
 const ReasonAdminAckWrongValue finding.Reason = "AdminAckWrongValue"
 

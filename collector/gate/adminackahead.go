@@ -29,7 +29,7 @@ const ReasonNothingAhead finding.Reason = "NothingAhead"
 // Cause: a later release removes or changes something that has to be prepared.
 //
 // Remedy: plan the tasks in the message. Once the cluster runs the release and
-// they are done, acknowledge each gate: `preflight ack GATE`.
+// they are done, acknowledge each gate: `oc preflight ack GATE`.
 const ReasonAcksAhead finding.Reason = "AcksAhead"
 
 // maxAhead bounds the gates that are described.

@@ -73,10 +73,10 @@ func (c clients) String() string {
 		texts = append(texts, c.describe(client))
 	}
 	if more := len(c.named) - len(texts); more > 0 {
-		texts = append(texts, fmt.Sprintf("%d more clients", more))
+		texts = append(texts, words.Count(more, "more client"))
 	}
 	if c.unnamed > 0 {
-		texts = append(texts, fmt.Sprintf("unnamed clients: %d requests", c.unnamed))
+		texts = append(texts, "unnamed clients: "+words.Count(c.unnamed, "request"))
 	}
 	if len(texts) == 0 {
 		return "the API server's metrics do not name the clients"
@@ -90,7 +90,7 @@ func (c clients) String() string {
 // describe names a client, its requests, their verbs, the last hour with a request and
 // its workloads.
 func (c clients) describe(client snapshot.APIClient) string {
-	text := fmt.Sprintf("%s with %q: %d requests", words.Line(client.User, maxClientName), words.Line(client.Agent, maxClientName), client.Requests)
+	text := fmt.Sprintf("%s with %q: %s", words.Line(client.User, maxClientName), words.Line(client.Agent, maxClientName), words.Count(client.Requests, "request"))
 	if len(client.Verbs) > 0 {
 		text += " (" + verbsOf(client.Verbs) + ")"
 	}

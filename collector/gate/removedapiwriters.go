@@ -56,7 +56,7 @@ func readWriters(ctx context.Context, cluster *snapshot.Cluster, api string) []s
 func describeWriters(writers []snapshot.Writer) string {
 	var texts []string
 	for _, writer := range writers[:min(len(writers), maxNamedWriters)] {
-		texts = append(texts, fmt.Sprintf("field manager %q (%d objects)", words.Line(writer.Manager, maxClientName), writer.Objects))
+		texts = append(texts, fmt.Sprintf("field manager %q (%s)", words.Line(writer.Manager, maxClientName), words.Count(writer.Objects, "object")))
 	}
 	return words.ListOf(texts, len(writers))
 }

@@ -66,7 +66,7 @@ const ReasonUnreadable finding.Reason = "Unreadable"
 //
 // Cause: the user or ServiceAccount that runs the preflight lacks a role.
 //
-// Remedy: bind the roles that `preflight auth` prints.
+// Remedy: bind the roles that `oc preflight auth` prints.
 const ReasonForbidden finding.Reason = "Forbidden"
 
 // windowLength is the time after upgradeAt in which an update may start, by MUO's

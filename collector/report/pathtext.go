@@ -66,7 +66,7 @@ func (p Path) summary(r Report) string {
 		text += " because of " + words.List(names, most)
 	}
 	if r.Verdict.Provisional {
-		text += fmt.Sprintf("; provisional, %d checks are asked again at %s", len(r.AskedAgain), r.from())
+		text += fmt.Sprintf("; provisional, to be asked again at %s: %s", r.from(), words.Count(len(r.AskedAgain), "check"))
 	}
 	return text
 }

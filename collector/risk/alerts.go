@@ -32,7 +32,7 @@ const ReasonNoAlerts finding.Reason = "NoAlerts"
 // Cause: the message has the description of the alert.
 //
 // Remedy: follow the runbook until the alert no longer fires, or accept the alert:
-// `preflight accept NAME`.
+// `oc preflight accept NAME`.
 const ReasonAlertFiring finding.Reason = "AlertFiring"
 
 // maxInstances bounds the instances of one alert in a message.

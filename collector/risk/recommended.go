@@ -49,7 +49,7 @@ const ReasonNoRisks finding.Reason = "NoRisks"
 // not be retrieved.
 //
 // Remedy: choose an update that the cluster knows. To continue with this one, read
-// its known issues, and accept the risk: `preflight accept
+// its known issues, and accept the risk: `oc preflight accept
 // ClusterVersionRecommendedUpdate`.
 const ReasonUnknownUpdate finding.Reason = "UnknownUpdate"
 

@@ -29,7 +29,7 @@ const ReasonAsExpected finding.Reason = "AsExpected"
 //
 // Cause: the message has the error, such as a missing permission.
 //
-// Remedy: bind the roles that `preflight auth` prints, or fix what the message names.
+// Remedy: bind the roles that `oc preflight auth` prints, or fix what the message names.
 const ReasonUnread finding.Reason = "Unread"
 
 // unread is the finding of a check that warns at most.

@@ -101,7 +101,7 @@ func ListOf(names []string, total int) string {
 
 // Count is a number with its noun, in the plural unless it is one: "1 target", "2 targets".
 // noun is regular.
-func Count(number int, noun string) string {
+func Count[N int | int64](number N, noun string) string {
 	if number == 1 {
 		return "1 " + noun
 	}

@@ -65,7 +65,7 @@ func (c Check) findings(results []result) []finding.Finding {
 	evidence := c.evidence(results, missing)
 	if len(groups) == 0 {
 		return []finding.Finding{finding.Pass(ReasonImagesPresent,
-			"%d images are available from where nodes would pull them; their total size is %s", len(c.Images), evidence["size"]).
+			"%s available from where nodes would pull them, of %s in total", words.Count(len(c.Images), "image"), evidence["size"]).
 			Named(Name).Observed(evidence)}
 	}
 	var mismatched, others []*group

@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 			reason:  "all images are available",
 			prepare: func(t *testing.T, w world) { t.Helper(); w.pushToSource(t, components()...) },
 			want:    []string{"Images Pass ImagesPresent"},
-			text:    []string{"4 images are available from where nodes would pull them"},
+			text:    []string{"4 images available from where nodes would pull them"},
 		},
 		"One missing": {
 			reason:  "the message names the image and the place",

@@ -54,7 +54,7 @@ func Image(pullSpec string) (Source, error) {
 	repository, _, _ := strings.Cut(pullSpec, "@")
 	_, err := name.NewDigest(pullSpec, name.StrictValidation)
 	if err != nil || strings.Contains(path.Base(repository), ":") {
-		return Source{}, fmt.Errorf("%q is not a pull spec by digest: name the image as REPOSITORY@sha256:…", pullSpec)
+		return Source{}, fmt.Errorf("%q is not a pull spec by digest: name the image as REPOSITORY@sha256:DIGEST", pullSpec)
 	}
 	return Source{Name: pullSpec}, nil
 }

@@ -45,7 +45,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 		progress += lines.Text() + "\n"
 	}
 	_ = command.Wait() // the exit code is compared
-	if !strings.Contains(progress, "objects of the run were deleted; a final list found none left") {
+	if !strings.Contains(progress, "objects of the run; a final list found none left") {
 		t.Errorf("the progress does not confirm the deletion:\n%s", progress)
 	}
 	if got := command.ProcessState.ExitCode(); got != 130 {

@@ -97,7 +97,7 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 			job := w.startJob(held.Record().ID, "Etcd.Quorum")
 			leave(w, held)
 			got := w.call(exit.Ready, "cancel", held.Record().ID)
-			w.contains(got.stderr, "run "+held.Record().ID+" was abandoned: ending it here\n", " objects of run "+held.Record().ID+" were deleted\n")
+			w.contains(got.stderr, "run "+held.Record().ID+" was abandoned: ending it here\n", " of run "+held.Record().ID+"\n")
 			w.expectCanceled(held.Record().ID)
 			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Errorf("Job %s still exists", job.Name)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // noArguments refuses arguments as wrong usage.
@@ -18,7 +20,7 @@ func noArguments(c *cobra.Command, args []string) error {
 func oneArgument(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usageError(fmt.Errorf("%q takes %s, but got %d arguments; see %q", c.CommandPath(), what, len(args), c.CommandPath()+" --help"))
+			return usageError(fmt.Errorf("%q takes %s, but got %s; see %q", c.CommandPath(), what, words.Count(len(args), "argument"), c.CommandPath()+" --help"))
 		}
 		return nil
 	}
@@ -26,14 +28,14 @@ func oneArgument(what string) cobra.PositionalArgs {
 
 func atMostOneRun(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageError(fmt.Errorf("%q takes the ID of one run at most, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+		return usageError(fmt.Errorf("%q takes the ID of one run at most, but got %s; see %q", c.CommandPath(), words.Count(len(args), "argument"), c.CommandPath()+" --help"))
 	}
 	return nil
 }
 
 func atMostTwoRuns(c *cobra.Command, args []string) error {
 	if len(args) > 2 {
-		return usageError(fmt.Errorf("%q takes the IDs of two runs at most, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+		return usageError(fmt.Errorf("%q takes the IDs of two runs at most, but got %s; see %q", c.CommandPath(), words.Count(len(args), "argument"), c.CommandPath()+" --help"))
 	}
 	return nil
 }
@@ -41,7 +43,7 @@ func atMostTwoRuns(c *cobra.Command, args []string) error {
 // runAndCheck requires the name of a check, after the ID of a run or not.
 func runAndCheck(c *cobra.Command, args []string) error {
 	if len(args) < 1 || len(args) > 2 {
-		return usageError(fmt.Errorf("%q takes the name of a check, after the ID of a run if it is not the newest, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+		return usageError(fmt.Errorf("%q takes the name of a check, after the ID of a run if it is not the newest, but got %s; see %q", c.CommandPath(), words.Count(len(args), "argument"), c.CommandPath()+" --help"))
 	}
 	return nil
 }

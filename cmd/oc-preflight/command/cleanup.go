@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -151,7 +152,7 @@ func cleanupRun(ctx context.Context, client *client, launcher *launch.Launcher, 
 	}
 	fmt.Fprintf(client.streams.Out, "run %s has no objects in the cluster\n", run)
 	if n := len(removal.Foreign); n > 0 {
-		return fmt.Errorf("%d objects have the label of run %s and are not of the run; they were not deleted", n, run)
+		return fmt.Errorf("not deleted: %s with the label of run %s, but not of the run", words.Count(n, "object"), run)
 	}
 	return nil
 }

@@ -40,13 +40,24 @@ func (c *client) connect() (*cluster.Cluster, error) {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
 	if !c.named() {
-		return nil, errors.New("no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG")
+		return nil, c.notConfigured()
 	}
 	reached, err := cluster.Connect(config, "oc-preflight/"+program.Version())
 	if err != nil {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
 	return reached, nil
+}
+
+// notConfigured names the kubeconfigs that do not exist.
+func (c *client) notConfigured() error {
+	text := "no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG"
+	for _, path := range c.flags.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence() {
+		if _, err := os.Stat(path); err != nil {
+			text += fmt.Sprintf("; %v", err)
+		}
+	}
+	return errors.New(text)
 }
 
 // maxConfigFile bounds a kubeconfig and each file that it names, in bytes.

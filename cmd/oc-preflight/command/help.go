@@ -20,6 +20,7 @@ func addGroups(root *cobra.Command, groups []verbGroup) {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, verb := range group.verbs {
 			verb.GroupID = group.id
+			withRemedies(verb)
 			root.AddCommand(verb)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 )
@@ -22,11 +23,11 @@ func (p *interruptPrompt) reportRemoval(removed report.Report) {
 	case p.detached:
 		fmt.Fprintf(w, "the checks of run %s continue in the cluster; come back with: %s attach %[1]s\n", removed.Run.ID, p.program)
 	case removed.Removal == nil && len(removed.Created) > 0:
-		fmt.Fprintf(w, "%d objects of the run are left in the cluster for inspection; delete them with: %s cleanup %s\n", len(removed.Created), p.program, removed.Run.ID)
+		fmt.Fprintf(w, "%s of the run left in the cluster for inspection; to delete: %s cleanup %s\n", words.Count(len(removed.Created), "object"), p.program, removed.Run.ID)
 	case removed.Removal == nil:
 	case len(removed.Removal.Left) == 0 && (p.quiet || scrolls || len(removed.Removal.Deleted) == 0):
 	case len(removed.Removal.Left) == 0:
-		fmt.Fprintf(w, "%d objects of the run were deleted; a final list found none left\n", len(removed.Removal.Deleted))
+		fmt.Fprintf(w, "deleted %s of the run; a final list found none left\n", words.Count(len(removed.Removal.Deleted), "object"))
 	default:
 		for _, object := range removed.Removal.Left {
 			fmt.Fprintf(w, "not deleted: %s\n", objectName(object))

@@ -78,13 +78,14 @@ func (x Index) WriteText(w io.Writer) error {
 }
 
 // Find returns the entries of a word: exactly that one, or for a finding such as
-// AdminAck-ack-4.18 the entry of AdminAck. The error is an *UnknownError.
+// AdminAck-ack-4.18 the entry of AdminAck. The name of a finding about a webhook is the kind of
+// its configuration and the reason. The error is an *UnknownError.
 func Find(entries []source.Entry, word string) (Page, error) {
 	for name := word; ; {
-		var found []source.Entry
-		for _, entry := range entries {
-			if strings.EqualFold(entry.Name, name) {
-				found = append(found, entry)
+		found := named(entries, name)
+		for _, kind := range []string{"Validating", "Mutating"} {
+			if reason, ok := strings.CutPrefix(name, kind); ok && len(found) == 0 {
+				found = named(entries, reason)
 			}
 		}
 		if len(found) > 0 {
@@ -96,6 +97,16 @@ func Find(entries []source.Entry, word string) (Page, error) {
 		}
 		name = name[:dash]
 	}
+}
+
+func named(entries []source.Entry, name string) []source.Entry {
+	var found []source.Entry
+	for _, entry := range entries {
+		if strings.EqualFold(entry.Name, name) {
+			found = append(found, entry)
+		}
+	}
+	return found
 }
 
 func similar(entries []source.Entry, word string) []string {

@@ -112,3 +112,22 @@ AdminAck (finding of collector/gate)
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// Every form of a name that a report may have is explained.
+func TestNames(t *testing.T) {
+	entries, err := explain.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"AdminAck-ack-4.18-x", "APIService-v1beta1.custom.metrics.k8s.io", "ClusterOperatorDegraded-dns", "ClusterOperatorUpgradeable-etcd",
+		"Conversion-widgets.example.com", "ExternalDependency-example.com", "IncompatibleOperator-ns.name", "KubeletMinorVersionUpgradeable-worker",
+		"MachineConfigPool-worker", "MachineSet-workers", "MutatingWebhookSelectsItself-consul", "NamespaceTerminating-stuck", "NodesCordoned",
+		"NodesMemoryPressure", "NodesNotManaged", "PodDisruptionBudget-default.billing", "PodDisruptionBudgets-default.a", "PolicyBinding-deny",
+		"RemovedAPI-flowschemas.v1beta1", "ValidatingWebhookSelectsItself-consul",
+	} {
+		if _, err := explain.Find(entries, name); err != nil {
+			t.Error(err)
+		}
+	}
+}

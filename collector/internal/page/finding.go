@@ -188,7 +188,7 @@ func (p *Page) shortened(lines []string, most int, whole bool) []string {
 	if left := len(lines) - most; left > 1 {
 		more = fmt.Sprintf("%d more lines", left)
 	}
-	rest := strings.TrimRight("… ("+more+": "+p.style.Hint, ": ") + ")"
+	rest := strings.TrimRight(p.style.ellipsis()+" ("+more+": "+p.style.Hint, ": ") + ")"
 	last := []rune(lines[most-1])
 	if whole {
 		last = []rune(hanging)

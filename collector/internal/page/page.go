@@ -37,7 +37,7 @@ func (p *Page) String() string { return p.buffer.String() }
 
 // Line writes one line.
 func (p *Page) Line(format string, args ...any) {
-	fmt.Fprintf(&p.buffer, "%s\n", words.Printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(&p.buffer, "%s\n", p.style.ascii(words.Printable(fmt.Sprintf(format, args...))))
 }
 
 // Row writes a name and its value, of one or more lines.

@@ -72,7 +72,25 @@ func (s Style) Clip(row string) string {
 	if s.Width == 0 || len(characters) <= s.Columns() {
 		return row
 	}
-	return string(characters[:s.Columns()-1]) + "…"
+	more := s.ellipsis()
+	return string(characters[:s.Columns()-len([]rune(more))]) + more
+}
+
+// ellipsis stands for what is left out.
+func (s Style) ellipsis() string {
+	if s.Symbols {
+		return "…"
+	}
+	return "..."
+}
+
+// ascii replaces the symbols in data, such as those of a shortened message, for a terminal
+// that may not have them.
+func (s Style) ascii(text string) string {
+	if s.Symbols || s.Width == 0 {
+		return text
+	}
+	return strings.NewReplacer("…", "...", "→", "->").Replace(text)
 }
 
 // Arrow stands between two versions.

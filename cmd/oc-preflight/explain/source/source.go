@@ -10,8 +10,10 @@
 //	// Remedy: <what to do>.
 //
 // The name of a finding is either that of a built-in check, described by the
-// comment of the function that returns the check, or a constant whose comment
-// contains "names the finding".
+// comment of the function that returns the check, a constant whose comment
+// contains "names the finding", or the first part of a name that is made for each
+// object, described by the check in the same file. In a table of rules with the fields
+// name and reason, a name has the meaning of its reason.
 package source
 
 import (
@@ -103,6 +105,9 @@ func parsePackage(root, path string) (*parsed, error) {
 	for _, file := range files {
 		p.checks(file)
 		ast.Inspect(file, p.inspect)
+	}
+	for _, file := range files {
+		p.names(file)
 	}
 	for _, entry := range p.entries {
 		if entry.Kind == KindReason && !ast.IsExported(entry.constant) && !p.used[entry.constant] {

@@ -1,0 +1,69 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/openshift/update-preflight/collector/access"
+)
+
+// withRemedies makes the errors that every verb may have those of explained.
+func withRemedies(verb *cobra.Command) {
+	run := verb.RunE
+	if run == nil {
+		return
+	}
+	verb.RunE = func(c *cobra.Command, args []string) error { return explained(c, run(c, args)) }
+}
+
+// explained puts what to do before an error about permissions or the connection, the same
+// for all verbs.
+func explained(c *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	if exit, ok := errors.AsType[*exitError](err); ok && exit.code != exitFailed {
+		return err
+	}
+	_, missing := errors.AsType[*access.MissingError](err)
+	unreached, unreachable := errors.AsType[*url.Error](err)
+	switch {
+	case missing:
+		return fmt.Errorf("have an administrator apply the roles that this prints: %s; %w", authCommand(c), err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the API server rejects the credentials, which may have expired; log in again with \"oc login\": %w", err)
+	case unreachable && !strings.Contains(err.Error(), "could not reach the API server") && isAPI(unreached.URL):
+		return fmt.Errorf("could not reach the API server; check the network, and the cluster that --kubeconfig and --context select: %w", err)
+	}
+	return err
+}
+
+// isAPI is true for a request to an API server, and not to a registry or an update service.
+func isAPI(address string) bool {
+	parsed, err := url.Parse(address)
+	return err == nil && (strings.HasPrefix(parsed.Path, "/api/") || strings.HasPrefix(parsed.Path, "/apis/") || parsed.Path == "/version")
+}
+
+// authCommand is the command that prints the roles for a verb and its request.
+func authCommand(c *cobra.Command) string {
+	verb, words := c.Name(), ""
+	if !slices.Contains(commandNames(), verb) {
+		verb = "run" // attach needs what run needs
+	}
+	request := phraseOf(c)
+	flags := request.given.global()
+	for _, name := range []string{"to", "to-image", "to-latest", "images", "checks"} {
+		flag := c.Flags().Lookup(name)
+		if verb != "run" || flag == nil || !flag.Changed {
+			continue
+		}
+		words += givenFlags{{name: name, values: valuesOf(flag)}}.String()
+	}
+	return request.verb("auth", verb+words, flags)
+}
