@@ -39,6 +39,9 @@ func fail(reason finding.Reason, remedy, format string, args ...any) Result {
 	return Result{Outcome: preflight.Fail, Reason: reason, Message: fmt.Sprintf(format, args...), Remediation: remedy}
 }
 
+// Kind is that of the document.
+const Kind = "PreflightConformance"
+
 // Report is the results for all checks of a manifest, each check's
 // results in the same order.
 type Report struct {

@@ -328,6 +328,7 @@ func resultCases() map[string]evidenceCase {
 		"NotFinished":      {reason: "the check ended its goroutine", trials: first(reported(animal(unknown, "NotFinished"))), want: always("NotFinished")},
 		"Timeout":          {reason: "the check waits until its deadline", trials: first(reported(animal(unknown, "Timeout"))), want: always("Timeout")},
 		"ReportsNoResult":  {reason: "the check has the reason of a check without a result", trials: first(reported(animal(unknown, "NoResult"))), want: always("NoResult")},
+		"NoAccount":        {reason: "the manifest lacks the account", trials: first(reported(animal(unknown, "ServiceAccountMissing"))), want: always("ServiceAccountMissing")},
 		"Forbidden":        {reason: "the manifest lacks a rule", trials: first(reported(animal(unknown, "Forbidden"))), want: always("Forbidden")},
 		"ForbiddenByClient": {
 			reason: "client-go has the message of the API server", want: always("Forbidden"),

@@ -3,6 +3,8 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"path"
+	"regexp"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,9 +78,26 @@ func Manifests(ctx context.Context, files map[string][]byte, substitutions []Sub
 	if len(release.Jobs) == 0 && len(release.Problems) == 0 {
 		return Subject{}, fmt.Errorf("no manifest has a Job with the annotation %s: \"true\"", payload.Annotation)
 	}
+	for i := range release.Jobs {
+		release.Jobs[i].Component = componentIn(release.Jobs[i])
+	}
 	s := Subject{release: release, images: map[string]image{}, access: access}
 	s.resolve(ctx, substitutions)
 	return s, nil
+}
+
+// inRelease matches the name of a manifest in a release.
+var inRelease = regexp.MustCompile(`^0000_[0-9]+_`)
+
+// componentIn is the component that a preflight names the check after: a release has the
+// manifests of an operator as 0000_50_IMAGE_FILE, unless they have such a name already ("oc adm
+// release new"), where IMAGE is usually the last part of the operator's repository, without "origin-".
+func componentIn(manifest payload.Job) string {
+	images := imagesOf(manifest.Job)
+	if inRelease.MatchString(manifest.File) || len(images) == 0 {
+		return manifest.Component
+	}
+	return cmp.Or(strings.TrimPrefix(path.Base(repository(*images[0])), "origin-"), manifest.Component)
 }
 
 // Program is the subject of a single image: its /bin/preflight is run by a Job
@@ -236,13 +255,16 @@ func (s Subject) describeImages(check launch.Check) string {
 func invalid(findings []finding.Finding) []Result {
 	var results []Result
 	for _, f := range findings {
-		outcome := preflight.Unknown
-		if f.Reason == "InvalidManifest" {
+		outcome, remedy := preflight.Unknown, f.Remediation
+		switch finding.Reason(f.Reason) {
+		case "InvalidManifest":
 			outcome = preflight.Fail
+		case launch.ReasonServiceAccountMissing: // a cluster has only what a manifest brings
+			outcome, remedy = preflight.Fail, addAccount
 		}
 		results = append(results, Result{
 			Check: f.Name, Requirement: requirementManifest, Outcome: outcome,
-			Reason: finding.Reason(f.Reason), Message: f.Message, Remediation: f.Remediation,
+			Reason: finding.Reason(f.Reason), Message: f.Message, Remediation: remedy,
 		})
 	}
 	return results

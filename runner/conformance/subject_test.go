@@ -86,11 +86,25 @@ func TestImageWithoutDigest(t *testing.T) {
 // cluster.
 func TestInvalidManifests(t *testing.T) {
 	var findings []finding.Finding
-	for _, reason := range []finding.Reason{"InvalidManifest", "NamespaceMissing"} {
+	for _, reason := range []finding.Reason{"InvalidManifest", "NamespaceMissing", "ServiceAccountMissing"} {
 		findings = append(findings, finding.Unknown(reason, "no").Named("Zoo.Candidate"))
 	}
-	want := []string{"Zoo.Candidate Manifest Fail InvalidManifest", "Zoo.Candidate Manifest Unknown NamespaceMissing"}
+	want := []string{"Zoo.Candidate Manifest Fail InvalidManifest", "Zoo.Candidate Manifest Unknown NamespaceMissing", "Zoo.Candidate Manifest Fail ServiceAccountMissing"}
 	if diff := cmp.Diff(want, summary(conformance.Invalid(findings))); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
+	}
+}
+
+// A check has the name that it will have in a release, whose build names a manifest after the
+// operator's image.
+func TestNamesAreThoseOfARelease(t *testing.T) {
+	for file, want := range map[string]string{"job.yaml": "Zoo.Candidate", "0000_50_zoo_11_candidate.yaml": "Zoo.Candidate"} {
+		made, err := conformance.Manifests(t.Context(), map[string][]byte{file: []byte(job)}, []conformance.Substitution{{PullSpec: image}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := conformance.Planned(made).Name; got != want {
+			t.Errorf("the check in %s is %s, want %s", file, got, want)
+		}
 	}
 }

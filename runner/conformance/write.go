@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/junit"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -53,9 +54,11 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(struct {
-		Outcome preflight.Outcome `json:"outcome"`
-		Results []Result          `json:"results"`
-	}{r.Outcome(), append([]Result{}, r.Results...)})
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Outcome    preflight.Outcome `json:"outcome"`
+		Results    []Result          `json:"results"`
+	}{report.APIVersion, Kind, r.Outcome(), append([]Result{}, r.Results...)})
 	return text.Bytes(), err
 }
 

@@ -49,7 +49,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 		return err
 	}
 	if len(args) == 0 {
-		return report.Write(streams.Out, format, explain.Index{Entries: entries})
+		return report.Write(streams.Out, format, explain.All(entries))
 	}
 	page, err := explain.Find(entries, args[0])
 	if _, ok := errors.AsType[*explain.UnknownError](err); ok {

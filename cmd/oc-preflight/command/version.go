@@ -35,7 +35,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 			if err := report.CheckFormat(output, versions.Versions{}); err != nil {
 				return usageError(err)
 			}
-			made := versions.Versions{Client: program.Version()}
+			made := versions.New(program.Version())
 			if !alone {
 				ctx, stop := context.WithTimeout(c.Context(), versionTime)
 				defer stop()

@@ -15,6 +15,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -53,14 +54,28 @@ func (e *UnknownError) Error() string {
 	return text + "; a finding of a release's check is documented by its operator"
 }
 
+// Kind is that of both documents.
+const Kind = "PreflightExplanation"
+
 // Page is the entries for one word.
 type Page struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+
 	Entries []source.Entry `json:"entries"`
 }
 
 // Index is a list of entries.
 type Index struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+
 	Entries []source.Entry `json:"entries"`
+}
+
+// All is the list of all entries.
+func All(entries []source.Entry) Index {
+	return Index{APIVersion: report.APIVersion, Kind: Kind, Entries: entries}
 }
 
 // WriteText writes the names of the findings, then those of the reasons.
@@ -89,7 +104,7 @@ func Find(entries []source.Entry, word string) (Page, error) {
 			}
 		}
 		if len(found) > 0 {
-			return Page{Entries: found}, nil
+			return Page{APIVersion: report.APIVersion, Kind: Kind, Entries: found}, nil
 		}
 		dash := strings.LastIndex(name, "-")
 		if dash < 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -21,7 +22,7 @@ func TestDocuments(t *testing.T) {
 		{Kind: source.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate that an administrator opens."},
 		{Kind: source.KindReason, Name: "AdminAckRequired", Package: "collector/gate", Meaning: "Reported when a gate is not acknowledged.", Cause: "The gate is new.", Remedy: "Acknowledge it."},
 	}
-	for file, document := range map[string]any{"testdata/index.json": explain.Index{Entries: entries}, "testdata/page.json": explain.Page{Entries: entries[1:]}} {
+	for file, document := range map[string]any{"testdata/index.json": explain.All(entries), "testdata/page.json": explain.Page{APIVersion: report.APIVersion, Kind: explain.Kind, Entries: entries[1:]}} {
 		got, err := json.MarshalIndent(document, "", "  ")
 		if err != nil {
 			t.Fatal(err)

@@ -38,8 +38,14 @@ func checkOf(check launch.Check) Check {
 	return entry
 }
 
+// Kind is that of the document.
+const Kind = "PreflightChecks"
+
 // Listing is the document of "checks": no check of it was run.
 type Listing struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+
 	Checks []Check `json:"checks"`
 	// Findings are about the release and its manifests.
 	Findings []finding.Finding `json:"findings"`
@@ -47,7 +53,7 @@ type Listing struct {
 
 // New is the document about the checks of a release.
 func New(checks []launch.Check, findings []finding.Finding) Listing {
-	document := Listing{Checks: []Check{}, Findings: findings}
+	document := Listing{APIVersion: report.APIVersion, Kind: Kind, Checks: []Check{}, Findings: findings}
 	for _, check := range checks {
 		document.Checks = append(document.Checks, checkOf(check))
 	}

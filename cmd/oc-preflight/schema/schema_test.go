@@ -31,8 +31,7 @@ import (
 
 // document is a document with a schema.
 type document struct {
-	name string
-	// kind is that of the document; empty for one without.
+	name  string
 	kind  string
 	value any
 	// written are the golden files of the document.
@@ -48,17 +47,18 @@ func documents() []document {
 		{name: "diff", kind: diff.Kind, value: diff.Changes{}, written: "collector/diff/testdata/*.json"},
 		{name: "history", kind: history.Kind, value: history.History{}, written: "cmd/oc-preflight/history/testdata/*.json"},
 		{name: "plan", kind: updateplan.Kind, value: updateplan.Plan{}, written: "collector/updateplan/testdata/*.json"},
-		{name: "explain", value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
-		{name: "checks", value: listing.Listing{}, written: "cmd/oc-preflight/listing/testdata/*.json"},
-		{name: "version", value: versions.Versions{}, written: "cmd/oc-preflight/versions/testdata/*.json"},
-		{name: "conformance", value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
+		{name: "explain", kind: explain.Kind, value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
+		{name: "checks", kind: listing.Kind, value: listing.Listing{}, written: "cmd/oc-preflight/listing/testdata/*.json"},
+		{name: "version", kind: versions.Kind, value: versions.Versions{}, written: "cmd/oc-preflight/versions/testdata/*.json"},
+		{name: "conformance", kind: conformance.Kind, value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
 	}
 }
 
 // addOutcome adds what conformance.Report.MarshalJSON computes.
 func addOutcome(s *jsonschema.Schema) {
 	s.Properties["outcome"] = outcomes()
-	s.Required = append(s.Required, "outcome")
+	s.Properties["apiVersion"], s.Properties["kind"] = &jsonschema.Schema{Type: "string"}, &jsonschema.Schema{Type: "string"}
+	s.Required = append(s.Required, "apiVersion", "kind", "outcome")
 }
 
 func outcomes() *jsonschema.Schema {
@@ -78,14 +78,12 @@ func generated(t *testing.T, doc document) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made.Schema, made.Title = "https://json-schema.org/draft/2020-12/schema", doc.name
-	if doc.kind != "" {
-		made.Title = doc.kind
-		made.Properties["kind"].Const, made.Properties["apiVersion"].Const = jsonschema.Ptr[any](doc.kind), jsonschema.Ptr[any](report.APIVersion)
-	}
 	if doc.adjust != nil {
 		doc.adjust(made)
 	}
+	made.Schema, made.Title = "https://json-schema.org/draft/2020-12/schema", doc.kind
+	made.Properties["kind"].Const, made.Properties["apiVersion"].Const = jsonschema.Ptr[any](doc.kind), jsonschema.Ptr[any](report.APIVersion)
+	describe(t, made, reflect.TypeOf(doc.value))
 	permitMore(made)
 	return made
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -13,12 +14,22 @@ const maxLine = 1 << 10
 
 // Versions are the document of "version". What could not be read is empty.
 type Versions struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
 	// Client is the version of this program.
 	Client string `json:"client"`
 	// Cluster is the release that ClusterVersion has as desired.
 	Cluster string `json:"cluster,omitempty"`
 	// Kubernetes is the version of the API server.
 	Kubernetes string `json:"kubernetes,omitempty"`
+}
+
+// Kind is that of the document.
+const Kind = "PreflightVersions"
+
+// New is the document with the version of this program alone.
+func New(client string) Versions {
+	return Versions{APIVersion: report.APIVersion, Kind: Kind, Client: client}
 }
 
 // WriteText writes one line for each version.

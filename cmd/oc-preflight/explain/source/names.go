@@ -9,11 +9,15 @@ import (
 // names makes the entries of names that are made from parts, such as "MachineSet-" and the
 // name of an object, and of those in a table of rules.
 func (p *parsed) names(file *ast.File) {
-	about := p.documented(file)
+	check := p.documented(file)
 	for _, declared := range file.Decls {
 		function, ok := declared.(*ast.FuncDecl)
 		if !ok {
 			continue
+		}
+		about := check
+		if about == "" && function.Doc != nil {
+			about = meaning(function.Doc.Text())
 		}
 		ast.Inspect(function, func(node ast.Node) bool {
 			switch typed := node.(type) {
@@ -101,7 +105,7 @@ func (p *parsed) rule(composite *ast.CompositeLit) {
 func (p *parsed) name(entry Entry) {
 	entry.Kind, entry.Package = KindFinding, p.path
 	known := slices.ContainsFunc(p.entries, func(e Entry) bool { return e.Kind == KindFinding && e.Name == entry.Name })
-	if known || entry.Meaning == "" || entry.Name == "" || !ast.IsExported(entry.Name) {
+	if known || entry.Meaning == "" || strings.ContainsAny(entry.Name, " ") || !ast.IsExported(entry.Name) {
 		return
 	}
 	p.entries = append(p.entries, entry)
