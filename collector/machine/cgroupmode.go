@@ -31,7 +31,7 @@ const reportedReason = "ClusterOnCgroupV1"
 const cgroupModeV1 configv1.CgroupMode = "v1"
 
 // firstWithoutV1 is the first release whose nodes do not support cgroup v1.
-var firstWithoutV1 = semver.Version{Major: 4, Minor: 19}
+func firstWithoutV1() semver.Version { return semver.Version{Major: 4, Minor: 19} }
 
 // CgroupMode is the check for cgroup v1 before an update to 4.19 or later, which does not
 // support it (enhancement cgroupv1-removal; machine-config-operator#4921). The
@@ -40,7 +40,7 @@ var firstWithoutV1 = semver.Version{Major: 4, Minor: 19}
 func CgroupMode() check.Check {
 	return check.Check{
 		Name: "CgroupMode", Kind: finding.SourceHealth,
-		Concerns: func(u update.Update) bool { return u.From.LT(firstWithoutV1) && withoutPre(u.To).GTE(firstWithoutV1) },
+		Concerns: func(u update.Update) bool { return u.From.LT(firstWithoutV1()) && withoutPre(u.To).GTE(firstWithoutV1()) },
 		Reads: []access.Request{
 			check.Get(configv1.GroupName, "nodes", "", "cluster"), check.List(configv1.GroupName, "clusteroperators"),
 		},

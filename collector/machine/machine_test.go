@@ -40,21 +40,24 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) { local, server = c, checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
 }
 
-// run runs a check of the present state, at a time after it.
-func run(t *testing.T, tested check.Check, to string, after time.Duration) (map[string]checktest.Result, string) {
-	t.Helper()
-	subject := check.Subject{Update: checktest.Update(t, "4.18.3", to), Now: time.Now().Add(after)}
-	findings := checktest.RunAt(t, tested, server.Snapshot(t), subject)
-	return checktest.Results(findings), checktest.Messages(findings) + checktest.Remedies(findings)
+// expected is what a check reports of the present state, at a time after it.
+type expected struct {
+	reason string
+	to     string
+	after  time.Duration
+	want   checktest.Result
+	text   string
 }
 
-func expect(t *testing.T, reason, name string, want checktest.Result, text string, got map[string]checktest.Result, in string) {
+func (e expected) of(t *testing.T, tested check.Check) {
 	t.Helper()
-	if diff := cmp.Diff(map[string]checktest.Result{name: want}, got); diff != "" {
-		t.Errorf("%s: -want +got:\n%s", reason, diff)
+	subject := check.Subject{Update: checktest.Update(t, "4.18.3", e.to), Now: time.Now().Add(e.after)}
+	findings := checktest.RunAt(t, tested, server.Snapshot(t), subject)
+	if diff := cmp.Diff(map[string]checktest.Result{tested.Name: e.want}, checktest.Results(findings)); diff != "" {
+		t.Errorf("%s: -want +got:\n%s", e.reason, diff)
 	}
-	if !strings.Contains(in, text) {
-		t.Errorf("%s: %q, want %q in it", reason, in, text)
+	if in := checktest.Messages(findings) + checktest.Remedies(findings); !strings.Contains(in, e.text) {
+		t.Errorf("%s: %q, want %q in it", e.reason, in, e.text)
 	}
 }
 
@@ -110,8 +113,7 @@ func TestCertificateRequests(t *testing.T) {
 			if tc.approve != "" {
 				approve(t, tc.approve)
 			}
-			got, text := run(t, machine.CertificateRequests(), "4.18.4", tc.after)
-			expect(t, tc.reason, "CertificateRequests", tc.want, tc.text, got, text)
+			expected{tc.reason, "4.18.4", tc.after, tc.want, tc.text}.of(t, machine.CertificateRequests())
 		})
 	}
 }
@@ -155,8 +157,7 @@ func TestHealthChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
-			got, text := run(t, machine.HealthChecks(), "4.18.4", 0)
-			expect(t, tc.reason, "MachineHealthChecks", tc.want, tc.text, got, text)
+			expected{tc.reason, "4.18.4", 0, tc.want, tc.text}.of(t, machine.HealthChecks())
 		})
 	}
 }
@@ -193,8 +194,7 @@ func TestCgroupMode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
-			got, text := run(t, machine.CgroupMode(), tc.to, 0)
-			expect(t, tc.reason, "CgroupMode", tc.want, tc.text, got, text)
+			expected{tc.reason, tc.to, 0, tc.want, tc.text}.of(t, machine.CgroupMode())
 		})
 	}
 }

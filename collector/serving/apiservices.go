@@ -2,7 +2,6 @@ package serving
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,9 +26,11 @@ const ReasonAPIServiceUnavailable finding.Reason = "APIServiceUnavailable"
 // maxCause bounds the words of a condition, in bytes.
 const maxCause = 512
 
-// ofTheRelease are the namespaces of servers whose ClusterOperator reports that they are
-// not available: one cause is one finding.
-var ofTheRelease = []string{"openshift-apiserver", "openshift-oauth-apiserver"}
+// ofTheRelease is true for the namespace of servers whose ClusterOperator reports that they
+// are not available: one cause is one finding.
+func ofTheRelease(namespace string) bool {
+	return namespace == "openshift-apiserver" || namespace == "openshift-oauth-apiserver"
+}
 
 // APIServices is the check for APIServices that are not available: a finding
 // APIService-<name> for each. It concerns every update, and warns.
@@ -59,7 +60,7 @@ func APIServices() check.Check {
 func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
 	backend := service.Spec.Service
 	available := meta.FindStatusCondition(service.Status.Conditions, "Available")
-	if backend == nil || slices.Contains(ofTheRelease, backend.Namespace) || available != nil && available.Status == metav1.ConditionTrue {
+	if backend == nil || ofTheRelease(backend.Namespace) || available != nil && available.Status == metav1.ConditionTrue {
 		return finding.Finding{}, false
 	}
 	cause := "it has no condition Available"

@@ -91,15 +91,15 @@ func TestAPIServices(t *testing.T) {
 func TestNamespaces(t *testing.T) {
 	const cause = "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: custom.metrics.k8s.io/v1beta1: stale GroupVersion discovery"
 	for name, tc := range map[string]struct {
-		reason    string
-		namespace string
-		profile   bool
-		after     time.Duration
-		want      map[string]checktest.Result
-		message   string
+		reason      string
+		namespace   string
+		annotations map[string]string
+		after       time.Duration
+		want        map[string]checktest.Result
+		message     string
 	}{
 		"OfTheRelease": {
-			reason: "CVO can create nothing in it", namespace: "openshift-widgets", profile: true, message: "NamespaceDeletionDiscoveryFailure: " + cause,
+			reason: "CVO can create nothing in it", namespace: "openshift-widgets", annotations: map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"}, message: "NamespaceDeletionDiscoveryFailure: " + cause,
 			want: map[string]checktest.Result{"NamespaceTerminating-openshift-widgets": {Outcome: preflight.Fail, Reason: "NamespaceTerminating"}},
 		},
 		"Other": {
@@ -109,20 +109,19 @@ func TestNamespaces(t *testing.T) {
 		"JustDeleted": {reason: "a deletion takes a moment", namespace: "leaving", want: map[string]checktest.Result{"Namespaces": asExpected}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			terminate(t, tc.namespace, tc.profile, cause)
+			terminate(t, metav1.ObjectMeta{Name: tc.namespace, Annotations: tc.annotations}, cause)
 			expect(t, tc.reason, run(t, serving.Namespaces(), time.Now().Add(tc.after)), tc.want, tc.message)
 		})
 	}
 }
 
 // terminate deletes a namespace, whose deletion does not end before the test.
-func terminate(t *testing.T, name string, profile bool, cause string) {
+func terminate(t *testing.T, meta metav1.ObjectMeta, cause string) {
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(local.Config).CoreV1()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{"example.com/keep"}}}
-	if profile {
-		namespace.Annotations = map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"}
-	}
+	name := meta.Name
+	meta.Finalizers = []string{"example.com/keep"}
+	namespace := &corev1.Namespace{ObjectMeta: meta}
 	created, err := client.Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -74,21 +74,24 @@ func volumePlugins(ctx context.Context, t *preflight.T) error {
 			failing = append(failing, a.Name)
 		}
 	}
-	report(t, t.Failf, "the CSI driver "+portworxCSI+" is not installed and required for PersistentVolume", waiting, "Install the CSI driver with the operator of its vendor.", "oc get pv")
-	report(t, t.Failf, "no driver of the target serves PersistentVolume", unserved, "Copy the data to volumes of a CSI driver, then delete these.", "oc delete pv")
-	report(t, t.Warnf, "no driver of the target provisions volumes for StorageClass", useless, "Delete what has no driver.", "oc delete storageclass")
-	report(t, t.Warnf, "the CSI driver "+portworxCSI+" reports errors for VolumeAttachment", failing, "Read the errors.", "oc describe volumeattachment")
+	report(t, t.Failf, "the CSI driver "+portworxCSI+" is not installed and required for PersistentVolume", waiting, remedy{"Install the CSI driver with the operator of its vendor.", "oc get pv"})
+	report(t, t.Failf, "no driver of the target serves PersistentVolume", unserved, remedy{"Copy the data to volumes of a CSI driver, then delete these.", "oc delete pv"})
+	report(t, t.Warnf, "no driver of the target provisions volumes for StorageClass", useless, remedy{"Delete what has no driver.", "oc delete storageclass"})
+	report(t, t.Warnf, "the CSI driver "+portworxCSI+" reports errors for VolumeAttachment", failing, remedy{"Read the errors.", "oc describe volumeattachment"})
 	return nil
 }
 
+// remedy is what to do about objects, and the command, without their names.
+type remedy struct{ text, command string }
+
 // report reports the first ten objects, if any, with their remedy and its command.
-func report(t *preflight.T, outcomef func(string, ...any), what string, names []string, remedy, command string) {
+func report(t *preflight.T, outcomef func(string, ...any), what string, names []string, how remedy) {
 	if len(names) > 0 {
 		first := strings.Join(names[:min(10, len(names))], " ")
 		t.Reason("VolumePluginRemoved")
 		outcomef("%s %s (%d in total)", what, first, len(names))
-		t.Remedyf("%s", remedy)
-		t.Commandf("%s %s", command, first)
+		t.Remedyf("%s", how.text)
+		t.Commandf("%s %s", how.command, first)
 	}
 }
 

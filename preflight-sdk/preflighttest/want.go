@@ -33,11 +33,11 @@ func Expect(tb testing.TB, finding preflight.Finding, want Want) {
 	if !strings.Contains(finding.Message, want.Message) {
 		violations = append(violations, "message: want the substring "+strconv.Quote(want.Message))
 	}
-	remedy := finding.Remediation
+	remedy := []string{finding.Remediation}
 	for _, action := range finding.Actions {
-		remedy += "\n" + action.Command
+		remedy = append(remedy, action.Command)
 	}
-	if !strings.Contains(remedy, want.Remedy) {
+	if !strings.Contains(strings.Join(remedy, "\n"), want.Remedy) {
 		violations = append(violations, "remediation: want the substring "+strconv.Quote(want.Remedy))
 	}
 	switch {

@@ -3,9 +3,9 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"regexp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -256,11 +256,12 @@ func invalid(findings []finding.Finding) []Result {
 	var results []Result
 	for _, f := range findings {
 		outcome, remedy := preflight.Unknown, f.Remediation
-		switch finding.Reason(f.Reason) {
-		case "InvalidManifest":
+		missing := f.Reason == string(launch.ReasonServiceAccountMissing) // a cluster has only what a manifest brings
+		if missing {
+			remedy = addAccount
+		}
+		if missing || f.Reason == "InvalidManifest" {
 			outcome = preflight.Fail
-		case launch.ReasonServiceAccountMissing: // a cluster has only what a manifest brings
-			outcome, remedy = preflight.Fail, addAccount
 		}
 		results = append(results, Result{
 			Check: f.Name, Requirement: requirementManifest, Outcome: outcome,

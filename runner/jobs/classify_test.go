@@ -390,6 +390,16 @@ func TestWaiting(t *testing.T) {
 			reason: "waiting does not lift a cordon", observe: observe(pod(unscheduledAs(cordonedNodes)), waited("NoSchedulableNode", transient)),
 			want: "Unknown(NoSchedulableNode)", inMessage: "2 node(s) were unschedulable", inRemedy: "oc adm uncordon",
 		},
+		"CordonedIn137": {
+			reason:  "the message of Kubernetes 1.37 does not name the taint, and nodes for infrastructure do not match",
+			observe: observe(pod(unscheduledAs("0/4 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) had untolerated taint(s), 2 node(s) were unschedulable. no new claims to deallocate, preemption: none."))),
+			cause:   "NoSchedulableNode", recheck: transient, atTheEnd: "Unknown(NoSchedulableNode)", inMessage: "is cordoned", inRemedy: "oc adm uncordon",
+		},
+		"CordonedAndNotReady": {
+			reason:  "a node may become ready",
+			observe: observe(pod(unscheduledAs("0/3 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }, 2 node(s) were unschedulable. preemption: none."))),
+			cause:   "Unschedulable", atTheEnd: "Unknown(Unschedulable)", inMessage: "not-ready", inRemedy: "oc get nodes",
+		},
 		"CordonedAndFull": {
 			reason:  "a node that is not cordoned may become free",
 			observe: observe(pod(unscheduledAs("0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable. preemption: none."))),

@@ -2,9 +2,7 @@ package jobs
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,37 +116,39 @@ func unschedulable(message string) cause {
 	return why
 }
 
-// The parts of the scheduler's message, such as "0/3 nodes are available: 1 node(s) had
-// untolerated taint {node-role.kubernetes.io/master: }, 2 node(s) were unschedulable." (pkg/
-// scheduler/framework/types.go, and the plugins nodeunschedulable and tainttoleration).
-var (
-	noNode     = regexp.MustCompile(`^0/([0-9]{1,6}) nodes are available: ([^.]*(?:\.kubernetes\.io[^.]*)*)\.`)
-	cordoned   = regexp.MustCompile(`^([0-9]{1,6}) node\(s\) were unschedulable$`)
-	controller = regexp.MustCompile(`^([0-9]{1,6}) node\(s\) had untolerated taint(?:\(s\))? \{node-role\.kubernetes\.io/(?:master|control-plane)[^{}]*\}$`)
-)
-
-// allCordoned is true where all nodes are cordoned but those for the control plane, which
-// the pod does not tolerate.
+// allCordoned is true for a message of the scheduler, such as "0/3 nodes are available: 1 node(s)
+// had untolerated taint {node-role.kubernetes.io/master: }, 2 node(s) were unschedulable.", with
+// a cordoned node and no reason that ends by itself (Kubernetes pkg/scheduler/framework/types.go,
+// and the plugins nodeunschedulable, tainttoleration and nodeaffinity). Since 1.37 a message does
+// not name the taint: a node that becomes ready then may come too late for the check, which is
+// Unknown.
 func allCordoned(message string) bool {
-	found := noNode.FindStringSubmatch(message)
-	if found == nil {
+	_, reasons, ok := strings.Cut(message, " nodes are available: ")
+	if !ok || !strings.HasPrefix(message, "0/") {
 		return false
 	}
-	total, _ := strconv.Atoi(found[1]) // at most six digits
+	reasons, _, _ = strings.Cut(reasons, " preemption: ")
 	some := false
-	for part := range strings.SplitSeq(found[2], ", ") {
-		of := cordoned.FindStringSubmatch(part)
-		some = some || of != nil
-		if of == nil {
-			of = controller.FindStringSubmatch(part)
-		}
-		if of == nil {
+	for reason := range strings.SplitSeq(strings.TrimSuffix(reasons, "."), ", ") {
+		_, what, _ := strings.Cut(reason, " ")
+		cordoned := what == "node(s) were unschedulable"
+		if !cordoned && !stays(what) {
 			return false
 		}
-		number, _ := strconv.Atoi(of[1])
-		total -= number
+		some = some || cordoned
 	}
-	return some && total == 0
+	return some
+}
+
+// stays is true for a reason that waiting does not change. Kubernetes removes taints of
+// node.kubernetes.io and of the cloud provider by itself.
+func stays(reason string) bool {
+	switch {
+	case strings.Contains(reason, "{node.kubernetes.io/"), strings.Contains(reason, "{node.cloudprovider.kubernetes.io/"):
+		return false
+	}
+	return strings.HasPrefix(reason, "node(s) had untolerated taint") || strings.HasPrefix(reason, "node(s) didn't match Pod's node affinity/selector") ||
+		strings.HasPrefix(reason, "node(s) didn't satisfy plugin")
 }
 
 // containerWaiting classifies the reasons of pkg/kubelet/images/types.go,

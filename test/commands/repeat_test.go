@@ -57,7 +57,7 @@ func pasted(t *testing.T, line string) zoo.Result {
 	if !ok {
 		t.Fatalf("the command %q is none of this program", line)
 	}
-	command := exec.CommandContext(t.Context(), "sh", "-c", `"$0" `+words, program.Path) //nolint:gosec // what is tested
+	command := exec.CommandContext(t.Context(), "sh", "-c", `"$0" `+words, program.Path)
 	command.Env = program.Env
 	return zoo.Run(t, command)
 }

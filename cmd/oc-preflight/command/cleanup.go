@@ -22,8 +22,15 @@ const shortestPrefix = 8
 // cleanupTimeout bounds the clean-up of one run.
 const cleanupTimeout = 2 * time.Minute
 
+// cleanupFlags are the flags of "cleanup".
+type cleanupFlags struct {
+	// forceLive deletes the objects of runs in progress, too.
+	forceLive bool
+}
+
 func newCleanup(client *client) *cobra.Command {
-	var all, forceLive bool
+	var all bool
+	var flags cleanupFlags
 	c := &cobra.Command{
 		Use:   "cleanup (RUN | --all)",
 		Short: "Delete what a run left in the cluster",
@@ -49,15 +56,15 @@ exit code is 1 then.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return cleanup(c.Context(), client, args, forceLive) },
+		RunE: func(c *cobra.Command, args []string) error { return flags.cleanup(c.Context(), client, args) },
 	}
 	c.Flags().BoolVar(&all, "all", false, "Clean up after all runs that have objects in the cluster.")
-	c.Flags().BoolVar(&forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
+	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
 	return c
 }
 
 // cleanup deletes the objects of the run that is named, or of all runs.
-func cleanup(ctx context.Context, client *client, names []string, forceLive bool) error {
+func (f cleanupFlags) cleanup(ctx context.Context, client *client, names []string) error {
 	reached, err := client.connect()
 	if err != nil {
 		return err
@@ -82,7 +89,7 @@ func cleanup(ctx context.Context, client *client, names []string, forceLive bool
 	}
 	var failures []error
 	for _, run := range runs {
-		if !forceLive {
+		if !f.forceLive {
 			if err := unheld(ctx, client, records, run); err != nil {
 				failures = append(failures, err)
 				continue

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,13 +52,13 @@ func (c *client) connect() (*cluster.Cluster, error) {
 
 // notConfigured names the kubeconfigs that do not exist.
 func (c *client) notConfigured() error {
-	text := "no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG"
+	errs := []string{"no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG"}
 	for _, path := range c.flags.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence() {
 		if _, err := os.Stat(path); err != nil {
-			text += fmt.Sprintf("; %v", err)
+			errs = append(errs, err.Error())
 		}
 	}
-	return errors.New(text)
+	return errors.New(strings.Join(errs, "; "))
 }
 
 // maxConfigFile bounds a kubeconfig and each file that it names, in bytes.

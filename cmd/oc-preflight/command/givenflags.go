@@ -23,9 +23,11 @@ type givenFlag struct {
 
 // notRepeated are the flags that select the target, which a phrase words itself, and those
 // that change only how the result is shown.
-var notRepeated = []string{
-	"to", "to-latest", "to-image", "to-minor", "path", "hop",
-	"output", "report", "details", "color", "quiet", "v", "watch", "interval", "limit", "all", "on-interrupt", "dir",
+func notRepeated() []string {
+	return []string{
+		"to", "to-latest", "to-image", "to-minor", "path", "hop",
+		"output", "report", "details", "color", "quiet", "v", "watch", "interval", "limit", "all", "on-interrupt", "dir",
+	}
 }
 
 // givenTo are the flags that the user gave to a command, as far as "run" has them too.
@@ -39,7 +41,7 @@ func givenTo(c *cobra.Command) givenFlags {
 	}
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		global := c.InheritedFlags().Lookup(flag.Name) != nil
-		if !slices.Contains(notRepeated, flag.Name) && (global || known.Lookup(flag.Name) != nil) {
+		if !slices.Contains(notRepeated(), flag.Name) && (global || known.Lookup(flag.Name) != nil) {
 			given = append(given, givenFlag{name: flag.Name, values: valuesOf(flag), global: global})
 		}
 	})

@@ -101,8 +101,7 @@ func describeStruct(t *testing.T, s *jsonschema.Schema, of reflect.Type) {
 	if s.Description == "" {
 		s.Description = meaning(found[of.Name()], of.Name())
 	}
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		if field.Anonymous {
 			describeStruct(t, s, field.Type)
 			continue

@@ -176,22 +176,22 @@ func (p *Page) text(lead, text string, most int) {
 	}
 	most *= max(1, usualColumns/p.style.Columns())
 	if p.style.Brief() && len(lines) > most {
-		lines = p.shortened(lines, most, verbatim[most-1])
+		if verbatim[most-1] {
+			lines[most-1] = hanging // a part of it would be misleading
+		}
+		lines = p.shortened(lines, most)
 	}
 	p.Line("%s", strings.Join(lines, "\n"))
 }
 
 // shortened are the first lines of a text and a note about the others, which replaces the
-// end of the last line, or the whole line where a part of it would be misleading.
-func (p *Page) shortened(lines []string, most int, whole bool) []string {
+// end of the last line.
+func (p *Page) shortened(lines []string, most int) []string {
 	more := "1 more line"
 	if left := len(lines) - most; left > 1 {
 		more = fmt.Sprintf("%d more lines", left)
 	}
 	rest := strings.TrimRight(p.style.ellipsis()+" ("+more+": "+p.style.Hint, ": ") + ")"
 	last := []rune(lines[most-1])
-	if whole {
-		last = []rune(hanging)
-	}
 	return append(lines[:most-1], string(last[:max(0, min(len(last), p.style.Columns()-utf8.RuneCountInString(rest)))])+rest)
 }

@@ -121,9 +121,9 @@ func (r Report) Expect(t *testing.T, reason, name string, want Want) {
 
 // remedyOf is the remediation with its commands, each on a line of its own.
 func remedyOf(f preflight.Finding) string {
-	text := f.Remediation
+	lines := []string{f.Remediation}
 	for _, action := range f.Actions {
-		text += "\n" + action.Command
+		lines = append(lines, action.Command)
 	}
-	return text
+	return strings.Join(lines, "\n")
 }
