@@ -40,7 +40,9 @@ func firstWithoutV1() semver.Version { return semver.Version{Major: 4, Minor: 19
 func CgroupMode() check.Check {
 	return check.Check{
 		Name: "CgroupMode", Kind: finding.SourceHealth,
-		Concerns: func(u update.Update) bool { return u.From.LT(firstWithoutV1()) && withoutPre(u.To).GTE(firstWithoutV1()) },
+		Concerns: func(u update.Update) bool {
+			return u.From.LT(firstWithoutV1()) && withoutPre(u.To).GTE(firstWithoutV1())
+		},
 		Reads: []access.Request{
 			check.Get(configv1.GroupName, "nodes", "", "cluster"), check.List(configv1.GroupName, "clusteroperators"),
 		},

@@ -127,7 +127,7 @@ func allCordoned(message string) bool {
 	if !ok || !strings.HasPrefix(message, "0/") {
 		return false
 	}
-	reasons, _, _ = strings.Cut(reasons, " preemption: ")
+	reasons, _, _ = strings.Cut(reasons, ". ")
 	some := false
 	for reason := range strings.SplitSeq(strings.TrimSuffix(reasons, "."), ", ") {
 		_, what, _ := strings.Cut(reason, " ")

@@ -193,5 +193,6 @@ func (p *Page) shortened(lines []string, most int) []string {
 	}
 	rest := strings.TrimRight(p.style.ellipsis()+" ("+more+": "+p.style.Hint, ": ") + ")"
 	last := []rune(lines[most-1])
-	return append(lines[:most-1], string(last[:max(0, min(len(last), p.style.Columns()-utf8.RuneCountInString(rest)))])+rest)
+	width := utf8.RuneCountInString(rest) + len("...") - utf8.RuneCountInString(p.style.ellipsis()) // the same for both
+	return append(lines[:most-1], string(last[:max(0, min(len(last), p.style.Columns()-width))])+rest)
 }
