@@ -59,7 +59,7 @@ func observe(ctx context.Context, c *cluster.Cluster, r request) (observed, erro
 // newView reads what every judgement is based on, when CVO has processed the last change of
 // ClusterVersion.
 func newView(ctx context.Context, c *cluster.Cluster, options Options) (view, error) {
-	v, err := presentView(ctx, c, options, TargetsNeeds())
+	v, err := presentView(ctx, c, options, access.Needs{})
 	if err != nil {
 		return view{}, err
 	}

@@ -34,7 +34,7 @@ func explained(c *cobra.Command, err error) error {
 	_, missing := errors.AsType[*access.MissingError](err)
 	unreached, unreachable := errors.AsType[*url.Error](err)
 	switch {
-	case missing:
+	case missing, apierrors.IsForbidden(err):
 		return fmt.Errorf("have an administrator apply the roles that this prints: %s; %w", authCommand(c), err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server rejects the credentials, which may have expired; log in again with \"oc login\": %w", err)
