@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -223,6 +224,24 @@ func (m *Matcher) First(ctx context.Context, hook *Hook, groups []Group) (Reques
 		}
 	}
 	return found, result
+}
+
+// Namespaces are those in which a request of the groups is matched, sorted.
+func (m *Matcher) Namespaces(ctx context.Context, hook *Hook, groups []Group) []string {
+	found := map[string]bool{}
+	for _, group := range groups {
+		if !m.Concerns(hook, group) {
+			continue
+		}
+		for _, request := range group {
+			namespace := request.attributes.GetNamespace()
+			if ctx.Err() == nil && namespace != "" && !found[namespace] {
+				found[namespace] = m.Match(ctx, hook, request) == Matched
+			}
+		}
+	}
+	maps.DeleteFunc(found, func(_ string, matched bool) bool { return !matched })
+	return slices.Sorted(maps.Keys(found))
 }
 
 // evaluate evaluates the match conditions, at the costs that the API server allows.

@@ -36,7 +36,8 @@ const ReasonWebhookUnavailable finding.Reason = "WebhookUnavailable"
 // and failurePolicy is Fail. It is a failure where the pods are on one node, and their
 // controller creates a new pod only after the old one has ended.
 //
-// Remedy: exclude the namespace of the webhook with namespaceSelector: `oc edit
+// Remedy: exclude the namespace of the webhook and the openshift-* namespaces with
+// namespaceSelector, or set failurePolicy: Ignore: `oc edit
 // validatingwebhookconfiguration NAME`.
 const ReasonWebhookSelectsItself finding.Reason = "WebhookSelectsItself"
 
@@ -46,7 +47,8 @@ const ReasonWebhookSelectsItself finding.Reason = "WebhookSelectsItself"
 //
 // Cause: the webhook has one replica, or no anti-affinity, and failurePolicy is Fail.
 //
-// Remedy: run two replicas with anti-affinity and a PodDisruptionBudget: `oc -n
+// Remedy: run two replicas with anti-affinity and a PodDisruptionBudget, exclude the
+// openshift-* namespaces with namespaceSelector, or set failurePolicy: Ignore: `oc -n
 // NAMESPACE get pods -o wide`.
 const ReasonWebhookOnOneNode finding.Reason = "WebhookOnOneNode"
 
@@ -209,27 +211,28 @@ func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference admi
 	own, self := j.requests.matcher.First(ctx, w.hook, j.creations(pods))
 	alone := len(backend.Nodes) == 1 && j.requests.nodes > 1 && !slices.ContainsFunc(pods, j.budgeted)
 	actions := []finding.Action{finding.Run("oc -n %s get pods -o wide", reference.Namespace)}
+	var risks []risk
 	if self == admission.Matched && (alone || len(backend.Nodes) != 1) {
 		r := risk{
 			outcome: preflight.Warn, reason: ReasonWebhookSelectsItself, actions: actions,
 			cause:  fmt.Sprintf("receives the requests that create its own pods (%s)", own.Action),
 			effect: ", so when none of them is ready, none can be created",
-			remedy: "Exclude the namespace of the webhook with namespaceSelector.",
+			remedy: fmt.Sprintf("Exclude the namespace of the webhook, %s, with namespaceSelector.", reference.Namespace),
 		}
 		if alone && slices.ContainsFunc(pods, replacedAfterEnd) {
 			r.outcome = preflight.Fail
 			r.effect = fmt.Sprintf(", and all of them are on node %q: once that node is drained, none can be created again", backend.Nodes[0])
 		}
-		return []risk{r}
+		risks = append(risks, r)
 	}
-	if !alone {
-		return nil
+	if alone {
+		risks = append(risks, risk{
+			outcome: preflight.Warn, reason: ReasonWebhookOnOneNode, actions: actions,
+			cause:  fmt.Sprintf("has all its replicas on node %q, whose drain removes them", backend.Nodes[0]),
+			remedy: "Run two replicas with anti-affinity and a PodDisruptionBudget that allows one of them to be evicted.",
+		})
 	}
-	return []risk{{
-		outcome: preflight.Warn, reason: ReasonWebhookOnOneNode, actions: actions,
-		cause:  fmt.Sprintf("has all its replicas on node %q, whose drain removes them", backend.Nodes[0]),
-		remedy: "Run two replicas with anti-affinity and a PodDisruptionBudget that allows one of them to be evicted.",
-	}}
+	return risks
 }
 
 // podsOf are the pods of a backend, one of each controller.

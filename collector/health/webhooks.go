@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -14,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -102,6 +104,8 @@ type webhookDraft struct {
 	webhook *webhook
 	request admission.Request
 	certain bool
+	// namespaces are the openshift-* namespaces whose requests the webhook receives.
+	namespaces []string
 }
 
 // drafts are the risks of one webhook for the requests of an update.
@@ -111,9 +115,12 @@ func (j *webhookJudge) drafts(ctx context.Context, w *webhook) []webhookDraft {
 		return nil
 	}
 	request, match := j.requests.matcher.First(ctx, w.hook, j.requests.groups)
+	namespaces := slices.DeleteFunc(j.requests.matcher.Namespaces(ctx, w.hook, j.requests.groups), func(namespace string) bool {
+		return !strings.HasPrefix(namespace, "openshift-")
+	})
 	var drafts []webhookDraft
 	for _, risk := range risks {
-		draft := webhookDraft{risk: risk, webhook: w, request: request, certain: match == admission.Matched}
+		draft := webhookDraft{risk: risk, webhook: w, request: request, certain: match == admission.Matched, namespaces: namespaces}
 		if match == admission.Excluded && risk.reason != ReasonWebhookSelectsItself {
 			continue
 		}
@@ -139,13 +146,26 @@ func (d webhookDraft) describe() finding.Finding {
 	default:
 		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what it receives, which may include a request of the update (its selectors or match conditions depend on more than metadata): %s", d.request.Action)
 	}
+	remedy := d.remedy
+	if len(d.namespaces) > 0 {
+		message += fmt.Sprintf("; it receives requests of the update in %s: %s", words.Count(len(d.namespaces), "openshift-* namespace"), words.List(d.namespaces, maxNamed))
+		if d.placed() {
+			remedy += " Exclude the openshift-* namespaces with namespaceSelector (kubernetes.io/metadata.name NotIn their names), or set failurePolicy: Ignore."
+		}
+	}
 	resource := "validatingwebhookconfiguration"
 	if d.webhook.kind == mutating {
 		resource = "mutatingwebhookconfiguration"
 	}
 	return finding.New(d.outcome, d.reason, "%s", message).
 		Named(d.webhook.findingName(d.reason)).
-		Remedy("%s", d.remedy).
+		Remedy("%s", remedy).
 		Do(append(slices.Clone(d.actions), finding.Run("oc get %s %s -o yaml", resource, d.webhook.configuration))...).
 		About(d.webhook.object())
+}
+
+// placed reports whether the risk is the placement of the pods: the remedy of the others
+// has the namespaces of the cluster, or makes the webhook respond.
+func (d webhookDraft) placed() bool {
+	return d.reason == ReasonWebhookSelectsItself || d.reason == ReasonWebhookOnOneNode
 }

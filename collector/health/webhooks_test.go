@@ -78,6 +78,13 @@ func mutator(name string, seconds int32) *admissionregistrationv1.MutatingWebhoo
 	}}}
 }
 
+// injector intercepts new pods in all namespaces but kube-system.
+func injector(name string) *admissionregistrationv1.MutatingWebhookConfiguration {
+	configuration := mutator(name, 10)
+	configuration.Webhooks[0].NamespaceSelector = webhookFor("pods", namespaceNotIn("kube-system")).Webhooks[0].NamespaceSelector
+	return configuration
+}
+
 func namespaceNotIn(names ...string) func(*admissionregistrationv1.ValidatingWebhook) {
 	return func(w *admissionregistrationv1.ValidatingWebhook) {
 		w.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -170,12 +177,19 @@ func TestWebhooks(t *testing.T) {
 	one := func(outcome preflight.Outcome, reason string) results {
 		return results{"Validating" + reason + "-hook": result(outcome, reason)}
 	}
+	onOneNode := func(outcome preflight.Outcome) results {
+		return results{
+			"ValidatingWebhookSelectsItself-hook": result(outcome, "WebhookSelectsItself"),
+			"ValidatingWebhookOnOneNode-hook":     result(preflight.Warn, "WebhookOnOneNode"),
+		}
+	}
 	fine := results{"Webhooks": result(preflight.Pass, "AsExpected")}
 	two := []string{"a", "b"}
 	for name, tc := range map[string]struct {
 		reason  string
 		hooks   hooks
 		message string // a part of it
+		remedy  string // a part of it
 		want    results
 	}{
 		"None": {reason: "no webhook blocks anything", message: "none of 0 webhooks", want: fine},
@@ -224,11 +238,23 @@ func TestWebhooks(t *testing.T) {
 		},
 		"SelectsItself": {
 			reason: "a ReplicaSet replaces a pod while it may still respond", hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("pods")}},
-			want: one(preflight.Warn, "WebhookSelectsItself"),
+			message: "; it receives requests of the update in 1 openshift-* namespace: openshift-dns", want: onOneNode(preflight.Warn),
+			remedy: "Exclude the namespace of the webhook, hooks, with namespaceSelector. Exclude the openshift-* namespaces with namespaceSelector",
+		},
+		"Injector": {
+			reason: "an injector of all namespaces but kube-system, with one replica: both are reported, and what excludes the cluster",
+			hooks:  hooks{nodes: []string{"a"}, owner: "ReplicaSet", mutators: []*admissionregistrationv1.MutatingWebhookConfiguration{injector("consul")}},
+			want: results{
+				"MutatingWebhookSelectsItself-consul": result(preflight.Warn, "WebhookSelectsItself"),
+				"MutatingWebhookOnOneNode-consul":     result(preflight.Warn, "WebhookOnOneNode"),
+			},
+			message: `has all its replicas on node "a", whose drain removes them, and with failurePolicy Fail the API server then rejects what the update requests, such as: ` +
+				`create a pod like "dns" in namespace "openshift-dns"; it receives requests of the update in 1 openshift-* namespace: openshift-dns`,
+			remedy: "allows one of them to be evicted. Exclude the openshift-* namespaces with namespaceSelector (kubernetes.io/metadata.name NotIn their names), or set failurePolicy: Ignore.",
 		},
 		"StatefulSetSelectsItself": {
 			reason: "a StatefulSet replaces a pod after it has ended", hooks: hooks{nodes: []string{"a"}, owner: "StatefulSet", webhooks: configurations{webhookFor("pods")}},
-			message: `all of them are on node "a": once that node is drained, none can be created again`, want: one(preflight.Fail, "WebhookSelectsItself"),
+			message: `all of them are on node "a": once that node is drained, none can be created again`, want: onOneNode(preflight.Fail),
 		},
 		"SelectsItselfOnTwoNodes": {
 			reason: "all replicas may be lost at once", hooks: hooks{nodes: two, owner: "StatefulSet", webhooks: configurations{webhookFor("pods")}},
@@ -275,6 +301,9 @@ func TestWebhooks(t *testing.T) {
 			}
 			if !strings.Contains(checktest.Messages(got), tc.message) {
 				t.Errorf("%s: the message lacks %q: %s", tc.reason, tc.message, checktest.Messages(got))
+			}
+			if !strings.Contains(checktest.Remedies(got), tc.remedy) {
+				t.Errorf("%s: the remedy lacks %q: %s", tc.reason, tc.remedy, checktest.Remedies(got))
 			}
 		})
 	}
