@@ -161,7 +161,8 @@ func (c Check) remedy(one group) (string, []finding.Action) {
 	case one.reason == ReasonImagesMissing && one.mirror == "":
 		return "Check the pull spec, then ask the operators of the registry, or mirror the release.",
 			[]finding.Action{finding.Run("oc adm release info %s", from)}
-	case one.reason == ReasonImagesMissing, one.reason == ReasonBlobsMissing, one.reason == ReasonDigestMismatch:
+	case one.reason == ReasonImagesMissing, one.reason == registry.ReasonMirrorIncomplete,
+		one.reason == ReasonBlobsMissing, one.reason == ReasonDigestMismatch:
 		return "Mirror the release again, with the tool that mirrored it before.", []finding.Action{
 			finding.Run("oc adm release mirror --from=%s --to=%s", from, to),
 			finding.Run("oc mirror --v2 --config=imageset-config.yaml docker://HOST"),

@@ -104,6 +104,19 @@ func TestCheck(t *testing.T) {
 			want: []string{"Images Unknown RegistryUnreachable"},
 			text: []string{"4 of 4 images are not known to be at 127.0.0.1:1/", "connection refused"},
 		},
+		"Unreachable source of a mirror": {
+			reason: "nodes may reach the source, but the mirror is what lacks the images",
+			prepare: func(t *testing.T, w world) {
+				t.Helper()
+				for component := range w.images {
+					w.images[component] = strings.ReplaceAll(w.images[component], w.source.host, "127.0.0.1:1")
+				}
+				w.source.host = "127.0.0.1:1"
+				w.mirrored(t, configv1.AllowContactingSource)
+			},
+			want: []string{"Images Unknown MirrorIncomplete"},
+			text: []string{"4 of 4 images are not known to be at MIRROR/ocp/release, then SOURCE/", "--to=MIRROR/ocp/release", "oc mirror --v2"},
+		},
 		"Two causes": {
 			reason: "each cause has its finding",
 			prepare: func(t *testing.T, w world) {

@@ -91,7 +91,7 @@ func (r reading) digestMirrors(ctx context.Context) []mirrorSet {
 		for _, each := range object.Spec.ImageDigestMirrors {
 			sets = append(sets, mirrorSet{
 				source: each.Source, mirrors: asText(each.Mirrors), never: each.MirrorSourcePolicy == configv1.NeverContactSource,
-				object: fmt.Sprintf("ImageDigestMirrorSet %q", object.Name),
+				kind: digestMirrorSet, name: object.Name,
 			})
 		}
 	}
@@ -108,7 +108,7 @@ func (r reading) tagMirrors(ctx context.Context) []mirrorSet {
 		for _, each := range object.Spec.ImageTagMirrors {
 			sets = append(sets, mirrorSet{
 				source: each.Source, mirrors: asText(each.Mirrors), never: each.MirrorSourcePolicy == configv1.NeverContactSource,
-				object: fmt.Sprintf("ImageTagMirrorSet %q", object.Name), tags: true,
+				kind: tagMirrorSet, name: object.Name, tags: true,
 			})
 		}
 	}
@@ -130,7 +130,7 @@ func (r reading) policies(ctx context.Context) []mirrorSet {
 			continue
 		}
 		for _, each := range object.Spec.RepositoryDigestMirrors {
-			sets = append(sets, mirrorSet{source: each.Source, mirrors: each.Mirrors, object: fmt.Sprintf("ImageContentSourcePolicy %q", object.Name)})
+			sets = append(sets, mirrorSet{source: each.Source, mirrors: each.Mirrors, kind: contentSourcePolicy, name: object.Name})
 		}
 	}
 	return sets

@@ -300,6 +300,11 @@ func TestForbidden(t *testing.T) {
 	if failure.Reason != "RegistryUnauthorized" || !strings.Contains(failure.Remediation, "Secret openshift-config/pull-secret cannot be read") {
 		t.Errorf("anonymous access is rejected: %s %q, want a remedy that names the unreadable pull secret", failure.Reason, failure.Remediation)
 	}
+	_, err = access.Try(t.Context(), "unreachable.example.com/release"+digest, head)
+	failure = failureOf(t, err)
+	if failure.Reason != "RegistryUnreachable" || !strings.Contains(failure.Remediation, "the cluster's ImageDigestMirrorSets cannot be read") {
+		t.Errorf("mirror sets that were not read may have an entry: %s %q, want a remedy that names them", failure.Reason, failure.Remediation)
+	}
 }
 
 // TestMinimalRole checks that the documented permissions suffice.

@@ -2,39 +2,76 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
 // failure is the error when no place had the image. A missing credential comes
-// first, then places that could not be reached: the image may be there.
-func (a *Access) failure(pullSpec string, attempts []attempt) *Error {
+// first, then places that could not be reached: the image may be there. A source that
+// cannot be reached comes after what its mirrors responded.
+func (a *Access) failure(reference name.Reference, attempts []attempt) *Error {
 	var texts []string
 	by := map[finding.Reason]attempt{}
 	for _, each := range attempts {
 		texts = append(texts, each.String())
-		if reason := each.reason(); by[reason].place.Repository == "" {
+		reason := each.reason()
+		if reason == ReasonRegistryUnreachable && !each.place.Mirror {
+			reason = a.sourceUnreachable(reference, attempts)
+		}
+		if by[reason].place.Repository == "" {
 			by[reason] = each
 		}
 	}
 	failure := &Error{Message: strings.Join(texts, "; ")}
 	for _, reason := range []finding.Reason{
 		ReasonRegistryUnauthorized, ReasonCredentialHelperFailed, ReasonRegistryUntrusted, ReasonRegistryUnreachable,
-		ReasonRegistryRateLimited, ReasonRegistryError, ReasonImageNotFound, ReasonRegistryBlocked,
+		ReasonRegistryRateLimited, ReasonRegistryError, ReasonRepositoryNotMirrored, ReasonMirrorIncomplete,
+		ReasonImageNotFound, ReasonRegistryBlocked,
 	} {
 		first, ok := by[reason]
 		if !ok {
 			continue
 		}
 		failure.Reason = reason
-		failure.Remediation, failure.Actions = a.remedy(reason, pullSpec, first)
+		if reason == ReasonRepositoryNotMirrored {
+			failure.Message += fmt.Sprintf("; no mirror set of the cluster has an entry for %q", first.place.Repository)
+		}
+		failure.Remediation, failure.Actions = a.remedy(reason, reference, first)
 		return failure
 	}
 	return failure
 }
 
-func (a *Access) remedy(reason finding.Reason, pullSpec string, first attempt) (string, []finding.Action) {
+// sourceUnreachable is the reason of a source that cannot be reached: its mirror sets
+// that were read lack it, its mirrors lack the image, or it is to be reached itself.
+func (a *Access) sourceUnreachable(reference name.Reference, attempts []attempt) finding.Reason {
+	mirrored := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror })
+	responded := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror && status(t.err) != 0 })
+	_, _, sets := a.rules.nearest(repositoryOf(reference), byTag(reference))
+	_, unread := a.warned(ReasonMirrorsUnreadable)
+	switch {
+	case responded:
+		return ReasonMirrorIncomplete
+	case sets && !mirrored && !unread:
+		return ReasonRepositoryNotMirrored
+	}
+	return ReasonRegistryUnreachable
+}
+
+// warned is the first warning with that reason.
+func (a *Access) warned(reason finding.Reason) (finding.Finding, bool) {
+	at := slices.IndexFunc(a.warnings, func(f finding.Finding) bool { return f.Reason == string(reason) })
+	if at < 0 {
+		return finding.Finding{}, false
+	}
+	return a.warnings[at], true
+}
+
+func (a *Access) remedy(reason finding.Reason, reference name.Reference, first attempt) (string, []finding.Action) {
 	host, _, _ := strings.Cut(first.place.Repository, "/")
 	switch reason { //nolint:exhaustive // the other reasons have the last remedy
 	case ReasonRegistryUnauthorized:
@@ -45,7 +82,12 @@ func (a *Access) remedy(reason finding.Reason, pullSpec string, first attempt) (
 		return fmt.Sprintf("Add the CA of the registry as key %q to a ConfigMap in openshift-config, and name that ConfigMap in spec.additionalTrustedCA.",
 			strings.Replace(host, ":", "..", 1)), []finding.Action{finding.Run(editImageConfig)}
 	case ReasonRegistryUnreachable:
-		return fmt.Sprintf("Make %s reachable from here, with the right proxy and CA, then run the preflight again.", host), nil
+		return a.reachRemedy(host, first.place)
+	case ReasonRepositoryNotMirrored:
+		return a.entryRemedy(reference, first.place)
+	case ReasonMirrorIncomplete:
+		return fmt.Sprintf("Mirror the release again, or make %s reachable from here.", host),
+			[]finding.Action{finding.Run(mirrorRelease)}
 	case ReasonRegistryRateLimited:
 		return "Wait as long as the registry requests, or log in with an account that has a higher limit.", []finding.Action{finding.Run(login, host)}
 	case ReasonRegistryError:
@@ -53,8 +95,28 @@ func (a *Access) remedy(reason finding.Reason, pullSpec string, first attempt) (
 	case ReasonImageNotFound:
 		return "Check the pull spec; on a mirror, mirror the release.", []finding.Action{finding.Run(mirrorRelease)}
 	}
-	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", oneLine(pullSpec)),
+	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", oneLine(reference.String())),
 		[]finding.Action{finding.Run(editImageConfig)}
+}
+
+// reachRemedy is the remedy for a place that cannot be reached, and has no mirror that
+// responds.
+func (a *Access) reachRemedy(host string, place Place) (string, []finding.Action) {
+	reach := fmt.Sprintf("Make %s reachable from here, with the right proxy and CA", host)
+	if place.Mirror {
+		return reach + ", then run the preflight again.", nil
+	}
+	if warning, ok := a.warned(ReasonMirrorsUnreadable); ok {
+		return reach + ", or obtain the permission to read the mirror sets: " + warning.Message + ".", []finding.Action{finding.Roles()}
+	}
+	return reach + ", or mirror the release to a registry that is, then run the preflight again.", []finding.Action{finding.Run(mirrorRelease)}
+}
+
+// entryRemedy is the remedy for a repository that no mirror set has.
+func (a *Access) entryRemedy(reference name.Reference, place Place) (string, []finding.Action) {
+	set, mirror, _ := a.rules.nearest(place.Repository, byTag(reference))
+	return fmt.Sprintf("Mirror the release to %s, and add the entry for %s to %s; if another repository has the release, name that one in the entry.", mirror, place.Repository, set),
+		[]finding.Action{finding.Run(mirrorRelease), set.add(place.Repository, mirror)}
 }
 
 // accountRemedy depends on which credential was rejected.
@@ -63,11 +125,9 @@ func (a *Access) accountRemedy(host string, rejected credential) (string, []find
 	if rejected.store.cluster {
 		return "Renew the entry of the cluster's pull secret; nodes are rejected too.", []finding.Action{renew}
 	}
-	for _, warning := range a.warnings {
-		if warning.Reason == string(ReasonPullSecretUnreadable) {
-			return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the pull secret: " +
-				warning.Message + ".", []finding.Action{again}
-		}
+	if warning, ok := a.warned(ReasonPullSecretUnreadable); ok {
+		return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the pull secret: " +
+			warning.Message + ".", []finding.Action{again}
 	}
 	if rejected.key == "" {
 		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes.", []finding.Action{again, renew}

@@ -61,3 +61,9 @@ func repositoryOf(reference name.Reference) string {
 	}
 	return repository
 }
+
+// byTag reports whether the mirrors of tags apply to an image, not those of digests.
+func byTag(reference name.Reference) bool {
+	_, digest := reference.(name.Digest)
+	return !digest
+}

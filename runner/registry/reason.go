@@ -46,8 +46,26 @@ const ReasonRegistryUntrusted finding.Reason = "RegistryUntrusted"
 //
 // Cause: DNS, the network, the proxy or a firewall.
 //
-// Remedy: make the registry reachable from here, then run the preflight again.
+// Remedy: make the registry reachable from here, or mirror the release, then run the
+// preflight again: oc adm release mirror.
 const ReasonRegistryUnreachable finding.Reason = "RegistryUnreachable"
+
+// ReasonRepositoryNotMirrored is reported when the registry of an image cannot be reached,
+// and no mirror set of the cluster has an entry for its repository.
+//
+// Cause: the mirror sets are for other repositories than that of the release.
+//
+// Remedy: mirror the release, and add the entry to a mirror set: oc edit
+// imagedigestmirrorset NAME.
+const ReasonRepositoryNotMirrored finding.Reason = "RepositoryNotMirrored"
+
+// ReasonMirrorIncomplete is reported when a mirror lacks an image, and the registry of the
+// image cannot be reached.
+//
+// Cause: the release was not mirrored, or not completely.
+//
+// Remedy: mirror the release again: oc adm release mirror.
+const ReasonMirrorIncomplete finding.Reason = "MirrorIncomplete"
 
 // ReasonRegistryRateLimited is reported when a registry limits the rate of pulls.
 //

@@ -72,7 +72,7 @@ func (a *Access) Try(ctx context.Context, pullSpec string, pull func(context.Con
 		}
 		attempts = append(attempts, tried...)
 	}
-	return Visit{}, a.failure(pullSpec, attempts)
+	return Visit{}, a.failure(reference, attempts)
 }
 
 // tryPlace returns the visit that succeeded, or else the attempts.

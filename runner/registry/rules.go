@@ -20,22 +20,13 @@ type settings struct {
 	release string
 }
 
-// mirrorSet is one source with its mirrors, of one object.
-type mirrorSet struct {
-	source  string
-	mirrors []string
-	never   bool
-	// object names the object in messages.
-	object string
-	// tags is true for mirrors of tags, false for mirrors of digests.
-	tags bool
-}
-
 // rules are the content of a node's registries.conf, and the allowed registries of
 // its policy.json.
 type rules struct {
 	entries           []entry
 	insecure, allowed []string
+	// sets are the mirror sets of the entries.
+	sets []mirrorSet
 }
 
 // entry is a [[registry]] of registries.conf. The entry with the longest matching
@@ -69,7 +60,7 @@ func newRules(s settings) (rules, []finding.Finding) {
 	for _, scope := range slices.Concat(s.blocked, s.insecure) {
 		at(scope)
 	}
-	made := rules{insecure: s.insecure, allowed: s.allowed}
+	made := rules{insecure: s.insecure, allowed: s.allowed, sets: s.mirrors}
 	for _, scope := range slices.Sorted(maps.Keys(entries)) {
 		each := *entries[scope]
 		each.unsafe = inside(scope, s.insecure)
@@ -122,7 +113,7 @@ func contradictions(sets []mirrorSet) []finding.Finding {
 		}
 		if other.never != set.never {
 			findings = append(findings, warning(finding.Warn(ReasonContradictoryMirrors,
-				"%s and %s have different mirrorSourcePolicies for %q, so the machine-config operator writes none of the cluster's mirrors to the nodes", other.object, set.object, set.source).
+				"%s and %s have different mirrorSourcePolicies for %q, so the machine-config operator writes none of the cluster's mirrors to the nodes", other, set, set.source).
 				Remedy("Set the same mirrorSourcePolicy in both.").
 				Do(finding.Run("oc edit imagedigestmirrorset,imagetagmirrorset"))))
 		}
@@ -149,7 +140,7 @@ func merge(sets []mirrorSet) []mirrorSet {
 	lists := map[key][][]string{}
 	never := map[key]bool{}
 	for _, set := range sets {
-		if !slices.ContainsFunc(set.mirrors, func(mirror string) bool { return mirror != set.source }) {
+		if !set.effective() {
 			continue
 		}
 		at := key{set.source, set.tags}
@@ -214,9 +205,9 @@ func (r rules) places(reference name.Reference) ([]Place, error) {
 func (r rules) of(reference name.Reference) []Place {
 	repository := repositoryOf(reference)
 	matched, length := r.find(repository)
-	mirrors := matched.tags
-	if _, ok := reference.(name.Digest); ok {
-		mirrors = matched.digests
+	mirrors := matched.digests
+	if byTag(reference) {
+		mirrors = matched.tags
 	}
 	places := make([]Place, 0, len(mirrors)+1)
 	for _, mirror := range mirrors {

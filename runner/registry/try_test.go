@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
 
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/repository"
@@ -167,6 +168,61 @@ func TestTry(t *testing.T) {
 			}
 			if got != tc.want || !strings.Contains(text, tc.text) {
 				t.Errorf("%s: %s, %s\nwant %s with %s", tc.reason, got, text, tc.want, tc.text)
+			}
+		})
+	}
+}
+
+// TestSourceUnreachable checks the remedy for a source that cannot be reached, by what
+// the mirror sets of the cluster have.
+func TestSourceUnreachable(t *testing.T) {
+	set := func(source, mirror string) map[string][]configv1.ImageDigestMirrors {
+		return map[string][]configv1.ImageDigestMirrors{"release": {{Source: source, Mirrors: []configv1.ImageMirror{configv1.ImageMirror(mirror)}}}}
+	}
+	policy := func(source, mirror string) map[string][]operatorv1alpha1.RepositoryDigestMirrors {
+		return map[string][]operatorv1alpha1.RepositoryDigestMirrors{"old": {{Source: source, Mirrors: []string{mirror}}}}
+	}
+	tags := map[string][]configv1.ImageTagMirrors{"tags": {{Source: "quay.io", Mirrors: []configv1.ImageMirror{"m.example.com"}}}}
+	const components, reach = "quay.io/openshift-release-dev/ocp-v4.0-art-dev", "Make quay.io reachable from here"
+	down := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
+	for name, tc := range map[string]struct {
+		reason string
+		state  state
+		mirror http.HandlerFunc // of m.example.com
+		want   string
+		text   string
+		remedy string
+	}{
+		"No sets": {reason: "the registry is to be reached, or the release mirrored", want: "RegistryUnreachable", remedy: reach + ", with the right proxy and CA, or mirror the release"},
+		"No entry": {
+			reason: "the entry to add is a command", state: state{digests: set(components, "m.example.com:5000/ocp")}, want: "RepositoryNotMirrored",
+			text: `lookup quay.io: no such host; no mirror set of the cluster has an entry for "quay.io/openshift-release-dev/ocp-release"`,
+			remedy: `oc patch imagedigestmirrorset release --type=json -p '[{"op":"add","path":"/spec/imageDigestMirrors/-","value":` +
+				`{"source":"quay.io/openshift-release-dev/ocp-release","mirrors":["m.example.com:5000/openshift-release-dev/ocp-release"]}}]'`,
+		},
+		"Nearest": {
+			reason: "the entry is added to the set of the nearest source", want: "RepositoryNotMirrored",
+			state:  state{digests: set("registry.example.com", "other.example.com"), policies: policy(components, "m.example.com/ocp")},
+			remedy: `oc patch imagecontentsourcepolicy old --type=json -p '[{"op":"add","path":"/spec/repositoryDigestMirrors/-"`,
+		},
+		"By tag":         {reason: "mirrors of tags do not apply to a digest", state: state{tags: tags}, want: "RegistryUnreachable", remedy: reach},
+		"Mirrored":       {reason: "the mirror was not reached either", state: state{digests: set("quay.io", "m.example.com")}, want: "RegistryUnreachable", remedy: "Make m.example.com reachable from here, with the right proxy and CA, then"},
+		"Not in mirror":  {reason: "the mirror responds that the image does not exist", state: state{digests: set("quay.io", "m.example.com")}, mirror: missing, want: "MirrorIncomplete", remedy: "Mirror the release again"},
+		"Mirror is down": {reason: "the error of the mirror comes first", state: state{digests: set("quay.io", "m.example.com")}, mirror: down, want: "RegistryError", remedy: "ask the operators of m.example.com"},
+		"Invalid mirror": {reason: "what is not a repository is not suggested", state: state{policies: policy(components, "'; touch x; '")}, want: "RegistryUnreachable", remedy: reach},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reachable := hosts{}
+			if tc.mirror != nil {
+				reachable["m.example.com"] = tc.mirror
+			}
+			_, err := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{Transport: reachable}).Try(t.Context(), payloadRepository+digest, head)
+			failure := failureOf(t, err)
+			if string(failure.Reason) != tc.want || !strings.Contains(failure.Message, tc.text) {
+				t.Errorf("%s: %s, %s\nwant %s with %s", tc.reason, failure.Reason, failure.Message, tc.want, tc.text)
+			}
+			if !strings.Contains(remedyOf(failure), tc.remedy) {
+				t.Errorf("%s: the remedy %q does not contain %q", tc.reason, remedyOf(failure), tc.remedy)
 			}
 		})
 	}

@@ -1,0 +1,90 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+// The kinds of mirror sets.
+const (
+	digestMirrorSet     = "ImageDigestMirrorSet"
+	tagMirrorSet        = "ImageTagMirrorSet"
+	contentSourcePolicy = "ImageContentSourcePolicy"
+)
+
+// mirrorSet is one source with its mirrors, of one object.
+type mirrorSet struct {
+	source  string
+	mirrors []string
+	never   bool
+	// kind and name are those of the object.
+	kind, name string
+	// tags is true for mirrors of tags, false for mirrors of digests.
+	tags bool
+}
+
+// String names the object in messages.
+func (s mirrorSet) String() string { return fmt.Sprintf("%s %q", s.kind, s.name) }
+
+// effective reports whether there is a mirror other than the source. The
+// machine-config operator ignores the others.
+func (s mirrorSet) effective() bool {
+	return slices.ContainsFunc(s.mirrors, func(mirror string) bool { return mirror != s.source })
+}
+
+// add is the command that adds an entry to the object of the set.
+func (s mirrorSet) add(source, mirror string) finding.Action {
+	list := map[string]string{
+		digestMirrorSet: "imageDigestMirrors", tagMirrorSet: "imageTagMirrors", contentSourcePolicy: "repositoryDigestMirrors",
+	}[s.kind]
+	return finding.Run(`oc patch %s %s --type=json -p '[{"op":"add","path":"/spec/%s/-","value":{"source":%q,"mirrors":[%q]}}]'`,
+		strings.ToLower(s.kind), s.name, list, source, mirror)
+}
+
+// nearest is the mirror set for digests or tags whose source has the most parts in common
+// with the repository, and the repository on its registry where the image is expected;
+// false if there is no set.
+func (r rules) nearest(repository string, tags bool) (mirrorSet, string, bool) {
+	var found mirrorSet
+	var mirrored string
+	most := -1
+	for _, set := range r.sets {
+		mirror, ok := set.mirrorOf(repository)
+		if common := commonParts(set.source, repository); ok && set.tags == tags && common > most {
+			found, mirrored, most = set, mirror, common
+		}
+	}
+	return found, mirrored, most >= 0
+}
+
+// mirrorOf is the repository with the host of the first mirror; false if there is none or
+// it is not the name of a repository.
+func (s mirrorSet) mirrorOf(repository string) (string, bool) {
+	at := slices.IndexFunc(s.mirrors, func(mirror string) bool { return mirror != s.source })
+	if at < 0 {
+		return "", false
+	}
+	host, _, _ := strings.Cut(s.mirrors[at], "/")
+	_, path, _ := strings.Cut(repository, "/")
+	mirrored, err := name.NewRepository(host + "/" + path)
+	if err != nil || !strings.HasPrefix(mirrored.Name(), host+"/") {
+		return "", false
+	}
+	return mirrored.Name(), true
+}
+
+// commonParts is the number of leading parts that two names have in common.
+func commonParts(a, b string) int {
+	parts, others := strings.Split(a, "/"), strings.Split(b, "/")
+	for i := range min(len(parts), len(others)) {
+		if parts[i] != others[i] {
+			return i
+		}
+	}
+	return min(len(parts), len(others))
+}
