@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -110,8 +113,22 @@ func flush(ctx context.Context, held *record.Held) error {
 func (e execution) detach(ctx context.Context, decided report.Report) (report.Report, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
+	decided.Run.Detached = true
+	decided.Findings = attachable(decided.Findings, e.id)
 	e.progress.Decided(decided)
 	return decided, e.record.Detach(ctx)
+}
+
+// attachable replaces the remedy of checks that continue after the run was detached from.
+func attachable(findings []finding.Finding, run string) []finding.Finding {
+	changed := slices.Clone(findings)
+	for i, f := range changed {
+		if f.Reason == string(collector.ReasonInterrupted) {
+			f.Actions = nil
+			changed[i] = f.Remedy("Attach to the run, which continues the check.").Do(finding.Attach(run))
+		}
+	}
+	return changed
 }
 
 // abort closes the record of a run without a report.

@@ -133,8 +133,8 @@ func TestDetachedRunIsContinued(t *testing.T) {
 	whenJobExists(t, w, interrupt)
 	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 	detached, err := runner.Run(ctx, w.cluster, w.target, w.options)
-	if err != nil || detached.Run.Phase != report.PhaseInterrupted {
-		t.Fatalf("phase %s, error %v; want Interrupted", detached.Run.Phase, err)
+	if err != nil || detached.Run.Phase != report.PhaseInterrupted || !detached.Run.Detached {
+		t.Fatalf("phase %s, detached %t, error %v; want Interrupted and detached", detached.Run.Phase, detached.Run.Detached, err)
 	}
 	if detached.Removal != nil {
 		t.Errorf("the objects of a detached run were deleted: %+v", detached.Removal)
@@ -157,7 +157,7 @@ func TestInterruptedRunIsCleanedUp(t *testing.T) {
 	defer interrupt()
 	whenJobExists(t, w, interrupt)
 	decided, err := runner.Run(ctx, w.cluster, w.target, w.options)
-	if err != nil || decided.Run.Phase != report.PhaseInterrupted || decided.Verdict.Decision != verdict.Undecided || decided.Verdict.ValidUntil != "" {
+	if err != nil || decided.Run.Phase != report.PhaseInterrupted || decided.Run.Detached || decided.Verdict.Decision != verdict.Undecided || decided.Verdict.ValidUntil != "" {
 		t.Errorf("%+v %+v, error %v; want Interrupted, Undecided, and no validity", decided.Run, decided.Verdict, err)
 	}
 	expectOnlyRecord(t, w, decided.Run.ID, record.Interrupted)

@@ -26,6 +26,8 @@ const (
 	// ActionRetry runs the preflight again, with the option named by Action.Value
 	// changed where there is one.
 	ActionRetry ActionType = "Retry"
+	// ActionAttach attaches to the run named by Action.Value, whose checks continue.
+	ActionAttach ActionType = "Attach"
 )
 
 // The options that an ActionRetry may name.
@@ -52,7 +54,7 @@ const maxText = 32 << 10
 type Action struct {
 	Type ActionType `json:"type"`
 	// Value is what the step is about: the name of a finding, of an admin gate or
-	// of an option.
+	// of an option, or the ID of a run.
 	Value string `json:"value,omitempty"`
 	// Command is the whole command line.
 	Command string `json:"command,omitempty"`
@@ -98,3 +100,6 @@ func Roles() Action { return Action{Type: ActionRoles} }
 // Retry is the action of running the preflight again, with one option changed;
 // option is empty when the same request is to be repeated.
 func Retry(option string) Action { return Action{Type: ActionRetry, Value: option} }
+
+// Attach is the action of attaching to a run whose checks continue.
+func Attach(run string) Action { return Action{Type: ActionAttach, Value: run} }

@@ -54,10 +54,12 @@ func (r Report) remarks() string {
 	if r.Verdict.Forced {
 		text += " FORCED: findings that block were bypassed by force."
 	}
-	switch r.Run.Phase {
-	case PhaseInterrupted:
+	switch {
+	case r.Run.Detached:
+		text += " The checks continue in the cluster: attach to the run."
+	case r.Run.Phase == PhaseInterrupted:
 		text += " The run was interrupted."
-	case PhaseCanceled:
+	case r.Run.Phase == PhaseCanceled:
 		text += " The run was canceled."
 	}
 	return text
@@ -73,4 +75,12 @@ func (r Report) standing() string {
 
 func notHolding(decision verdict.Decision) string {
 	return fmt.Sprintf("none that holds (it was %s)", decision)
+}
+
+// toDo introduces what is open.
+func (r Report) toDo() string {
+	if r.Run.Detached {
+		return "Not decided yet; attach to the run:"
+	}
+	return "Fix these, then run the preflight again:"
 }

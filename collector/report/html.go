@@ -182,7 +182,7 @@ const maxSteps = 50
 func todo(r Report, steps html.Steps) []html.Block {
 	section := html.Section{Title: "What to do"}
 	if len(steps) > 0 {
-		section.Blocks = append(section.Blocks, html.Paragraph{Text: "Fix these, then run the preflight again:"}, steps[:min(len(steps), maxSteps)])
+		section.Blocks = append(section.Blocks, html.Paragraph{Text: r.toDo()}, steps[:min(len(steps), maxSteps)])
 	}
 	if more := len(steps) - maxSteps; more > 0 {
 		section.Blocks = append(section.Blocks, html.Paragraph{Text: fmt.Sprintf("And %d more, below.", more)})

@@ -50,7 +50,7 @@ func timed() report.Report {
 func TestHTMLGolden(t *testing.T) {
 	t.Parallel()
 	for name, doc := range map[string]any{
-		"timed": timed(), "ready": ready(), "running": running(), "outdated": outdated(), "targets": fleet(), "targets-none": none(),
+		"timed": timed(), "ready": ready(), "running": running(), "detached": detached(), "outdated": outdated(), "targets": fleet(), "targets-none": none(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

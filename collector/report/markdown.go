@@ -53,7 +53,7 @@ func (r Report) markHead(m *markdown) {
 	decision, rest, _ := strings.Cut(headline(r), ": ")
 	m.Paragraph("**" + gfm.Text(decision) + "**: " + gfm.Text(rest) + " Findings: " + gfm.Text(cmp.Or(tally(r.Findings), "none")) + ".")
 	if open := append(slices.Clone(r.Verdict.Blocking), r.Verdict.Undecided...); len(open) > 0 {
-		m.Paragraph("Fix these, then run the preflight again: " + gfm.Codes(open, 20))
+		m.Paragraph(r.toDo() + " " + gfm.Codes(open, 20))
 	}
 	for _, action := range r.Actions {
 		m.Command(action.Command)

@@ -133,7 +133,10 @@ type Run struct {
 	StartTime      string `json:"startTime"`
 	CompletionTime string `json:"completionTime"`
 	// Phase is Running, Complete, Interrupted or Canceled.
-	Phase       string `json:"phase"`
+	Phase string `json:"phase"`
+	// Detached is true for an interrupted run whose checks continue in the cluster, until
+	// a process attaches to it.
+	Detached    bool   `json:"detached,omitempty"`
 	ToolVersion string `json:"toolVersion"`
 	// ChecksFrom is the ID of the earlier run whose Job results are reused; empty when
 	// the Jobs are this run's own.

@@ -87,6 +87,21 @@ func forced() report.Report {
 	return doc
 }
 
+// detached is the report of a run that was detached from while a check ran.
+func detached() report.Report {
+	doc := blocked()
+	doc.Run.Phase, doc.Run.Detached = report.PhaseInterrupted, true
+	doc.Expected = verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Quorum"}}
+	attach := finding.Attach(doc.Run.ID)
+	attach.Command = "oc preflight attach " + doc.Run.ID
+	doc.Actions = []finding.Action{attach}
+	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
+		finding.Unknown("Interrupted", "context canceled").Named("Etcd.Quorum").From(finding.SourceJob).Remedy("Attach to the run, which continues the check.").Do(attach),
+		finding.Pass("Passed", "").Named("Etcd.Space").From(finding.SourceJob),
+	}, doc.Expected, verdict.Policy{})
+	return doc
+}
+
 // running is the report of a run in progress, of which one check has failed.
 func running() report.Report {
 	doc := blocked()
@@ -157,7 +172,7 @@ func abandoned() report.Report {
 
 func TestGolden(t *testing.T) {
 	for name, doc := range map[string]report.Report{
-		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "begun": begun(), "canceled": canceled(),
+		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "detached": detached(), "begun": begun(), "canceled": canceled(),
 		"outdated": outdated(), "current": current(), "guarded": guarded(), "left": abandoned(),
 	} {
 		for _, format := range []string{"text", "short", "json"} {

@@ -211,7 +211,7 @@ func (r Report) writeProgress(p *page.Page) {
 // names that may be accepted.
 func (r Report) writeNext(p *page.Page) {
 	for _, action := range r.Actions {
-		lead := map[finding.ActionType]string{finding.ActionRetry: "Run again:", finding.ActionAccept: "Or accept:"}[action.Type]
+		lead := map[finding.ActionType]string{finding.ActionRetry: "Run again:", finding.ActionAccept: "Or accept:", finding.ActionAttach: "Attach:"}[action.Type]
 		p.Command(fmt.Sprintf("%-10s ", lead), action.Command)
 	}
 	if names := r.Acceptable(); len(names) > 0 && len(r.Actions) == 0 {
@@ -242,6 +242,8 @@ func (r Report) chatLine(style Style) string {
 	switch {
 	case !r.Holds():
 		text += ": run the preflight again"
+	case r.Run.Detached:
+		text += ": attach to the run"
 	case len(open) > 0:
 		text += ": fix " + words.List(open, most)
 	}
@@ -251,8 +253,12 @@ func (r Report) chatLine(style Style) string {
 // shortID is the length of the first group of a UUID.
 const shortID = 8
 
-// Acceptable names the open findings that an administrator may accept.
+// Acceptable names the open findings that an administrator may accept; none of a detached
+// run, whose checks have not ended.
 func (r Report) Acceptable() []string {
+	if r.Run.Detached {
+		return nil
+	}
 	var names []string
 	for _, f := range r.Findings {
 		if f.Open() && f.Source.Acceptable() && !slices.Contains(names, f.Name) {

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -89,13 +90,21 @@ func TestSiteChecksOfDetachedRun(t *testing.T) {
 	if detached.Run.Phase != report.PhaseInterrupted {
 		t.Fatalf("phase %s, want %s", detached.Run.Phase, report.PhaseInterrupted)
 	}
+	if len(detached.Actions) != 1 || detached.Actions[0].Type != finding.ActionAttach {
+		t.Fatalf("the actions after detaching are %+v, want only to attach", detached.Actions)
+	}
+	for _, f := range detached.Findings {
+		if f.Reason == "Interrupted" && (len(f.Actions) != 1 || f.Actions[0].Command != detached.Actions[0].Command) {
+			t.Errorf("%s continues, and its actions are %+v, want to attach", f.Name, f.Actions)
+		}
+	}
 	node.End()
 
 	moved := filepath.Join(t.TempDir(), "moved")
 	if err := os.Rename(directory, moved); err != nil {
 		t.Fatal(err)
 	}
-	got := call(t, "attach", detached.Run.ID, "--prometheus", testCluster.Monitoring, "-o", "json")
+	got := pasted(t, detached.Actions[0].Command+" -o json")
 	var result report.Report
 	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil || got.Code != 0 {
 		t.Fatalf("%v, exit code %d\n%s", err, got.Code, got.Stderr)

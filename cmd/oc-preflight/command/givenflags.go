@@ -19,6 +19,8 @@ type givenFlag struct {
 	values []string
 	// global is true for a flag of all commands, such as --kubeconfig.
 	global bool
+	// attach is true for a flag that "attach" has, too.
+	attach bool
 }
 
 // notRepeated are the flags that select the target, which a phrase words itself, and those
@@ -33,16 +35,15 @@ func notRepeated() []string {
 // givenTo are the flags that the user gave to a command, as far as "run" has them too.
 func givenTo(c *cobra.Command) givenFlags {
 	var given givenFlags
-	var known *pflag.FlagSet
+	known := map[string]*pflag.FlagSet{}
 	for _, verb := range c.Parent().Commands() {
-		if verb.Name() == "run" {
-			known = verb.Flags()
-		}
+		known[verb.Name()] = verb.Flags()
 	}
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		global := c.InheritedFlags().Lookup(flag.Name) != nil
-		if !slices.Contains(notRepeated(), flag.Name) && (global || known.Lookup(flag.Name) != nil) {
-			given = append(given, givenFlag{name: flag.Name, values: valuesOf(flag), global: global})
+		if !slices.Contains(notRepeated(), flag.Name) && (global || known["run"].Lookup(flag.Name) != nil) {
+			attach := global || known["attach"].Lookup(flag.Name) != nil
+			given = append(given, givenFlag{name: flag.Name, values: valuesOf(flag), global: global, attach: attach})
 		}
 	})
 	return given
@@ -100,6 +101,11 @@ func (g givenFlags) without(name string) givenFlags {
 // has reports whether a flag was given.
 func (g givenFlags) has(name string) bool {
 	return slices.ContainsFunc(g, func(flag givenFlag) bool { return flag.name == name })
+}
+
+// attaching are the flags that "attach" has, too: the record of a run has the others.
+func (g givenFlags) attaching() givenFlags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.attach })
 }
 
 // global are the flags of all commands among them.

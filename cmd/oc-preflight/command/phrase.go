@@ -60,7 +60,10 @@ func (p phrase) report(decided report.Report) report.Report {
 		return decided
 	}
 	var actions []finding.Action
-	if slices.ContainsFunc(decided.Findings, finding.Finding.Open) && decided.Run.Phase != report.PhaseRunning {
+	switch {
+	case decided.Run.Detached:
+		actions = append(actions, finding.Attach(decided.Run.ID))
+	case decided.Run.Phase != report.PhaseRunning && slices.ContainsFunc(decided.Findings, finding.Finding.Open):
 		actions = append(actions, finding.Retry(""))
 	}
 	if names := decided.Acceptable(); len(names) > 0 {
@@ -124,6 +127,8 @@ func (p phrase) command(action finding.Action) string {
 		return p.verb("auth", "run", p.given.global())
 	case finding.ActionRetry:
 		return p.verb("run", p.target, p.retried(action.Value))
+	case finding.ActionAttach:
+		return p.verb("attach", action.Value, p.given.attaching())
 	case finding.ActionRun:
 	}
 	return action.Command
