@@ -1,0 +1,168 @@
+// Package quota answers: do the ResourceQuotas of a namespace admit a pod?
+//
+// It evaluates quotas as the API server does when the pod is created (Kubernetes
+// pkg/quota/v1/evaluator/core and plugin/pkg/admission/limitranger), with the defaults of the
+// LimitRanges of the namespace. Only what follows from these objects is evaluated. A quota
+// whose status.hard is empty, or whose scope depends on the PriorityClass that admission
+// chooses, does not count; nor do webhooks and policies that change the pod.
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
+)
+
+// Namespace has the quotas and the limit ranges of one namespace.
+type Namespace struct {
+	Quotas      []corev1.ResourceQuota
+	LimitRanges []corev1.LimitRange
+}
+
+// Unspecified describes the requests and limits that a quota requires of the containers
+// of a pod, and that neither they specify nor a LimitRange; it is empty for none. The pod
+// is rejected however much of the quota is free.
+func (n Namespace) Unspecified(spec corev1.PodSpec) string {
+	if spec.Resources != nil {
+		return "" // no container need specify any, where the cluster supports it
+	}
+	spec = n.defaulted(spec)
+	var texts []string
+	for _, each := range n.applying(spec) {
+		var missing []string
+		for _, name := range required() {
+			if _, limited := each.Status.Hard[name]; !limited {
+				continue
+			}
+			if lacking := without(name, spec); len(lacking) > 0 {
+				missing = append(missing, fmt.Sprintf("%s for: %s", name, strings.Join(lacking, ",")))
+			}
+		}
+		if len(missing) > 0 {
+			texts = append(texts, fmt.Sprintf("%s: must specify %s", each.Name, strings.Join(missing, "; ")))
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Exceeded describes what a pod asks and a quota has not left; it is empty for nothing.
+// Other objects may free it.
+func (n Namespace) Exceeded(spec corev1.PodSpec) string {
+	spec = n.defaulted(spec)
+	asked := n.asked(spec)
+	var texts []string
+	for _, each := range n.applying(spec) {
+		var exceeded []string
+		for _, name := range slices.Sorted(maps.Keys(asked)) {
+			hard, limited := each.Status.Hard[name]
+			used, counted := each.Status.Used[name]
+			amount := asked[name]
+			if !limited || !counted || amount.IsZero() {
+				continue
+			}
+			sum := used.DeepCopy()
+			sum.Add(amount)
+			if sum.Cmp(hard) > 0 {
+				exceeded = append(exceeded, fmt.Sprintf("%s: requested %s, used %s, limited %s", name, amount.String(), used.String(), hard.String()))
+			}
+		}
+		if len(exceeded) > 0 {
+			texts = append(texts, fmt.Sprintf("%s (%s)", each.Name, strings.Join(exceeded, "; ")))
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// required are the resources that each container must specify where a quota has them
+// (Kubernetes pkg/quota/v1/evaluator/core, validationSet).
+func required() []corev1.ResourceName {
+	return []corev1.ResourceName{
+		corev1.ResourceCPU, corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory,
+		corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
+	}
+}
+
+// without are the names of the containers that do not specify a resource.
+func without(name corev1.ResourceName, spec corev1.PodSpec) []string {
+	var names []string
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		if _, specified := counted(container.Resources.Requests, container.Resources.Limits)[name]; !specified {
+			names = append(names, container.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// asked is what a quota counts for a pod. Which of several LimitRanges supplies a default
+// depends on the API server, and what is specified for the whole pod on its version: then
+// only objects are counted.
+func (n Namespace) asked(spec corev1.PodSpec) corev1.ResourceList {
+	amounts := corev1.ResourceList{}
+	if len(n.LimitRanges) <= 1 && spec.Resources == nil {
+		pod, options := &corev1.Pod{Spec: spec}, helpers.PodResourcesOptions{}
+		amounts = counted(helpers.PodRequests(pod, options), helpers.PodLimits(pod, options))
+	}
+	one := *resource.NewQuantity(1, resource.DecimalSI)
+	amounts[corev1.ResourcePods], amounts["count/pods"] = one, one
+	return amounts
+}
+
+// counted are requests and limits under the names that a quota has for them.
+func counted(requests, limits corev1.ResourceList) corev1.ResourceList {
+	amounts := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if request, found := requests[name]; found {
+			amounts[name], amounts["requests."+name] = request, request
+		}
+		if limit, found := limits[name]; found {
+			amounts["limits."+name] = limit
+		}
+	}
+	return amounts
+}
+
+// defaulted is the pod with the requests and limits that the API server adds: a limit is
+// the default of its request, and the LimitRanges have those of containers.
+func (n Namespace) defaulted(spec corev1.PodSpec) corev1.PodSpec {
+	spec = *spec.DeepCopy()
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			resources := &containers[i].Resources
+			resources.Requests = supplemented(resources.Requests, resources.Limits)
+			for _, each := range n.LimitRanges {
+				requests, limits := defaults(each)
+				resources.Requests = supplemented(resources.Requests, requests)
+				resources.Limits = supplemented(resources.Limits, limits)
+			}
+		}
+	}
+	return spec
+}
+
+// defaults are the requests and limits that a LimitRange has for containers.
+func defaults(limitRange corev1.LimitRange) (requests, limits corev1.ResourceList) {
+	requests, limits = corev1.ResourceList{}, corev1.ResourceList{}
+	for _, each := range limitRange.Spec.Limits {
+		if each.Type == corev1.LimitTypeContainer {
+			maps.Copy(requests, each.DefaultRequest)
+			maps.Copy(limits, each.Default)
+		}
+	}
+	return requests, limits
+}
+
+// supplemented are amounts with those of others that they lack.
+func supplemented(amounts, others corev1.ResourceList) corev1.ResourceList {
+	all := maps.Clone(others)
+	if all == nil {
+		all = corev1.ResourceList{}
+	}
+	maps.Copy(all, amounts)
+	return all
+}
