@@ -3,6 +3,8 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/openshift/update-preflight/collector"
@@ -130,11 +132,26 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 	if err := e.launcher.Prepare(ctx, valid); err != nil {
 		return nil, err
 	}
+	for _, text := range exceeded(valid.Checks) {
+		e.progress.step("%s", text)
+	}
 	e.progress.step("running the checks of the release: %d", len(valid.Checks))
 	running, err := jobs.Sources(ctx, e.cluster.Kubernetes, e.launcher, valid, jobs.Options{
 		Parallelism: e.options.Parallelism, Known: e.results, Progress: e.progress.Status,
 	})
 	return append(sources, running...), err
+}
+
+// exceeded describes the quotas that checks wait for, each once.
+func exceeded(checks []launch.Check) []string {
+	var texts []string
+	for _, check := range checks {
+		text := fmt.Sprintf("checks wait for the quota of namespace %s: %s", check.Job.Namespace, check.Exceeded())
+		if check.Exceeded() != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // guard puts the read-only guard into force, and audits the accounts of the checks

@@ -56,6 +56,14 @@ func (o Observation) withoutPod() cause {
 			remedy: "Check the API server, then run the preflight again.", actions: []finding.Action{finding.Run("oc get --raw '/readyz?verbose'"), finding.Retry("")},
 		}
 	}
+	if exceeded := o.Check.Exceeded(); exceeded != "" {
+		// The reason QuotaExceeded, which ends the check earlier, is that of a rejected pod.
+		foreseen := launch.QuotaExceeded(o.Check, exceeded)
+		return cause{
+			reason: ReasonPodNotCreated, detail: "the Job has no pod yet, and the quota of its namespace had too little left: " + exceeded, timeout: untilDeadline,
+			remedy: foreseen.Remediation, actions: foreseen.Actions,
+		}
+	}
 	return cause{
 		reason: ReasonPodNotCreated, detail: "the Job has no pod yet", timeout: untilDeadline,
 		remedy: "Check the Job controller.", actions: []finding.Action{finding.Run("oc -n openshift-kube-controller-manager get pods")},
@@ -70,13 +78,12 @@ func (o Observation) podRejected(message string) cause {
 	reportToOwners := fmt.Sprintf("Report it to the owners of component %q.", o.Check.Component)
 	switch {
 	case strings.Contains(message, "must specify"): // failed quota: NAME: must specify RESOURCES
-		why.reason = launch.ReasonQuotaRequires
-		why.remedy = "Create a LimitRange with defaults in namespace " + namespace + ": its quota applies only to pods that specify what the message names. " + reportToOwners
-		why.actions = []finding.Action{finding.Run("oc -n %s describe quota", namespace)}
+		known := launch.QuotaRequires(o.Check, message)
+		why.reason, why.remedy, why.actions = launch.ReasonQuotaRequires, known.Remediation, known.Actions
 	case strings.Contains(message, "exceeded quota"), strings.Contains(message, "failed quota"):
+		known := launch.QuotaExceeded(o.Check, message)
 		why.reason, why.timeout = launch.ReasonQuotaExceeded, transientTimeout
-		why.remedy = "Increase the quota of namespace " + namespace + ", or delete objects that use it."
-		why.actions = []finding.Action{finding.Run("oc -n %s describe quota", namespace)}
+		why.remedy, why.actions = known.Remediation, known.Actions
 	case strings.Contains(message, "serviceaccount") && strings.Contains(message, "not found"):
 		why.reason = launch.ReasonServiceAccountMissing
 		why.remedy = "Create the ServiceAccount, which the release expects to exist in namespace " + namespace + "."

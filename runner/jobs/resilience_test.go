@@ -289,8 +289,9 @@ func TestRequestsPerJob(t *testing.T) {
 	mutex.Lock()
 	defer mutex.Unlock()
 	// A dry run and a creation each, and a dry run for the copy of their ServiceAccount,
-	// which is read with the bindings; three watches, each possibly with a list.
-	if requests[http.MethodPost] != 2*n+1 || requests[http.MethodGet] > 3+6 || len(requests) != 2 {
+	// which is read with the bindings; three watches, each possibly with a list; the quotas
+	// and limit ranges of the namespace.
+	if requests[http.MethodPost] != 2*n+1 || requests[http.MethodGet] > 3+6+2 || len(requests) != 2 {
 		t.Errorf("%d Jobs took these requests: %v", n, requests)
 	}
 }

@@ -25,6 +25,8 @@ type Check struct {
 
 	// needs are the supporting objects that must exist first.
 	needs []reference
+	// exceeded describes the quotas that were used up when the check was validated.
+	exceeded string
 	// site is true for a check of the site instead of the release.
 	site bool
 }
@@ -35,6 +37,10 @@ func (c Check) Prefix() string {
 	prefix, _, _ := strings.Cut(c.Name, ".")
 	return prefix
 }
+
+// Exceeded describes the quotas that had too little left for the pod when the check was
+// validated; empty for none.
+func (c Check) Exceeded() string { return c.exceeded }
 
 // Site reports whether the check is of the site instead of the release.
 func (c Check) Site() bool { return c.site }

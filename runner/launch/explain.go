@@ -48,14 +48,15 @@ const ReasonServiceAccountMissing finding.Reason = "ServiceAccountMissing"
 //
 // Cause: the quota is used up.
 //
-// Remedy: increase the quota or delete finished Jobs: `oc -n NAMESPACE describe
+// Remedy: increase the quota or delete objects that use it: `oc -n NAMESPACE describe
 // quota`.
 const ReasonQuotaExceeded finding.Reason = "QuotaExceeded"
 
 // ReasonQuotaRequires is reported for a check whose pod lacks a request or a limit that the quota
 // of its namespace requires.
 //
-// Cause: the quota is for a resource that the containers of the check do not specify.
+// Cause: the quota is for a resource that the containers of the check do not specify, and
+// no LimitRange of the namespace has a default for it.
 //
 // Remedy: create a LimitRange with defaults in the namespace, and report it to the owners of
 // the component: `oc -n NAMESPACE describe quota`.
@@ -138,6 +139,9 @@ func classify(check Check, err error) finding.Finding {
 			Remedy("Run the preflight as a user with the permissions that the message names, or give the check a ServiceAccount of the release. To update without this check, accept the finding.").
 			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", access.User(types.NamespacedName{Namespace: namespace, Name: violating.account.name})), finding.Accept(check.Name))
 	}
+	if violating, ok := errors.AsType[*unspecifiedError](err); ok {
+		return QuotaRequires(check, violating.Error())
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return unknown(collector.ReasonInterrupted).Remedy("Run the preflight again and let it finish.").Do(finding.Retry(""))
@@ -158,7 +162,7 @@ func classify(check Check, err error) finding.Finding {
 			Remedy("Wait until the namespace is gone, or find out what delays its deletion.").
 			Do(finding.Run("oc get namespace %s -o yaml", namespace))
 	case strings.Contains(text, "exceeded quota"):
-		return unknown(ReasonQuotaExceeded).Remedy("Increase the quota, or delete finished Jobs.").Do(finding.Run("oc -n %s describe quota", namespace))
+		return QuotaExceeded(check, text)
 	case strings.Contains(text, "denied"):
 		return unknown(ReasonAdmissionDenied).Remedy("Check the policy or webhook that the message names.").
 			Do(finding.Run("oc get validatingadmissionpolicies,validatingwebhookconfigurations"))

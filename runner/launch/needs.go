@@ -11,8 +11,8 @@ import (
 
 // Needs are the permissions to validate, create and delete the objects of the
 // draft, without the guard. A run needs ListNeeds in addition. The types of the
-// Secrets that the checks read are optional, and so is copying the permissions of
-// existing ServiceAccounts.
+// Secrets that the checks read are optional, and so are the quotas of their namespaces,
+// and copying the permissions of existing ServiceAccounts.
 func (d Draft) Needs() access.Needs {
 	var needs access.Needs
 	used := map[reference]catalog{}
@@ -20,6 +20,7 @@ func (d Draft) Needs() access.Needs {
 	for _, check := range d.Checks {
 		namespace := check.Job.Namespace
 		needs.Required = append(needs.Required, JobNeeds(namespace).Required...)
+		needs.Optional = append(needs.Optional, quotaNeeds(namespace)...)
 		if d.catalogOf(check).manifests[accountOf(check)] == nil {
 			needs.Required = append(needs.Required, creating("ServiceAccount", namespace)...)
 			copies = true
@@ -96,7 +97,7 @@ func (c catalog) given(ref reference) []access.Given {
 // roles of a release grant are not included, since they are unknown.
 func AnyNeeds() access.Needs {
 	needs := access.Needs{
-		Optional: access.GrantsNeeds(),
+		Optional: append(access.GrantsNeeds(), quotaNeeds("")...),
 		Given: []access.Given{{Rule: rbacv1.PolicyRule{
 			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: knownRoles(),
 		}}},

@@ -29,11 +29,14 @@ import (
 // permission its type is unknown.
 //
 // A dry run does not validate what depends on objects that do not exist yet: the
-// pods of the Jobs, and the permission to bind a role of the plan.
+// pods of the Jobs, and the permission to bind a role of the plan. Of the pods, what the
+// quotas of their namespaces require is validated, if the user may list them. A check
+// whose quota is used up is valid, since others may free it; it has [Check.Exceeded].
 func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, Plan) {
 	plan = l.CopyAccounts(ctx, plan)
 	v := validation{launcher: l, plan: plan, objects: map[reference]error{}, secretErrors: map[reference]error{}}
 	v.run(ctx)
+	v.quotas = l.quotas(ctx, plan)
 
 	valid := plan
 	valid.Checks = nil
@@ -43,6 +46,7 @@ func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, 
 			findings = append(findings, Explain(check, err))
 			continue
 		}
+		check.exceeded = v.quotas.exceeded(check)
 		valid.Checks = append(valid.Checks, check)
 	}
 	valid.prune()
@@ -57,6 +61,7 @@ type validation struct {
 	objects  map[reference]error
 	// secretErrors has those for Secrets.
 	secretErrors map[reference]error
+	quotas       quotas
 }
 
 // run sends all requests.
@@ -110,7 +115,13 @@ func (v *validation) rejection(i int, check Check) error {
 			return err
 		}
 	}
-	return copied.failed
+	if copied.failed != nil {
+		return copied.failed
+	}
+	if k, err := kindOf(check.Job); err == nil && v.launcher.isPresent(k, check.Job) {
+		return nil // its pod may exist
+	}
+	return v.quotas.unspecified(check)
 }
 
 // dryRun returns the error with which the API server rejects the object.

@@ -30,6 +30,7 @@ func purposes() map[string]string {
 		removed         = "who uses removed APIs"
 		webhooks        = "whether webhooks respond"
 		reviews         = "the access of the accounts of checks"
+		quotas          = "whether the pods of checks are accepted"
 	)
 	return map[string]string{
 		"configmaps": "trust, signatures, admin gates; records; those of checks", "events": "why a pod does not start",
@@ -45,6 +46,7 @@ func purposes() map[string]string {
 		"clusteroperators": builtIn, "clusterversions": "the present release, its updates and risks", "networks": builtIn, "infrastructures": builtIn,
 		"featuregates": "which checks apply", "clusterimagepolicies": release, "imagedigestmirrorsets": release, "imagetagmirrorsets": release,
 		"imagecontentsourcepolicies": release, "images": release, "proxies": release,
+		"resourcequotas": quotas, "limitranges": quotas, "mutatingadmissionpolicies": quotas,
 		"leases": records, "endpointslices": webhooks,
 		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfignodes": builtIn,
 		"clusterserviceversions": builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,

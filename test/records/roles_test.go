@@ -37,7 +37,7 @@ func TestCommandsUnderTheirRoles(t *testing.T) {
 			w := world{t: t, client: w.client, records: w.records}
 			w.apply(w.call(exit.Ready, "auth", tc.command, "--bind", "user:"+tc.command).stdout)
 			w.contains(w.call(exit.Failed, append([]string{tc.command, "--as", "stranger"}, tc.args...)...).stderr,
-				"error: have an administrator apply the roles that this prints: oc preflight auth "+tc.command+" --as stranger; the user lacks ")
+				"error: have an administrator apply the roles that this prints: oc preflight auth "+tc.command+" --as stranger", "; the user lacks ")
 			w.call(tc.code, append([]string{tc.command, "--as", tc.command}, tc.args...)...)
 		})
 	}
