@@ -116,12 +116,12 @@ func TestLastHourOfUse(t *testing.T) {
 		},
 		"SeveralAgents": {
 			reason: "one user with several programs", count: hours(nil, byHour{8: one, 9: {requests("one", "kubectl/1.31", 1)}}),
-			want: `one with "kubectl/1.31": 1 requests (list), last used 2026-11-22 09:00-09:59 UTC; one with "a/1": 3 requests (list), last used 2026-11-22 08:00-08:59 UTC`,
+			want: `one with "kubectl/1.31": 1 request (list), last used 2026-11-22 09:00-09:59 UTC; one with "a/1": 3 requests (list), last used 2026-11-22 08:00-08:59 UTC`,
 		},
 		"Order": {
 			reason: "the latest use first, then the most requests",
 			count:  hours(nil, byHour{8: {requests("early", "a", 900)}, 12: {requests("few", "a", 1), requests("many", "a", 7)}}),
-			want: `many with "a": 7 requests (list), last used 2026-11-22 12:00-12:59 UTC; few with "a": 1 requests (list), last used 2026-11-22 12:00-12:59 UTC; ` +
+			want: `many with "a": 7 requests (list), last used 2026-11-22 12:00-12:59 UTC; few with "a": 1 request (list), last used 2026-11-22 12:00-12:59 UTC; ` +
 				`early with "a": 900 requests (list), last used 2026-11-22 08:00-08:59 UTC`,
 		},
 		"NoVerbs": {

@@ -131,10 +131,9 @@ func (l *Launcher) altersPods(ctx context.Context) bool {
 		return true
 	}
 	for _, configuration := range webhooks.Items {
-		for _, webhook := range configuration.Webhooks {
-			if slices.ContainsFunc(webhook.Rules, createsPods) {
-				return true
-			}
+		receives := func(webhook admissionregistrationv1.MutatingWebhook) bool { return slices.ContainsFunc(webhook.Rules, createsPods) }
+		if slices.ContainsFunc(configuration.Webhooks, receives) {
+			return true
 		}
 	}
 	policies, err := client.MutatingAdmissionPolicies().List(ctx, metav1.ListOptions{})

@@ -51,7 +51,7 @@ func (a *Access) failure(reference name.Reference, attempts []attempt) *Error {
 func (a *Access) sourceUnreachable(reference name.Reference, attempts []attempt) finding.Reason {
 	mirrored := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror })
 	responded := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror && status(t.err) != 0 })
-	_, _, sets := a.rules.nearest(repositoryOf(reference), byTag(reference))
+	_, _, sets := a.rules.nearest(repositoryOf(reference), reference)
 	_, unread := a.warned(ReasonMirrorsUnreadable)
 	switch {
 	case responded:
@@ -114,7 +114,7 @@ func (a *Access) reachRemedy(host string, place Place) (string, []finding.Action
 
 // entryRemedy is the remedy for a repository that no mirror set has.
 func (a *Access) entryRemedy(reference name.Reference, place Place) (string, []finding.Action) {
-	set, mirror, _ := a.rules.nearest(place.Repository, byTag(reference))
+	set, mirror, _ := a.rules.nearest(place.Repository, reference)
 	return fmt.Sprintf("Mirror the release to %s, and add the entry for %s to %s; if another repository has the release, name that one in the entry.", mirror, place.Repository, set),
 		[]finding.Action{finding.Run(mirrorRelease), set.add(place.Repository, mirror)}
 }

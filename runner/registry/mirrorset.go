@@ -46,16 +46,16 @@ func (s mirrorSet) add(source, mirror string) finding.Action {
 		strings.ToLower(s.kind), s.name, list, source, mirror)
 }
 
-// nearest is the mirror set for digests or tags whose source has the most parts in common
-// with the repository, and the repository on its registry where the image is expected;
+// nearest is the mirror set for a reference by digest or by tag whose source has the most parts
+// in common with the repository, and the repository on its registry where the image is expected;
 // false if there is no set.
-func (r rules) nearest(repository string, tags bool) (mirrorSet, string, bool) {
+func (r rules) nearest(repository string, reference name.Reference) (mirrorSet, string, bool) {
 	var found mirrorSet
 	var mirrored string
 	most := -1
 	for _, set := range r.sets {
 		mirror, ok := set.mirrorOf(repository)
-		if common := commonParts(set.source, repository); ok && set.tags == tags && common > most {
+		if common := commonParts(set.source, repository); ok && set.tags == byTag(reference) && common > most {
 			found, mirrored, most = set, mirror, common
 		}
 	}
