@@ -162,7 +162,7 @@ func (s *survey) removal(ctx context.Context, present *apiextensionsv1.CustomRes
 	if more := list.GetRemainingItemCount(); more != nil {
 		count += *more
 	}
-	s.found = append(s.found, finding.Warn(ReasonObjectsRemoved, "the target deletes %s and with it %s", describe(present), words.Count(count, "object")).
+	s.found = append(s.found, finding.Warn(ReasonObjectsRemoved, "the target deletes %s and its %s", describe(present), words.Count(count, "object")).
 		Named(nameRemoval).About(object(present)).
 		Remedy("Save the objects that are still needed, or replace them.").
 		Do(finding.Run("oc get %s -A -o yaml", present.Name)).

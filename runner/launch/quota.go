@@ -131,7 +131,9 @@ func (l *Launcher) altersPods(ctx context.Context) bool {
 		return true
 	}
 	for _, configuration := range webhooks.Items {
-		receives := func(webhook admissionregistrationv1.MutatingWebhook) bool { return slices.ContainsFunc(webhook.Rules, createsPods) }
+		receives := func(webhook admissionregistrationv1.MutatingWebhook) bool {
+			return slices.ContainsFunc(webhook.Rules, createsPods)
+		}
 		if slices.ContainsFunc(configuration.Webhooks, receives) {
 			return true
 		}
