@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -148,4 +149,21 @@ func Describe(object finding.Object) string {
 		return fmt.Sprintf("%s %q", object.Kind, object.Name)
 	}
 	return fmt.Sprintf("%s %s/%s", object.Kind, object.Namespace, object.Name)
+}
+
+// ReasonUnread is reported when the objects of a check that only warns could not be read.
+//
+// Cause: the message has the error, such as a missing permission.
+//
+// Remedy: bind the roles that `oc preflight auth` prints, or fix what the message names.
+const ReasonUnread finding.Reason = "Unread"
+
+// Unread is the result of a check that warns at most and could not list objects: it warns
+// of that, since a missing permission must not block what its presence would not.
+func Unread(kind string, err error) []finding.Finding {
+	f := finding.Warn(ReasonUnread, "could not list the %s: %v", kind, err)
+	if apierrors.IsForbidden(err) {
+		return []finding.Finding{f.Remedy("Run the preflight as a user with permission to list them.").Do(finding.Roles())}
+	}
+	return []finding.Finding{f.Remedy("Fix what the message names, then run the preflight again.")}
 }

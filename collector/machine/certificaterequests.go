@@ -48,11 +48,11 @@ func CertificateRequests() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			requests, err := s.Cluster.CertificateSigningRequests(ctx)
 			if err != nil {
-				return unread("CertificateSigningRequests", err), ctx.Err()
+				return check.Unread("CertificateSigningRequests", err), ctx.Err()
 			}
 			nodes, err := s.Cluster.Nodes(ctx)
 			if err != nil {
-				return unread("nodes", err), ctx.Err()
+				return check.Unread("nodes", err), ctx.Err()
 			}
 			return []finding.Finding{judgeRequests(requests, len(nodes), s.Now)}, nil
 		},

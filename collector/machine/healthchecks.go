@@ -50,7 +50,7 @@ func HealthChecks() check.Check {
 				return []finding.Finding{finding.Pass(ReasonAsExpected, "the cluster has no Machine API")}, nil
 			}
 			if err != nil {
-				return unread("MachineHealthChecks", err), ctx.Err()
+				return check.Unread("MachineHealthChecks", err), ctx.Err()
 			}
 			return []finding.Finding{judgeHealthChecks(all)}, nil
 		},

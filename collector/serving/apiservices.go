@@ -41,7 +41,7 @@ func APIServices() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			all, err := s.Cluster.APIServices(ctx)
 			if err != nil {
-				return unread("APIServices", err), ctx.Err()
+				return check.Unread("APIServices", err), ctx.Err()
 			}
 			var drafts []finding.Finding
 			for i := range all {

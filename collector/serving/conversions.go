@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -42,15 +41,15 @@ func Conversions() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			conversions, err := s.Cluster.Conversions(ctx)
 			if err != nil {
-				return unread("CustomResourceDefinitions", err), ctx.Err()
+				return check.Unread("CustomResourceDefinitions", err), ctx.Err()
 			}
 			services, err := s.Cluster.Services(ctx)
 			if err != nil {
-				return unread("Services", err), ctx.Err()
+				return check.Unread("Services", err), ctx.Err()
 			}
 			endpoints, err := s.Cluster.EndpointSlices(ctx)
 			if err != nil {
-				return unread("EndpointSlices", err), ctx.Err()
+				return check.Unread("EndpointSlices", err), ctx.Err()
 			}
 			return judgeConversions(conversions, admission.NewBackends(services, endpoints)), nil
 		},
@@ -60,7 +59,7 @@ func Conversions() check.Check {
 func judgeConversions(conversions []snapshot.Conversion, backends *admission.Backends) []finding.Finding {
 	var found []finding.Finding
 	for _, each := range conversions {
-		if why := unavailable(each, backends); why != "" && !ofRelease(each) && mayConvert(each) {
+		if why := unavailable(each, backends); why != "" && !appliedByCVO(each.Definition) && mayConvert(each) {
 			found = append(found, conversionFinding(each, why))
 		}
 	}
@@ -94,16 +93,6 @@ func unavailable(each snapshot.Conversion, backends *admission.Backends) string 
 	case admission.Serving, admission.Elsewhere:
 	}
 	return ""
-}
-
-// ofRelease is true for a definition that CVO applies.
-func ofRelease(each snapshot.Conversion) bool {
-	for name := range each.Definition.Annotations {
-		if strings.HasPrefix(name, "include.release.openshift.io/") {
-			return true
-		}
-	}
-	return false
 }
 
 // mayConvert is true where an object may be read in another version than it is stored in.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
@@ -56,7 +57,7 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 	since := now.Sub(namespace.DeletionTimestamp.Time)
 	var f finding.Finding
 	switch {
-	case appliedByCVO(namespace):
+	case appliedByCVO(namespace.ObjectMeta):
 		f = finding.Fail(ReasonNamespaceTerminating, "namespace %s of the release is being deleted since %s, so that CVO can create nothing in it: %s",
 			namespace.Name, namespace.DeletionTimestamp.UTC().Format(time.RFC3339), stopped(namespace))
 	case since >= deletionTime:
@@ -71,11 +72,11 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 		About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name}), true
 }
 
-// appliedByCVO is true for a namespace that is in the manifests of the release: each has an
+// appliedByCVO is true for an object that is in the manifests of the release: each has an
 // annotation with a cluster profile (cluster-version-operator docs, "What do I put in
 // /manifests?").
-func appliedByCVO(namespace *corev1.Namespace) bool {
-	for name := range namespace.Annotations {
+func appliedByCVO(object metav1.ObjectMeta) bool {
+	for name := range object.Annotations {
 		if strings.HasPrefix(name, "include.release.openshift.io/") {
 			return true
 		}

@@ -7,8 +7,6 @@
 package serving
 
 import (
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 )
@@ -24,19 +22,3 @@ func Checks() []check.Check {
 //
 // Remedy: none needed.
 const ReasonAsExpected finding.Reason = "AsExpected"
-
-// ReasonUnread is reported when the objects of a check that only warns could not be read.
-//
-// Cause: the message has the error, such as a missing permission.
-//
-// Remedy: bind the roles that `oc preflight auth` prints, or fix what the message names.
-const ReasonUnread finding.Reason = "Unread"
-
-// unread is the finding of a check that warns at most.
-func unread(what string, err error) []finding.Finding {
-	f := finding.Warn(ReasonUnread, "could not list the %s: %v", what, err)
-	if apierrors.IsForbidden(err) {
-		return []finding.Finding{f.Remedy("Run the preflight as a user with permission to list them.").Do(finding.Roles())}
-	}
-	return []finding.Finding{f.Remedy("Fix what the message names, then run the preflight again.")}
-}
