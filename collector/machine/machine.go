@@ -3,7 +3,7 @@
 //
 // The checks are about what the update does to nodes by way of their machines and
 // kubelets: certificates that are not approved, health checks that replace a machine while
-// it reboots, and a configuration that the target does not support. What prevents nodes
+// it reboots, and a configuration or boot images that the target does not support. What prevents nodes
 // from being drained is in package health.
 package machine
 
@@ -14,7 +14,7 @@ import (
 
 // Checks are all checks of the machines. A new one is added here.
 func Checks() []check.Check {
-	return []check.Check{CertificateRequests(), HealthChecks(), CgroupMode()}
+	return []check.Check{CertificateRequests(), HealthChecks(), CgroupMode(), BootImages()}
 }
 
 // ReasonAsExpected is reported when nothing keeps the machines from being updated.

@@ -2,9 +2,11 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	operatorv1 "github.com/openshift/api/operator/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,5 +44,21 @@ func (c *Cluster) CertificateSigningRequests(ctx context.Context) ([]certificate
 func (c *Cluster) NodeConfig(ctx context.Context) (*configv1.Node, error) {
 	return once(ctx, c, "nodeConfig", func(ctx context.Context) (*configv1.Node, error) {
 		return c.api.OpenShift.ConfigV1().Nodes().Get(ctx, "cluster", metav1.GetOptions{})
+	})
+}
+
+// MachineConfiguration is the configuration of the machine-config-operator: MachineConfiguration
+// "cluster" of operator.openshift.io.
+func (c *Cluster) MachineConfiguration(ctx context.Context) (*operatorv1.MachineConfiguration, error) {
+	return once(ctx, c, "machineConfiguration", func(ctx context.Context) (*operatorv1.MachineConfiguration, error) {
+		found, err := c.api.Dynamic.Resource(operatorv1.GroupVersion.WithResource("machineconfigurations")).Get(ctx, "cluster", metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		configuration := &operatorv1.MachineConfiguration{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, configuration); err != nil {
+			return nil, fmt.Errorf("MachineConfiguration cluster cannot be decoded: %w", err)
+		}
+		return configuration, nil
 	})
 }

@@ -33,7 +33,7 @@ func crdResources() map[string][]string {
 		},
 		"apiserver/v1":            {"apirequestcounts"},
 		"route/v1":                {"routes"},
-		"operator/v1":             {"cloudcredentials", "etcds", "ingresscontrollers"},
+		"operator/v1":             {"cloudcredentials", "etcds", "ingresscontrollers", "machineconfigurations"},
 		"operator/v1alpha1":       {"imagecontentsourcepolicies"},
 		"machine/v1beta1":         {"machinehealthchecks", "machinesets"},
 		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfignodes", "machineconfigpools", "machineconfigs"},

@@ -48,7 +48,7 @@ func purposes() map[string]string {
 		"imagecontentsourcepolicies": release, "images": release, "proxies": release,
 		"resourcequotas": quotas, "limitranges": quotas, "mutatingadmissionpolicies": quotas,
 		"leases": records, "endpointslices": webhooks,
-		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfignodes": builtIn,
+		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfigurations": builtIn, "machineconfignodes": builtIn,
 		"clusterserviceversions": builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,
 		"clusterroles": checksOfRelease, "clusterrolebindings": checksOfRelease, "roles": checksOfRelease, "rolebindings": checksOfRelease,
 		"prometheusrules": "the switches of the controller", "routes": monitoring,
