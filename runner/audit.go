@@ -241,7 +241,7 @@ func judgeGroups(rights access.GroupRights, protection string) finding.Finding {
 			subject, strings.Join(rights.Unserved, ", "), protection).
 			Remedy("Check the aggregated APIs.").Do(finding.Run("oc get apiservices"))
 	}
-	return finding.Pass(reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%d roles)", rights.Namespace, rights.Roles)
+	return finding.Pass(reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%s)", rights.Namespace, words.Count(rights.Roles, "role"))
 }
 
 // notRun is the finding of a check that may not run because of another finding.

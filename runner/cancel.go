@@ -52,7 +52,7 @@ type cancellation struct {
 // followed reports how far the run is while its holder ends it.
 func (c cancellation) followed(now record.Record) {
 	if now.Phase == record.Running {
-		c.progress.step("run %s continues: %d of %d checks have reported", now.ID, len(now.Results), len(now.Checks))
+		c.progress.step("run %s continues: %d of %s have reported", now.ID, len(now.Results), words.Count(len(now.Checks), "check"))
 	}
 }
 

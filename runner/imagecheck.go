@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/jobs"
@@ -70,7 +71,7 @@ func withProgress(check image.Check, progress *serial) image.Check {
 	check.Progress = func(done, total int) {
 		if done*10/total > tenth {
 			tenth = done * 10 / total
-			report(fmt.Sprintf("%d of %d images", done, total))
+			report(fmt.Sprintf("%d of %s", done, words.Count(total, "image")))
 		}
 	}
 	return check

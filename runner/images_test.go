@@ -77,7 +77,7 @@ func TestImagesReportProgress(t *testing.T) {
 		}
 	}}
 	w.run(t)
-	want := []string{string(jobs.Running) + " ", string(jobs.Running) + " 1 of 1 images", string(jobs.Done) + " "}
+	want := []string{string(jobs.Running) + " ", string(jobs.Running) + " 1 of 1 image", string(jobs.Done) + " "}
 	if !slices.Equal(details, want) {
 		t.Errorf("progress %q, want %q", details, want)
 	}

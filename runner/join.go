@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -32,7 +33,7 @@ func join(ctx context.Context, p plan) (run, error) {
 		p.progress.step("%v; no recorded results are used", err)
 	}
 	if begun.Resumed() {
-		p.progress.step("continuing run %s: %d of %d checks have reported", begun.Record().ID, len(h.results), len(begun.Record().Checks))
+		p.progress.step("continuing run %s: %d of %s have reported", begun.Record().ID, len(h.results), words.Count(len(begun.Record().Checks), "check"))
 		return h, nil
 	}
 	if earlier, ok := reusable(ctx, p, records); ok {

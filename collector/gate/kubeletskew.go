@@ -346,8 +346,8 @@ func (k kubeletSkew) pass(count map[uint64]int) finding.Finding {
 	if oldest >= k.now {
 		reason = ReasonKubeletMinorVersionsSynced
 	}
-	return finding.Pass(reason, "the API server of %s supports all %d kubelets: the oldest is 1.%d, and it supports kubelets from 1.%d on%s",
-		update.Line(k.update.To), total, oldest, k.oldest, deadline)
+	return finding.Pass(reason, "the API server of %s supports %s: the oldest is 1.%d, and it supports kubelets from 1.%d on%s",
+		update.Line(k.update.To), words.Count(total, "kubelet"), oldest, k.oldest, deadline)
 }
 
 // kubeletMinor parses the y of v1.y.z.

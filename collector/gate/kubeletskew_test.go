@@ -74,7 +74,7 @@ func TestKubeletSkew(t *testing.T) {
 		"Synced": {
 			reason:  "kubelets that this update brings up to date pass, with a deadline",
 			objects: append([]runtime.Object{node("m", "v1.31.4", "master"), node("w", "v1.31.4+abc", "worker")}, both...),
-			message: "all 2 kubelets: the oldest is 1.31, and it supports kubelets from 1.31 on; they have to be updated before the update to 4.21",
+			message: "2 kubelets: the oldest is 1.31, and it supports kubelets from 1.31 on; they have to be updated before the update to 4.21",
 			want:    results{name: synced},
 		},
 		"SyncedToEven": {

@@ -125,12 +125,12 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding,
 			Remedy("Wait until the controller has evaluated the pool.").Do(describe), true
 	case pool.Spec.Paused:
 		return finding.Warn(ReasonPoolPaused,
-			"MachineConfigPool %q is paused: %d of its %d nodes are up to date, the others are not updated; see %s for when they have to be",
-			pool.Name, pool.Status.UpdatedMachineCount, pool.Status.MachineCount, kubeletSkewName).
+			"MachineConfigPool %q is paused: %d of its %s are up to date, the others are not updated; see %s for when they have to be",
+			pool.Name, pool.Status.UpdatedMachineCount, count(int(pool.Status.MachineCount), "node"), kubeletSkewName).
 			Remedy("Unpause the pool when its nodes may be updated.").Do(finding.Run(unpausePool, pool.Name)), true
 	case updating.Status == corev1.ConditionTrue:
 		return finding.Warn(ReasonPoolUpdating,
-			"MachineConfigPool %q is updating: %d of %d nodes are up to date", pool.Name, pool.Status.UpdatedMachineCount, pool.Status.MachineCount).
+			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount, count(int(pool.Status.MachineCount), "node")).
 			Remedy("Wait until the pool is updated.").Do(finding.Run(waitForPool, pool.Name)), true
 	}
 	return finding.Finding{}, false

@@ -189,7 +189,7 @@ func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 	}
 	if set.Status.AvailableReplicas < wanted {
 		return finding.Fail(ReasonMachinesMissing,
-			"MachineSet %q has %d of %d machines, so it may not get an additional one for the time of the update", set.Name, set.Status.AvailableReplicas, wanted).
+			"MachineSet %q has %d of %s, so it may not get an additional one for the time of the update", set.Name, set.Status.AvailableReplicas, words.Count(int(wanted), "machine")).
 			Remedy(remedy).Do(inspect...), true
 	}
 	return finding.Finding{}, false

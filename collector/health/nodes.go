@@ -196,7 +196,7 @@ func judgeNodes(nodes []corev1.Node, rules []nodeRule) []finding.Finding {
 	}
 	if len(findings) == 0 && len(nodes) > 0 {
 		return []finding.Finding{finding.Pass(ReasonAsExpected,
-			"all %d nodes are ready and schedulable, with enough memory, disk space and process IDs", len(nodes))}
+			"ready and schedulable, with enough memory, disk space and process IDs: %s", words.Count(len(nodes), "node"))}
 	}
 	return findings
 }
@@ -225,7 +225,7 @@ func (r nodeRule) judge(nodes []corev1.Node) (finding.Finding, bool) {
 	if count == 0 {
 		return finding.Finding{}, false
 	}
-	return finding.New(r.outcome, r.reason, "%d of %d nodes %s: %s", count, len(nodes), r.violation, words.ListOf(details, count)).
+	return finding.New(r.outcome, r.reason, "%d of %s %s: %s", count, words.Count(len(nodes), "node"), r.violation, words.ListOf(details, count)).
 		Named(r.name).
 		Remedy("%s", r.remedy).
 		Do(r.actions(strings.Join(names, " "))...).

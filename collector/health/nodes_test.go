@@ -96,7 +96,7 @@ func TestNodes(t *testing.T) {
 		want     results
 	}{
 		"Fine": {
-			reason: "all nodes are healthy", nodes: []*corev1.Node{node("a"), node("b")}, message: "all 2 nodes",
+			reason: "all nodes are healthy", nodes: []*corev1.Node{node("a"), node("b")}, message: "process IDs: 2 nodes",
 			want: results{"NodeHealth": fine},
 		},
 		"NotReady": {

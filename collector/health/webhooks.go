@@ -92,7 +92,7 @@ func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.
 		drafts = append(drafts, finding.Drafts(timeouts)...)
 	}
 	if len(drafts) == 0 {
-		drafts = finding.Drafts(finding.Pass(ReasonAsExpected, "none of %d webhooks is expected to block a request of the update", len(webhooks)))
+		drafts = finding.Drafts(finding.Pass(ReasonAsExpected, "none of %s is expected to block a request of the update", words.Count(len(webhooks), "webhook")))
 	}
 	return finding.Bounded(drafts)
 }

@@ -97,7 +97,7 @@ func (t Targets) WriteHTML(w io.Writer) error {
 	document := html.Document{
 		Title: fmt.Sprintf("Updates of the cluster from %s in channel %s", t.Cluster.Version, t.Channel),
 		Decision: html.Decision{
-			Level: html.Neutral, Word: fmt.Sprintf("%d of %d updates are Clear", count, len(t.Targets)),
+			Level: html.Neutral, Word: fmt.Sprintf("Clear: %d of %s", count, words.Count(len(t.Targets), "update")),
 			Text: "no gate, risk or health check blocks them; " + notAsked + ".",
 		},
 		Source: fmt.Sprintf("Written by oc preflight %s from the cluster at %s. The JSON document has all data.", t.ToolVersion, t.Time),
@@ -259,7 +259,7 @@ func (h *htmlPage) left() []html.Block {
 	if h.omitted == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%d findings are left out here, since the page is bounded. The JSON document has all of them.", h.omitted)
+	text := fmt.Sprintf("Left out here, since the page is bounded: %s. The JSON document has all.", words.Count(h.omitted, "finding"))
 	h.omitted = 0
 	return []html.Block{html.Paragraph{Text: text}}
 }

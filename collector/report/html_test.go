@@ -308,7 +308,7 @@ func TestHTMLIsBounded(t *testing.T) {
 	if len(out) > 8<<20 {
 		t.Errorf("the page has %d bytes", len(out))
 	}
-	for _, want := range []string{"findings are left out here", " more, below.", "more rows are left out here", "left out of the picture"} {
+	for _, want := range []string{"Left out here, since the page is bounded: ", " more, below.", "more rows are left out here", "Left out of the picture: "} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the page does not state %q", want)
 		}

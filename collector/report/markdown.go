@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/gfm"
 	"github.com/openshift/update-preflight/collector/internal/page"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // maxMarkdown bounds the document, in bytes: a comment on GitHub has at most 65 536
@@ -36,7 +37,7 @@ func (r Report) mark(m *markdown) {
 	}
 	r.markQuiet(m)
 	if m.omitted > 0 {
-		m.Paragraph(fmt.Sprintf("%d findings are left out here, since the document is bounded. `-o json` has all of them.", m.omitted))
+		m.Paragraph(fmt.Sprintf("Left out here, since the document is bounded: %s. `-o json` has all.", words.Count(m.omitted, "finding")))
 		m.omitted = 0
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // maxStored bounds a stored report, in bytes: that of 5 000 checks which all use
@@ -107,7 +108,7 @@ func (r Report) check() error {
 // with a decision that its updates do not make.
 func (p Path) check() error {
 	if len(p.Updates) == 0 || len(p.Updates) > p.planned() {
-		return fmt.Errorf("the path contradicts itself: it has %d versions, and the reports of %d updates", len(p.Versions), len(p.Updates))
+		return fmt.Errorf("the path contradicts itself: it has %s, and the reports of %s", words.Count(len(p.Versions), "version"), words.Count(len(p.Updates), "update"))
 	}
 	for i, each := range p.Updates {
 		if err := each.check(); err != nil {

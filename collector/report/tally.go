@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/page"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -53,7 +54,7 @@ func (r Report) counts() string {
 	}
 	var parts []string
 	if r.Run.Phase == PhaseRunning || r.Expected.Reported < r.Expected.Checks {
-		parts = append(parts, fmt.Sprintf("%d of %d checks reported", r.Expected.Reported, r.Expected.Checks))
+		parts = append(parts, fmt.Sprintf("%d of %s reported", r.Expected.Reported, words.Count(r.Expected.Checks, "check")))
 	}
 	for _, each := range []string{mustBeFixed, inconclusive, warning, page.Forced, page.Accepted, page.Acknowledged, passed, skipped} {
 		if n := numbers[each]; n > 0 {

@@ -49,7 +49,7 @@ func (p Plan) consistent() error {
 		return fmt.Errorf("the plan has %d pools, more than %d", len(p.Pools), maxPools)
 	}
 	if (p.Decision == NoPath) != (p.NoPath != nil) || p.NoPath != nil && len(p.Updates) > 0 {
-		return fmt.Errorf("the plan contradicts itself: its decision is %q, and it has %d updates", words.Line(string(p.Decision), 64), len(p.Updates))
+		return fmt.Errorf("the plan contradicts itself: its decision is %q, and it has %s", words.Line(string(p.Decision), 64), words.Count(len(p.Updates), "update"))
 	}
 	if p.NoPath != nil {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -86,7 +87,7 @@ func (e evidence) access() Result {
 			Remediation: "Check the API services: oc get apiservices",
 		}
 	}
-	return pass("%s has no write access (%d roles)", user, e.rights.Roles)
+	return pass("%s has no write access (%s)", user, words.Count(e.rights.Roles, "role"))
 }
 
 func (e evidence) result() Result {

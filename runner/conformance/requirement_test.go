@@ -184,7 +184,7 @@ func accountCases() map[string]evidenceCase {
 			rights: access.Rights{Account: account, Roles: 1},
 			messages: map[string]string{
 				"Manifest": "0000_50_zoo_11_candidate.yaml is accepted", "Image": "quay.io/openshift/origin-zoo:latest is " + image,
-				"ReadOnlyAccess": "system:serviceaccount:zoo:candidate has no write access (1 roles)",
+				"ReadOnlyAccess": "system:serviceaccount:zoo:candidate has no write access (1 role)",
 			},
 		},
 		"ClusterRoleBinding": {

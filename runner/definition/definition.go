@@ -178,7 +178,8 @@ func (s *survey) findings(definitions int) []finding.Finding {
 	}
 	if len(found) == 0 {
 		return []finding.Finding{finding.Pass(ReasonDefinitionsAccepted,
-			"the cluster accepts the %d CustomResourceDefinitions of the target; %d objects are valid under changed schemas", definitions, s.objects)}
+			"the cluster accepts %s of the target; valid under changed schemas: %s",
+			words.Count(definitions, "CustomResourceDefinition"), words.Count(s.objects, "object"))}
 	}
 	return finding.Bounded(finding.Drafts(found...))
 }
@@ -196,8 +197,8 @@ func unreadable(all []unread) finding.Finding {
 			objects = append(objects, finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: each.name})
 		}
 	}
-	f := finding.Unknown(ReasonDefinitionsUnread, "%d CustomResourceDefinitions of the target, or their objects, could not be checked: %s",
-		len(all), words.Clauses(clauses, mostNamed)).Named(nameUnread).About(objects...)
+	f := finding.Unknown(ReasonDefinitionsUnread, "%s of the target, or their objects, could not be checked: %s",
+		words.Count(len(all), "CustomResourceDefinition"), words.Clauses(clauses, mostNamed)).Named(nameUnread).About(objects...)
 	if denied {
 		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader.").
 			Do(finding.Run("oc adm policy add-cluster-role-to-user cluster-reader USER"))

@@ -92,7 +92,7 @@ func testCases(t *testing.T) map[string]testCase {
 		"new": {reason: "the cluster does not have the definition", target: crd("news", "", v1), want: map[string]string{"": "Pass DefinitionsAccepted"}},
 		"same": {
 			reason: "nothing changes", present: crd("sames", "", v1), target: crd("sames", "", v1), objects: 1,
-			want: map[string]string{"": "Pass DefinitionsAccepted"}, texts: []string{"1 CustomResourceDefinitions of the target; 0 objects"},
+			want: map[string]string{"": "Pass DefinitionsAccepted"}, texts: []string{"1 CustomResourceDefinition of the target; valid under changed schemas: 0 objects"},
 		},
 		"stored version": {
 			reason: "objects may be stored in a version that the target lacks", present: crd("olds", "", version("v1beta1", free, true, false), v1), target: crd("olds", "", v1),

@@ -147,15 +147,15 @@ func (t *tally) findings(c change) []finding.Finding {
 		"objects": strconv.Itoa(t.count), "refused": strconv.Itoa(t.refused.count), "tolerated": strconv.Itoa(t.tolerated.count),
 	}
 	if t.refused.count > 0 {
-		found = append(found, finding.Fail(ReasonObjectsRefused, "the API server rejects the next write of %d of %d objects of %s under the schema of the target: %s",
-			t.refused.count, t.count, describe(c.target), words.ListOf(t.refused.examples, t.refused.count)).
+		found = append(found, finding.Fail(ReasonObjectsRefused, "the API server rejects the next write of %d of %s of %s under the schema of the target: %s",
+			t.refused.count, words.Count(t.count, "object"), describe(c.target), words.ListOf(t.refused.examples, t.refused.count)).
 			Named(nameSchema).About(t.refused.objects...).Observed(evidence).
 			Remedy("Change the fields so that they are valid under both schemas.").Do(finding.Run("oc edit %s", c.target.Name)))
 	}
 	if t.tolerated.count > 0 {
 		found = append(found, finding.Warn(ReasonObjectsInvalid,
-			"%d of %d objects of %s are invalid under the schema of the target; writes that do not change the invalid fields are accepted: %s",
-			t.tolerated.count, t.count, describe(c.target), words.ListOf(t.tolerated.examples, t.tolerated.count)).
+			"%d of %s of %s are invalid under the schema of the target; writes that do not change the invalid fields are accepted: %s",
+			t.tolerated.count, words.Count(t.count, "object"), describe(c.target), words.ListOf(t.tolerated.examples, t.tolerated.count)).
 			Named(nameSchema).About(t.tolerated.objects...).Observed(evidence).
 			Remedy("Change the fields so that they are valid under both schemas.").Do(finding.Run("oc edit %s", c.target.Name)))
 	}

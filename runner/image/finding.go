@@ -184,7 +184,7 @@ func (c Check) finding(g *group, evidence map[string]string) finding.Finding {
 	if g.reason == ReasonDigestMismatch {
 		name = digestName
 	}
-	return finding.New(g.outcome, g.reason, "%d of %d images are %s %s: %s (%s)", len(g.components), len(c.Images),
+	return finding.New(g.outcome, g.reason, "%d of %s are %s %s: %s (%s)", len(g.components), words.Count(len(c.Images), "image"),
 		cmp.Or(state, "not known to be at"), g.exact, listed(g.components), g.example()).
 		Named(name).Remedy("%s", g.remedy).Do(g.actions...).Observed(evidence)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -94,7 +95,7 @@ func newHeader(intent Intent) (header, error) {
 		return header{}, err
 	}
 	if len(checks) > maxChunk {
-		return header{}, fmt.Errorf("the names of %d checks do not fit into a record", len(intent.Checks))
+		return header{}, fmt.Errorf("the names of %s do not fit into a record", words.Count(len(intent.Checks), "check"))
 	}
 	return header{record: Record{Intent: intent, Phase: Running}, checks: checks}, nil
 }

@@ -106,6 +106,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -332,7 +333,7 @@ type NotFoundError struct {
 // Error implements error.
 func (e *NotFoundError) Error() string {
 	if len(e.Candidates) > 0 {
-		return fmt.Sprintf("%q matches %d runs: %q; use the ID of one", e.ID, len(e.Candidates), e.Candidates)
+		return fmt.Sprintf("%q matches %s: %q; use the ID of one", e.ID, words.Count(len(e.Candidates), "run"), e.Candidates)
 	}
 	return fmt.Sprintf("no run has the ID %q, or an ID that starts with it (at least %d digits)", e.ID, minPrefix)
 }

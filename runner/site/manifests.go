@@ -82,7 +82,7 @@ func (c *Checks) Add(source Source, files map[string][]byte) {
 		object.File, object.Component = source.file(object.File), launch.SiteComponent
 		c.Release.Supporting = append(c.Release.Supporting, object)
 	}
-	c.Findings = append(c.Findings, finding.Pass(ReasonRead, "%s contains %d checks of the site; its content is %s", source.shown(), len(read.Jobs), source.digest()).
+	c.Findings = append(c.Findings, finding.Pass(ReasonRead, "%s contains %s of the site; its content is %s", source.shown(), words.Count(len(read.Jobs), "check"), source.digest()).
 		Named(NameSource).From(finding.SourceJob).Observed(map[string]string{"source": source.Name, "digest": source.digest()}))
 }
 

@@ -22,11 +22,11 @@ func TestNodesPullImages(t *testing.T) {
 	}{
 		"Checks": {
 			reason: "the node pulls the image of the check", mode: "pull",
-			animals: map[string]animal{"healthy": {Ending: "pass"}}, want: "Pass ImagesPulled", message: "all 1 images", decision: verdict.Ready,
+			animals: map[string]animal{"healthy": {Ending: "pass"}}, want: "Pass ImagesPulled", message: "1 image, all", decision: verdict.Ready,
 		},
 		"All": {
 			reason: "the node also pulls an image without a program", mode: "pull-all",
-			animals: map[string]animal{"healthy": {Ending: "pass"}}, want: "Pass ImagesPulled", message: "all 2 images", decision: verdict.Ready,
+			animals: map[string]animal{"healthy": {Ending: "pass"}}, want: "Pass ImagesPulled", message: "2 images, all", decision: verdict.Ready,
 		},
 		"Missing": {
 			reason: "one image does not exist", mode: "pull", code: 3,

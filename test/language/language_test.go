@@ -58,6 +58,35 @@ func TestWords(t *testing.T) {
 	}
 }
 
+var (
+	// counted is a number before one of the product's nouns in the plural, which is wrong where
+	// the number is 1.
+	counted = regexp.MustCompile(`%d (checks|CustomResourceDefinitions|findings|hours|images|kubelets|machines|nodes|objects|pools|roles|rows|runs|targets|updates|versions|webhooks)\b`)
+	// elsewhere are the files without the texts of the product.
+	elsewhere = regexp.MustCompile(`^\.\./\.\./(test|preflight-sdk)/`)
+	// limit is a number that the other one exceeds.
+	limit = regexp.MustCompile(`(at most|more than) %d`)
+)
+
+// TestPlurals fails for each number with a noun that is in the plural also for 1. The SDK, a
+// module of its own, counts in a log only.
+func TestPlurals(t *testing.T) {
+	for _, path := range files(t) {
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || elsewhere.MatchString(path) {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for number, line := range strings.Split(string(text), "\n") {
+			if found := counted.FindString(line); found != "" && !limit.MatchString(line) {
+				t.Errorf("%s:%d: write words.Count for the number and its noun: %s", path, number+1, found)
+			}
+		}
+	}
+}
+
 func advice(found string) string {
 	for expression, instead := range rejected {
 		if regexp.MustCompile(`(?i)^(` + expression + `)$`).MatchString(found) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -52,6 +53,6 @@ func cancel(ctx context.Context, client *client, id string) error {
 	if ended.Phase != record.Canceled {
 		return &record.NotRunningError{ID: ended.ID, Phase: ended.Phase}
 	}
-	fmt.Fprintf(client.streams.Out, "run %s was canceled; %d of %d checks had reported\n", ended.ID, len(ended.Results), len(ended.Checks))
+	fmt.Fprintf(client.streams.Out, "run %s was canceled; %d of %s had reported\n", ended.ID, len(ended.Results), words.Count(len(ended.Checks), "check"))
 	return nil
 }

@@ -116,7 +116,7 @@ func (s runStore) inProgress(ctx context.Context, args []string) (record.Record,
 	for _, run := range running {
 		names = append(names, short(run))
 	}
-	return record.Record{}, usageError(fmt.Errorf("%d runs are in progress; name one: %s", len(running), words.List(names, maxKnown)))
+	return record.Record{}, usageError(fmt.Errorf("%s are in progress; name one: %s", words.Count(len(running), "run"), words.List(names, maxKnown)))
 }
 
 // isOf reports whether a run is one of an update of the cluster to a target.

@@ -85,7 +85,7 @@ func (m Matrix) row(row MatrixRow, top int) g.Node {
 // more states what is not in the picture.
 func (m Matrix) more() g.Node {
 	rows, columns := len(m.Rows)-len(m.rows()), len(m.Findings)-m.columns()
-	return g.If(rows+columns > 0, g.Textf(" %d targets and %d findings are left out of the picture.", rows, columns))
+	return g.If(rows+columns > 0, g.Textf(" Left out of the picture: %s, %s.", words.Count(rows, "target"), words.Count(columns, "finding")))
 }
 
 // table has the data of the picture.

@@ -3,6 +3,7 @@ package html
 import (
 	"time"
 
+	"github.com/openshift/update-preflight/collector/words"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
@@ -47,7 +48,7 @@ func (r Ranges) node(level int) g.Node {
 			line(scroll(r.Title, line(picture(r.Title, "; the table below has the same data", "100%", axisHeight+barHeight*len(rows), drawing)))),
 			line(h.FigCaption(
 				text(r.Title+". Solid: control plane, as expected. Striped: nodes of other pools, as expected. Thin: between the lowest and the highest estimate."),
-				g.If(len(r.Rows) > len(rows), g.Textf(" %d rows are left out of the picture.", len(r.Rows)-len(rows))),
+				g.If(len(r.Rows) > len(rows), g.Textf(" Left out of the picture: %s.", words.Count(len(r.Rows)-len(rows), "row"))),
 			)),
 		),
 		line(),

@@ -115,7 +115,8 @@ func (r Route) legend() g.Node {
 	}
 	stops, pools, others := len(r.Stops)-len(r.stops()), len(r.Pauses)-len(r.pauses()), max(0, len(r.Others)-maxOthers)
 	if stops+pools+others > 0 {
-		legend = append(legend, g.Textf(" %d versions, %d pools and %d other paths are left out of the picture.", stops, pools, others))
+		legend = append(legend, g.Textf(" Left out of the picture: %s, %s, %s.",
+			words.Count(stops, "version"), words.Count(pools, "pool"), words.Count(others, "other path")))
 	}
 	return legend
 }

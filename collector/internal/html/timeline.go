@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/words"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
@@ -85,7 +86,7 @@ func (t Timeline) node(level int) g.Node {
 	return g.Group{
 		h.Figure(
 			line(),
-			line(scroll(t.Title, line(picture(t.Title, fmt.Sprintf(": %d checks; the table below has the same data", len(shown)), "100%", axisHeight+barHeight*len(shown), drawing)))),
+			line(scroll(t.Title, line(picture(t.Title, fmt.Sprintf(": %s; the table below has the same data", words.Count(len(shown), "check")), "100%", axisHeight+barHeight*len(shown), drawing)))),
 			line(h.FigCaption(text(t.Title+", from "+start.UTC().Format(time.RFC3339)+". A check waits while its bar is striped, and runs while it is solid."), t.more(len(bars)-len(shown)))),
 		),
 		line(),
@@ -95,7 +96,7 @@ func (t Timeline) node(level int) g.Node {
 
 // more states what is not in the picture.
 func (Timeline) more(count int) g.Node {
-	return g.If(count > 0, g.Textf(" The %d checks that started last are left out of the picture.", count))
+	return g.If(count > 0, g.Textf(" Left out of the picture: %s that started last.", words.Count(count, "check")))
 }
 
 // span is at least a second, so that shares of it are defined.

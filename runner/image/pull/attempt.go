@@ -17,6 +17,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -113,7 +114,7 @@ func Read(pod *corev1.Pod, waited time.Duration) (result Result, done bool) {
 	if missing == 0 {
 		return result, !retrying
 	}
-	result.Incomplete = fmt.Sprintf("%d of %d images were not tried", missing, len(pod.Spec.Containers))
+	result.Incomplete = fmt.Sprintf("not tried: %d of %s", missing, words.Count(len(pod.Spec.Containers), "image"))
 	result.Remedy = "Read the events of the pod."
 	result.Actions = []finding.Action{finding.Run("oc get events -n %s --field-selector involvedObject.name=%s", pod.Namespace, pod.Name)}
 	if pod.Status.Phase == corev1.PodFailed {

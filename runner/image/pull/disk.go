@@ -121,7 +121,7 @@ func (d disks) findings(nodes int) []finding.Finding {
 	add(d.low, finding.Warn(ReasonDiskSpaceLow, "the free space for images may be too small for them when unpacked; their compressed size is %s", needed))
 	if len(findings) == 0 && nodes > 0 {
 		return []finding.Finding{finding.Pass(ReasonDiskSpace,
-			"none of %d nodes has the condition DiskPressure; %d are known to have enough space for the images (compressed size %s)", nodes, d.known, needed).
+			"none of %s has the condition DiskPressure; %d are known to have enough space for the images (compressed size %s)", words.Count(nodes, "node"), d.known, needed).
 			Named(diskName).Observed(evidence)}
 	}
 	return findings

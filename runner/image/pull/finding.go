@@ -121,7 +121,7 @@ func (g *group) outcome(images int) finding.Finding {
 	nodes := words.List(g.nodes, mostNames)
 	switch {
 	case len(g.components) > 0:
-		message := fmt.Sprintf("%s cannot pull %d of %d images: %s (%s)", nodes, len(g.components), images, words.List(g.components, mostNames), g.detail)
+		message := fmt.Sprintf("%s cannot pull %d of %s: %s (%s)", nodes, len(g.components), words.Count(images, "image"), words.List(g.components, mostNames), g.detail)
 		if g.incomplete != "" {
 			message += "; " + g.incomplete
 		}
@@ -134,7 +134,7 @@ func (g *group) outcome(images int) finding.Finding {
 			Remedy("%s", cmp.Or(g.remedy, "Fix what the message names, or run the preflight again with a longer timeout.")).
 			Do(g.retryActions()...)
 	}
-	return finding.Pass(ReasonImagesPulled, "%s: all %d images were pulled or present", nodes, images)
+	return finding.Pass(ReasonImagesPulled, "%s: %s, all pulled or present", nodes, words.Count(images, "image"))
 }
 
 // retryActions are the actions of the group, and a retry with a longer timeout.

@@ -273,21 +273,21 @@ func TestRead(t *testing.T) {
 		"User not permitted": {
 			reason: "the kubelet checks the user after the pull", states: []corev1.ContainerState{waiting("CreateContainerConfigError", "runAsNonRoot")}, wantDone: true,
 		},
-		"Being pulled": {reason: "the pull is in progress", states: []corev1.ContainerState{ended, waiting("ContainerCreating", "")}, incomplete: "1 of 2 images were not tried"},
+		"Being pulled": {reason: "the pull is in progress", states: []corev1.ContainerState{ended, waiting("ContainerCreating", "")}, incomplete: "not tried: 1 of 2 images"},
 		"Missing": {
 			reason: "a retry cannot succeed", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown")}, failed: 1, final: true, wantDone: true,
 		},
 		"Missing, and another pending": {
 			reason: "a final failure does not end the other pulls", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown"), waiting("ContainerCreating", "")},
-			failed: 1, final: true, incomplete: "1 of 2",
+			failed: 1, final: true, incomplete: "not tried: 1 of 2 images",
 		},
 		"Busy registry, early": {reason: "a retry may succeed", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, failed: 1},
 		"Busy registry, late":  {reason: "no retry succeeded in time", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, waited: later, failed: 1, wantDone: true},
 		"Evicted": {
-			reason: "the kubelet created no container", phase: corev1.PodFailed, incomplete: "1 of 1 images were not tried before the pod ended (Evicted)", wantDone: true,
+			reason: "the kubelet created no container", phase: corev1.PodFailed, incomplete: "not tried: 1 of 1 image before the pod ended (Evicted)", wantDone: true,
 			states: []corev1.ContainerState{{Terminated: &corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}}},
 		},
-		"No status yet": {reason: "the kubelet has not processed the pod", incomplete: "1 of 1 images were not tried"},
+		"No status yet": {reason: "the kubelet has not processed the pod", incomplete: "not tried: 1 of 1 image"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Status: corev1.PodStatus{Phase: tc.phase, Reason: "Evicted"}}

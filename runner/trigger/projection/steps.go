@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
@@ -73,7 +74,7 @@ func (p projected) checksReported() metav1.Condition {
 	if expected.Reported < expected.Checks {
 		step.Status, step.Reason = metav1.ConditionFalse, reasonMissing
 	}
-	step.Message = fmt.Sprintf("%d of %d checks reported", expected.Reported, expected.Checks)
+	step.Message = fmt.Sprintf("%d of %s reported", expected.Reported, words.Count(int(expected.Checks), "check"))
 	return step
 }
 
