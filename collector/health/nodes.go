@@ -257,9 +257,9 @@ func nodeRules() []nodeRule {
 			actions:    inspectDrains,
 			violatedBy: draining,
 		},
-		pressureRule("NodesMemoryPressure", "short of memory", corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
-		pressureRule("NodesDiskPressure", "short of disk space", corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
-		pressureRule("NodesPIDPressure", "short of process IDs", corev1.NodePIDPressure, corev1.TaintNodePIDPressure),
+		pressureRule("NodesMemoryPressure", "short of memory", ReasonMemoryPressure, corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
+		pressureRule("NodesDiskPressure", "short of disk space", ReasonDiskPressure, corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
+		pressureRule("NodesPIDPressure", "short of process IDs", ReasonPIDPressure, corev1.NodePIDPressure, corev1.TaintNodePIDPressure),
 		{
 			name: "NodesPressureUnknown", reason: ReasonPressureNotReported, outcome: preflight.Unknown,
 			violation: "ready, but not reporting whether they are short of memory, disk space or process IDs",
@@ -363,9 +363,9 @@ func drainRequested(node *corev1.Node) bool {
 
 // pressureRule is the rule that a condition is False, and that the taint which
 // repels pods for it is absent.
-func pressureRule(name, violation string, kind corev1.NodeConditionType, taint string) nodeRule {
+func pressureRule(name, violation string, reason finding.Reason, kind corev1.NodeConditionType, taint string) nodeRule {
 	return nodeRule{
-		name: name, reason: finding.Reason(kind), outcome: preflight.Fail, violation: violation,
+		name: name, reason: reason, outcome: preflight.Fail, violation: violation,
 		remedy: "Check what uses the resource on each node.",
 		actions: func(nodes string) []finding.Action {
 			return append(describeNodes(nodes), finding.Run("oc adm top nodes"))

@@ -51,7 +51,7 @@ func (e *UnknownError) Error() string {
 		const most = 10
 		return text + "; similar are " + words.List(e.Similar, most)
 	}
-	return text + "; a finding of a release's check is documented by its operator"
+	return text + "; the check of an operator and the reason of a condition are documented by the operator"
 }
 
 // Kind is that of both documents.

@@ -164,6 +164,9 @@ func (p *parsed) constant(group *ast.GenDecl, spec *ast.ValueSpec) {
 		}
 		value, ok := literal(spec.Values[i])
 		if !ok {
+			if isReason(spec.Type) {
+				p.violations = append(p.violations, fmt.Sprintf("%s: the reason %s is computed: use a literal", p.set.Position(name.Pos()), name.Name))
+			}
 			continue
 		}
 		p.values[name.Name] = value
@@ -174,6 +177,20 @@ func (p *parsed) constant(group *ast.GenDecl, spec *ast.ValueSpec) {
 			p.entries = append(p.entries, Entry{Kind: KindFinding, Name: value, Package: p.path, Meaning: meaning(doc), constant: name.Name})
 		}
 	}
+}
+
+// isCopied reports whether the value of a conversion to a reason is one that another object
+// reports, in a field such as Reason or ErrorReason, or no reason.
+func isCopied(value ast.Expr) (copied bool) {
+	if text, ok := literal(value); ok {
+		return text == ""
+	}
+	ast.Inspect(value, func(node ast.Node) bool {
+		selector, ok := node.(*ast.SelectorExpr)
+		copied = copied || ok && strings.HasSuffix(selector.Sel.Name, "Reason")
+		return !copied
+	})
+	return copied
 }
 
 // isReason reports whether a type is named Reason, of this or another package.
@@ -281,6 +298,9 @@ func (p *parsed) inspect(node ast.Node) bool {
 }
 
 func (p *parsed) call(call *ast.CallExpr) {
+	if isReason(call.Fun) && len(call.Args) == 1 && !isCopied(call.Args[0]) {
+		p.violations = append(p.violations, fmt.Sprintf("%s: the reason is computed: use a constant", p.set.Position(call.Pos())))
+	}
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return

@@ -51,6 +51,9 @@ func TestViolations(t *testing.T) {
 		"LiteralReason": {reason: "it would have no entry", code: `var f = finding.Fail("X", "message")`, want: `the reason "X" is not a constant`},
 		"LiteralNew":    {reason: "as above", code: `var f = finding.New(outcome, "X", "message")`, want: `the reason "X" is not a constant`},
 		"LiteralName":   {reason: "as above", code: `var f = finding.Fail(ReasonX, "message").Named("Door")`, want: `the name "Door" is not a constant`},
+		"Computed":      {reason: "its values cannot be listed", code: `var f = finding.Fail(finding.Reason(kind), "message")`, want: "the reason is computed"},
+		"Joined":        {reason: "as above", code: `func f(kind string) Reason { return Reason("Nodes" + kind) }`, want: "the reason is computed"},
+		"Concatenated":  {reason: "as above", code: `const ReasonX finding.Reason = "X" + suffix`, want: "the reason ReasonX is computed"},
 		"NotUsed":       {reason: "an entry of a reason that is never reported", code: "// reasonX is reported when x.\n//\n// Cause: y.\n//\n// Remedy: z.\nconst reasonX Reason = \"X\"", want: "reasonX is not used"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +62,14 @@ func TestViolations(t *testing.T) {
 				t.Errorf("%s: violations %q, want %q", tc.reason, violations, tc.want)
 			}
 		})
+	}
+}
+
+// The reason of a condition is documented by the component that reports it.
+func TestReasonsOfOthersAreCopied(t *testing.T) {
+	const code = "package gate\n\nfunc f() Reason { return cmp.Or(finding.Reason(condition.Reason), finding.Reason(deref(set.Status.ErrorReason)), finding.Reason(\"\")) }\n"
+	if _, violations := parse(t, code); len(violations) > 0 {
+		t.Errorf("violations %q, want none", violations)
 	}
 }
 
