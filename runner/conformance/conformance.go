@@ -58,7 +58,7 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 	}
 	config.Progress("validating the manifests at the API server")
 	impossible, plan := s.launcher.Validate(ctx, plan)
-	report.Results = append(report.Results, invalid(impossible)...)
+	report.Results = append(report.Results, invalid(impossible, draft.Checks)...)
 	if err := s.try(ctx, names(plan.Checks)); err != nil {
 		return Report{}, err
 	}

@@ -31,7 +31,9 @@ const (
 func Stopped(check launch.Check, pod corev1.Pod) bool { return observe(check, pod).stopped }
 
 // Invalid returns the results about Jobs for which the API server returned these findings.
-func Invalid(findings []finding.Finding) []Result { return invalid(findings) }
+func Invalid(findings []finding.Finding, checks []launch.Check) []Result {
+	return invalid(findings, checks)
+}
 
 // plan is the plan of one attempt.
 func (s *session) plan() launch.Plan {

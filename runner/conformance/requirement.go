@@ -125,8 +125,8 @@ func (e evidence) inconclusive(a attempt) (result Result, ok bool) {
 	return result, ok
 }
 
-// addAccount is the remedy for a ServiceAccount that the manifests lack.
-const addAccount = "Add the ServiceAccount to the manifests, with the annotation openshift.io/preflight-check: \"true\"."
+// missingAccount is the remedy for a ServiceAccount that the manifests lack.
+const missingAccount = "Add the ServiceAccount to the manifests, with the annotation openshift.io/preflight-check: \"true\"."
 
 // alwaysUnknown are the reasons of a check that cannot pass on any cluster, each
 // with its remedy. Without a manifest, missing permissions are not a violation.
@@ -138,7 +138,7 @@ func (e evidence) alwaysUnknown() map[finding.Reason]string {
 		ReasonNotFinished:                  "Return from the check instead of ending the process.",
 		collector.ReasonTimeout:            "End before PREFLIGHT_DEADLINE, also while waiting.",
 		collector.ReasonNoResult:           "Write the final result before the process ends.",
-		launch.ReasonServiceAccountMissing: addAccount,
+		launch.ReasonServiceAccountMissing: missingAccount,
 		collector.ReasonForbidden:          "Declare the rules of the check in a Role or ClusterRole of the manifest, and bind it to its ServiceAccount.",
 	}
 	if e.alone {

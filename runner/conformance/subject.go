@@ -251,14 +251,19 @@ func (s Subject) describeImages(check launch.Check) string {
 	return strings.Join(slices.Compact(lines), "; ")
 }
 
-// invalid are the results about Jobs that the API server rejects.
-func invalid(findings []finding.Finding) []Result {
+// invalid are the results about Jobs that the API server rejects. The checks are those of the
+// manifests.
+func invalid(findings []finding.Finding, checks []launch.Check) []Result {
+	declared := map[string]*batchv1.Job{}
+	for _, check := range checks {
+		declared[check.Name] = check.Job
+	}
 	var results []Result
 	for _, f := range findings {
 		outcome, remedy := preflight.Unknown, f.Remediation
 		missing := f.Reason == string(launch.ReasonServiceAccountMissing) // a cluster has only what a manifest brings
 		if missing {
-			remedy = addAccount
+			remedy = missingAccount + snippet(declared[f.Name])
 		}
 		if missing || f.Reason == "InvalidManifest" {
 			outcome = preflight.Fail
@@ -269,4 +274,13 @@ func invalid(findings []finding.Finding) []Result {
 		})
 	}
 	return results
+}
+
+// snippet is the ServiceAccount of a Job as YAML on one line, to be copied from any format.
+func snippet(job *batchv1.Job) string {
+	if job == nil || job.Spec.Template.Spec.ServiceAccountName == "" {
+		return ""
+	}
+	return fmt.Sprintf(` In YAML: {apiVersion: v1, kind: ServiceAccount, metadata: {name: %s, namespace: %s, annotations: {%s: "true"}}}`,
+		job.Spec.Template.Spec.ServiceAccountName, job.Namespace, payload.Annotation)
 }

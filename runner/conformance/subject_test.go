@@ -10,9 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	ggcr "github.com/google/go-containerregistry/pkg/registry"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
@@ -90,8 +96,20 @@ func TestInvalidManifests(t *testing.T) {
 		findings = append(findings, finding.Unknown(reason, "no").Named("Zoo.Candidate"))
 	}
 	want := []string{"Zoo.Candidate Manifest Fail InvalidManifest", "Zoo.Candidate Manifest Unknown NamespaceMissing", "Zoo.Candidate Manifest Fail ServiceAccountMissing"}
-	if diff := cmp.Diff(want, summary(conformance.Invalid(findings))); diff != "" {
+	checked := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "zoo"}}
+	checked.Spec.Template.Spec.ServiceAccountName = "keeper"
+	results := conformance.Invalid(findings, []launch.Check{{Name: "Zoo.Candidate", Job: checked}})
+	if diff := cmp.Diff(want, summary(results)); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
+	}
+	// The remedy is on one line in text, so the snippet is, too.
+	_, snippet, _ := strings.Cut(results[2].Remediation, " In YAML: ")
+	var account corev1.ServiceAccount
+	if err := yaml.UnmarshalStrict([]byte(snippet), &account); err != nil {
+		t.Fatalf("%q: %v", results[2].Remediation, err)
+	}
+	if account.Kind != "ServiceAccount" || account.Name != "keeper" || account.Namespace != "zoo" || account.Annotations[payload.Annotation] != "true" {
+		t.Errorf("the remedy adds another object: %+v", account)
 	}
 }
 
