@@ -58,7 +58,7 @@ func (p Path) WriteHTML(w io.Writer) error {
 		})
 	}
 	return html.Write(w, html.Document{
-		Title: "Update preflight of the path " + p.route(), Decision: html.Decision{Level: p.level(), Word: decision, Text: text},
+		Title: "Update preflight of the path " + p.route(Style{Symbols: true}), Decision: html.Decision{Level: p.level(), Word: decision, Text: text},
 		Blocks: blocks, Source: sourceLine(p.ToolVersion, "one for each update"),
 	})
 }

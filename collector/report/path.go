@@ -77,12 +77,12 @@ func (p Path) Interrupted() bool {
 }
 
 // route is the path on one line.
-func (p Path) route() string {
+func (p Path) route(style Style) string {
 	names := make([]string, 0, len(p.Versions))
 	for _, version := range p.Versions {
 		names = append(names, orUnknown(version))
 	}
-	return strings.Join(names, " -> ")
+	return strings.Join(names, " "+style.Arrow()+" ")
 }
 
 // unreported are the versions of the updates without a report.

@@ -24,7 +24,7 @@ func (p Path) WriteStyled(w io.Writer, style Style) error {
 	text := page.New(style)
 	text.Paragraphs(p.headline())
 	text.Line("")
-	text.Row("Path", p.route())
+	text.Row("Path", p.route(style))
 	for i, each := range p.Updates {
 		text.Row(p.position(i), p.summary(each))
 	}
@@ -141,9 +141,9 @@ func (p Path) WriteJUnit(w io.Writer) error {
 		outcome = preflight.Fail
 	}
 	first := p.Updates[0]
-	properties := []junit.Property{{Name: "path", Value: words.Line(p.route(), maxCommand)}, {Name: "decision", Value: string(p.Decision)}}
+	properties := []junit.Property{{Name: "path", Value: words.Line(p.route(Style{}), maxCommand)}, {Name: "decision", Value: string(p.Decision)}}
 	return junit.Write(w, first.Run.StartTime, properties, append(cases, junit.Case{
 		Suite: "verdict", Class: "preflight", Name: "preflight.Path", Outcome: outcome, Type: cmp.Or(string(p.Decision), "NoVerdict"),
-		Message: p.headline(), Text: p.route(),
+		Message: p.headline(), Text: p.route(Style{}),
 	}))
 }

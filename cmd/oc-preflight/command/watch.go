@@ -167,7 +167,7 @@ func (w *watched) redraw(document any) error {
 		return err
 	}
 	w.mutex.Lock()
-	w.lines = screen.Fit(text.String(), style.Width, height-1)
+	w.lines = screen.Fit(text.String(), height-1, style)
 	err := w.region.Draw(w.lines, "", width)
 	w.mutex.Unlock()
 	return errors.Join(err, w.writeFiles(document))

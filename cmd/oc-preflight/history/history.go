@@ -130,7 +130,7 @@ func (h History) describe(table io.Writer, listed []record.Record, style report.
 		why := outdated(each, h.records, h.now)
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", each.ID, cell(each.From), cell(each.Target.Version),
 			stated(each, why, style), cell(stamp(each.StartTime)), took(each), cell(string(each.Requester)), len(each.Checks),
-			cell(holder(each, h.now)), cell(each.Target.Image), what(each, why, h.now)+along(each))
+			cell(holder(each, h.now)), cell(each.Target.Image), what(each, why, h.now)+along(each, style))
 	}
 }
 
@@ -140,7 +140,7 @@ func (h History) summarize(table io.Writer, listed []record.Record, digits int, 
 	for _, each := range listed {
 		why := outdated(each, h.records, h.now)
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version),
-			stated(each, why, style), since(each.StartTime, h.now), cell(string(each.Requester)), h.shortened(what(each, why, h.now), digits)+along(each))
+			stated(each, why, style), since(each.StartTime, h.now), cell(string(each.Requester)), h.shortened(what(each, why, h.now), digits)+along(each, style))
 	}
 }
 
@@ -165,12 +165,12 @@ func stated(run record.Record, why string, style report.Style) string {
 }
 
 // along is the path of a run of a later update; empty for any other run.
-func along(run record.Record) string {
+func along(run record.Record, style report.Style) string {
 	path := runner.PathOf(run)
 	if len(path) == 0 {
 		return ""
 	}
-	return "; path " + cell(strings.Join(path, " -> "))
+	return "; path " + cell(strings.Join(path, " "+style.Arrow()+" "))
 }
 
 // what is the state of a run beside its decision.

@@ -30,7 +30,7 @@ func (p *Progress) Frame(now time.Time, height int, style report.Style) []string
 	if p.step == "" || height < 1 {
 		return nil
 	}
-	step := clip(indent+words.Line(p.step, maxText)+p.states(), style.Width)
+	step := clip(indent+words.Line(p.step, maxText)+p.states(), style.Width, style)
 	if p.reset && len(p.active) == 0 && len(p.counts) == 0 {
 		return []string{step}
 	}
@@ -75,7 +75,7 @@ func (p *Progress) bar(now time.Time, style report.Style) string {
 			return line
 		}
 	}
-	return clip(elapsed, style.Width)
+	return clip(elapsed, style.Width, style)
 }
 
 // form joins the parts, with a bar between before and after where checks are expected;
@@ -154,9 +154,11 @@ func (p *Progress) findings(rows int, style report.Style) []string {
 	var lines []string
 	for _, f := range worst {
 		text := fmt.Sprintf("%s %s  %s", sign(labelOf(f), style), words.Line(f.Name, maxText), words.Line(cmp.Or(f.Message, f.Reason), maxText))
-		lines = append(lines, clip(text, style.Width))
+		lines = append(lines, clip(text, style.Width, style))
 	}
-	return limited(lines, rows, func(rest int) string { return clip(fmt.Sprintf("%sand %d more findings", indent, rest), style.Width) })
+	return limited(lines, rows, func(rest int) string {
+		return clip(fmt.Sprintf("%sand %d more findings", indent, rest), style.Width, style)
+	})
 }
 
 // shown are the checks that run or wait, those that delay the run longest first. One that
@@ -174,12 +176,12 @@ func (p *Progress) checks(now time.Time, rows int, style report.Style) []string 
 	names := nameColumns(statuses, style.Width)
 	var lines []string
 	for _, status := range statuses {
-		name := clip(words.Line(status.Check, maxText), names)
+		name := clip(words.Line(status.Check, maxText), names, style)
 		name += strings.Repeat(" ", max(0, names-widthOf(name)))
 		age := duration.HumanDuration(max(0, now.Sub(status.Since)))
-		lines = append(lines, clip(fmt.Sprintf("%s %s %4s  %s", spinner(now, style), name, age, reason(status)), style.Width))
+		lines = append(lines, clip(fmt.Sprintf("%s %s %4s  %s", spinner(now, style), name, age, reason(status)), style.Width, style))
 	}
-	return limited(lines, rows, func(rest int) string { return clip(fmt.Sprintf("%sand %d more", indent, rest), style.Width) })
+	return limited(lines, rows, func(rest int) string { return clip(fmt.Sprintf("%sand %d more", indent, rest), style.Width, style) })
 }
 
 // reason is what a check waits for, or its state.

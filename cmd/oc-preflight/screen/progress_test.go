@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/clipperhouse/displaywidth"
 	"github.com/google/go-cmp/cmp"
@@ -151,6 +152,19 @@ func TestFrameFitsEverySize(t *testing.T) {
 					if columns(line) > width {
 						t.Fatalf("%d columns in %d by %d: %q", columns(line), width, height, line)
 					}
+				}
+			}
+		}
+	}
+}
+
+// A terminal without symbols gets ASCII, also where a line is cut.
+func TestFrameIsASCIIWithoutSymbols(t *testing.T) {
+	for _, p := range []*screen.Progress{waiting(), crowded(), unknown()} {
+		for width := 1; width < 100; width++ {
+			for _, line := range p.Frame(start.Add(time.Hour), 20, report.Style{Width: width}) {
+				if at := strings.IndexFunc(line, func(r rune) bool { return r > unicode.MaxASCII }); at >= 0 {
+					t.Fatalf("%d columns: %q", width, line)
 				}
 			}
 		}

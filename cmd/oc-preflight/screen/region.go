@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+
+	"github.com/openshift/update-preflight/collector/report"
 )
 
 // Control sequences of terminals: ECMA-48 section 8.3, and the synchronized output of
@@ -25,7 +27,13 @@ func colored() displaywidth.Options { return displaywidth.Options{ControlSequenc
 func widthOf(line string) int { return colored().String(line) }
 
 // clip is a line in at most that many columns.
-func clip(line string, most int) string { return colored().TruncateString(line, max(most, 1), "…") }
+func clip(line string, most int, style report.Style) string {
+	most, more := max(most, 1), style.Ellipsis()
+	if widthOf(more) > most {
+		more = ""
+	}
+	return colored().TruncateString(line, most, more)
+}
 
 // limited are the lines in at most rows, the last of which counts those that are left out.
 func limited(lines []string, rows int, more func(rest int) string) []string {
@@ -82,12 +90,12 @@ func (r *Region) erase(page *strings.Builder, width int) {
 	r.drawn = r.drawn[:0]
 }
 
-// Fit is a text in at most height lines of at most width columns; the last counts those
+// Fit is a text in at most height lines of at most the style's columns; the last counts those
 // that are left out.
-func Fit(text string, width, height int) []string {
+func Fit(text string, height int, style report.Style) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
-		lines = append(lines, clip(strings.TrimRight(line, "\n"), width))
+		lines = append(lines, clip(strings.TrimRight(line, "\n"), style.Width, style))
 	}
-	return limited(lines, height, func(rest int) string { return clip(fmt.Sprintf("... and %d more lines", rest), width) })
+	return limited(lines, height, func(rest int) string { return clip(fmt.Sprintf("... and %d more lines", rest), style.Width, style) })
 }

@@ -191,8 +191,8 @@ func (p *Page) shortened(lines []string, most int) []string {
 	if left := len(lines) - most; left > 1 {
 		more = fmt.Sprintf("%d more lines", left)
 	}
-	rest := strings.TrimRight(p.style.ellipsis()+" ("+more+": "+p.style.Hint, ": ") + ")"
+	rest := strings.TrimRight(p.style.Ellipsis()+" ("+more+": "+p.style.Hint, ": ") + ")"
 	last := []rune(lines[most-1])
-	width := utf8.RuneCountInString(rest) + len("...") - utf8.RuneCountInString(p.style.ellipsis()) // the same for both
+	width := utf8.RuneCountInString(rest) + len("...") - utf8.RuneCountInString(p.style.Ellipsis()) // the same for both
 	return append(lines[:most-1], string(last[:max(0, min(len(last), p.style.Columns()-width))])+rest)
 }

@@ -72,12 +72,12 @@ func (s Style) Clip(row string) string {
 	if s.Width == 0 || len(characters) <= s.Columns() {
 		return row
 	}
-	more := s.ellipsis()
+	more := s.Ellipsis()
 	return string(characters[:s.Columns()-len([]rune(more))]) + more
 }
 
-// ellipsis stands for what is left out.
-func (s Style) ellipsis() string {
+// Ellipsis stands for what is left out.
+func (s Style) Ellipsis() string {
 	if s.Symbols {
 		return "…"
 	}
