@@ -35,14 +35,13 @@ const ReasonBootImageSkew finding.Reason = "BootImageSkew"
 // provisioning-configuration -o yaml`.
 const ReasonBootImagesUnknown finding.Reason = "BootImagesUnknown"
 
-var (
-	// firstWithSkew is the first release whose default feature set has the feature gate
-	// BootImageSkewEnforcement.
-	firstWithSkew = semver.Version{Major: 4, Minor: 22}
-	// oldestBootImage is the oldest release whose boot images are accepted
-	// (machine-config-operator pkg/controller/common, OCPVersionBootImageSkewLimit, 4.22 to 5.0).
-	oldestBootImage = semver.Version{Major: 4, Minor: 13}
-)
+// firstWithSkew is the first release whose default feature set has the feature gate
+// BootImageSkewEnforcement.
+func firstWithSkew() semver.Version { return semver.Version{Major: 4, Minor: 22} }
+
+// oldestBootImage is the oldest release whose boot images are accepted
+// (machine-config-operator pkg/controller/common, OCPVersionBootImageSkewLimit, 4.22 to 5.0).
+func oldestBootImage() semver.Version { return semver.Version{Major: 4, Minor: 13} }
 
 // BootImages is the check for boot images that the machine-config-operator of 4.22 and later
 // does not accept (pkg/operator/sync.go and status.go of its release-4.22). The update itself
@@ -52,7 +51,7 @@ func BootImages() check.Check {
 	return check.Check{
 		Name: "BootImages", Kind: finding.SourceHealth,
 		Concerns: func(u update.Update) bool {
-			return withoutPre(u.From).LT(firstWithSkew) && withoutPre(u.To).GTE(firstWithSkew)
+			return withoutPre(u.From).LT(firstWithSkew()) && withoutPre(u.To).GTE(firstWithSkew())
 		},
 		Reads: append(check.ReadsClusterVersion(), check.Get(operatorv1.GroupName, "machineconfigurations", "", "cluster")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
@@ -71,7 +70,7 @@ func BootImages() check.Check {
 				return check.Unread("ClusterVersions", err), ctx.Err()
 			}
 			installed, known := installedAs(version)
-			if known && installed.GTE(oldestBootImage) {
+			if known && installed.GTE(oldestBootImage()) {
 				return []finding.Finding{finding.Pass(ReasonAsExpected, "the cluster was installed as %s, whose boot images are accepted", installed)}, nil
 			}
 			configuration, err := machineConfiguration(ctx, s.Cluster)
@@ -143,7 +142,7 @@ func judgeBootImages(infrastructure *configv1.Infrastructure, configuration *ope
 	}
 	return finding.Warn(ReasonBootImageSkew,
 		"after the update to %s the machine-config-operator reports Upgradeable=False (ClusterBootImageSkewError): it accepts boot images of %s and later, the cluster was installed as %s, and %s; the cluster then cannot leave its minor version",
-		target, oldestBootImage, installed, cause).
+		target, oldestBootImage(), installed, cause).
 		Remedy("%s", remedy).
 		Do(finding.Run("oc get machineconfigurations.operator.openshift.io cluster -o yaml")).
 		About(finding.Object{APIVersion: operatorv1.GroupVersion.String(), Kind: "MachineConfiguration", Name: "cluster"})
