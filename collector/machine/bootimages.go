@@ -151,14 +151,11 @@ func judgeBootImages(infrastructure *configv1.Infrastructure, configuration *ope
 // updatesBootImages is true for a platform on which the machine-config-operator of 4.22 updates
 // the boot images of MachineSets by default.
 func updatesBootImages(infrastructure *configv1.Infrastructure) bool {
-	switch platformOf(infrastructure) {
-	case configv1.AWSPlatformType, configv1.GCPPlatformType, configv1.VSpherePlatformType:
-		return true
-	case configv1.AzurePlatformType:
-		status := infrastructure.Status.PlatformStatus
+	platform, status := platformOf(infrastructure), infrastructure.Status.PlatformStatus
+	if platform == configv1.AzurePlatformType {
 		return status == nil || status.Azure == nil || status.Azure.CloudName != configv1.AzureStackCloud
 	}
-	return false
+	return slices.Contains([]configv1.PlatformType{configv1.AWSPlatformType, configv1.GCPPlatformType, configv1.VSpherePlatformType}, platform)
 }
 
 // allManaged is true unless an administrator excludes MachineSets: by an empty list, or by an

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/words"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
@@ -31,7 +32,7 @@ type Sequential struct {
 // String is what prolongs an update, and by how much.
 func (s Sequential) String() string {
 	return fmt.Sprintf("DaemonSet %s/%s replaces one pod at a time (maxUnavailable 1) on %s: about %.0f minutes",
-		s.Namespace, s.Name, words.Count(int(s.Nodes), "node"), s.Takes.Round(5*time.Minute).Minutes())
+		s.Namespace, s.Name, words.Count(s.Nodes, "node"), s.Takes.Round(5*time.Minute).Minutes())
 }
 
 // SlowDaemonSets are the DaemonSets of the release, in namespaces openshift-*, that replace

@@ -3,9 +3,10 @@ package html
 import (
 	"time"
 
-	"github.com/openshift/update-preflight/collector/words"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Ranges is a picture of estimated durations on one axis, with the same data as a table.

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/words"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Timeline is a picture of when checks waited and ran, with the same data as a table.

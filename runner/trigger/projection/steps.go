@@ -74,7 +74,7 @@ func (p projected) checksReported() metav1.Condition {
 	if expected.Reported < expected.Checks {
 		step.Status, step.Reason = metav1.ConditionFalse, reasonMissing
 	}
-	step.Message = fmt.Sprintf("%d of %s reported", expected.Reported, words.Count(int(expected.Checks), "check"))
+	step.Message = fmt.Sprintf("%d of %s reported", expected.Reported, words.Count(expected.Checks, "check"))
 	return step
 }
 
