@@ -89,7 +89,7 @@ func TestRepository(t *testing.T) {
 	}
 	cordon(t, "worker-1")
 	output := w.mustRun(t, preflight)
-	if !strings.Contains(output, "‼ CordonedNodes: Warn: node worker-1 is cordoned") || !strings.Contains(output, "\n    oc adm uncordon worker-1\n") {
+	if !strings.Contains(output, "‼ CordonedNodes: Warn: node worker-1 is cordoned") || !strings.Contains(output, "\n    $ oc adm uncordon worker-1\n") {
 		t.Errorf("with a cordoned node: got\n%s", output)
 	}
 	w.write(t, "server_test.go", onServer)
