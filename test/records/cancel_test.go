@@ -66,7 +66,7 @@ func TestCancelOfAHeldRun(t *testing.T) {
 		}
 	})
 	got := w.call(exit.Ready, "cancel", held.Record().ID[:8])
-	w.contains(got.stdout, "run "+held.Record().ID+" was canceled; 0 of 1 checks had reported\n")
+	w.contains(got.stdout, "run "+held.Record().ID+" was canceled; 0 of 1 check had reported\n")
 	w.contains(got.stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for its end\n")
 	w.expectCanceled(held.Record().ID)
 	w.contains(w.call(exit.Failed, "cancel", held.Record().ID).stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)

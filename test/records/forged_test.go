@@ -184,7 +184,7 @@ func TestForgedRunInProgress(t *testing.T) {
 	w.contains(w.call(exit.Undecided, "status").stdout, "No verdict yet", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "Verdict so far: Undecided, ")
 	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Quorum").stderr, "is not authentic")
 	w.contains(w.call(exit.Failed, "attach", id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight cancel "+id)
-	w.contains(w.call(exit.Ready, "cancel", id).stdout, "run "+id+" was canceled; 0 of 1 checks had reported\n")
+	w.contains(w.call(exit.Ready, "cancel", id).stdout, "run "+id+" was canceled; 0 of 1 check had reported\n")
 	w.expectCanceled(id)
 	w.contains(w.call(exit.Interrupted, "status", id).stdout, "UNKNOWN  Etcd.Quorum (Canceled)\n")
 }
