@@ -96,11 +96,11 @@ func presentView(ctx context.Context, c *cluster.Cluster, options Options, needs
 	return v.described(kubernetes.GitVersion)
 }
 
-// unreachable distinguishes an API server that rejects the credentials from one
-// that cannot be reached.
+// unreachable is the error of an API server that cannot be reached. One that rejects the
+// credentials keeps its own: the program says what to do.
 func unreachable(err error) error {
 	if apierrors.IsUnauthorized(err) {
-		return err // the program says what to do
+		return err
 	}
 	return fmt.Errorf("could not reach the API server: %w", err)
 }

@@ -64,12 +64,14 @@ func judgeRequests(requests []certificatesv1.CertificateSigningRequest, nodes in
 	recent := 0
 	for _, request := range requests {
 		age := now.Sub(request.CreationTimestamp.Time)
-		if !ofKubelet(request) || len(request.Status.Conditions) > 0 || age < approvalTime {
+		if !ofKubelet(request) || len(request.Status.Conditions) > 0 {
 			continue
 		}
-		pending = append(pending, request)
 		if age < recentTime {
 			recent++
+		}
+		if age >= approvalTime {
+			pending = append(pending, request)
 		}
 	}
 	if len(pending) == 0 {
@@ -94,13 +96,10 @@ func pendingRequests(pending []certificatesv1.CertificateSigningRequest, nodes, 
 	if recent > nodes+approverLimit {
 		message += fmt.Sprintf("; %d are of the last hour, and with more than %d above the machines the cluster-machine-approver ignores all requests", recent, approverLimit)
 	}
-	actions := []finding.Action{finding.Run("oc get certificatesigningrequests")}
-	for named := range slices.Chunk(names[:min(len(names), maxApproved)], maxApproved) {
-		actions = append(actions, finding.Run("oc adm certificate approve %s", strings.Join(named, " ")))
-	}
 	return finding.Warn(ReasonRequestsPending, "%s", message).
 		Remedy("Check that each request is of a node of this cluster, then approve it.").
-		Do(actions...).About(objects...)
+		Do(finding.Run("oc get certificatesigningrequests"), finding.Run("oc adm certificate approve %s", strings.Join(names[:min(len(names), maxApproved)], " "))).
+		About(objects...)
 }
 
 // ofKubelet is true for a request of a kubelet.

@@ -34,7 +34,7 @@ func explained(c *cobra.Command, err error) error {
 	_, missing := errors.AsType[*access.MissingError](err)
 	unreached, unreachable := errors.AsType[*url.Error](err)
 	switch {
-	case missing, apierrors.IsForbidden(err):
+	case missing, apierrors.IsForbidden(err) && strings.Contains(err.Error(), `is forbidden: User "`): // not of admission
 		return fmt.Errorf("have an administrator apply the roles that this prints: %s; %w", authCommand(c), err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server rejects the credentials, which may have expired; log in again with \"oc login\": %w", err)
