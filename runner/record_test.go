@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/graphsource"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -35,10 +36,10 @@ func newKubelet(t *testing.T, w world, exitCode int32) *kubelet.Kubelet {
 func withJobs(t *testing.T) world {
 	t.Helper()
 	w := newWorld(t, map[string]string{})
-	w.options.NoJobs, w.options.Accept = false, nil
-	w.options.Timeout = time.Minute
-	w.options.Images = "off"
-	w.options.Accept = accepting("Images")
+	w.options.Selection.NoJobs, w.options.Judgement.Accept = false, nil
+	w.options.Limits.Timeout = time.Minute
+	w.options.Selection.Images = "off"
+	w.options.Judgement.Accept = accepting("Images")
 	return w
 }
 
@@ -102,7 +103,7 @@ func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
 // its Jobs run, before that.
 func TestRunIsRecordedBeforeCVOHasProcessedTheSpec(t *testing.T) {
 	w := withJobs(t)
-	w.options.Timeout = 10 * time.Minute
+	w.options.Limits.Timeout = 10 * time.Minute
 	node := newKubelet(t, w, 0)
 	if _, err := w.cluster.OpenShift.ConfigV1().ClusterVersions().Patch(t.Context(), "version", types.MergePatchType,
 		[]byte(`{"spec":{"channel":"fast"}}`), metav1.PatchOptions{}); err != nil {
@@ -114,7 +115,7 @@ func TestRunIsRecordedBeforeCVOHasProcessedTheSpec(t *testing.T) {
 		observed <- openshift.Observe(t.Context(), config)
 	})
 	started := ""
-	w.options.Observer = observer{started: func(run string) { started = run }, reported: func([]finding.Finding) {
+	w.options.Hooks.Observer = observer{started: func(run string) { started = run }, reported: func([]finding.Finding) {
 		if started == "" {
 			t.Error("a check has reported before the run was recorded")
 		}
@@ -131,7 +132,7 @@ func TestDetachedRunIsContinued(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	whenJobExists(t, w, interrupt)
-	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+	w.options.Hooks.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 	detached, err := runner.Run(ctx, w.cluster, w.target, w.options)
 	if err != nil || detached.Run.Phase != report.PhaseInterrupted || !detached.Run.Detached {
 		t.Fatalf("phase %s, detached %t, error %v; want Interrupted and detached", detached.Run.Phase, detached.Run.Detached, err)
@@ -167,7 +168,7 @@ func TestCanceledRunIsCleanedUp(t *testing.T) {
 	w := withJobs(t)
 	records := record.New(w.cluster.Kubernetes)
 	started := make(chan string, 1)
-	w.options.Observer = observer{started: func(run string) { started <- run }}
+	w.options.Hooks.Observer = observer{started: func(run string) { started <- run }}
 	canceled := make(chan error, 1)
 	whenJobExists(t, w, func() { canceled <- records.Cancel(t.Context(), <-started) })
 	decided, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
@@ -186,7 +187,7 @@ func TestRunWithOtherSelectionIsRejected(t *testing.T) {
 	rejected := make(chan error, 1)
 	whenJobExists(t, w, func() {
 		other := w.options
-		other.Skip = []string{check}
+		other.Selection.Skip = []string{check}
 		_, err := runner.Run(t.Context(), w.cluster, w.target, other)
 		rejected <- err
 		node.End()
@@ -205,7 +206,7 @@ func TestRunInProgressPrecedesReuse(t *testing.T) {
 			return runner.Run(ctx, w.cluster, w.target, w.options)
 		},
 		"Attach": func(ctx context.Context, w world, id string) (report.Report, error) {
-			return runner.Attach(ctx, w.cluster, id, runner.PlanRequest{}, w.options)
+			return runner.Attach(ctx, w.cluster, id, graphsource.Request{}, w.options)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,8 +219,8 @@ func TestRunInProgressPrecedesReuse(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			rerun := w
-			rerun.options.Rerun = true
-			rerun.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+			rerun.options.Limits.Rerun = true
+			rerun.options.Hooks.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 			whenJobExists(t, w, interrupt)
 			detached, err := runner.Run(ctx, w.cluster, w.target, rerun.options)
 			if err != nil || detached.Run.Phase != report.PhaseInterrupted {
@@ -238,7 +239,7 @@ func TestRunInProgressPrecedesReuse(t *testing.T) {
 func TestEveryRunIsRecorded(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"Reused":      func(*world) {},
-		"WithoutJobs": func(w *world) { w.options.NoJobs = true },
+		"WithoutJobs": func(w *world) { w.options.Selection.NoJobs = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
@@ -319,9 +320,9 @@ func TestChecksAreRunAgain(t *testing.T) {
 		exitCode int32
 		change   func(t *testing.T, w *world)
 	}{
-		"Option": {reason: "the option is set", change: func(_ *testing.T, w *world) { w.options.Rerun = true }},
+		"Option": {reason: "the option is set", change: func(_ *testing.T, w *world) { w.options.Limits.Rerun = true }},
 		"Failed": {reason: "the cause of a failure may be fixed", exitCode: preflight.ExitFail, change: func(*testing.T, *world) {}},
-		"Tool":   {reason: "another version may evaluate differently", change: func(_ *testing.T, w *world) { w.options.ToolVersion = "newer" }},
+		"Tool":   {reason: "another version may evaluate differently", change: func(_ *testing.T, w *world) { w.options.Hooks.ToolVersion = "newer" }},
 		"Node": {reason: "a check may depend on nodes, and one was added", change: func(t *testing.T, w *world) {
 			t.Helper()
 			nodes := w.cluster.Kubernetes.CoreV1().Nodes()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
@@ -135,4 +136,18 @@ func unreadable(err error) error {
 // alert.
 func isAlways(rules []configv1.ClusterCondition) bool {
 	return len(rules) == 1 && rules[0].Type == "Always"
+}
+
+// Conditions are the matching rules of a risk of the update graph, as ClusterVersion has
+// them.
+func Conditions(rules []graph.Rule) []configv1.ClusterCondition {
+	all := make([]configv1.ClusterCondition, 0, len(rules))
+	for _, rule := range rules {
+		condition := configv1.ClusterCondition{Type: rule.Type}
+		if rule.PromQL != "" {
+			condition.PromQL = &configv1.PromQLClusterCondition{PromQL: rule.PromQL}
+		}
+		all = append(all, condition)
+	}
+	return all
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -138,4 +139,12 @@ func printable(text, keep string, wanted int) string {
 		}
 		return -1
 	}, text)
+}
+
+// Timestamp is a time as documents have it: RFC 3339 in UTC; empty for the zero time.
+func Timestamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }

@@ -80,7 +80,7 @@ func (w world) begin(release rune, checks ...string) *record.Held {
 	w.t.Helper()
 	held, err := w.records.Begin(w.t.Context(), record.Intent{
 		ID: uuid.NewString(), From: "4.18.3", Target: update.Release{Version: "4.19." + string(release), Image: "registry/release@" + digest(release)},
-		ToolVersion: "test", Selection: runner.Options{}.Selection(), Checks: checks,
+		ToolVersion: "test", Selection: runner.Options{}.Coverage(), Checks: checks,
 	}, "laptop_1")
 	if err != nil {
 		w.t.Fatal(err)

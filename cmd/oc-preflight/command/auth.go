@@ -13,9 +13,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/planner"
+	"github.com/openshift/update-preflight/collector/targets"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/image"
 )
 
@@ -91,8 +94,8 @@ func commandRoles(images image.Mode) []commandRole {
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
 			copiesGrant, jobsRunAs, createsSecrets,
 		}},
-		{"targets", runner.TargetsNeeds(), nil},
-		{"plan", runner.PlanNeeds(), nil},
+		{"targets", targets.Needs(), nil},
+		{"plan", planner.Needs(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
 		{"verify", runner.VerifyNeeds(), nil},
 		{"ack", ackNeeds(), nil},
@@ -102,7 +105,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"history", historyNeeds(), nil},
 		{"diff", recordNeeds(), nil},
 		{"logs", logsNeeds(), nil},
-		{"cancel", runner.CancelNeeds(), nil},
+		{"cancel", hold.CancelNeeds(), nil},
 		{"conformance", conformance.Needs(), []string{
 			fmt.Sprintf(given, "the manifest"),
 			copiesGrant, jobsRunAs,
@@ -200,7 +203,7 @@ func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, e
 		return access.Needs{}, err
 	}
 	display := client.display(about{})
-	options.Observer = progressOnly(display)
+	options.Hooks.Observer = progressOnly(display)
 	listing, err := runner.Checks(c.Context(), reached, f.target, options)
 	display.close()
 	if err != nil {

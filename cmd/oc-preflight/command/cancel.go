@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -37,12 +38,12 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 }
 
 func cancel(ctx context.Context, client *client, id string) error {
-	store, err := client.runStore(ctx, runner.CancelNeeds())
+	store, err := client.runStore(ctx, hold.CancelNeeds())
 	if err != nil {
 		return err
 	}
 	display := client.display(about{})
-	ended, err := runner.Cancel(ctx, store.Cluster, runID(id), runner.Options{Observer: progressOnly(display)})
+	ended, err := hold.Cancel(ctx, store.Cluster, runID(id), progress.New(progressOnly(display), client.log))
 	display.close()
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

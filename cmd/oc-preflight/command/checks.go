@@ -50,7 +50,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 		return err
 	}
 	display := client.display(about{})
-	options.Observer = progressOnly(display)
+	options.Hooks.Observer = progressOnly(display)
 	found, err := runner.Checks(c.Context(), reached, flags.target, options)
 	display.close()
 	if err != nil {

@@ -22,7 +22,7 @@ func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Op
 		request.target = flags.selected()
 		return flags.out.write(request.withCommands(decided))
 	}}
-	options.Observer, options.OnInterrupt = follower, prompt.choose
+	options.Hooks.Observer, options.Hooks.OnInterrupt = follower, prompt.choose
 	decided, err := start(c.Context(), options)
 	display.close()
 	prompt.reportRemoval(decided)

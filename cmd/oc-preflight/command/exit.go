@@ -8,15 +8,16 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/graphsource"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/collector/updateservice"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/record"
-	"github.com/openshift/update-preflight/runner/updateservice"
 )
 
 // The exit codes. They are the same for every output format and never change.
@@ -112,7 +113,7 @@ func exitCode(err error, name string, stderr io.Writer) int {
 		return exit.code
 	}
 	printError(stderr, err, name)
-	_, badInput := errors.AsType[*runner.BadInputError](err)
+	_, badInput := errors.AsType[*input.Error](err)
 	_, unknownGate := errors.AsType[*gate.UnknownGateError](err)
 	_, unknownRun := errors.AsType[*record.NotFoundError](err)
 	switch {
@@ -173,10 +174,10 @@ func hintFor(err error) string {
 		}
 		return "Run the preflight again: oc preflight run; end a run in progress: oc preflight cancel " + unauthentic.ID
 	}
-	if missing, ok := errors.AsType[*runner.NotStoredError](err); ok {
+	if missing, ok := errors.AsType[*graphsource.NotStoredError](err); ok {
 		return "With access to the update service, store the graph: " + storing(missing)
 	}
-	if _, ok := errors.AsType[*runner.NoChannelError](err); ok {
+	if _, ok := errors.AsType[*graphsource.NoChannelError](err); ok {
 		return "Name a channel, such as --channel eus-4.18"
 	}
 	if unreachable, ok := errors.AsType[*updateplan.Unreachable](err); ok {
@@ -189,7 +190,7 @@ func hintFor(err error) string {
 }
 
 // storing is the command that stores a graph.
-func storing(missing *runner.NotStoredError) string {
+func storing(missing *graphsource.NotStoredError) string {
 	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", words.Line(missing.From, 64), words.Line(missing.Key.Channel, 64), missing.Key.Architecture)
 	if missing.Key.URL != updateservice.Default {
 		command += " --graph URL"

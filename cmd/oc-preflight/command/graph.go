@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/graph"
-	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/updateservice"
+	"github.com/openshift/update-preflight/collector/graphsource"
+	"github.com/openshift/update-preflight/collector/updateservice"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
@@ -67,10 +67,10 @@ func checkMinor(minor string) error {
 }
 
 // request is that of the flags, with the files read and the store of graphs opened.
-func (f graphFlags) request(ctx context.Context, client *client, stored pullFlags) (runner.PlanRequest, error) {
+func (f graphFlags) request(ctx context.Context, client *client, stored pullFlags) (graphsource.Request, error) {
 	request, err := f.sources(ctx, client.streams.In)
 	if err != nil {
-		return runner.PlanRequest{}, usageError(err)
+		return graphsource.Request{}, usageError(err)
 	}
 	request.Offline = f.offline
 	request.Graphs, err = stored.graphs(client)
@@ -78,21 +78,21 @@ func (f graphFlags) request(ctx context.Context, client *client, stored pullFlag
 }
 
 // sources are the graphs and update services of the flags.
-func (f graphFlags) sources(ctx context.Context, stdin io.Reader) (runner.PlanRequest, error) {
-	request := runner.PlanRequest{Channels: f.channels, Architecture: f.architecture}
+func (f graphFlags) sources(ctx context.Context, stdin io.Reader) (graphsource.Request, error) {
+	request := graphsource.Request{Channels: f.channels, Architecture: f.architecture}
 	for _, name := range f.graphs {
 		if strings.Contains(name, "://") {
 			if err := updateservice.Check(name); err != nil {
-				return runner.PlanRequest{}, fmt.Errorf("--graph: %w", err)
+				return graphsource.Request{}, fmt.Errorf("--graph: %w", err)
 			}
 			request.Services = append(request.Services, name)
 			continue
 		}
 		content, err := readGraph(ctx, stdin, name)
 		if err != nil {
-			return runner.PlanRequest{}, fmt.Errorf("--graph: %w", err)
+			return graphsource.Request{}, fmt.Errorf("--graph: %w", err)
 		}
-		request.Files = append(request.Files, runner.GraphFile{Name: f.sourceOf(name), Content: content})
+		request.Files = append(request.Files, graphsource.File{Name: f.sourceOf(name), Content: content})
 	}
 	return request, nil
 }

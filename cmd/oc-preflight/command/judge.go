@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
@@ -74,12 +75,8 @@ func (f judgeFlags) options(ctx context.Context, client *client, reached *cluste
 		return runner.Options{}, usageError(fmt.Errorf("--since: %w", err))
 	}
 	return runner.Options{
-		Fixed:      fixed,
-		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
-		Accepted:   accepted, Accept: acceptance.Named("--accept", f.accept...),
-		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
-		Logger:       client.log,
-		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: program.Version(),
+		Judgement: scene.Judgement{Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted, Accept: acceptance.Named("--accept", f.accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces, Dependencies: health.DependOn(http.DefaultClient, f.dependencies)},
+		Hooks:     runner.Hooks{Logger: client.log, ToolVersion: program.Version()},
 	}, nil
 }
 

@@ -15,9 +15,12 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/imageset"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/planner"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
@@ -185,16 +188,16 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 }
 
 // request is that of the flags, with the files read.
-func (f planFlags) request(ctx context.Context, client *client) (runner.PlanRequest, error) {
-	request, err := f.graphFlags.request(ctx, client, f.stored)
+func (f planFlags) request(ctx context.Context, client *client) (planner.Request, error) {
+	source, err := f.graphFlags.request(ctx, client, f.stored)
 	if err != nil {
-		return runner.PlanRequest{}, err
+		return planner.Request{}, err
 	}
-	request.From, request.Target, request.ImageSet = f.from, f.target, imageset.Format(f.imageSet)
+	request := planner.Request{From: f.from, Target: f.target, Graph: source, ImageSet: imageset.Format(f.imageSet), Logger: client.log}
 	if f.follow != "" {
 		stored, err := readPlan(ctx, f.follow)
 		if err != nil {
-			return runner.PlanRequest{}, usageError(fmt.Errorf("--follow: %w", err))
+			return planner.Request{}, usageError(fmt.Errorf("--follow: %w", err))
 		}
 		request.Stored = &stored
 	}
@@ -217,14 +220,15 @@ func readPlan(ctx context.Context, name string) (updateplan.Plan, error) {
 	return stored, nil
 }
 
-func (f planFlags) make(ctx context.Context, client *client, request runner.PlanRequest) (updateplan.Plan, error) {
+func (f planFlags) make(ctx context.Context, client *client, request planner.Request) (updateplan.Plan, error) {
 	accepted, err := f.read(ctx)
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
-	options := runner.Options{Accepted: accepted, Accept: acceptance.Named("--accept", f.accept...), Logger: client.log, ToolVersion: program.Version()}
+	options := runner.Options{Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.accept...)}, Hooks: runner.Hooks{Logger: client.log, ToolVersion: program.Version()}}
 	if f.from != "" {
-		return runner.PlanWithout(ctx, request, options)
+		request.Transport = registry.OwnOutbound()
+		return planner.PlanWithout(ctx, request, options.Settings())
 	}
 	reached, err := client.connect()
 	if err != nil {
@@ -234,11 +238,16 @@ func (f planFlags) make(ctx context.Context, client *client, request runner.Plan
 	if err != nil {
 		return updateplan.Plan{}, usageError(fmt.Errorf("--prometheus: %w", err))
 	}
-	options.Monitoring = monitoring.New(find, monitoring.DefaultTimeout)
+	options.Judgement.Monitoring = monitoring.New(find, monitoring.DefaultTimeout)
 	display := client.display(about{})
 	defer display.close()
-	options.Observer = progressOnly(display)
-	return runner.Plan(ctx, reached, request, options)
+	options.Hooks.Observer = progressOnly(display)
+	s, err := scene.OpenSettled(ctx, reached, options.Settings())
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	request.Transport = registry.Outbound(ctx, registry.Cluster{Kubernetes: reached.Kubernetes, OpenShift: reached.OpenShift, Dynamic: reached.Dynamic})
+	return planner.Plan(ctx, s, request)
 }
 
 // write writes the plan, or its files to the directory instead of standard output.

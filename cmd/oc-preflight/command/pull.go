@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/collector/updateservice"
 	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -42,8 +42,8 @@ func (f *pullFlags) cache(client *client) (payload.Cache, error) {
 }
 
 // graphs opens the store of graphs, as cache does.
-func (f *pullFlags) graphs(client *client) (runner.GraphStore, error) {
-	return openCache(f, client, "graphs are not stored", func(path string) (runner.GraphStore, error) {
+func (f *pullFlags) graphs(client *client) (updateservice.Store, error) {
+	return openCache(f, client, "graphs are not stored", func(path string) (updateservice.Store, error) {
 		return cache.OpenGraphs(path)
 	})
 }

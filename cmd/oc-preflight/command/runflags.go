@@ -88,13 +88,13 @@ func (f runFlags) options(ctx context.Context, client *client, reached *cluster.
 	if err != nil {
 		return runner.Options{}, err
 	}
-	options.Keyrings, options.Stores, options.Force = keyrings, stores, f.force
-	options.Repositories, options.Local, options.Cache = f.repositories, local(), kept
-	options.Only, options.Skip, options.NoJobs, options.Keep = f.only, f.skip, f.noJobs, f.keep
-	if options.Site, err = f.sources(); err != nil {
+	options.Trust.Keyrings, options.Trust.Stores, options.Judgement.Force = keyrings, stores, f.force
+	options.Trust.Repositories, options.Access.Local, options.Access.Cache = f.repositories, local(), kept
+	options.Selection.Only, options.Selection.Skip, options.Selection.NoJobs, options.Limits.Keep = f.only, f.skip, f.noJobs, f.keep
+	if options.Selection.Site, err = f.sources(); err != nil {
 		return runner.Options{}, usageError(err)
 	}
-	options.Rerun = f.rerun
-	options.Parallelism, options.Timeout, options.Images = f.parallelism, f.timeout, image.Mode(f.images)
+	options.Limits.Rerun = f.rerun
+	options.Limits.Parallelism, options.Limits.Timeout, options.Selection.Images = f.parallelism, f.timeout, image.Mode(f.images)
 	return options, nil
 }

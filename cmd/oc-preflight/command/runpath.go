@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/planner"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner"
@@ -14,9 +15,10 @@ import (
 
 // request is that of the flags, with the files read.
 func (f runFlags) request(ctx context.Context, client *client) (runner.PathRequest, error) {
-	plan, err := f.route.graph.request(ctx, client, f.pullFlags)
-	plan.Target = updateplan.Target{Version: f.target.Version, Minor: f.route.minor}
-	request := runner.PathRequest{Plan: plan}
+	source, err := f.route.graph.request(ctx, client, f.pullFlags)
+	request := runner.PathRequest{Plan: planner.Request{
+		Target: updateplan.Target{Version: f.target.Version, Minor: f.route.minor}, Graph: source, Logger: client.log,
+	}}
 	for _, hop := range f.route.hops {
 		if looksLikeImage(hop) {
 			request.Hops = append(request.Hops, runner.Target{Image: hop})
@@ -37,8 +39,8 @@ func runPath(c *cobra.Command, client *client, flags runFlags, reached *cluster.
 	display := client.display(flags.about(c, client))
 	prompt := &interruptPrompt{streams: client.streams, quiet: client.quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
-	options.Observer = &observer{display: display, prompt: prompt, write: func(report.Report) error { return nil }}
-	options.OnInterrupt = prompt.choose
+	options.Hooks.Observer = &observer{display: display, prompt: prompt, write: func(report.Report) error { return nil }}
+	options.Hooks.OnInterrupt = prompt.choose
 	made, err := runner.RunPath(c.Context(), reached, request, options)
 	display.close()
 	if made.Kind == "" {

@@ -14,6 +14,8 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
@@ -115,7 +117,7 @@ func status(c *cobra.Command, client *client, args []string, flags statusFlags, 
 	shown := flags.watched(out, client)
 	return flags.repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
 		// Metrics and alerts are read once by each client.
-		options := runner.Options{Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Logger: client.log, ToolVersion: program.Version()}
+		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hooks: runner.Hooks{Logger: client.log, ToolVersion: program.Version()}}
 		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
 		if err != nil {
 			return false, err
@@ -141,7 +143,7 @@ func (s runStore) read(ctx context.Context, client *client, wanted wantedRun, op
 	}
 	stored, err := s.standing(ctx, run.Record)
 	if err == nil {
-		stored, err = runner.JudgeAgain(ctx, s.Cluster, run.Record, stored, options)
+		stored, err = runner.JudgeAgain(ctx, s.Cluster, run.Record, stored, options.Settings())
 	}
 	if err == nil {
 		stored.Switches, err = s.switches(ctx, client.streams.ErrOut)
@@ -200,6 +202,6 @@ func (s runStore) switches(ctx context.Context, w io.Writer) ([]report.Switch, e
 
 // statusNeeds are the permissions that "status" needs.
 func statusNeeds() access.Needs {
-	builtin := runner.TargetsNeeds()
+	builtin := targets.Needs()
 	return historyNeeds().And(standing.Needs()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
 )
@@ -56,7 +58,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
   # With the accepted risks of a file
   oc preflight targets --accept-file accepted-risks.yaml`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return targets(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error { return listTargets(c, client, flags) },
 	}
 	c.Flags().Var(nameValue{&flags.to, report.UpdateName}, "to", "Show only the update to this version.")
 	flags.judgeFlags.add(c)
@@ -70,7 +72,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	return c
 }
 
-func targets(c *cobra.Command, client *client, flags targetsFlags) error {
+func listTargets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err := errors.Join(flags.check(), checkLimit(flags.limit)); err != nil {
 		return usageError(err)
 	}
@@ -110,8 +112,12 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 func (f targetsFlags) judge(ctx context.Context, client *client, reached *cluster.Cluster, options runner.Options) (report.Targets, error) {
 	display := client.display(about{})
 	defer display.close()
-	options.Timeout, options.Observer = f.timeout, progressOnly(display)
-	return runner.Targets(ctx, reached, f.to, options)
+	options.Limits.Timeout, options.Hooks.Observer = f.timeout, progressOnly(display)
+	s, err := scene.OpenSettled(ctx, reached, options.Settings())
+	if err != nil {
+		return report.Targets{}, err
+	}
+	return targets.Judge(ctx, s, f.to)
 }
 
 // exitOfAll is the exit code for one version: the worst of its images.

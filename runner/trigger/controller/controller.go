@@ -61,7 +61,7 @@ type controller struct {
 func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
 		cluster: cluster, records: record.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
-		selection: options.Run.Selection(), metrics: newMetrics(), starts: map[string]time.Time{},
+		selection: options.Run.Coverage(), metrics: newMetrics(), starts: map[string]time.Time{},
 		signaler: newSignaler(options.Signals, cluster.Now),
 	}
 	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run, monitoring: options.Monitoring}, cluster.Now, options.Logger)
@@ -99,8 +99,8 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 // selectionOf is what the runs with a mode of the images cover, as in a Target.
 func (c *controller) selectionOf(images image.Mode) string {
 	options := c.options.Run
-	options.Images = images
-	if selection := options.Selection(); selection != c.selection {
+	options.Selection.Images = images
+	if selection := options.Coverage(); selection != c.selection {
 		return selection
 	}
 	return ""

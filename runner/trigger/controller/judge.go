@@ -123,8 +123,8 @@ func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error
 		return false, err
 	}
 	options := j.options
-	options.Monitoring = monitoring.New(j.monitoring, monitoring.DefaultTimeout) // it reads everything once
-	present, err := runner.JudgeAgain(ctx, j.cluster, recorded, stored, options)
+	options.Judgement.Monitoring = monitoring.New(j.monitoring, monitoring.DefaultTimeout) // it reads everything once
+	present, err := runner.JudgeAgain(ctx, j.cluster, recorded, stored, options.Settings())
 	if err != nil {
 		return false, err
 	}

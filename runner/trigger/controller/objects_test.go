@@ -159,7 +159,7 @@ func TestFailedRunIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.install()
 	w.setVersion(available(minor), desired(configv1.Update{Version: minor}))
-	lead(t, w.cluster, w.log, controller.Options{Run: runner.Options{Timeout: time.Nanosecond}, Signals: newSignals(t, w.cluster)})
+	lead(t, w.cluster, w.log, controller.Options{Run: runner.Options{Limits: runner.Limits{Timeout: time.Nanosecond}}, Signals: newSignals(t, w.cluster)})
 	status := w.awaitStatus(minor, "RunFailed", func(s v1alpha1.UpdatePreflightStatus) bool {
 		condition := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 		return condition != nil && condition.Reason == "RunFailed" && strings.Contains(condition.Message, "deadline exceeded")
@@ -191,7 +191,7 @@ func TestVerdictIsJudgedAgain(t *testing.T) {
 	same := w.run(patch, finding.Unknown("Unknown", "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
 	id := w.run(minor, finding.Unknown("Unknown", "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
 	lead(t, w.cluster, w.log, controller.Options{
-		Ahead: 3, Run: runner.Options{Timeout: stepTimeout}, JudgePause: time.Millisecond, Signals: newSignals(t, w.cluster),
+		Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: stepTimeout}}, JudgePause: time.Millisecond, Signals: newSignals(t, w.cluster),
 	})
 	w.awaitStatus(minor, "Undecided", phase(v1alpha1.Undecided))
 	etcd.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{

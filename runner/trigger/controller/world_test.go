@@ -185,7 +185,7 @@ func (w *world) uninstall() {
 // test, or earlier by the function that is returned.
 func (w *world) start() (end func()) {
 	w.t.Helper()
-	return lead(w.t, w.cluster, w.log, controller.Options{Ahead: 3, Run: runner.Options{Timeout: stepTimeout}, Signals: newSignals(w.t, w.cluster)})
+	return lead(w.t, w.cluster, w.log, controller.Options{Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: stepTimeout}}, Signals: newSignals(w.t, w.cluster)})
 }
 
 // lead runs a controller with these options until the returned function is called, at the
@@ -282,7 +282,7 @@ func (w *world) begin(version string) *record.Held {
 	w.t.Helper()
 	intent := record.Intent{
 		ID: uuid.NewString(), From: current, Target: update.Release{Version: version, Image: image(version)}, ToolVersion: "test",
-		Selection: runner.Options{}.Selection(), Requester: record.ByUser,
+		Selection: runner.Options{}.Coverage(), Requester: record.ByUser,
 	}
 	held, err := record.New(w.cluster.Kubernetes).Begin(w.t.Context(), intent, "tester")
 	if err != nil {
