@@ -51,7 +51,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, args []string) err
 	}
 	defer out.close()
 	flags.out = out
-	store, err := client.runStore(c.Context(), recordNeeds())
+	store, err := openRunStore(c.Context(), client, recordNeeds())
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 }
 
 func cancel(ctx context.Context, client *client, id string) error {
-	store, err := client.runStore(ctx, hold.CancelNeeds())
+	store, err := openRunStore(ctx, client, hold.CancelNeeds())
 	if err != nil {
 		return err
 	}

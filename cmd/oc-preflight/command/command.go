@@ -81,6 +81,6 @@ combines the findings into one verdict.`,
 		{"other", "Other commands:", []*cobra.Command{newAuth(client), newSchema(streams), newVersion(client), newOptions()}},
 	})
 	setName(root, name)
-	client.addCompletions(root)
+	addCompletions(client, root)
 	return root
 }

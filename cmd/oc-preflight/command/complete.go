@@ -24,7 +24,7 @@ type values func(ctx context.Context, reached *cluster.Cluster, args []string) (
 
 // complete is the completion of values of the cluster: within completionTime, and without
 // an error.
-func (c *client) complete(of values) cobra.CompletionFunc {
+func complete(c *client, of values) cobra.CompletionFunc {
 	return func(verb *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, stop := context.WithTimeout(verb.Context(), completionTime)
 		defer stop()
@@ -57,13 +57,13 @@ func matching(found []cobra.Completion, prefix string) []cobra.Completion {
 }
 
 // completeList is complete for a list that is separated by commas.
-func (c *client) completeList(of values) cobra.CompletionFunc {
+func completeList(c *client, of values) cobra.CompletionFunc {
 	return func(verb *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		before, last := "", prefix
 		if at := strings.LastIndex(prefix, ","); at >= 0 {
 			before, last = prefix[:at+1], prefix[at+1:]
 		}
-		found, directive := c.complete(of)(verb, args, last)
+		found, directive := complete(c, of)(verb, args, last)
 		for i := range found {
 			found[i] = before + found[i]
 		}
@@ -71,13 +71,13 @@ func (c *client) completeList(of values) cobra.CompletionFunc {
 	}
 }
 
-// first completes the first arguments, one function for each.
-func (c *client) first(each ...values) cobra.CompletionFunc {
+// completeFirst completes the first arguments, one function for each.
+func completeFirst(c *client, each ...values) cobra.CompletionFunc {
 	return func(verb *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) >= len(each) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return c.complete(each[len(args)])(verb, args, prefix)
+		return complete(c, each[len(args)])(verb, args, prefix)
 	}
 }
 

@@ -23,15 +23,15 @@ const recentRuns = 3
 
 // addCompletions adds the completions to all verbs: of arguments by verb, of flags by the
 // name of the flag.
-func (c *client) addCompletions(root *cobra.Command) {
+func addCompletions(c *client, root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
-		"attach": c.first(runs), "status": c.first(runs), "cancel": c.first(runs), "cleanup": c.first(runs),
-		"logs": c.first(runsAndChecks, checksOfRun), "diff": c.first(runs, runs),
-		"ack": c.first(gates), "accept": c.completeList(risks),
+		"attach": completeFirst(c, runs), "status": completeFirst(c, runs), "cancel": completeFirst(c, runs), "cleanup": completeFirst(c, runs),
+		"logs": completeFirst(c, runsAndChecks, checksOfRun), "diff": completeFirst(c, runs, runs),
+		"ack": completeFirst(c, gates), "accept": completeList(c, risks),
 	}
 	flags := map[string]cobra.CompletionFunc{
-		"to": c.complete(updateVersions), "hop": c.complete(updateVersions), "channel": c.complete(channels),
-		"only": c.completeList(knownChecks), "skip": c.completeList(knownChecks), "accept": c.completeList(acceptable),
+		"to": complete(c, updateVersions), "hop": complete(c, updateVersions), "channel": complete(c, channels),
+		"only": completeList(c, knownChecks), "skip": completeList(c, knownChecks), "accept": completeList(c, acceptable),
 		"color":        fixed(colorAuto, colorAlways, colorNever),
 		"on-interrupt": fixed(ask, string(runner.CleanUp), string(runner.Detach)),
 		"images":       fixed(imageModes()...),

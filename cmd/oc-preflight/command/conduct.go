@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/progress"
 )
 
 // conduct runs a preflight, and shows it while it runs and when it ends.
@@ -17,7 +18,7 @@ func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Op
 	display := client.display(flags.about(c, client))
 	prompt := &interruptPrompt{streams: client.streams, quiet: client.quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
-	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
+	follower := &observer{Observer: progressOnly(display), prompt: prompt, write: func(decided report.Report) error {
 		request := phraseOf(c)
 		request.target = flags.selected()
 		return flags.out.write(request.withCommands(decided))
@@ -58,4 +59,24 @@ func (f *runFlags) late(err error) error {
 		return fmt.Errorf("the run did not reach a verdict within --timeout %s: %w", f.timeout, err)
 	}
 	return err
+}
+
+// observer shows a run, and writes its report.
+type observer struct {
+	progress.Observer
+
+	prompt *interruptPrompt
+	write  func(report.Report) error
+	// failure is the error of writing the report.
+	failure error
+}
+
+func (o *observer) Started(run string) {
+	o.prompt.started(run)
+	o.Observer.Started(run)
+}
+
+func (o *observer) Decided(decided report.Report) {
+	o.Observer.Decided(decided)
+	o.failure = o.write(decided)
 }

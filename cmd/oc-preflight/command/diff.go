@@ -47,7 +47,7 @@ func diff(c *cobra.Command, client *client, args []string, flags outputFlags) er
 		return err
 	}
 	defer out.close()
-	store, err := client.runStore(c.Context(), recordNeeds())
+	store, err := openRunStore(c.Context(), client, recordNeeds())
 	if err != nil {
 		return err
 	}

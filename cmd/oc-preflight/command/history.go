@@ -70,7 +70,7 @@ func showHistory(c *cobra.Command, client *client, flags historyFlags) error {
 	}
 	defer out.close()
 	out.style.Limit, out.style.AllHint = limitOf(flags.limit), "--limit 0"
-	store, err := client.runStore(c.Context(), historyNeeds())
+	store, err := openRunStore(c.Context(), client, historyNeeds())
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (l *live) change(do func()) {
 
 func (l *live) draw(scroll string) {
 	width, height := terminalSize(l.file)
-	style := (&textFlags{color: colorAuto}).style(l.file)
+	style := styleOf(l.file, colorAuto)
 	style.Width = width - 1                                                         // a line of all columns may move the cursor to the next
 	_ = l.region.Draw(l.progress.Frame(time.Now(), height-1, style), scroll, width) // the report is unaffected
 }

@@ -65,7 +65,7 @@ func followLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs
 }
 
 func readLogs(ctx context.Context, client *client, args []string, read reader) error {
-	store, err := client.runStore(ctx, logsNeeds())
+	store, err := openRunStore(ctx, client, logsNeeds())
 	if err != nil {
 		return err
 	}

@@ -4,39 +4,20 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/progress"
 )
 
-// observer shows a run on the display and writes its report.
-type observer struct {
-	display display
-	prompt  *interruptPrompt
-	write   func(report.Report) error
-	// failure is the error of writing the report.
-	failure error
-}
+// progressOnly shows the progress of a run, and leaves its report to the caller.
+func progressOnly(display display) progress.Observer { return shown{display} }
 
-// Started implements runner.Observer.
-func (o *observer) Started(run string) {
-	o.prompt.started(run)
-	o.display.started(run)
-}
+type shown struct{ display display }
 
-// Step implements runner.Observer.
-func (o *observer) Step(step string) { o.display.step(step) }
+func (s shown) Started(run string) { s.display.started(run) }
 
-// Status implements runner.Observer.
-func (o *observer) Status(status jobs.Status) { o.display.status(status) }
+func (s shown) Step(step string) { s.display.step(step) }
 
-// Reported implements runner.Observer.
-func (o *observer) Reported(findings []finding.Finding) { o.display.reported(findings) }
+func (s shown) Status(status jobs.Status) { s.display.status(status) }
 
-// Decided implements runner.Observer.
-func (o *observer) Decided(decided report.Report) {
-	o.display.clear()
-	o.failure = o.write(decided)
-}
+func (s shown) Reported(findings []finding.Finding) { s.display.reported(findings) }
 
-// progressOnly is the observer of a command that writes no report of a run.
-func progressOnly(display display) *observer {
-	return &observer{display: display, prompt: &interruptPrompt{}, write: func(report.Report) error { return nil }}
-}
+func (s shown) Decided(report.Report) { s.display.clear() }

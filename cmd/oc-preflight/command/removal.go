@@ -2,13 +2,9 @@ package command
 
 import (
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/label"
 )
 
 // reportRemoval writes what became of the objects of a run, after the report,
@@ -43,25 +39,4 @@ func (p *interruptPrompt) reportRemovals(updates []report.Report) {
 		p.detached = detached && i == len(updates)-1
 		p.reportRemoval(each)
 	}
-}
-
-// reportForeign writes the objects that have the label of a run and are not of it,
-// and the commands that remove the label.
-func reportForeign(w io.Writer, objects []preflight.Object, run string) {
-	for _, object := range objects {
-		scope := ""
-		if object.Namespace != "" {
-			scope = "-n " + object.Namespace + " "
-		}
-		fmt.Fprintf(w, "not deleted: %s has the label of run %s and is not of the run; remove the label with: oc %slabel %s %s %s-\n",
-			objectName(object), run, scope, strings.ToLower(object.Kind), object.Name, label.Run)
-	}
-}
-
-// objectName names an object in a list.
-func objectName(object preflight.Object) string {
-	if object.Namespace == "" {
-		return object.Kind + " " + object.Name
-	}
-	return object.Kind + " " + object.Namespace + "/" + object.Name
 }

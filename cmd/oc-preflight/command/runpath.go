@@ -39,7 +39,7 @@ func runPath(c *cobra.Command, client *client, flags runFlags, reached *cluster.
 	display := client.display(flags.about(c, client))
 	prompt := &interruptPrompt{streams: client.streams, quiet: client.quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
-	options.Hooks.Observer = &observer{display: display, prompt: prompt, write: func(report.Report) error { return nil }}
+	options.Hooks.Observer = &observer{Observer: progressOnly(display), prompt: prompt, write: func(report.Report) error { return nil }}
 	options.Hooks.OnInterrupt = prompt.choose
 	made, err := runner.RunPath(c.Context(), reached, request, options)
 	display.close()

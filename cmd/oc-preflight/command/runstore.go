@@ -35,8 +35,8 @@ type runStore struct {
 	records *record.Store
 }
 
-// runStore connects to the cluster, for commands with these permissions.
-func (c *client) runStore(ctx context.Context, needs access.Needs) (runStore, error) {
+// openRunStore connects to the cluster, for commands with these permissions.
+func openRunStore(ctx context.Context, c *client, needs access.Needs) (runStore, error) {
 	reached, err := c.connect()
 	if err != nil {
 		return runStore{}, err

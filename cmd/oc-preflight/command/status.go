@@ -106,7 +106,7 @@ as you may read them, with the limits of each.
 }
 
 func status(c *cobra.Command, client *client, args []string, flags statusFlags, out *output) error {
-	store, err := client.runStore(c.Context(), statusNeeds())
+	store, err := openRunStore(c.Context(), client, statusNeeds())
 	if err != nil {
 		return err
 	}

@@ -3,21 +3,12 @@ package command
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/openshift/update-preflight/collector/report"
-)
-
-// The values of --color.
-const (
-	colorAuto   = "auto"
-	colorAlways = "always"
-	colorNever  = "never"
 )
 
 // textFlags are the flags that change the text format.
@@ -66,41 +57,7 @@ func (f *textFlags) checkColor() error {
 
 // style is that of a text on w.
 func (f *textFlags) style(w io.Writer) report.Style {
-	style := report.Style{Details: f.details, Color: f.color == colorAlways, Hint: "--details"}
-	file, ok := terminal(w)
-	if !ok {
-		return style
-	}
-	style.Width, _ = terminalSize(file)
-	if os.Getenv("TERM") == "dumb" {
-		return style
-	}
-	style.Symbols = unicodeLocale()
-	style.Color = style.Color || f.color == colorAuto && os.Getenv("NO_COLOR") == ""
+	style := styleOf(w, f.color)
+	style.Details, style.Hint = f.details, "--details"
 	return style
-}
-
-// unicodeLocale reports whether the locale has the encoding UTF-8.
-func unicodeLocale() bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if value := strings.ToUpper(os.Getenv(name)); value != "" {
-			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
-		}
-	}
-	return false
-}
-
-// terminal is a stream that is one.
-func terminal(stream any) (*os.File, bool) {
-	file, ok := stream.(*os.File)
-	return file, ok && term.IsTerminal(int(file.Fd()))
-}
-
-// terminalSize is the size of a terminal in characters, 80 by 24 where it is unknown.
-func terminalSize(file *os.File) (width, height int) {
-	width, height, err := term.GetSize(int(file.Fd()))
-	if err != nil || width < 20 || height < 4 {
-		return 80, 24
-	}
-	return width, height
 }

@@ -34,7 +34,7 @@ signature is of its digest.
 }
 
 func verify(c *cobra.Command, client *client, flags trustFlags, pullSpec string) error {
-	trust, err := flags.trust(c, client)
+	trust, err := trustOf(c, client, &flags)
 	if err != nil {
 		return err
 	}
@@ -54,9 +54,9 @@ func verify(c *cobra.Command, client *client, flags trustFlags, pullSpec string)
 	return nil
 }
 
-// trust are the keyrings and stores of the flags, or else those of the cluster.
-func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, error) {
-	keyrings, stores, err := f.read(c.Context())
+// trustOf are the keyrings and stores of the flags, or else those of the cluster.
+func trustOf(c *cobra.Command, client *client, flags *trustFlags) (signature.Trust, error) {
+	keyrings, stores, err := flags.read(c.Context())
 	if err != nil {
 		return signature.Trust{}, err
 	}
