@@ -197,3 +197,9 @@ func storing(missing *graphsource.NotStoredError) string {
 	}
 	return command
 }
+
+// ocPlugin is how the help and the errors of this package name the program.
+const ocPlugin = "oc preflight"
+
+// withName is the text with the name of the program.
+func withName(text, name string) string { return strings.ReplaceAll(text, ocPlugin, name) }

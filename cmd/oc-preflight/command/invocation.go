@@ -7,9 +7,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ocPlugin is how the help and the errors of this package name the program.
-const ocPlugin = "oc preflight"
-
 // invocation is how the program was called.
 type invocation struct {
 	// name is how the user calls the program, such as "oc preflight".
@@ -40,6 +37,3 @@ func setName(root *cobra.Command, name string) {
 		verb.Example = withName(verb.Example, name)
 	}
 }
-
-// withName is the text with the name of the program.
-func withName(text, name string) string { return strings.ReplaceAll(text, ocPlugin, name) }

@@ -69,11 +69,11 @@ func (f *outputFlags) check(document any) error {
 
 // open checks the flags and creates the files, so that one which cannot be written is
 // bad input before anything else is done. The output must be closed.
-func (f *outputFlags) open(stdout io.Writer, document any) (*output, error) {
+func (f *outputFlags) open(stdout io.Writer, document any) (*destination, error) {
 	if err := f.check(document); err != nil {
 		return nil, usageError(err)
 	}
-	opened := &output{stdout: stdout, format: f.format, style: f.style(stdout)}
+	opened := &destination{stdout: stdout, format: f.format, style: f.style(stdout)}
 	for _, text := range f.files {
 		format, path, _ := strings.Cut(text, "=")
 		if err := opened.create(format, path); err != nil {
@@ -84,8 +84,8 @@ func (f *outputFlags) open(stdout io.Writer, document any) (*output, error) {
 	return opened, nil
 }
 
-// output is where a document is written to: standard output, and files.
-type output struct {
+// destination is where a document is written to: standard output, and files.
+type destination struct {
 	stdout io.Writer
 	format string
 	// style is that of a text on standard output.
@@ -94,7 +94,7 @@ type output struct {
 }
 
 // create adds a file.
-func (o *output) create(format, path string) error {
+func (o *destination) create(format, path string) error {
 	path, err := resolve(path)
 	if err != nil {
 		return err
@@ -114,12 +114,12 @@ func (o *output) create(format, path string) error {
 
 // write writes the document to standard output and to each file. A file that fails does
 // not keep the others from being written.
-func (o *output) write(document any) error {
+func (o *destination) write(document any) error {
 	return errors.Join(report.WriteStyled(o.stdout, o.format, document, o.style), o.writeFiles(document))
 }
 
 // writeFiles writes the document to each file alone.
-func (o *output) writeFiles(document any) error {
+func (o *destination) writeFiles(document any) error {
 	var failures []error
 	for _, file := range o.files {
 		if err := file.write(document); err != nil {
@@ -130,7 +130,7 @@ func (o *output) writeFiles(document any) error {
 }
 
 // close deletes what was created and not completed.
-func (o *output) close() {
+func (o *destination) close() {
 	for _, file := range o.files {
 		file.discard()
 	}

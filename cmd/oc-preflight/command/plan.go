@@ -251,7 +251,7 @@ func (f planFlags) make(ctx context.Context, client *client, request planner.Req
 }
 
 // write writes the plan, or its files to the directory instead of standard output.
-func (f planFlags) write(out *output, made updateplan.Plan) error {
+func (f planFlags) write(out *destination, made updateplan.Plan) error {
 	if f.directory == "" {
 		return out.write(made)
 	}

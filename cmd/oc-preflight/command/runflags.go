@@ -31,7 +31,7 @@ type runFlags struct {
 	onInterrupt  string
 	output       outputFlags
 	// out is where the report is written, once the flags were checked.
-	out *output
+	out *destination
 }
 
 // selectionFlags are the flags that select checks.

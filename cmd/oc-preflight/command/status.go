@@ -105,7 +105,7 @@ as you may read them, with the limits of each.
 	return c
 }
 
-func status(c *cobra.Command, client *client, args []string, flags statusFlags, out *output) error {
+func status(c *cobra.Command, client *client, args []string, flags statusFlags, out *destination) error {
 	store, err := openRunStore(c.Context(), client, statusNeeds())
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func awaitChange(ctx context.Context, changed <-chan struct{}, most time.Duratio
 // watched is an output to which a document is written again: in place on a terminal,
 // otherwise when more than its times has changed.
 type watched struct {
-	*output
+	*destination
 
 	stderr io.Writer
 	last   []byte
@@ -125,8 +125,8 @@ type watched struct {
 }
 
 // watched is the output of a command that may write its document more than once.
-func (f *watchFlags) watched(out *output, client *client) *watched {
-	w := &watched{output: out, stderr: client.streams.ErrOut}
+func (f *watchFlags) watched(out *destination, client *client) *watched {
+	w := &watched{destination: out, stderr: client.streams.ErrOut}
 	if _, ok := terminal(out.stdout); ok && f.watch {
 		w.region = screen.NewRegion(out.stdout)
 	}
@@ -153,7 +153,7 @@ func (w *watched) write(document, key any) error {
 	case !first && w.format != "json":
 		fmt.Fprintln(w.stdout)
 	}
-	return w.output.write(document)
+	return w.destination.write(document)
 }
 
 // redraw writes the document in place, as many of its lines as fit.
