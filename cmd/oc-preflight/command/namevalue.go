@@ -1,21 +1,22 @@
 package command
 
-import "github.com/openshift/update-preflight/collector/report"
+import (
+	"github.com/spf13/pflag"
 
-// nameValue is the value of a flag, as it is or with its kind, as "-o name" writes it.
-type nameValue struct {
-	text *string
-	kind string
-}
+	"github.com/openshift/update-preflight/collector/report"
+)
 
-// String implements pflag.Value.
-func (v nameValue) String() string { return *v.text }
+// updateValue is the value of a flag that takes the version of an update, or the name of an
+// update as "-o name" writes it.
+func updateValue(version *string) pflag.Value { return updateName{version} }
 
-// Set implements pflag.Value.
-func (v nameValue) Set(text string) error {
-	*v.text = report.BareName(v.kind, text)
+type updateName struct{ version *string }
+
+func (n updateName) String() string { return *n.version }
+
+func (n updateName) Set(text string) error {
+	*n.version = report.BareName(report.UpdateName, text)
 	return nil
 }
 
-// Type implements pflag.Value.
-func (nameValue) Type() string { return "string" }
+func (updateName) Type() string { return "string" }

@@ -60,7 +60,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return listTargets(c, client, flags) },
 	}
-	c.Flags().Var(nameValue{&flags.to, report.UpdateName}, "to", "Show only the update to this version.")
+	c.Flags().Var(updateValue(&flags.to), "to", "Show only the update to this version.")
 	flags.judgeFlags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.addText(c, report.Targets{})
