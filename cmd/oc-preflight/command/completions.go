@@ -10,6 +10,11 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/report"
@@ -23,18 +28,18 @@ const recentRuns = 3
 
 // addCompletions adds the completions to all verbs: of arguments by verb, of flags by the
 // name of the flag.
-func addCompletions(c *client, root *cobra.Command) {
+func addCompletions(c *cli.Client, root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
-		"attach": completeFirst(c, runs), "status": completeFirst(c, runs), "cancel": completeFirst(c, runs), "cleanup": completeFirst(c, runs),
-		"logs": completeFirst(c, runsAndChecks, checksOfRun), "diff": completeFirst(c, runs, runs),
-		"ack": completeFirst(c, gates), "accept": completeList(c, risks),
+		"attach": completion.First(c, runIDs), "status": completion.First(c, runIDs), "cancel": completion.First(c, runIDs), "cleanup": completion.First(c, runIDs),
+		"logs": completion.First(c, runsAndChecks, checksOfRun), "diff": completion.First(c, runIDs, runIDs),
+		"ack": completion.First(c, gates), "accept": completion.ListOf(c, risks),
 	}
 	flags := map[string]cobra.CompletionFunc{
-		"to": complete(c, updateVersions), "hop": complete(c, updateVersions), "channel": complete(c, channels),
-		"only": completeList(c, knownChecks), "skip": completeList(c, knownChecks), "accept": completeList(c, acceptable),
-		"color":        fixed(colorAuto, colorAlways, colorNever),
-		"on-interrupt": fixed(ask, string(runner.CleanUp), string(runner.Detach)),
-		"images":       fixed(imageModes()...),
+		"to": completion.Of(c, updateVersions), "hop": completion.Of(c, updateVersions), "channel": completion.Of(c, channels),
+		"only": completion.ListOf(c, knownChecks), "skip": completion.ListOf(c, knownChecks), "accept": completion.ListOf(c, acceptable),
+		"color":        completion.Fixed(terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever),
+		"on-interrupt": completion.Fixed(running.Ask, string(runner.CleanUp), string(runner.Detach)),
+		"images":       completion.Fixed(imageModes()...),
 	}
 	for _, verb := range root.Commands() {
 		if complete, ok := arguments[verb.Name()]; ok {
@@ -109,8 +114,8 @@ func gates(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.C
 	return gate.Names(ctx, reached.Kubernetes.CoreV1())
 }
 
-// runs are the IDs of the recorded runs, the newest first.
-func runs(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
+// runIDs are the IDs of the recorded runs, the newest first.
+func runIDs(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
 	all, err := record.New(reached.Kubernetes).List(ctx)
 	if err != nil {
 		return nil, err
@@ -132,13 +137,13 @@ func runsAndChecks(ctx context.Context, reached *cluster.Cluster, args []string)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := runs(ctx, reached, args)
+	ids, err := runIDs(ctx, reached, args)
 	return append(checks, ids...), err
 }
 
 // checksOfRun are the checks of the run in the first argument.
 func checksOfRun(ctx context.Context, reached *cluster.Cluster, args []string) ([]cobra.Completion, error) {
-	run, err := record.New(reached.Kubernetes).Get(ctx, runID(args[0]))
+	run, err := record.New(reached.Kubernetes).Get(ctx, runs.RunID(args[0]))
 	return run.Checks, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 )
 
 // invocation is how the program was called.
@@ -33,7 +35,7 @@ func parseInvocation(args []string) invocation {
 // setName replaces the name of the program in the help of all verbs.
 func setName(root *cobra.Command, name string) {
 	for _, verb := range root.Commands() {
-		verb.Long = withName(verb.Long, name)
-		verb.Example = withName(verb.Example, name)
+		verb.Long = exitcode.WithName(verb.Long, name)
+		verb.Example = exitcode.WithName(verb.Example, name)
 	}
 }
