@@ -41,6 +41,9 @@ type UnknownGateError struct {
 	Defined []string
 }
 
+// ExitCode is that of bad input.
+func (e *UnknownGateError) ExitCode() int { return 2 }
+
 // Error implements error.
 func (e *UnknownGateError) Error() string {
 	if len(e.Defined) == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/updateservice"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Request is where the graph comes from.
@@ -90,6 +91,18 @@ func (e *NotStoredError) Error() string {
 	return fmt.Sprintf("no graph of channel %q for %s is stored for the update service %s", e.Key.Channel, e.Key.Architecture, redacted(e.Key.URL))
 }
 
+// Hint is the command that stores the graph, where the update service can be reached.
+func (e *NotStoredError) Hint() string {
+	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", words.Line(e.From, maxWord), words.Line(e.Key.Channel, maxWord), e.Key.Architecture)
+	if e.Key.URL != updateservice.Default {
+		command += " --graph URL"
+	}
+	return "With access to the update service, store the graph: " + command
+}
+
+// maxWord bounds a word of a command, in bytes.
+const maxWord = 64
+
 // NoChannelError is the error for an update service without a channel to request from it:
 // neither the request nor the cluster has one.
 type NoChannelError struct {
@@ -101,6 +114,9 @@ type NoChannelError struct {
 func (e *NoChannelError) Error() string {
 	return "no channel is known to request from " + redacted(e.Service)
 }
+
+// Hint is what is missing.
+func (e *NoChannelError) Hint() string { return "Name a channel, such as --channel eus-4.18" }
 
 // redacted is a URL without its password.
 func redacted(address string) string {

@@ -12,6 +12,9 @@ type Error struct{ Err error }
 // Error implements error.
 func (e *Error) Error() string { return e.Err.Error() }
 
+// ExitCode is that of a command with this error.
+func (e *Error) ExitCode() int { return 2 }
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 

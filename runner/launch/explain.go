@@ -205,6 +205,11 @@ type EscalationError struct {
 	Denied []string
 }
 
+// Hint is the command to run next.
+func (e *EscalationError) Hint() string {
+	return "Print a role with these permissions: oc preflight auth run"
+}
+
 func (e *EscalationError) Error() string {
 	return "the user may not grant the checks of the release their permissions: " + strings.Join(e.Denied, "; ")
 }

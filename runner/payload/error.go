@@ -44,6 +44,17 @@ func (e *Error) Error() string {
 	return e.Message + ": " + words.Line(e.Err.Error(), maxCause)
 }
 
+// Hint is what to do, with its commands on lines of their own.
+func (e *Error) Hint() string {
+	hint := e.Remediation
+	for _, action := range e.Actions {
+		if hint != "" && action.Command != "" {
+			hint += "\n  " + action.Command
+		}
+	}
+	return hint
+}
+
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -10,22 +10,14 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/gate"
-	"github.com/openshift/update-preflight/collector/graphsource"
-	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
-	"github.com/openshift/update-preflight/collector/updateservice"
 	"github.com/openshift/update-preflight/collector/verdict"
-	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
-	"github.com/openshift/update-preflight/runner/payload"
-	"github.com/openshift/update-preflight/runner/record"
 )
 
 // The exit codes. They are the same for every output format and never change.
 const (
-	exitReady   = 0
+	Ready       = 0
 	Failed      = 1
 	Usage       = 2
 	Blocked     = 3
@@ -54,6 +46,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.err }
 
+// ExitCode is the exit code of the command.
+func (e *Error) ExitCode() int { return e.Code }
+
+// BadUsage is a wrong use of the command line.
 func BadUsage(err error) error { return &Error{Code: Usage, err: err} }
 
 // Of is the error with the exit code of a report.
@@ -103,25 +99,34 @@ func exitOfDecision(decision verdict.Decision) error {
 	return &Error{Code: Undecided}
 }
 
+// coded is an error of a library that has an exit code, and hinted one with what to do
+// about it.
+type (
+	coded interface {
+		error
+		ExitCode() int
+	}
+	hinted interface {
+		error
+		Hint() string
+	}
+)
+
 // Code prints the error, if the command has not, and returns its exit code. name is how
 // the user calls the program.
 func Code(err error, name string, stderr io.Writer) int {
 	if err == nil {
-		return exitReady
+		return Ready
 	}
-	if exit, ok := errors.AsType[*Error](err); ok {
-		if exit.err != nil {
-			printError(stderr, exit.err, name)
-		}
+	exit, decided := errors.AsType[*Error](err)
+	if decided && exit.err == nil {
 		return exit.Code
 	}
 	printError(stderr, err, name)
-	_, badInput := errors.AsType[*input.Error](err)
-	_, unknownGate := errors.AsType[*gate.UnknownGateError](err)
-	_, unknownRun := errors.AsType[*record.NotFoundError](err)
+	known, ok := errors.AsType[coded](err)
 	switch {
-	case badInput, unknownGate, unknownRun:
-		return Usage
+	case ok:
+		return known.ExitCode()
 	case errors.Is(err, context.Canceled):
 		return Interrupted
 	case isUnknownCommand(err):
@@ -135,7 +140,7 @@ func isUnknownCommand(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown command ")
 }
 
-// printError prints the error on one line, and its remedy on the next. The suggestions
+// printError prints the error on one line, and its hint on the next. The suggestions
 // for an unknown command have lines of their own.
 func printError(stderr io.Writer, err error, name string) {
 	text := WithName(strings.TrimRight(err.Error(), "\n"), name)
@@ -143,62 +148,13 @@ func printError(stderr io.Writer, err error, name string) {
 		text = strings.ReplaceAll(text, "\n", "; ")
 	}
 	fmt.Fprintf(stderr, "error: %s\n", text)
-	if unreadable, ok := errors.AsType[*payload.Error](err); ok && unreadable.Remediation != "" {
-		fmt.Fprintf(stderr, "hint: %s\n", unreadable.Remediation)
-		for _, action := range unreadable.Actions {
-			if action.Command != "" {
-				fmt.Fprintf(stderr, "hint:   %s\n", action.Command)
-			}
-		}
+	hint, ok := errors.AsType[hinted](err)
+	if !ok || hint.Hint() == "" {
+		return
 	}
-	if hint := hintFor(err); hint != "" {
-		fmt.Fprintf(stderr, "hint: %s\n", WithName(hint, name))
+	for line := range strings.Lines(hint.Hint()) {
+		fmt.Fprintf(stderr, "hint: %s\n", WithName(strings.TrimRight(line, "\n"), name))
 	}
-}
-
-// hintFor is the command that helps with an error of a library; empty if there is
-// none.
-func hintFor(err error) string {
-	if _, ok := errors.AsType[*launch.EscalationError](err); ok {
-		return "Print a role with these permissions: oc preflight auth run"
-	}
-	if busy, ok := errors.AsType[*record.BusyError](err); ok {
-		return "Follow the run: oc preflight attach " + busy.ID
-	}
-	if other, ok := errors.AsType[*record.SelectionError](err); ok {
-		return fmt.Sprintf("Follow the run: oc preflight attach %s; or end it: oc preflight cancel %[1]s", other.ID)
-	}
-	if ended, ok := errors.AsType[*record.NotRunningError](err); ok {
-		return "Read its report: oc preflight status " + ended.ID
-	}
-	if unauthentic, ok := errors.AsType[*record.UnauthenticError](err); ok {
-		if unauthentic.State == record.Unverifiable {
-			return "Print a role with the permission: oc preflight auth status"
-		}
-		return "Run the preflight again: oc preflight run; end a run in progress: oc preflight cancel " + unauthentic.ID
-	}
-	if missing, ok := errors.AsType[*graphsource.NotStoredError](err); ok {
-		return "With access to the update service, store the graph: " + storing(missing)
-	}
-	if _, ok := errors.AsType[*graphsource.NoChannelError](err); ok {
-		return "Name a channel, such as --channel eus-4.18"
-	}
-	if unreachable, ok := errors.AsType[*updateplan.Unreachable](err); ok {
-		return unreachable.Remedy
-	}
-	if _, ok := errors.AsType[*record.NotFoundError](err); ok {
-		return "List the runs: oc preflight history"
-	}
-	return ""
-}
-
-// storing is the command that stores a graph.
-func storing(missing *graphsource.NotStoredError) string {
-	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", words.Line(missing.From, 64), words.Line(missing.Key.Channel, 64), missing.Key.Architecture)
-	if missing.Key.URL != updateservice.Default {
-		command += " --graph URL"
-	}
-	return command
 }
 
 // ocPlugin is how the help and the errors of this package name the program.
