@@ -13,7 +13,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
-	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -149,7 +148,7 @@ func TestAdminAck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			createMaps(t, tc.maps)
-			findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), parse(t, tc.from, tc.to))
+			findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), checktest.MinorUpdate(t, tc.from, tc.to))
 			got := map[string]ackResult{}
 			for _, f := range findings {
 				got[f.Name] = ackResult{f.Outcome, f.Reason, f.Blocks, f.Bypass != nil}
@@ -164,7 +163,7 @@ func TestAdminAck(t *testing.T) {
 func TestAdminAckRemedy(t *testing.T) {
 	const key = "ack-4.18-x"
 	createMaps(t, map[string]map[string]string{gates: {key: "Do this: https://example.com/kb then that."}, acks: {}})
-	findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), parse(t, "", ""))
+	findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	if len(findings) != 1 {
 		t.Fatalf("findings %+v, want one", findings)
 	}
@@ -172,7 +171,7 @@ func TestAdminAckRemedy(t *testing.T) {
 	if got.URL != "https://example.com/kb" {
 		t.Errorf("URL %q, want the first URL in the text of the gate", got.URL)
 	}
-	contains(t, "remedy", checktest.Remedies(findings), []string{
+	checktest.Contains(t, "remedy", checktest.Remedies(findings), []string{
 		"Acknowledge " + key, `Run oc -n openshift-config patch configmap admin-acks --type merge --patch '{"data":{"ack-4.18-x":"true"}}'`,
 	})
 	if diff := cmp.Diff([]string{"4.19.0"}, got.BlockedTargets); diff != "" {
@@ -182,7 +181,7 @@ func TestAdminAckRemedy(t *testing.T) {
 
 func TestAdminAckForbidden(t *testing.T) {
 	createMaps(t, map[string]map[string]string{gates: {}, acks: {}})
-	findings := checktest.Run(t, gate.AdminAck(), server.Unprivileged().Snapshot(t), parse(t, "", ""))
+	findings := checktest.Run(t, gate.AdminAck(), server.Unprivileged().Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	want := map[string]checktest.Result{"AdminAck": {Outcome: preflight.Unknown, Reason: "Forbidden"}}
 	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 		t.Errorf("without permission to read: -want +got:\n%s", diff)
@@ -235,20 +234,6 @@ func TestAcknowledge(t *testing.T) {
 			}
 		})
 	}
-}
-
-// parse is an update, from 4.18.3 to 4.19.0 where a version is empty.
-func parse(t *testing.T, from, to string) update.Update {
-	t.Helper()
-	return checktest.Update(t, or(from, "4.18.3"), or(to, "4.19.0"))
-}
-
-// or is the value, or the default where it is empty.
-func or(value, byDefault string) string {
-	if value == "" {
-		return byDefault
-	}
-	return value
 }
 
 // createMaps creates exactly these ConfigMaps, until the test ends.

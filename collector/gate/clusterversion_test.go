@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/gate"
@@ -16,61 +15,6 @@ import (
 
 // constructor makes a check.
 type constructor func() check.Check
-
-// pullSpec is the image of a release.
-func pullSpec(version string) string { return "quay.io/release@sha256:" + version }
-
-// at is a healthy cluster that completed an update to a version, after updates to
-// others, newest first.
-func at(version string, before ...string) *configv1.ClusterVersion {
-	now := metav1.Now()
-	cluster := &configv1.ClusterVersion{
-		ObjectMeta: metav1.ObjectMeta{Name: "version"},
-		Spec:       configv1.ClusterVersionSpec{ClusterID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", Channel: "stable"},
-		Status: configv1.ClusterVersionStatus{
-			ObservedGeneration: 1, VersionHash: "0", AvailableUpdates: []configv1.Release{},
-			Desired: configv1.Release{Version: version, Image: pullSpec(version)},
-		},
-	}
-	for _, past := range append([]string{version}, before...) {
-		cluster.Status.History = append(cluster.Status.History, configv1.UpdateHistory{
-			State: configv1.CompletedUpdate, Version: past, Image: pullSpec(past), StartedTime: now, CompletionTime: &now,
-		})
-	}
-	cluster = with(cluster, configv1.OperatorProgressing, configv1.ConditionFalse, "", "")
-	cluster = with(cluster, configv1.RetrievedUpdates, configv1.ConditionTrue, "", "")
-	return with(cluster, "Failing", configv1.ConditionFalse, "", "")
-}
-
-// toward is a cluster that is being updated to the last of the attempts, after the
-// others were retargeted.
-func toward(completed string, attempts ...string) *configv1.ClusterVersion {
-	target := attempts[len(attempts)-1]
-	cluster := at(completed)
-	cluster.Status.Desired = configv1.Release{Version: target, Image: pullSpec(target)}
-	now := metav1.Now()
-	for _, attempt := range attempts {
-		cluster.Status.History = append([]configv1.UpdateHistory{{
-			State: configv1.PartialUpdate, Version: attempt, Image: pullSpec(attempt), StartedTime: now, CompletionTime: &now,
-		}}, cluster.Status.History...)
-	}
-	return with(cluster, configv1.OperatorProgressing, configv1.ConditionTrue, "", "Working towards "+target+": 113 of 902 done (12% complete)")
-}
-
-// with sets a condition.
-func with(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) *configv1.ClusterVersion {
-	condition := configv1.ClusterOperatorStatusCondition{
-		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
-	}
-	for i := range cluster.Status.Conditions {
-		if cluster.Status.Conditions[i].Type == kind {
-			cluster.Status.Conditions[i] = condition
-			return cluster
-		}
-	}
-	cluster.Status.Conditions = append(cluster.Status.Conditions, condition)
-	return cluster
-}
 
 func without(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType) *configv1.ClusterVersion {
 	var kept []configv1.ClusterOperatorStatusCondition
@@ -119,8 +63,8 @@ func runRows(t *testing.T, make constructor, rows map[string]row) {
 					t.Errorf("%s: %s names no object", tc.reason, f.Name)
 				}
 			}
-			contains(t, tc.reason+": message", checktest.Messages(findings), tc.message)
-			contains(t, tc.reason+": remedy", checktest.Remedies(findings), tc.remedy)
+			checktest.Contains(t, tc.reason+": message", checktest.Messages(findings), tc.message)
+			checktest.Contains(t, tc.reason+": remedy", checktest.Remedies(findings), tc.remedy)
 		})
 	}
 }
@@ -156,7 +100,7 @@ func onVersion() map[string]struct {
 // A status that is older than the spec is reported once, and opens no gate.
 func TestStaleStatusIsInconclusive(t *testing.T) {
 	notUpgradeable := func() *configv1.ClusterVersion {
-		return with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "AdminAckRequired", "Acknowledge it.")
+		return checktest.With(checktest.At("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "AdminAckRequired", "Acknowledge it.")
 	}
 	requesting := func(cluster *configv1.ClusterVersion, version string) *configv1.ClusterVersion {
 		cluster.Spec.DesiredUpdate = &configv1.Update{Version: version}
@@ -168,13 +112,13 @@ func TestStaleStatusIsInconclusive(t *testing.T) {
 		to      string
 		fails   []string // the checks that fail
 	}{
-		"Channel":     {reason: "nothing fails, and nothing passes", cluster: at("4.18.3"), to: "4.19.0"},
+		"Channel":     {reason: "nothing fails, and nothing passes", cluster: checktest.At("4.18.3"), to: "4.19.0"},
 		"Upgradeable": {reason: "no change of the spec but that of overrides sets Upgradeable", cluster: notUpgradeable(), to: "4.19.0", fails: []string{"ClusterVersionUpgradeable"}},
 		"Requested":   {reason: "the release in progress is the requested one", cluster: requesting(notUpgradeable(), "4.18.3"), to: "4.19.0", fails: []string{"ClusterVersionUpgradeable"}},
 		"Other":       {reason: "another release is requested, from which the update would be measured", cluster: requesting(notUpgradeable(), "4.19.0"), to: "4.19.1"},
-		"GiantHop":    {reason: "the hop is too far from the present release", cluster: at("4.19.3"), to: "4.21.0", fails: []string{"ClusterVersionGiantHop"}},
-		"InProgress":  {reason: "the update in progress blocks the next minor version", cluster: toward("4.18.3", "4.19.2"), to: "4.20.0", fails: []string{"ClusterVersionUpdating"}},
-		"Invalid":     {reason: "the change of the spec may be the fix", cluster: with(at("4.18.3"), "Invalid", configv1.ConditionTrue, "InvalidClusterVersion", "spec.upstream"), to: "4.18.9"},
+		"GiantHop":    {reason: "the hop is too far from the present release", cluster: checktest.At("4.19.3"), to: "4.21.0", fails: []string{"ClusterVersionGiantHop"}},
+		"InProgress":  {reason: "the update in progress blocks the next minor version", cluster: checktest.Toward("4.18.3", "4.19.2"), to: "4.20.0", fails: []string{"ClusterVersionUpdating"}},
+		"Invalid":     {reason: "the change of the spec may be the fix", cluster: checktest.With(checktest.At("4.18.3"), "Invalid", configv1.ConditionTrue, "InvalidClusterVersion", "spec.upstream"), to: "4.18.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.cluster.Status.ObservedGeneration = 0
@@ -193,7 +137,7 @@ func TestStaleStatusIsInconclusive(t *testing.T) {
 					continue
 				case name == "ClusterVersionRequest":
 					want = one(name, preflight.Unknown, "StaleStatus")
-					contains(t, tc.reason, findings[0].Message, []string{"generation 0", "generation 1", "spec.channel", "spec.upstream", "spec.desiredUpdate", "accepted risks"})
+					checktest.Contains(t, tc.reason, findings[0].Message, []string{"generation 0", "generation 1", "spec.channel", "spec.upstream", "spec.desiredUpdate", "accepted risks"})
 				case slices.Contains(tc.fails, name):
 					want = one(name, preflight.Fail, findings[0].Reason)
 				}
@@ -206,7 +150,7 @@ func TestStaleStatusIsInconclusive(t *testing.T) {
 }
 
 func TestForbiddenClusterVersionIsInconclusive(t *testing.T) {
-	server.Create(t, at("4.18.3"))
+	server.Create(t, checktest.At("4.18.3"))
 	cluster := server.Unprivileged().Snapshot(t)
 	for name, check := range onVersion() {
 		findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", "4.19.0"))
@@ -223,7 +167,7 @@ func TestMissingClusterVersion(t *testing.T) {
 			t.Errorf("without OpenShift's Infrastructure: -want +got:\n%s", diff)
 		}
 	}
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode))
 	for name, check := range onVersion() {
 		findings := checktest.Run(t, check.constructor(), server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0"))
 		if diff := cmp.Diff(one(name, preflight.Unknown, "APIMissing"), checktest.Results(findings)); diff != "" {
@@ -233,7 +177,7 @@ func TestMissingClusterVersion(t *testing.T) {
 }
 
 func TestInvalidCurrentVersionIsInconclusive(t *testing.T) {
-	broken := at("4.18.3")
+	broken := checktest.At("4.18.3")
 	broken.Status.Desired.Version = "nightly"
 	server.Create(t, broken)
 	cluster := server.Snapshot(t)

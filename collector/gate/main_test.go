@@ -22,16 +22,6 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
 }
 
-// infrastructure makes the cluster an OpenShift cluster with this topology.
-func infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
-	return &configv1.Infrastructure{
-		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
-		Status: configv1.InfrastructureStatus{
-			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode, CPUPartitioning: configv1.CPUPartitioningNone,
-		},
-	}
-}
-
 // desiring is the ClusterVersion of a cluster that runs a version, or is being
 // updated to it.
 func desiring(version string) *configv1.ClusterVersion {

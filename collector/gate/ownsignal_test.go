@@ -21,27 +21,27 @@ func TestUpgradeableOfOwnSignal(t *testing.T) {
 	own, since423 := ownsignal.Message("4.19.0 is Blocked."), "RiskNameNotCompatibleWithReasonProperty"
 	named := "Cluster operator update-preflight should not be upgraded between minor or major versions: " + own
 	closed := func(cluster *configv1.ClusterVersion, reason, message string) *configv1.ClusterVersion {
-		return with(cluster, configv1.OperatorUpgradeable, configv1.ConditionFalse, reason, message)
+		return checktest.With(cluster, configv1.OperatorUpgradeable, configv1.ConditionFalse, reason, message)
 	}
-	overridden := closed(at("4.18.3"), ownsignal.NotReady, named)
+	overridden := closed(checktest.At("4.18.3"), ownsignal.NotReady, named)
 	overridden.Spec.Overrides = []configv1.ComponentOverride{{Kind: "Deployment", Group: "apps", Namespace: "a", Name: "b", Unmanaged: true}}
 	skipped := one(name, preflight.Skipped, "OwnSignal")
 	runRows(t, gate.Upgradeable, map[string]row{
-		"Since4.23": {reason: "the message is repeated", cluster: closed(at("5.0.3"), since423, own), to: "5.1.0", want: skipped, message: []string{own}},
-		"Until4.22": {reason: "the operator is named", cluster: closed(at("4.18.3"), ownsignal.NotReady, named), to: "4.19.0", want: skipped},
-		"Retarget":  {reason: "up to 4.16 CVO refuses the retarget for the same cause", cluster: closed(toward("4.15.3", "4.16.2"), ownsignal.NotReady, named), to: "4.16.5", want: skipped},
+		"Since4.23": {reason: "the message is repeated", cluster: closed(checktest.At("5.0.3"), since423, own), to: "5.1.0", want: skipped, message: []string{own}},
+		"Until4.22": {reason: "the operator is named", cluster: closed(checktest.At("4.18.3"), ownsignal.NotReady, named), to: "4.19.0", want: skipped},
+		"Retarget":  {reason: "up to 4.16 CVO refuses the retarget for the same cause", cluster: closed(checktest.Toward("4.15.3", "4.16.2"), ownsignal.NotReady, named), to: "4.16.5", want: skipped},
 		"Another": {
 			reason: "another cause counts", to: "5.1.0", want: one(name, preflight.Fail, "UpgradeableFalse"),
-			cluster: closed(at("5.0.3"), "MultipleReasons", "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* "+own+"\n* Wait."),
+			cluster: closed(checktest.At("5.0.3"), "MultipleReasons", "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* "+own+"\n* Wait."),
 		},
 		"SeparateCondition": {
 			reason: "another cause has a separate condition", to: "4.19.0", want: one(name, preflight.Fail, ownsignal.NotReady),
-			cluster: with(closed(at("4.18.3"), ownsignal.NotReady, named), "UpgradeableAdminAckRequired", configv1.ConditionFalse, "AdminAckRequired", "Acknowledge."),
+			cluster: checktest.With(closed(checktest.At("4.18.3"), ownsignal.NotReady, named), "UpgradeableAdminAckRequired", configv1.ConditionFalse, "AdminAckRequired", "Acknowledge."),
 		},
 		"Overrides": {reason: "an override is another cause, which CVO may not have listed yet", cluster: overridden, to: "4.19.0", want: one(name, preflight.Fail, ownsignal.NotReady)},
 		"OtherName": {
 			reason: "the reason of another operator is not the preflight's", to: "4.19.0", want: one(name, preflight.Fail, ownsignal.NotReady),
-			cluster: closed(at("4.18.3"), ownsignal.NotReady, "Cluster operator etcd should not be upgraded between minor or major versions: "+own),
+			cluster: closed(checktest.At("4.18.3"), ownsignal.NotReady, "Cluster operator etcd should not be upgraded between minor or major versions: "+own),
 		},
 	})
 }
@@ -79,7 +79,7 @@ func TestOwnClusterOperator(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Create(t, append(tc.operators, at("4.18.3"))...)
+			server.Create(t, append(tc.operators, checktest.At("4.18.3"))...)
 			findings := checktest.Run(t, gate.ClusterOperators(), server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0"))
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

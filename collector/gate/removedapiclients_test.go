@@ -54,7 +54,7 @@ func listing(t *testing.T, count *apiserverv1.APIRequestCount) checktest.Respons
 // messageAt is the message of the one finding of RemovedAPI, which fails.
 func messageAt(t *testing.T, at checktest.Server) string {
 	t.Helper()
-	findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), at.Snapshot(t), check.Subject{Update: parse(t, "", ""), Now: twentyPastTwo()})
+	findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), at.Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
 	want := map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}}
 	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 		t.Fatalf("results: -want +got:\n%s", diff)
@@ -153,7 +153,7 @@ func TestManyClientsOfARemovedAPI(t *testing.T) {
 	}
 	count := hours(nil, map[int][]apiserverv1.PerUserAPIRequestCount{2: early, 13: {requests("latest", "kubectl", 1)}})
 	message := messageAt(t, server.Responding(map[string]checktest.Response{countsPath: listing(t, count)}))
-	contains(t, "message", message, []string{"by latest with", "; user-09999 with", "; user-09996 with", "; 95 more clients; unnamed clients: "})
+	checktest.Contains(t, "message", message, []string{"by latest with", "; user-09999 with", "; user-09996 with", "; 95 more clients; unnamed clients: "})
 	if len(message) > 3500 || strings.Contains(message, "user-09995") {
 		t.Errorf("a message of %d bytes, which names more than five clients: %s", len(message), message)
 	}
@@ -259,7 +259,7 @@ func TestOwnersOnARealServer(t *testing.T) {
 	server.Create(t, account, other, pod("uses", "reader"), pod("does-not", "other"),
 		usage(schemas, "1.32", requests("system:serviceaccount:removed-apis:reader", "a", 1)))
 	message := messageAt(t, server)
-	contains(t, "the pods of another account are not named", message, []string{"UTC, from Pod removed-apis/uses (application shop))"})
+	checktest.Contains(t, "the pods of another account are not named", message, []string{"UTC, from Pod removed-apis/uses (application shop))"})
 }
 
 func TestOwnersAreOptional(t *testing.T) {

@@ -314,13 +314,13 @@ func TestKindsOfClients(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			findings := checktest.RunAt(t, gate.RemovedAPIs(fixed), server.Responding(responses).Snapshot(t), check.Subject{Update: parse(t, "", ""), Now: now})
+			findings := checktest.RunAt(t, gate.RemovedAPIs(fixed), server.Responding(responses).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 			outcome, reason, _ := strings.Cut(tc.want, " ")
 			want := map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Outcome(outcome), Reason: reason}}
 			if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s%s", tc.reason, diff, checktest.Messages(findings))
 			}
-			contains(t, tc.reason, findings[0].Message, []string{tc.message})
+			checktest.Contains(t, tc.reason, findings[0].Message, []string{tc.message})
 		})
 	}
 }
@@ -361,11 +361,11 @@ func TestUnknownUseOfARemovedAPI(t *testing.T) {
 			if tc.forbid != "" {
 				responses[tc.forbid] = func(*http.Request) (int, []byte) { return http.StatusForbidden, []byte("{}") }
 			}
-			findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), server.Responding(responses).Snapshot(t), check.Subject{Update: parse(t, "", ""), Now: now})
+			findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), server.Responding(responses).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 			if findings[0].Outcome != preflight.Fail {
 				t.Errorf("%s: %s", tc.reason, findings[0].Outcome)
 			}
-			contains(t, tc.reason, findings[0].Message, []string{tc.want})
+			checktest.Contains(t, tc.reason, findings[0].Message, []string{tc.want})
 		})
 	}
 }
@@ -381,7 +381,7 @@ func TestWritersOfStoredObjects(t *testing.T) {
 		countsPath: listing(t, usage(schemas, "1.32", requests("alice", "a", 1))),
 		"/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas": checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", []metav1.PartialObjectMetadata{object, object}),
 	}))
-	contains(t, "the manager of the removed version", message, []string{`; stored objects were written with it by field manager "helm" (2 objects)), and`})
+	checktest.Contains(t, "the manager of the removed version", message, []string{`; stored objects were written with it by field manager "helm" (2 objects)), and`})
 }
 
 func TestFixTime(t *testing.T) {
@@ -454,7 +454,7 @@ func TestFutureFixTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts := map[string]checktest.Response{countsPath: listing(t, usage(schemas, "1.32", requests("alice", "a", 1)))}
-	findings := checktest.RunAt(t, gate.RemovedAPIs(fixed), server.Responding(counts).Snapshot(t), check.Subject{Update: parse(t, "", ""), Now: twentyPastTwo()})
+	findings := checktest.RunAt(t, gate.RemovedAPIs(fixed), server.Responding(counts).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
 	if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI": {Outcome: preflight.Unknown, Reason: "Error"}}, checktest.Results(findings)); diff != "" {
 		t.Errorf("a time after now is inconclusive: -want +got:\n%s", diff)
 	}
@@ -474,11 +474,11 @@ func TestFixOnARealServer(t *testing.T) {
 	server.Create(t, &job, other)
 	counts := listing(t, day(t, now, -1, uses{user, "backup/v1", []int{changed.Hour()}}))
 	findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), server.Responding(map[string]checktest.Response{countsPath: counts}).Snapshot(t),
-		check.Subject{Update: parse(t, "", ""), Now: now})
+		check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 	if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Pass, Reason: "RemovedAPIFixed"}}, checktest.Results(findings)); diff != "" {
 		t.Errorf("the API server records the change of the CronJob (-want +got):\n%s%s", diff, checktest.Messages(findings))
 	}
-	contains(t, "the CronJob of the account", findings[0].Message, []string{"CronJob " + namespace + "/backup was changed at "})
+	checktest.Contains(t, "the CronJob of the account", findings[0].Message, []string{"CronJob " + namespace + "/backup was changed at "})
 }
 
 func TestManyClientsThatAreStatedToBeFixed(t *testing.T) {
@@ -494,7 +494,7 @@ func TestManyClientsThatAreStatedToBeFixed(t *testing.T) {
 			t.Fatal(err)
 		}
 		findings := checktest.RunAt(t, gate.RemovedAPIs(fixed), server.Responding(map[string]checktest.Response{countsPath: listing(t, count)}).Snapshot(t),
-			check.Subject{Update: parse(t, "", ""), Now: now})
+			check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 		got := findings[0]
 		if got.Reason != want || len(got.Message) > 3500 || strings.ContainsAny(got.Message, "\x1b\u202e") {
 			t.Errorf("fixed at %s, want %s, got %s in %d bytes: %q", hour, want, got.Reason, len(got.Message), got.Message)

@@ -155,11 +155,11 @@ func TestRemovedAPIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
-			findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), server.Snapshot(t), check.Subject{Update: parse(t, tc.from, tc.to), Now: twentyPastTwo()})
+			findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), server.Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, tc.from, tc.to), Now: twentyPastTwo()})
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			contains(t, tc.reason, findings[0].Message, []string{tc.message})
+			checktest.Contains(t, tc.reason, findings[0].Message, []string{tc.message})
 		})
 	}
 }
@@ -170,13 +170,13 @@ func TestRemovedAPIsNameClients(t *testing.T) {
 		users = append(users, requests(fmt.Sprintf("user-%d", i), strings.Repeat("agent", 200), int64(i+1)))
 	}
 	server.Create(t, usage(schemas, "1.32", users...))
-	findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), server.Snapshot(t), parse(t, "", ""))
+	findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	got := findings[0]
-	contains(t, "message", got.Message, []string{"by user-19 with", "40 requests (list), last used", "; user-18 with", "15 more clients"})
+	checktest.Contains(t, "message", got.Message, []string{"by user-19 with", "40 requests (list), last used", "; user-18 with", "15 more clients"})
 	if len(got.Message) > 1500 {
 		t.Errorf("a message of %d bytes", len(got.Message))
 	}
-	contains(t, "remedy", checktest.Remedies(findings), []string{"Run oc get apirequestcount " + schemas})
+	checktest.Contains(t, "remedy", checktest.Remedies(findings), []string{"Run oc get apirequestcount " + schemas})
 	want := []preflight.Object{{APIVersion: "apiserver.openshift.io/v1", Kind: "APIRequestCount", Name: schemas}}
 	if diff := cmp.Diff(want, got.Objects); diff != "" {
 		t.Errorf("objects: -want +got:\n%s", diff)
@@ -195,7 +195,7 @@ func TestRemovedAPIsUnread(t *testing.T) {
 			want: checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"},
 		},
 		"APIMissing": {
-			reason: "every OpenShift cluster has the API", objects: []runtime.Object{infrastructure(configv1.HighlyAvailableTopologyMode)},
+			reason: "every OpenShift cluster has the API", objects: []runtime.Object{checktest.Infrastructure(configv1.HighlyAvailableTopologyMode)},
 			server: server.Responding(map[string]checktest.Response{countsPath: checktest.NotServed}),
 			want:   checktest.Result{Outcome: preflight.Unknown, Reason: "APIMissing"},
 		},
@@ -213,7 +213,7 @@ func TestRemovedAPIsUnread(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
-			findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), tc.server.Snapshot(t), parse(t, "", ""))
+			findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), tc.server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 			if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -231,7 +231,7 @@ func TestManyRemovedAPIs(t *testing.T) {
 		counts = append(counts, usage(fmt.Sprintf("things.v1.group-%04d.example.com", i), removed, requests("user", "curl", 3)))
 	}
 	many := server.Responding(map[string]checktest.Response{countsPath: checktest.Pages(t, "apiserver.openshift.io/v1", "APIRequestCountList", counts)})
-	findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), many.Snapshot(t), parse(t, "", ""))
+	findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "450 more") || !strings.Contains(last.Message, "Warn") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)
@@ -287,11 +287,11 @@ func TestRemovedAPIsOnPlainKubernetes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plain := server.Responding(map[string]checktest.Response{countsPath: checktest.NotServed, "/metrics": checktest.Body(tc.metrics)})
-			findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), plain.Snapshot(t), parse(t, "", ""))
+			findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), plain.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			contains(t, tc.reason, findings[0].Message, []string{tc.message})
+			checktest.Contains(t, tc.reason, findings[0].Message, []string{tc.message})
 		})
 	}
 }
@@ -303,7 +303,7 @@ func TestMetricsOfARealAPIServer(t *testing.T) {
 	}
 	requested := 0
 	plain := server.Responding(map[string]checktest.Response{countsPath: func(r *http.Request) (int, []byte) { requested++; return checktest.NotServed(r) }})
-	findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), plain.Snapshot(t), parse(t, "5.1.0", "5.2.0"))
+	findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), plain.Snapshot(t), checktest.MinorUpdate(t, "5.1.0", "5.2.0"))
 	if requested == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
 		t.Errorf("findings %+v, want findings of the metrics", findings)
 	}

@@ -1,7 +1,6 @@
 package gate_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,95 +13,85 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// contains fails the test for each part that the text lacks.
-func contains(t *testing.T, name, text string, parts []string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%s %q lacks %q", name, text, part)
-		}
-	}
-}
-
 func TestRequest(t *testing.T) {
 	const name = "ClusterVersionRequest"
 	release := func(version, image string) configv1.Release { return configv1.Release{Version: version, Image: image} }
-	conditional := at("4.18.3")
+	conditional := checktest.At("4.18.3")
 	conditional.Status.ConditionalUpdates = []configv1.ConditionalUpdate{{
-		Release: release("4.18.16", pullSpec("4.18.16")),
+		Release: release("4.18.16", checktest.PullSpec("4.18.16")),
 		Risks: []configv1.ConditionalUpdateRisk{{
 			Name: "RHELKernelHighLoadIOWait", Message: "It waits.", URL: "https://example.com", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
 		}},
 	}}
 	invalid := func(cluster *configv1.ClusterVersion, status configv1.ConditionStatus, message string) *configv1.ClusterVersion {
-		return with(cluster, "Invalid", status, "InvalidClusterVersion", message)
+		return checktest.With(cluster, "Invalid", status, "InvalidClusterVersion", message)
 	}
 	runRows(t, gate.RequestValid, map[string]row{
 		"Available": {
-			reason: "CVO accepts it by its version alone", cluster: available(at("4.18.3"), release("4.18.9", pullSpec("4.18.9"))), to: "4.18.9",
+			reason: "CVO accepts it by its version alone", cluster: available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9"))), to: "4.18.9",
 			want: one(name, preflight.Pass, "AvailableUpdate"), message: []string{"oc adm upgrade --to 4.18.9"},
 		},
 		"Twice": {
-			reason: "two images with one version", cluster: available(at("4.18.3"), release("4.18.9", pullSpec("a")), release("4.18.9", pullSpec("b"))), to: "4.18.9",
-			want: one(name, preflight.Warn, "AmbiguousVersion"), message: []string{pullSpec("a"), pullSpec("b")}, remedy: []string{"--to-image " + pullSpec("a")},
+			reason: "two images with one version", cluster: available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("a")), release("4.18.9", checktest.PullSpec("b"))), to: "4.18.9",
+			want: one(name, preflight.Warn, "AmbiguousVersion"), message: []string{checktest.PullSpec("a"), checktest.PullSpec("b")}, remedy: []string{"--to-image " + checktest.PullSpec("a")},
 		},
 		"Conditional": {
 			reason: "CVO refuses it by its version alone; the remedy has the commands that work", cluster: conditional, to: "4.18.16",
 			want:   one(name, preflight.Warn, "ConditionalUpdateOnly"),
-			remedy: []string{"oc adm upgrade --allow-not-recommended --to 4.18.16", "oc adm upgrade --allow-explicit-upgrade --to-image " + pullSpec("4.18.16")},
+			remedy: []string{"oc adm upgrade --allow-not-recommended --to 4.18.16", "oc adm upgrade --allow-explicit-upgrade --to-image " + checktest.PullSpec("4.18.16")},
 		},
 		"History": {
-			reason: "the request passes the validation, but has no image", cluster: at("4.18.9", "4.18.3"), to: "4.18.3",
-			want: one(name, preflight.Warn, "HistoryOnly"), message: []string{"silently stays at 4.18.9"}, remedy: []string{pullSpec("4.18.3")},
+			reason: "the request passes the validation, but has no image", cluster: checktest.At("4.18.9", "4.18.3"), to: "4.18.3",
+			want: one(name, preflight.Warn, "HistoryOnly"), message: []string{"silently stays at 4.18.9"}, remedy: []string{checktest.PullSpec("4.18.3")},
 		},
 		"Unlisted": {
-			reason: "the cluster does not know the target", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Warn, "UnknownUpdate"), message: []string{`channel "stable"`},
+			reason: "the cluster does not know the target", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Warn, "UnknownUpdate"), message: []string{`channel "stable"`},
 		},
-		"Same": {reason: "nothing is requested", cluster: at("4.18.3"), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked"), message: []string{"runs 4.18.3 already"}},
+		"Same": {reason: "nothing is requested", cluster: checktest.At("4.18.3"), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked"), message: []string{"runs 4.18.3 already"}},
 	})
 	unavailable := "The cluster version is invalid: spec.desiredUpdate.version: Invalid value: \"4.18.16\": when image is empty the update must be an available update"
 	runRows(t, gate.RequestValid, map[string]row{
 		"Invalid": {
-			reason: "the message is CVO's", cluster: invalid(at("4.18.3"), configv1.ConditionTrue, unavailable), to: "4.18.9",
+			reason: "the message is CVO's", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionTrue, unavailable), to: "4.18.9",
 			want: one(name, preflight.Fail, "InvalidClusterVersion"), message: []string{unavailable}, remedy: []string{"oc adm upgrade --clear", "--allow-upgrade-with-warnings"},
 		},
 		"InvalidUpstream": {
-			reason: "another field is invalid", cluster: invalid(at("4.18.3"), configv1.ConditionTrue, "The cluster version is invalid: spec.upstream"), to: "4.18.9",
+			reason: "another field is invalid", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionTrue, "The cluster version is invalid: spec.upstream"), to: "4.18.9",
 			want: one(name, preflight.Fail, "InvalidClusterVersion"), remedy: []string{"oc edit clusterversion version"},
 		},
-		"InvalidUnknown": {reason: "CVO does not report whether it is valid", cluster: invalid(at("4.18.3"), configv1.ConditionUnknown, ""), to: "4.18.9", want: one(name, preflight.Unknown, "InvalidClusterVersion")},
-		"Valid":          {reason: "the condition is False", cluster: invalid(at("4.18.3"), configv1.ConditionFalse, ""), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked")},
+		"InvalidUnknown": {reason: "CVO does not report whether it is valid", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionUnknown, ""), to: "4.18.9", want: one(name, preflight.Unknown, "InvalidClusterVersion")},
+		"Valid":          {reason: "the condition is False", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionFalse, ""), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked")},
 	})
 }
 
 func TestRetrievedUpdates(t *testing.T) {
 	const name = "CannotRetrieveUpdates"
 	runRows(t, gate.RetrievedUpdates, map[string]row{
-		"Retrieved": {reason: "the updates are current", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "Retrieved"), message: []string{`"stable"`}},
+		"Retrieved": {reason: "the updates are current", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "Retrieved"), message: []string{`"stable"`}},
 		"Failed": {
 			reason:  "the risks may be out of date",
-			cluster: with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", "Unable to retrieve available updates: no route to host"), to: "4.18.9",
+			cluster: checktest.With(checktest.At("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", "Unable to retrieve available updates: no route to host"), to: "4.18.9",
 			want: one(name, preflight.Unknown, "RemoteFailed"), message: []string{"no route to host"}, remedy: []string{"Run oc adm upgrade\n", "Accept CannotRetrieveUpdates"},
 		},
-		"Absent": {reason: "CVO has not reported yet", cluster: without(at("4.18.3"), configv1.RetrievedUpdates), to: "4.18.9", want: one(name, preflight.Unknown, "NotRetrieved"), message: []string{"absent"}},
+		"Absent": {reason: "CVO has not reported yet", cluster: without(checktest.At("4.18.3"), configv1.RetrievedUpdates), to: "4.18.9", want: one(name, preflight.Unknown, "NotRetrieved"), message: []string{"absent"}},
 	})
 }
 
 func TestFailing(t *testing.T) {
 	const name = "Failing"
 	fails := func(cluster *configv1.ClusterVersion) *configv1.ClusterVersion {
-		return with(cluster, "Failing", configv1.ConditionTrue, "ClusterOperatorNotAvailable", "Cluster operator dns is not available")
+		return checktest.With(cluster, "Failing", configv1.ConditionTrue, "ClusterOperatorNotAvailable", "Cluster operator dns is not available")
 	}
 	runRows(t, gate.Failing, map[string]row{
-		"False": {reason: "CVO does not fail", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "AsExpected")},
+		"False": {reason: "CVO does not fail", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "AsExpected")},
 		"True": {
-			reason: "oc adm upgrade refuses such a cluster", cluster: fails(at("4.18.3")), to: "4.18.9", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable"),
+			reason: "oc adm upgrade refuses such a cluster", cluster: fails(checktest.At("4.18.3")), to: "4.18.9", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable"),
 			message: []string{"Cluster operator dns is not available"}, remedy: []string{"Accept Failing", "--allow-upgrade-with-warnings"},
 		},
-		"Stuck":     {reason: "a retarget is most likely the fix", cluster: fails(toward("4.18.3", "4.19.2")), to: "4.19.5", want: one(name, preflight.Warn, "ClusterOperatorNotAvailable")},
-		"StuckNext": {reason: "the next minor version is not", cluster: fails(toward("4.18.3", "4.19.2")), to: "4.20.1", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable")},
-		"Absent":    {reason: "CVO has not reported yet", cluster: without(at("4.18.3"), "Failing"), to: "4.18.9", want: one(name, preflight.Unknown, "NotReported"), message: []string{"absent"}},
-		"Unknown":   {reason: "CVO reports Unknown", cluster: with(at("4.18.3"), "Failing", configv1.ConditionUnknown, "", ""), to: "4.18.9", want: one(name, preflight.Unknown, "NotReported")},
+		"Stuck":     {reason: "a retarget is most likely the fix", cluster: fails(checktest.Toward("4.18.3", "4.19.2")), to: "4.19.5", want: one(name, preflight.Warn, "ClusterOperatorNotAvailable")},
+		"StuckNext": {reason: "the next minor version is not", cluster: fails(checktest.Toward("4.18.3", "4.19.2")), to: "4.20.1", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable")},
+		"Absent":    {reason: "CVO has not reported yet", cluster: without(checktest.At("4.18.3"), "Failing"), to: "4.18.9", want: one(name, preflight.Unknown, "NotReported"), message: []string{"absent"}},
+		"Unknown":   {reason: "CVO reports Unknown", cluster: checktest.With(checktest.At("4.18.3"), "Failing", configv1.ConditionUnknown, "", ""), to: "4.18.9", want: one(name, preflight.Unknown, "NotReported")},
 	})
 }
 
@@ -157,13 +146,13 @@ func TestClusterOperators(t *testing.T) {
 		},
 		"Patch": {reason: "patch updates are not blocked", to: "4.18.9", operators: []*configv1.ClusterOperator{kubelets}, want: one("ClusterOperatorUpgradeable", preflight.Skipped, "NotConcerned")},
 		"Retarget": {
-			reason: "updates within the minor version in progress are not blocked", cluster: toward("4.17.3", "4.18.3"), to: "4.18.9", operators: []*configv1.ClusterOperator{kubelets},
+			reason: "updates within the minor version in progress are not blocked", cluster: checktest.Toward("4.17.3", "4.18.3"), to: "4.18.9", operators: []*configv1.ClusterOperator{kubelets},
 			want: one("ClusterOperatorUpgradeable", preflight.Skipped, "NotConcerned"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.cluster == nil {
-				tc.cluster = at("4.18.3")
+				tc.cluster = checktest.At("4.18.3")
 			}
 			server.Create(t, tc.cluster)
 			for _, operator := range tc.operators {
@@ -173,7 +162,7 @@ func TestClusterOperators(t *testing.T) {
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			contains(t, tc.reason, checktest.Messages(findings), tc.message)
+			checktest.Contains(t, tc.reason, checktest.Messages(findings), tc.message)
 		})
 	}
 }
@@ -183,7 +172,7 @@ func TestClusterOperatorsForbidden(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "read-cluster-version"},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"config.openshift.io"}, Resources: []string{"clusterversions"}, Verbs: []string{"get"}}},
 	}
-	server.Create(t, at("4.18.3"), role, &rbacv1.ClusterRoleBinding{
+	server.Create(t, checktest.At("4.18.3"), role, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: checktest.UnprivilegedUser}},
@@ -192,7 +181,7 @@ func TestClusterOperatorsForbidden(t *testing.T) {
 	if diff := cmp.Diff(one("ClusterOperatorUpgradeable", preflight.Unknown, "Forbidden"), checktest.Results(findings)); diff != "" {
 		t.Errorf("with permission to read the ClusterVersion only: -want +got:\n%s", diff)
 	}
-	contains(t, "message", findings[0].Message, []string{"could not list the ClusterOperators"})
+	checktest.Contains(t, "message", findings[0].Message, []string{"could not list the ClusterOperators"})
 }
 
 // permitted is the view of the unprivileged user, once the API server grants the

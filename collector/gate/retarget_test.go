@@ -24,7 +24,7 @@ import (
 func closed(t *testing.T, minors ...string) []runtime.Object {
 	t.Helper()
 	objects := []runtime.Object{
-		infrastructure(configv1.HighlyAvailableTopologyMode),
+		checktest.Infrastructure(configv1.HighlyAvailableTopologyMode),
 		conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolDegraded),
 		node("w", "v1.10.0", "worker"),
 		operator("dns", configv1.ConditionFalse, "NotReady", "not ready"),
@@ -97,17 +97,17 @@ func TestUpdateInProgress(t *testing.T) {
 			want    results
 			acking  string // the minor version whose gate AdminAck names
 		}{
-			"Ready":          {reason: "no update is in progress, the next minor version is gated", cluster: at(a + ".5"), from: a + ".5", to: b + ".3", want: by(fail, fail, fail, preflight.Pass), acking: a},
-			"Patch":          {reason: "no update is in progress, a patch update is not gated", cluster: at(a + ".5"), from: a + ".5", to: a + ".9", want: by(skipped, skipped, skipped, preflight.Pass)},
-			"Stuck":          {reason: "another release of the minor version in progress is a retarget", cluster: toward(a+".5", b+".1"), from: a + ".5", to: b + ".3", want: minors.retarget, acking: minors.acking},
-			"StuckNext":      {reason: "the minor version after that in progress is gated", cluster: toward(a+".5", b+".1"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
-			"Retargeted":     {reason: "an update that was retargeted can be retargeted again", cluster: toward(a+".5", b+".1", b+".3"), from: a + ".5", to: b + ".4", want: minors.retarget, acking: minors.acking},
-			"RetargetedNext": {reason: "the minor version after that in progress is gated", cluster: toward(a+".5", b+".1", b+".3"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
-			"Completed":      {reason: "a patch update is not gated while workers are behind", cluster: at(b+".1", a+".5"), from: b + ".1", to: b + ".3", want: by(skipped, skipped, skipped, preflight.Pass)},
-			"CompletedNext":  {reason: "the next minor version is gated while workers are behind", cluster: at(b+".1", a+".5"), from: b + ".1", to: c + ".1", want: by(fail, fail, fail, preflight.Pass), acking: b},
+			"Ready":          {reason: "no update is in progress, the next minor version is gated", cluster: checktest.At(a + ".5"), from: a + ".5", to: b + ".3", want: by(fail, fail, fail, preflight.Pass), acking: a},
+			"Patch":          {reason: "no update is in progress, a patch update is not gated", cluster: checktest.At(a + ".5"), from: a + ".5", to: a + ".9", want: by(skipped, skipped, skipped, preflight.Pass)},
+			"Stuck":          {reason: "another release of the minor version in progress is a retarget", cluster: checktest.Toward(a+".5", b+".1"), from: a + ".5", to: b + ".3", want: minors.retarget, acking: minors.acking},
+			"StuckNext":      {reason: "the minor version after that in progress is gated", cluster: checktest.Toward(a+".5", b+".1"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
+			"Retargeted":     {reason: "an update that was retargeted can be retargeted again", cluster: checktest.Toward(a+".5", b+".1", b+".3"), from: a + ".5", to: b + ".4", want: minors.retarget, acking: minors.acking},
+			"RetargetedNext": {reason: "the minor version after that in progress is gated", cluster: checktest.Toward(a+".5", b+".1", b+".3"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
+			"Completed":      {reason: "a patch update is not gated while workers are behind", cluster: checktest.At(b+".1", a+".5"), from: b + ".1", to: b + ".3", want: by(skipped, skipped, skipped, preflight.Pass)},
+			"CompletedNext":  {reason: "the next minor version is gated while workers are behind", cluster: checktest.At(b+".1", a+".5"), from: b + ".1", to: c + ".1", want: by(fail, fail, fail, preflight.Pass), acking: b},
 		} {
 			t.Run(minors.cvo+"/"+name, func(t *testing.T) {
-				cluster := with(tc.cluster, configv1.OperatorUpgradeable, configv1.ConditionFalse, "MultipleReasons",
+				cluster := checktest.With(tc.cluster, configv1.OperatorUpgradeable, configv1.ConditionFalse, "MultipleReasons",
 					"Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"c/d\"")
 				server.Create(t, append(closed(t, b, c), cluster)...)
 				createMaps(t, map[string]map[string]string{gates: {"ack-" + a + "-x": "Do this.", "ack-" + b + "-x": "Do this."}, acks: {}})
@@ -118,7 +118,7 @@ func TestUpdateInProgress(t *testing.T) {
 					got[name] = worst(findings)
 					for _, f := range findings {
 						if f.Outcome == warn && name != "Updating" && f.Reason != "APIRemovalAhead" {
-							contains(t, tc.reason, f.Message, []string{"does not block the retarget of the update in progress to " + tc.to + ", but updates that leave " + b})
+							checktest.Contains(t, tc.reason, f.Message, []string{"does not block the retarget of the update in progress to " + tc.to + ", but updates that leave " + b})
 						}
 					}
 					if key := "AdminAck-ack-" + tc.acking + "-x"; name == "AdminAck" && tc.acking != "" {
@@ -140,7 +140,7 @@ func TestUpdateInProgressUnread(t *testing.T) {
 	forbidden := func(*http.Request) (int, []byte) {
 		return http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`)
 	}
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode), conditions(pool("worker")))
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), conditions(pool("worker")))
 	createMaps(t, map[string]map[string]string{gates: {"ack-4.18-x": "Do this."}, acks: {}})
 	view := server.Responding(map[string]checktest.Response{"/apis/config.openshift.io/v1/clusterversions/version": forbidden}).Snapshot(t)
 	unread := checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"}
@@ -153,7 +153,7 @@ func TestUpdateInProgressUnread(t *testing.T) {
 		"Closed": {reason: "a closed gate blocks", check: gate.AdminAck, want: map[string]checktest.Result{"AdminAck": unread, "AdminAck-ack-4.18-x": {Outcome: preflight.Fail, Reason: "AdminAckRequired"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Results(checktest.Run(t, tc.check(), view, parse(t, "", "")))
+			got := checktest.Results(checktest.Run(t, tc.check(), view, checktest.MinorUpdate(t, "", "")))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
