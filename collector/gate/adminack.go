@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -122,15 +123,15 @@ func AdminAck() check.Check {
 	return check.Check{
 		Name: "AdminAck", Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), adminAckReads()...),
-		Run: measured(byUpgradeable, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
-			if !cvo.HasAdminGates(m.desired) {
-				return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.desired)}, nil
+		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
+			if !cvo.HasAdminGates(m.Desired) {
+				return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
 			}
 			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
 			if err != nil {
 				return nil, err
 			}
-			return adminAck{minor: update.Line(cvo.AcksOf(m.completed, m.desired))}.judgeAll(pairs), nil
+			return adminAck{minor: update.Line(cvo.AcksOf(m.Completed, m.Desired))}.judgeAll(pairs), nil
 		}),
 	}
 }

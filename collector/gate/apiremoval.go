@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -52,7 +53,7 @@ type removal struct {
 
 // removals judges the removal of APIs by one update.
 type removals struct {
-	measure
+	measure.Measure
 	// from and to are the minors of Kubernetes; from is 0 where it is unknown.
 	from, to uint64
 	// known is true when to is.
@@ -61,10 +62,10 @@ type removals struct {
 
 // newRemovals compares with the last completed release: while an update is in
 // progress, the API server may still be of that release.
-func newRemovals(m measure) removals {
-	from, _ := update.Kubernetes(m.completed)
-	to, known := update.Kubernetes(m.update.To)
-	return removals{measure: m, from: from, to: to, known: known}
+func newRemovals(m measure.Measure) removals {
+	from, _ := update.Kubernetes(m.Completed)
+	to, known := update.Kubernetes(m.Update.To)
+	return removals{Measure: m, from: from, to: to, known: known}
 }
 
 // classify compares the removal of an API with the update. It does not concern

@@ -10,7 +10,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/ownsignal"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // ReasonUpgradeable is reported when no condition Upgradeable blocks the update.
@@ -34,9 +36,9 @@ func ClusterOperators() check.Check {
 		Name: "ClusterOperatorUpgradeable", Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List(configv1.GroupName, "clusteroperators")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
-			var m measure
+			var m measure.Measure
 			findings, err := onClusterVersion(func(s situation) []finding.Finding {
-				if m = s.measure(); m.effect == blocks || m.effect == uncertain {
+				if m = s.measure(); m.Effect == measure.Blocks || m.Effect == measure.Uncertain {
 					return nil
 				}
 				return s.notConcerned("Upgradeable=False of a ClusterOperator")
@@ -51,7 +53,7 @@ func ClusterOperators() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
 			}
-			return m.apply(judgeOperators(operators, m.within)), nil
+			return m.Apply(judgeOperators(operators, m.Within)), nil
 		},
 	}
 }
@@ -75,7 +77,7 @@ func judgeOperators(operators []configv1.ClusterOperator, minor string) []findin
 	if len(findings) > 0 {
 		return append(finding.Bounded(finding.Drafts(findings...)), own...)
 	}
-	return append(own, finding.Pass(ReasonUpgradeable, "none of %s reports Upgradeable=False", count(others, "ClusterOperator")))
+	return append(own, finding.Pass(ReasonUpgradeable, "none of %s reports Upgradeable=False", words.Count(others, "ClusterOperator")))
 }
 
 // ownOperator is the result in place of the finding of the preflight's own

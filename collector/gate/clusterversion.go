@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -123,7 +123,7 @@ func (s situation) stale() (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	f, _ := check.Stale(check.ClusterVersionObject(), s.version.Status.ObservedGeneration, s.version.Generation)
-	return changed(f, f.Outcome, "Of the former spec.channel, spec.upstream or spec.desiredUpdate, with its accepted risks, may be "+
+	return measure.Changed(f, f.Outcome, "Of the former spec.channel, spec.upstream or spec.desiredUpdate, with its accepted risks, may be "+
 		"the available and conditional updates, the release in progress, and the conditions RetrievedUpdates, Invalid, Progressing and Failing.").
 		Do(check.CVOPods()), true
 }
@@ -154,7 +154,9 @@ func (s situation) target() string { return s.update.To.String() }
 func (s situation) minor() string { return update.Line(s.update.From) }
 
 // measure is that of a gate which CVO applies by the condition Upgradeable.
-func (s situation) measure() measure { return measureOf(byUpgradeable, s.update.From, s.requested) }
+func (s situation) measure() measure.Measure {
+	return measure.Of(measure.ByUpgradeable, s.update.From, s.requested)
+}
 
 // notConcerned is the result of a check that blocks only updates to another minor
 // version.
@@ -181,11 +183,3 @@ func violated(violation cvo.Violation, notes ...string) finding.Finding {
 
 // orAbsent is the status of a condition.
 func orAbsent(status configv1.ConditionStatus) string { return cmp.Or(string(status), "absent") }
-
-// count is a number of objects with their kind.
-func count(number int, kind string) string {
-	if number == 1 {
-		return "1 " + kind
-	}
-	return fmt.Sprintf("%d %ss", number, kind)
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 )
 
 // ReasonResourceDeletesInProgress is reported while CVO deletes objects that the
@@ -59,10 +60,10 @@ var (
 
 func judgeDeletion(s situation) []finding.Finding {
 	m := s.measure()
-	if m.effect == none || m.effect == warns {
+	if m.Effect == measure.None || m.Effect == measure.Warns {
 		return s.notConcerned("a deletion in progress")
 	}
-	return m.apply([]finding.Finding{s.deletion(m.within)})
+	return m.Apply([]finding.Finding{s.deletion(m.Within)})
 }
 
 func (s situation) deletion(minor string) finding.Finding {

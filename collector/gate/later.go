@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -117,7 +118,7 @@ func laterKubeletSkew() check.Check {
 		findings, err := judge(ctx, s)
 		for i, f := range findings {
 			if f.Outcome == preflight.Fail {
-				findings[i] = changed(f, preflight.Warn, "%s", untilThen(s.Update))
+				findings[i] = measure.Changed(f, preflight.Warn, "%s", untilThen(s.Update))
 			}
 		}
 		return findings, err

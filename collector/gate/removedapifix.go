@@ -204,7 +204,7 @@ func (f fixes) byChange(found progress, end time.Time) progress {
 	if !change.scheduled {
 		derived, ok := f.period(found.client.Hours)
 		if !ok {
-			found.doubt = fmt.Sprintf("its period is unknown: it has used the API in %s, %d are needed", count(len(found.client.Hours), "hour"), minHours)
+			found.doubt = fmt.Sprintf("its period is unknown: it has used the API in %s, %d are needed", words.Count(len(found.client.Hours), "hour"), minHours)
 			return found
 		}
 		period = max(period, derived)

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -70,7 +71,7 @@ func RemovedAPIs(fixed FixTime) check.Check {
 			check.List(appsv1.GroupName, "daemonsets"), check.List(appsv1.GroupName, "deployments"), check.List(appsv1.GroupName, "statefulsets"),
 			check.List(batchv1.GroupName, "cronjobs"),
 		}),
-		Run: measured(retargetFree, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
+		Run: measure.Run(measure.RetargetFree, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 			uses, err := s.Cluster.APIUses(ctx, s.Now)
 			if apierrors.IsNotFound(err) {
 				return fromMetrics(ctx, s, m)
@@ -98,7 +99,7 @@ func RemovedAPIs(fixed FixTime) check.Check {
 }
 
 // fromMetrics is for a cluster without APIRequestCounts.
-func fromMetrics(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
+func fromMetrics(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 	topology, err := s.Topology(ctx)
 	if err != nil {
 		return nil, err
@@ -152,7 +153,7 @@ func (r removals) notInUse(known int, unused []string) finding.Finding {
 		note = ". Only Kubernetes' own controllers, which read every API, requested " + words.List(unused, 5)
 	}
 	return finding.Pass(ReasonRemovedAPIsNotInUse,
-		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.update.To), known, note)
+		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.Update.To), known, note)
 }
 
 func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []finding.Finding {
@@ -166,7 +167,7 @@ func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []finding
 		return finding.Bounded(drafts)
 	}
 	return []finding.Finding{finding.Pass(ReasonRemovedAPIsNotInUse,
-		"the API server has received no request to an API that %s or a later release removes, since it started", update.Line(r.update.To))}
+		"the API server has received no request to an API that %s or a later release removes, since it started", update.Line(r.Update.To))}
 }
 
 // describe is what all findings of a removal have in common.
@@ -216,11 +217,11 @@ func (r removals) measuredUse(api removal) finding.Finding {
 
 // explain is the effect of the removal on the update.
 func (r removals) explain(api removal) string {
-	target := update.Line(r.update.To)
+	target := update.Line(r.Update.To)
 	switch api.outcome {
 	case preflight.Fail:
 		return fmt.Sprintf("is removed in Kubernetes 1.%d; OpenShift %s, with 1.%d, does not have it; this does not block updates within %s",
-			api.minor, target, r.to, r.within)
+			api.minor, target, r.to, r.Within)
 	case preflight.Warn:
 		return fmt.Sprintf("%s still has it, but %s", target, remover(api.minor))
 	case preflight.Unknown, preflight.Pass, preflight.Skipped:
