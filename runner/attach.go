@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
@@ -42,7 +42,7 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source Pla
 		return report.Report{}, fmt.Errorf("the record of run %s does not have the checks of the site: %w", run.ID, err)
 	}
 	options.IgnoredAlerts, options.IgnoredNamespaces = covered.IgnoredAlerts, covered.IgnoredNamespaces
-	if options.Fixed, err = gate.ParseFixTime(covered.Fixed); err != nil && covered.Fixed != "" {
+	if options.Fixed, err = removedapi.ParseFixTime(covered.Fixed); err != nil && covered.Fixed != "" {
 		return report.Report{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)
 	}
 	if len(covered.Path) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -36,7 +36,7 @@ func JudgeAgain(ctx context.Context, cluster *cluster.Cluster, run record.Record
 		return report.Report{}, err
 	}
 	options.IgnoredAlerts, options.IgnoredNamespaces = covered.IgnoredAlerts, covered.IgnoredNamespaces
-	if options.Fixed, err = gate.ParseFixTime(covered.Fixed); err != nil && covered.Fixed != "" {
+	if options.Fixed, err = removedapi.ParseFixTime(covered.Fixed); err != nil && covered.Fixed != "" {
 		return report.Report{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)
 	}
 	options.Accept = acceptance.Named("run "+run.ID, stored.Verdict.Accepted...)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner/image"
@@ -62,7 +62,7 @@ type Options struct {
 	IgnoredAlerts, IgnoredNamespaces []string
 	// Fixed is when the clients of removed APIs were fixed; the zero value states nothing.
 	// It is part of what the run covers.
-	Fixed gate.FixTime
+	Fixed removedapi.FixTime
 	// Dependencies are outside the cluster and must respond; nil means none.
 	Dependencies *health.Dependencies
 

@@ -7,6 +7,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/update"
 )
@@ -20,7 +21,7 @@ func (v view) gatesOf(ctx context.Context, best path.Path, miss func(string, ...
 		if !(update.Update{From: hop.From.Parsed, To: hop.To.Parsed}).LeavesMinor() {
 			continue
 		}
-		checks := []check.Check{gate.RemovedAPIs(v.options.Fixed), gate.IncompatibleOperators()}
+		checks := []check.Check{removedapi.Check(v.options.Fixed), gate.IncompatibleOperators()}
 		if len(found) == 0 {
 			checks = append(checks, gate.AdminAck())
 		} else {

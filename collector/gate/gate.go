@@ -9,10 +9,11 @@ package gate
 
 import (
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 )
 
-// Checks are all gates; fixed is that of [RemovedAPIs]. A new one is added here.
-func Checks(fixed FixTime) []check.Check {
+// Checks are all gates; fixed is that of [Check]. A new one is added here.
+func Checks(fixed removedapi.FixTime) []check.Check {
 	return []check.Check{
 		AdminAck(),
 		ClusterOperators(),
@@ -24,7 +25,7 @@ func Checks(fixed FixTime) []check.Check {
 		MachineConfigPools(),
 		NetworkType(),
 		Overrides(),
-		RemovedAPIs(fixed),
+		removedapi.Check(fixed),
 		RequestValid(),
 		RetrievedUpdates(),
 		Rollback(),

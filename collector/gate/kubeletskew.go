@@ -70,14 +70,6 @@ const ReasonKubeletMinorVersionAhead finding.Reason = "KubeletMinorVersionAhead"
 // NAME`.
 const ReasonKubeletVersionUnknown finding.Reason = "KubeletVersionUnknown"
 
-// ReasonUnknownKubernetesVersion is reported when the Kubernetes version of a
-// release is unknown.
-//
-// Cause: the release is newer than this preflight.
-//
-// Remedy: use a preflight that is as new as the target.
-const ReasonUnknownKubernetesVersion finding.Reason = "UnknownKubernetesVersion"
-
 // ReasonNoNodes is reported when the cluster has no nodes.
 //
 // Cause: a hosted cluster can be scaled to zero.
@@ -134,7 +126,7 @@ func KubeletSkew() check.Check {
 }
 
 func unknownKubernetes(u update.Update) finding.Finding {
-	return finding.Unknown(ReasonUnknownKubernetesVersion,
+	return finding.Unknown(check.ReasonUnknownKubernetesVersion,
 		"the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet, is unknown to this preflight", update.Line(u.From), update.Line(u.To)).
 		Remedy("Use a preflight that is as new as the target, or compare the versions of the kubelets with that of the target.").
 		Do(finding.Run("oc get nodes"), finding.Run("oc adm release info %s", u.To))

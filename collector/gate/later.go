@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate/measure"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -34,16 +35,16 @@ const ReasonNotNewer finding.Reason = "NotNewer"
 
 // Later are the gates that can be evaluated for a later update of a path, which starts
 // from a release that the cluster does not run yet. before are the admin gates of that
-// release, by key; nil where it could not be read. fixed is that of [RemovedAPIs]. A subject
+// release, by key; nil where it could not be read. fixed is that of [Check]. A subject
 // of these checks has Later set.
-func Later(before map[string]string, fixed FixTime) []check.Check {
+func Later(before map[string]string, fixed removedapi.FixTime) []check.Check {
 	return []check.Check{
 		laterAdminAck(before),
 		laterHop(),
 		IncompatibleOperators(),
 		laterKubeletSkew(),
 		NetworkType(),
-		RemovedAPIs(fixed),
+		removedapi.Check(fixed),
 	}
 }
 

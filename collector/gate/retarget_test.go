@@ -7,13 +7,16 @@ import (
 
 	"github.com/blang/semver/v4"
 	"github.com/google/go-cmp/cmp"
+	apiserverv1 "github.com/openshift/api/apiserver/v1"
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -35,9 +38,24 @@ func closed(t *testing.T, minors ...string) []runtime.Object {
 		if !known {
 			t.Fatalf("the Kubernetes of %s is unknown", minor)
 		}
-		objects = append(objects, usage(fmt.Sprintf("lost%d.v1.example.com", kubernetes), fmt.Sprintf("1.%d", kubernetes), requests("user", "agent", 1)))
+		objects = append(objects, usage(fmt.Sprintf("lost%d.v1.example.com", kubernetes), fmt.Sprintf("1.%d", kubernetes)))
 	}
 	return objects
+}
+
+// usage is the count of an API that a release removes, with one request in this hour.
+func usage(name, removed string) *apiserverv1.APIRequestCount {
+	user := apiserverv1.PerUserAPIRequestCount{
+		UserName: "user", UserAgent: "agent", RequestCount: 1, ByVerb: []apiserverv1.PerVerbAPIRequestCount{{Verb: "list", RequestCount: 1}},
+	}
+	node := apiserverv1.PerNodeAPIRequestLog{NodeName: "master-0", RequestCount: 1, ByUser: []apiserverv1.PerUserAPIRequestCount{user}}
+	return &apiserverv1.APIRequestCount{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: apiserverv1.APIRequestCountSpec{NumberOfUsersToReport: 10},
+		Status: apiserverv1.APIRequestCountStatus{
+			RemovedInRelease: removed, RequestCount: 1,
+			CurrentHour: apiserverv1.PerResourceAPIRequestLog{RequestCount: 1, ByNode: []apiserverv1.PerNodeAPIRequestLog{node}},
+		},
+	}
 }
 
 // worst is the worst outcome of a check.
@@ -61,7 +79,7 @@ func TestUpdateInProgress(t *testing.T) {
 	type results = map[string]preflight.Outcome
 	checks := map[string]constructor{
 		"AdminAck": gate.AdminAck, "MachineConfigPool": gate.MachineConfigPools, "IncompatibleOperator": gate.IncompatibleOperators,
-		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return gate.RemovedAPIs(gate.FixTime{}) }, "ClusterOperators": gate.ClusterOperators,
+		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return removedapi.Check(removedapi.FixTime{}) }, "ClusterOperators": gate.ClusterOperators,
 		"Deletion": gate.Deletion, "Upgradeable": gate.Upgradeable, "Updating": gate.Updating,
 	}
 	// by has the outcome of the gates that CVO applies by Upgradeable, those that warn

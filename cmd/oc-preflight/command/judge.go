@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
@@ -84,11 +84,11 @@ func (f judgeFlags) options(ctx context.Context, client *client, reached *cluste
 }
 
 // fixed is the time of --since; without the flag nothing is stated.
-func (f judgeFlags) fixed() (gate.FixTime, error) {
+func (f judgeFlags) fixed() (removedapi.FixTime, error) {
 	if f.since == "" {
-		return gate.FixTime{}, nil
+		return removedapi.FixTime{}, nil
 	}
-	return gate.ParseFixTime(f.since)
+	return removedapi.ParseFixTime(f.since)
 }
 
 func readAcceptances(ctx context.Context, path string) ([]acceptance.Acceptance, error) {

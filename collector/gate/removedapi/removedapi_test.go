@@ -1,4 +1,4 @@
-package gate_test
+package removedapi_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -155,7 +155,7 @@ func TestRemovedAPIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
-			findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), server.Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, tc.from, tc.to), Now: twentyPastTwo()})
+			findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), server.Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, tc.from, tc.to), Now: twentyPastTwo()})
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -170,7 +170,7 @@ func TestRemovedAPIsNameClients(t *testing.T) {
 		users = append(users, requests(fmt.Sprintf("user-%d", i), strings.Repeat("agent", 200), int64(i+1)))
 	}
 	server.Create(t, usage(schemas, "1.32", users...))
-	findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
+	findings := checktest.Run(t, removedapi.Check(removedapi.FixTime{}), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	got := findings[0]
 	checktest.Contains(t, "message", got.Message, []string{"by user-19 with", "40 requests (list), last used", "; user-18 with", "15 more clients"})
 	if len(got.Message) > 1500 {
@@ -213,7 +213,7 @@ func TestRemovedAPIsUnread(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
-			findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), tc.server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
+			findings := checktest.Run(t, removedapi.Check(removedapi.FixTime{}), tc.server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 			if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -231,7 +231,7 @@ func TestManyRemovedAPIs(t *testing.T) {
 		counts = append(counts, usage(fmt.Sprintf("things.v1.group-%04d.example.com", i), removed, requests("user", "curl", 3)))
 	}
 	many := server.Responding(map[string]checktest.Response{countsPath: checktest.Pages(t, "apiserver.openshift.io/v1", "APIRequestCountList", counts)})
-	findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
+	findings := checktest.Run(t, removedapi.Check(removedapi.FixTime{}), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "450 more") || !strings.Contains(last.Message, "Warn") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)
@@ -287,7 +287,7 @@ func TestRemovedAPIsOnPlainKubernetes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plain := server.Responding(map[string]checktest.Response{countsPath: checktest.NotServed, "/metrics": checktest.Body(tc.metrics)})
-			findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), plain.Snapshot(t), checktest.MinorUpdate(t, "", ""))
+			findings := checktest.Run(t, removedapi.Check(removedapi.FixTime{}), plain.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -303,7 +303,7 @@ func TestMetricsOfARealAPIServer(t *testing.T) {
 	}
 	requested := 0
 	plain := server.Responding(map[string]checktest.Response{countsPath: func(r *http.Request) (int, []byte) { requested++; return checktest.NotServed(r) }})
-	findings := checktest.Run(t, gate.RemovedAPIs(gate.FixTime{}), plain.Snapshot(t), checktest.MinorUpdate(t, "5.1.0", "5.2.0"))
+	findings := checktest.Run(t, removedapi.Check(removedapi.FixTime{}), plain.Snapshot(t), checktest.MinorUpdate(t, "5.1.0", "5.2.0"))
 	if requested == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
 		t.Errorf("findings %+v, want findings of the metrics", findings)
 	}
@@ -319,7 +319,7 @@ func FuzzRemovedMinor(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, release string) {
-		minor, ok := gate.RemovedMinor(release)
+		minor, ok := removedapi.RemovedMinor(release)
 		if ok && (minor > 65535 || strings.TrimLeft(strings.TrimPrefix(release, "1."), "0") != strings.TrimLeft(fmt.Sprint(minor), "0")) {
 			t.Errorf("%q is parsed as 1.%d", release, minor)
 		}

@@ -1,4 +1,8 @@
-package gate
+// Package removedapi answers: which clients would lose an API by the update?
+//
+// [Check] is the gate. [ParseFixTime] parses the time at which an administrator states that
+// the clients were fixed.
+package removedapi
 
 import (
 	"context"
@@ -42,7 +46,7 @@ const ReasonUnknownClients finding.Reason = "UnknownClients"
 // deprecationGuide lists the APIs that Kubernetes removes.
 const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/"
 
-// RemovedAPIs is the gate that keeps clients from losing an API: a finding
+// Check is the gate that keeps clients from losing an API: a finding
 // RemovedAPI-<resource.version.group> for each API in use that the target's
 // Kubernetes removes, which blocks, or that a later one removes, which is a warning
 // (enhancement eus-upgrades-mvp). It concerns updates to another minor or major
@@ -63,7 +67,7 @@ const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/depreca
 // which is a warning. What is not known to be fixed is in use. A client is in use for 24
 // hours where its workloads cannot be read, its period is unknown, or it is not among the
 // first 5 of its API.
-func RemovedAPIs(fixed FixTime) check.Check {
+func Check(fixed FixTime) check.Check {
 	return check.Check{
 		Name: "RemovedAPI", Kind: finding.SourceGate,
 		Reads: slices.Concat(check.ReadsClusterVersion(), readsReplaced(), []access.Request{
@@ -229,7 +233,7 @@ func (r removals) explain(api removal) string {
 	if api.reason == ReasonUnknownClients {
 		return fmt.Sprintf("%s removes it; the cluster names no client except Kubernetes' own controllers, so it is unknown who uses it", target)
 	}
-	if api.reason == ReasonUnknownKubernetesVersion {
+	if api.reason == check.ReasonUnknownKubernetesVersion {
 		return fmt.Sprintf("is removed in Kubernetes 1.%d; the Kubernetes version of OpenShift %s is unknown to this preflight", api.minor, target)
 	}
 	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so it is unknown whether %s has it", words.Line(api.removed, 64), target)

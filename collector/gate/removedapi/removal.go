@@ -1,9 +1,10 @@
-package gate
+package removedapi
 
 import (
 	"strconv"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/update"
@@ -78,7 +79,7 @@ func (r removals) classify(name, removed string) removal {
 		found.outcome, found.reason = preflight.Unknown, ReasonUnknownRelease
 	case minor <= r.from:
 	case !r.known:
-		found.outcome, found.reason = preflight.Unknown, ReasonUnknownKubernetesVersion
+		found.outcome, found.reason = preflight.Unknown, check.ReasonUnknownKubernetesVersion
 	case minor <= r.to:
 		found.outcome, found.reason = preflight.Fail, ReasonRemovedAPIInUse
 	default:

@@ -1,4 +1,4 @@
-package gate_test
+package removedapi_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -54,7 +54,7 @@ func listing(t *testing.T, count *apiserverv1.APIRequestCount) checktest.Respons
 // messageAt is the message of the one finding of RemovedAPI, which fails.
 func messageAt(t *testing.T, at checktest.Server) string {
 	t.Helper()
-	findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), at.Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
+	findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), at.Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
 	want := map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}}
 	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 		t.Fatalf("results: -want +got:\n%s", diff)
@@ -302,7 +302,7 @@ func FuzzServiceAccount(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, user string) {
-		namespace, account, ok := gate.ServiceAccount(user)
+		namespace, account, ok := removedapi.ServiceAccount(user)
 		if ok && (user != "system:serviceaccount:"+namespace+":"+account || strings.ContainsAny(namespace+account, "/%:,=\\ ") || strings.Trim(namespace+account, ".") == "") {
 			t.Errorf("%q is parsed as namespace %q, account %q", user, namespace, account)
 		}

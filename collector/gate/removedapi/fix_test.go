@@ -1,4 +1,4 @@
-package gate_test
+package removedapi_test
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -307,14 +307,14 @@ func TestKindsOfClients(t *testing.T) {
 			}
 			responses := tc.owned.responses(t)
 			responses[countsPath] = listing(t, day(t, now, without, tc.clients...))
-			var fixed gate.FixTime
+			var fixed removedapi.FixTime
 			if tc.stated != "" {
 				var err error
-				if fixed, err = gate.ParseFixTime(tc.stated); err != nil {
+				if fixed, err = removedapi.ParseFixTime(tc.stated); err != nil {
 					t.Fatal(err)
 				}
 			}
-			findings := checktest.RunAt(t, gate.RemovedAPIs(fixed), server.Responding(responses).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
+			findings := checktest.RunAt(t, removedapi.Check(fixed), server.Responding(responses).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 			outcome, reason, _ := strings.Cut(tc.want, " ")
 			want := map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Outcome(outcome), Reason: reason}}
 			if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
@@ -361,7 +361,7 @@ func TestUnknownUseOfARemovedAPI(t *testing.T) {
 			if tc.forbid != "" {
 				responses[tc.forbid] = func(*http.Request) (int, []byte) { return http.StatusForbidden, []byte("{}") }
 			}
-			findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), server.Responding(responses).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
+			findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), server.Responding(responses).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 			if findings[0].Outcome != preflight.Fail {
 				t.Errorf("%s: %s", tc.reason, findings[0].Outcome)
 			}
@@ -391,7 +391,7 @@ func TestFixTime(t *testing.T) {
 		"2026-11-22T14:20:01Z": "future", "": "invalid", "0s": "invalid", "-3h": "invalid", "yesterday\x1b[2J": "invalid", "0001-01-01T00:00:00Z": "invalid", "9999-12-31T23:59:59-01:00": "invalid",
 	} {
 		got := "invalid"
-		if parsed, err := gate.ParseFixTime(text); err == nil {
+		if parsed, err := removedapi.ParseFixTime(text); err == nil {
 			stated, err := parsed.At(now)
 			got = stated.Format(time.RFC3339)
 			if err != nil {
@@ -410,14 +410,14 @@ func FuzzFixTime(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		now := dayAt(t, "14:20")
-		parsed, err := gate.ParseFixTime(text)
+		parsed, err := removedapi.ParseFixTime(text)
 		if err != nil {
 			return
 		}
 		if stated, err := parsed.At(now); err == nil && (stated.IsZero() || stated.After(now)) {
 			t.Errorf("%q is %s", text, stated)
 		}
-		if again, err := gate.ParseFixTime(parsed.String()); err != nil || again != parsed {
+		if again, err := removedapi.ParseFixTime(parsed.String()); err != nil || again != parsed {
 			t.Errorf("%q is written as %q, which is parsed as %v: %v", text, parsed, again, err)
 		}
 	})
@@ -430,7 +430,7 @@ func TestCronPeriod(t *testing.T) {
 		"@every 90m": 90 * time.Minute, "@every -1m": 0, "@every 2000000h": 0, "@daily": 0, "0 3 * * 1": 0, "0 3 1 * *": 0, "TZ=UTC 0 * * * *": 0, "": 0, "60 * * * *": 0,
 		"5-1 * * * *": 0, "*/0 * * * *": 0, "a * * * *": 0, ", * * * *": 0,
 	} {
-		if got, ok := gate.CronPeriod(schedule); got != want || ok != (want > 0) {
+		if got, ok := removedapi.CronPeriod(schedule); got != want || ok != (want > 0) {
 			t.Errorf("the period of %q is %s, %t; want %s", schedule, got, ok, want)
 		}
 	}
@@ -441,7 +441,7 @@ func FuzzCronPeriod(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, schedule string) {
-		period, ok := gate.CronPeriod(schedule)
+		period, ok := removedapi.CronPeriod(schedule)
 		if ok && (period <= 0 || period > 24*time.Hour) {
 			t.Errorf("the period of %q is %s", schedule, period)
 		}
@@ -449,12 +449,12 @@ func FuzzCronPeriod(f *testing.F) {
 }
 
 func TestFutureFixTime(t *testing.T) {
-	fixed, err := gate.ParseFixTime(dayAt(t, "14:21").Format(time.RFC3339))
+	fixed, err := removedapi.ParseFixTime(dayAt(t, "14:21").Format(time.RFC3339))
 	if err != nil {
 		t.Fatal(err)
 	}
 	counts := map[string]checktest.Response{countsPath: listing(t, usage(schemas, "1.32", requests("alice", "a", 1)))}
-	findings := checktest.RunAt(t, gate.RemovedAPIs(fixed), server.Responding(counts).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
+	findings := checktest.RunAt(t, removedapi.Check(fixed), server.Responding(counts).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
 	if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI": {Outcome: preflight.Unknown, Reason: "Error"}}, checktest.Results(findings)); diff != "" {
 		t.Errorf("a time after now is inconclusive: -want +got:\n%s", diff)
 	}
@@ -473,7 +473,7 @@ func TestFixOnARealServer(t *testing.T) {
 	user := "system:serviceaccount:" + namespace + ":argocd"
 	server.Create(t, &job, other)
 	counts := listing(t, day(t, now, -1, uses{user, "backup/v1", []int{changed.Hour()}}))
-	findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), server.Responding(map[string]checktest.Response{countsPath: counts}).Snapshot(t),
+	findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), server.Responding(map[string]checktest.Response{countsPath: counts}).Snapshot(t),
 		check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 	if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Pass, Reason: "RemovedAPIFixed"}}, checktest.Results(findings)); diff != "" {
 		t.Errorf("the API server records the change of the CronJob (-want +got):\n%s%s", diff, checktest.Messages(findings))
@@ -489,11 +489,11 @@ func TestManyClientsThatAreStatedToBeFixed(t *testing.T) {
 	}
 	count := day(t, now, -1, clients...)
 	for hour, want := range map[string]string{"2026-11-22T04:00:00Z": "RemovedAPIFixStated", "2026-11-22T03:59:00Z": "RemovedAPIInUse"} {
-		fixed, err := gate.ParseFixTime(hour)
+		fixed, err := removedapi.ParseFixTime(hour)
 		if err != nil {
 			t.Fatal(err)
 		}
-		findings := checktest.RunAt(t, gate.RemovedAPIs(fixed), server.Responding(map[string]checktest.Response{countsPath: listing(t, count)}).Snapshot(t),
+		findings := checktest.RunAt(t, removedapi.Check(fixed), server.Responding(map[string]checktest.Response{countsPath: listing(t, count)}).Snapshot(t),
 			check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 		got := findings[0]
 		if got.Reason != want || len(got.Message) > 3500 || strings.ContainsAny(got.Message, "\x1b\u202e") {
