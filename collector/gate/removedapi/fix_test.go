@@ -428,7 +428,7 @@ func TestCronPeriod(t *testing.T) {
 		"* * * * *": time.Minute, "*/20 * * * *": 20 * time.Minute, "5 * * * *": time.Hour, "0 */6 * * *": 6 * time.Hour, "0 3 * * *": 24 * time.Hour,
 		"0 8-10,20 * * ?": 12 * time.Hour, "10/30 * * * *": 30 * time.Minute, "59,0 0 * * *": 24*time.Hour - 59*time.Minute, "@hourly": time.Hour,
 		"@every 90m": 90 * time.Minute, "@every -1m": 0, "@every 2000000h": 0, "@daily": 0, "0 3 * * 1": 0, "0 3 1 * *": 0, "TZ=UTC 0 * * * *": 0, "": 0, "60 * * * *": 0,
-		"5-1 * * * *": 0, "*/0 * * * *": 0, "a * * * *": 0, ", * * * *": 0,
+		"5-1 * * * *": 0, "*/0 * * * *": 0, "a * * * *": 0, ", * * * *": 0, "TZ=UTC": 0, "CRON_TZ=UTC": 0, "0 3 1-31 * *": 0, "*/7 */5 * * *": 4*time.Hour + 4*time.Minute,
 	} {
 		if got, ok := removedapi.CronPeriod(schedule); got != want || ok != (want > 0) {
 			t.Errorf("the period of %q is %s, %t; want %s", schedule, got, ok, want)
@@ -437,7 +437,7 @@ func TestCronPeriod(t *testing.T) {
 }
 
 func FuzzCronPeriod(f *testing.F) {
-	for _, seed := range []string{"*/20 * * * *", "0 8-10,20 * * ?", "@every 1h", "5-1/0 * * * *"} {
+	for _, seed := range []string{"*/20 * * * *", "0 8-10,20 * * ?", "@every 1h", "5-1/0 * * * *", "TZ=", ", , * * *"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, schedule string) {
