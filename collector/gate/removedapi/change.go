@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/apiuse"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -36,7 +37,7 @@ func interactive() []string {
 
 // changeOf is the last change of the workloads of a client, where all of them changed
 // after its last use, in an hour that ended at end. doubt is why that is unknown.
-func (o owners) changeOf(client snapshot.APIClient, end time.Time) (last change, doubt string) {
+func (o owners) changeOf(client apiuse.Client, end time.Time) (last change, doubt string) {
 	owner, ok := o[client.User]
 	switch {
 	case !ok:

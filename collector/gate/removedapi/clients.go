@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/apiuse"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -17,7 +18,7 @@ const maxNamedClients = 5
 type clients struct {
 	// named are sorted by their last hour of use, the latest first, and then by their
 	// requests.
-	named []snapshot.APIClient
+	named []apiuse.Client
 	// unnamed counts the requests of clients that the cluster does not name.
 	unnamed int64
 	// reported and unnamedHours are those of [snapshot.APIUse].
@@ -30,7 +31,7 @@ type clients struct {
 // isOwnController reports whether a client is one of Kubernetes' own controllers. During the
 // bootstrap of a cluster, which is in the counts for a day, they act as system:admin; the alert
 // APIRemovedInNextReleaseInUse of the API server leaves them out by their program.
-func isOwnController(client snapshot.APIClient) bool {
+func isOwnController(client apiuse.Client) bool {
 	if slices.Contains(ownControllers(), client.User) {
 		return true
 	}
@@ -49,7 +50,7 @@ func ownControllers() []string {
 	}
 }
 
-func clientsOf(use snapshot.APIUse) clients {
+func clientsOf(use apiuse.Use) clients {
 	found := clients{unnamed: use.Requests, reported: use.Reported, unnamedHours: use.UnnamedHours}
 	for _, client := range use.Clients {
 		found.unnamed -= client.Requests
@@ -63,7 +64,7 @@ func clientsOf(use snapshot.APIUse) clients {
 func (c clients) any() bool { return len(c.named) > 0 || c.unnamed > 0 }
 
 // first are the clients that a message names.
-func (c clients) first() []snapshot.APIClient { return c.named[:min(len(c.named), maxNamedClients)] }
+func (c clients) first() []apiuse.Client { return c.named[:min(len(c.named), maxNamedClients)] }
 
 // String names the first clients. Clients are empty where the API server's metrics
 // measured the use.
@@ -89,7 +90,7 @@ func (c clients) String() string {
 
 // describe names a client, its requests, their verbs, the last hour with a request and
 // its workloads.
-func (c clients) describe(client snapshot.APIClient) string {
+func (c clients) describe(client apiuse.Client) string {
 	text := fmt.Sprintf("%s with %q: %s", words.Line(client.User, maxClientName), words.Line(client.Agent, maxClientName), words.Count(client.Requests, "request"))
 	if len(client.Verbs) > 0 {
 		text += " (" + verbsOf(client.Verbs) + ")"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/apiuse"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -61,7 +61,7 @@ func (r removal) fixed() bool {
 
 // progress is how far the fix of a client is known.
 type progress struct {
-	client snapshot.APIClient
+	client apiuse.Client
 	// proof is why it is fixed; doubt is why it is not known to be. One is empty.
 	proof, doubt string
 	// stated is true where the statement of the administrator is the only proof.
@@ -111,7 +111,7 @@ func (f fixes) all(c clients) []progress {
 		found = append(found, f.of(client, c.reported))
 	}
 	if c.unnamed > 0 {
-		unnamed := snapshot.APIClient{Hours: c.unnamedHours}
+		unnamed := apiuse.Client{Hours: c.unnamedHours}
 		if len(unnamed.Hours) == 0 {
 			unnamed.Hours = []time.Time{{}}
 		}
@@ -142,7 +142,7 @@ func (f fixes) outlook(last progress) string {
 }
 
 // of is the progress of one client.
-func (f fixes) of(client snapshot.APIClient, reported []time.Time) progress {
+func (f fixes) of(client apiuse.Client, reported []time.Time) progress {
 	found := progress{client: client}
 	if len(client.Hours) == 0 || client.Hours[0].IsZero() {
 		found.doubt = "the hour of its last use is unknown"

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/apiuse"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate/measure"
@@ -120,7 +121,7 @@ func fromMetrics(ctx context.Context, s check.Subject, m measure.Measure) ([]fin
 
 // inUse are the removals of APIs that clients use and that concern the update. unused
 // are the APIs that only Kubernetes' own controllers requested.
-func (r removals) inUse(uses []snapshot.APIUse) (inUse []removal, unused []string) {
+func (r removals) inUse(uses []apiuse.Use) (inUse []removal, unused []string) {
 	for _, use := range uses {
 		clients := clientsOf(use)
 		if !clients.any() {
@@ -160,7 +161,7 @@ func (r removals) notInUse(known int, unused []string) finding.Finding {
 		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.Update.To), known, note)
 }
 
-func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []finding.Finding {
+func (r removals) judgeDeprecated(deprecated []apiuse.Deprecated) []finding.Finding {
 	var drafts []finding.Draft
 	for _, deprecated := range deprecated {
 		if api := r.classify(deprecated.Name, deprecated.RemovedInRelease); api.outcome != "" {

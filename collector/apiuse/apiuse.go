@@ -1,32 +1,28 @@
-package snapshot
+// Package apiuse answers: which programs use an API that a release of Kubernetes removes?
+//
+// [Of] adds up one APIRequestCount. Of a cluster that has none, [ReadMetrics] reads the
+// metrics of an API server. It reads nothing itself.
+package apiuse
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 const (
-	// apiRequestCountPage is the size of a page of APIRequestCounts, each of which has
-	// the requests of a day by hour, node, user and verb.
-	apiRequestCountPage = 100
-	// maxAPIClients bounds the clients of one API that are kept.
-	maxAPIClients = 100
-	// maxAPIVerbs bounds the verbs of one client that are kept.
-	maxAPIVerbs = 10
+	// maxClients bounds the clients of one API that are kept.
+	maxClients = 100
+	// maxVerbs bounds the verbs of one client that are kept.
+	maxVerbs = 10
 )
 
-// APIUse is the use of an API that a release of Kubernetes removes.
-type APIUse struct {
+// Use is the use of an API that a release of Kubernetes removes.
+type Use struct {
 	// Name is resource.version.group, or resource.version.
 	Name string
 	// RemovedInRelease is the release of Kubernetes, "1.32", that removes it.
@@ -42,11 +38,11 @@ type APIUse struct {
 	UnnamedHours []time.Time
 	// Clients are those with the latest use, and of these the ones with the most
 	// requests, in this order, at most 100; the API server does not keep all.
-	Clients []APIClient
+	Clients []Client
 }
 
-// APIClient is one program that uses an API.
-type APIClient struct {
+// Client is one program that uses an API.
+type Client struct {
 	User, Agent string
 	// Requests are those of the last 24 hours.
 	Requests int64
@@ -60,56 +56,32 @@ type APIClient struct {
 	Hours []time.Time
 }
 
-// APIUses are the APIs that a release removes, used or not, sorted by name, according
-// to the APIRequestCounts. The hours of use are those of the day before now.
-func (c *Cluster) APIUses(ctx context.Context, now time.Time) ([]APIUse, error) {
-	return once(ctx, c, "apiUses", func(ctx context.Context) ([]APIUse, error) {
-		resource := apiserverv1.GroupVersion.WithResource("apirequestcounts")
-		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.Limit = apiRequestCountPage
-			return c.api.Dynamic.Resource(resource).List(ctx, options)
-		}
-		var uses []APIUse
-		err := each(ctx, page, func(object *unstructured.Unstructured) error {
-			var count apiserverv1.APIRequestCount
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &count); err != nil {
-				return fmt.Errorf("the APIRequestCount %s cannot be decoded: %w", object.GetName(), err)
-			}
-			if count.Status.RemovedInRelease != "" {
-				uses = append(uses, useOf(&count, now))
-			}
-			return nil
-		})
-		return uses, err
-	})
-}
-
-// useOf adds up the hours, which include the current one.
-func useOf(count *apiserverv1.APIRequestCount, now time.Time) APIUse {
+// Of adds up the hours of a count, which include the current one, as of now.
+func Of(count *apiserverv1.APIRequestCount, now time.Time) Use {
 	status := &count.Status
-	clients := apiClients{}
+	programs := clients{}
 	var total int64
 	var unnamed []time.Time
 	for index, hour := range status.Last24h {
 		total += hour.RequestCount
-		clients.add(hour, hourOf(index, now))
+		programs.add(hour, hourOf(index, now))
 		unnamed = appendUnnamed(unnamed, hour, hourOf(index, now))
 	}
 	switch current := now.UTC().Truncate(time.Hour); {
 	case len(status.Last24h) == 0:
 		total = status.CurrentHour.RequestCount
-		clients.add(status.CurrentHour, current)
+		programs.add(status.CurrentHour, current)
 		unnamed = appendUnnamed(unnamed, status.CurrentHour, current)
 	case !copied(status, current.Hour()):
-		clients.use(status.CurrentHour, current)
+		programs.use(status.CurrentHour, current)
 		unnamed = appendUnnamed(unnamed, status.CurrentHour, current)
 	}
 	if status.RequestCount > total {
 		unnamed = append(unnamed, time.Time{})
 	}
-	named, dropped := clients.sorted()
+	named, dropped := programs.sorted()
 	unnamed = append(unnamed, dropped...)
-	return APIUse{
+	return Use{
 		Name: count.Name, RemovedInRelease: status.RemovedInRelease,
 		Requests: max(status.RequestCount, total), Clients: named,
 		Reported: reported(status.Last24h, now), UnnamedHours: distinct(unnamed),
@@ -187,22 +159,22 @@ func copied(status *apiserverv1.APIRequestCountStatus, hour int) bool {
 	return len(at(hour).ByNode) > 0 || equality.Semantic.DeepEqual(at((hour+23)%24), status.CurrentHour)
 }
 
-// apiClients are the clients of one API by user and agent.
-type apiClients map[[2]string]*apiClient
+// clients are the clients of one API by user and agent.
+type clients map[[2]string]*client
 
-type apiClient struct {
+type client struct {
 	requests int64
 	verbs    map[string]bool
 	hours    map[time.Time]bool
 }
 
 // add adds the requests of the hour that began at start.
-func (c apiClients) add(hour apiserverv1.PerResourceAPIRequestLog, start time.Time) {
+func (c clients) add(hour apiserverv1.PerResourceAPIRequestLog, start time.Time) {
 	for _, node := range hour.ByNode {
 		for _, user := range node.ByUser {
 			key := [2]string{user.UserName, user.UserAgent}
 			if c[key] == nil {
-				c[key] = &apiClient{verbs: map[string]bool{}, hours: map[time.Time]bool{}}
+				c[key] = &client{verbs: map[string]bool{}, hours: map[time.Time]bool{}}
 			}
 			c[key].requests += user.RequestCount
 		}
@@ -211,7 +183,7 @@ func (c apiClients) add(hour apiserverv1.PerResourceAPIRequestLog, start time.Ti
 }
 
 // use notes the verbs and the time of requests that are counted.
-func (c apiClients) use(hour apiserverv1.PerResourceAPIRequestLog, start time.Time) {
+func (c clients) use(hour apiserverv1.PerResourceAPIRequestLog, start time.Time) {
 	for _, node := range hour.ByNode {
 		for _, user := range node.ByUser {
 			if client := c[[2]string{user.UserName, user.UserAgent}]; client != nil && user.RequestCount > 0 {
@@ -221,7 +193,7 @@ func (c apiClients) use(hour apiserverv1.PerResourceAPIRequestLog, start time.Ti
 	}
 }
 
-func (c *apiClient) use(verbs []apiserverv1.PerVerbAPIRequestCount, start time.Time) {
+func (c *client) use(verbs []apiserverv1.PerVerbAPIRequestCount, start time.Time) {
 	c.hours[start] = true
 	for _, verb := range verbs {
 		if verb.RequestCount > 0 {
@@ -231,12 +203,12 @@ func (c *apiClient) use(verbs []apiserverv1.PerVerbAPIRequestCount, start time.T
 }
 
 // sorted are the first clients, and the hours of the others.
-func (c apiClients) sorted() (first []APIClient, others []time.Time) {
-	clients := make([]APIClient, 0, len(c))
+func (c clients) sorted() (first []Client, others []time.Time) {
+	clients := make([]Client, 0, len(c))
 	for key, client := range c {
 		verbs := slices.Sorted(maps.Keys(client.verbs))
-		found := APIClient{
-			User: key[0], Agent: key[1], Requests: client.requests, Verbs: verbs[:min(len(verbs), maxAPIVerbs)],
+		found := Client{
+			User: key[0], Agent: key[1], Requests: client.requests, Verbs: verbs[:min(len(verbs), maxVerbs)],
 			Hours: slices.SortedFunc(maps.Keys(client.hours), time.Time.Compare),
 		}
 		if len(found.Hours) > 0 {
@@ -244,10 +216,10 @@ func (c apiClients) sorted() (first []APIClient, others []time.Time) {
 		}
 		clients = append(clients, found)
 	}
-	slices.SortFunc(clients, func(a, b APIClient) int {
+	slices.SortFunc(clients, func(a, b Client) int {
 		return cmp.Or(b.LastUse.Compare(a.LastUse), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.User, b.User), cmp.Compare(a.Agent, b.Agent))
 	})
-	kept := min(len(clients), maxAPIClients)
+	kept := min(len(clients), maxClients)
 	for _, client := range clients[kept:] {
 		others = append(others, client.Hours...)
 	}

@@ -1,11 +1,9 @@
-package snapshot
+package apiuse
 
 import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -25,32 +23,19 @@ const (
 	deprecatedMetric = "apiserver_requested_deprecated_apis"
 )
 
-// DeprecatedAPI is an API that was requested, and that a release of Kubernetes
+// Deprecated is an API that was requested, and that a release of Kubernetes
 // removes.
-type DeprecatedAPI struct {
+type Deprecated struct {
 	// Name is resource.version.group, or resource.version.
 	Name string
 	// RemovedInRelease is the release of Kubernetes, "1.32", that removes it.
 	RemovedInRelease string
 }
 
-// DeprecatedAPIs are those that were requested from one API server since it started,
-// sorted by name. The server does not count the requests, and does not name the
-// clients.
-func (c *Cluster) DeprecatedAPIs(ctx context.Context) ([]DeprecatedAPI, error) {
-	return once(ctx, c, "deprecatedAPIs", func(ctx context.Context) ([]DeprecatedAPI, error) {
-		metrics, err := c.api.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
-		if err != nil {
-			return nil, err
-		}
-		found, err := readDeprecated(metrics)
-		return found, errors.Join(err, metrics.Close())
-	})
-}
-
-// readDeprecated keeps only the lines of that metric: all metrics of an API server
-// have many megabytes.
-func readDeprecated(metrics io.Reader) ([]DeprecatedAPI, error) {
+// ReadMetrics reads the metrics of an API server: the APIs that it was requested for since it
+// started, sorted by name. It keeps only the lines of one metric, since all metrics of an API
+// server have many megabytes.
+func ReadMetrics(metrics io.Reader) ([]Deprecated, error) {
 	bounded := &io.LimitedReader{R: metrics, N: maxMetrics}
 	lines := bufio.NewScanner(bounded)
 	lines.Buffer(nil, maxMetric)
@@ -72,26 +57,26 @@ func readDeprecated(metrics io.Reader) ([]DeprecatedAPI, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the metric %s cannot be parsed: %w", deprecatedMetric, err)
 	}
-	var found []DeprecatedAPI
+	var found []Deprecated
 	for _, metric := range families[deprecatedMetric].GetMetric() {
 		labels := map[string]string{}
 		for _, pair := range metric.GetLabel() {
 			labels[pair.GetName()] = pair.GetValue()
 		}
 		if metric.GetUntyped().GetValue() != 0 && labels["removed_release"] != "" {
-			found = append(found, deprecatedAPI(labels))
+			found = append(found, deprecated(labels))
 		}
 	}
-	slices.SortFunc(found, func(a, b DeprecatedAPI) int {
+	slices.SortFunc(found, func(a, b Deprecated) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.RemovedInRelease, b.RemovedInRelease))
 	})
 	return slices.Compact(found), nil // subresources belong to the same API
 }
 
-func deprecatedAPI(labels map[string]string) DeprecatedAPI {
+func deprecated(labels map[string]string) Deprecated {
 	name := labels["resource"] + "." + labels["version"]
 	if group := labels["group"]; group != "" {
 		name += "." + group
 	}
-	return DeprecatedAPI{Name: name, RemovedInRelease: labels["removed_release"]}
+	return Deprecated{Name: name, RemovedInRelease: labels["removed_release"]}
 }
