@@ -5,7 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -54,7 +54,7 @@ func (r released) version() string { return r.payload.Version }
 func (r released) images() map[string]string { return r.payload.Images }
 
 func (r released) foresee(client dynamic.Interface) ([]check.Check, access.Needs) {
-	checks := append(r.definitionChecks(client), gate.AdminAckAhead(r.payload.AdminGates))
+	checks := append(r.definitionChecks(client), adminack.Ahead(r.payload.AdminGates))
 	return checks, definition.ListNeeds(r.payload.Definitions)
 }
 

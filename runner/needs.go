@@ -4,6 +4,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/machine"
@@ -40,7 +41,7 @@ func CancelNeeds() access.Needs { return record.Needs().And(launch.CleanupNeeds(
 // builtinNeeds are folded from what the built-in checks declare. None is required:
 // a check without its permission is Unknown.
 func builtinNeeds() access.Needs {
-	return check.Reads(gate.Checks(removedapi.FixTime{}), []check.Check{gate.AdminAckAhead(nil)}, risk.Checks(nil, risk.Options{}), health.Checks(nil), machine.Checks(), serving.Checks())
+	return check.Reads(gate.Checks(removedapi.FixTime{}), []check.Check{adminack.Ahead(nil)}, risk.Checks(nil, risk.Options{}), health.Checks(nil), machine.Checks(), serving.Checks())
 }
 
 // VerifyNeeds are the permissions to read the keyrings and signature stores of the

@@ -7,6 +7,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/update"
@@ -23,7 +24,7 @@ func (v view) gatesOf(ctx context.Context, best path.Path, miss func(string, ...
 		}
 		checks := []check.Check{removedapi.Check(v.options.Fixed), gate.IncompatibleOperators()}
 		if len(found) == 0 {
-			checks = append(checks, gate.AdminAck())
+			checks = append(checks, adminack.Check())
 		} else {
 			miss("admin acknowledgements to leave %s: its gates come with its release", update.Line(hop.From.Parsed))
 		}

@@ -9,13 +9,14 @@ package gate
 
 import (
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 )
 
 // Checks are all gates; fixed is that of [Check]. A new one is added here.
 func Checks(fixed removedapi.FixTime) []check.Check {
 	return []check.Check{
-		AdminAck(),
+		adminack.Check(),
 		ClusterOperators(),
 		Deletion(),
 		Failing(),

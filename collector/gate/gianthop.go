@@ -1,12 +1,16 @@
 package gate
 
 import (
+	"context"
 	"fmt"
 	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 )
 
 // ReasonOneHop is reported when the update does not skip a minor version.
@@ -15,6 +19,14 @@ import (
 //
 // Remedy: none needed.
 const ReasonOneHop finding.Reason = "OneHop"
+
+// ReasonNotNewer is reported for an update of a path whose target is not newer than the
+// release before it.
+//
+// Cause: the updates are not in order.
+//
+// Remedy: name the releases in ascending order.
+const ReasonNotNewer finding.Reason = "NotNewer"
 
 // GiantHop is CVO's precondition ClusterVersionGiantHop: an update spans at most
 // one minor version, and of the major versions only 5.0 can be reached, from 4.y.
@@ -58,4 +70,29 @@ func (s situation) hops() string {
 		minors = append(minors, fmt.Sprintf("%d.%d", to.Major, minor))
 	}
 	return fmt.Sprintf("Update to %s, and run the preflight before each hop.", strings.Join(minors, ", then "))
+}
+
+// laterHop is GiantHop, by the rules of the CVO of the release before the update, and
+// rejects an update to a release that is not newer.
+func laterHop() check.Check {
+	later := GiantHop()
+	later.Reads = nil
+	later.Run = func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
+		return []finding.Finding{judgeLaterHop(s.Update)}, nil
+	}
+	return later
+}
+
+func judgeLaterHop(u update.Update) finding.Finding {
+	if !u.To.GT(u.From) {
+		return finding.Fail(ReasonNotNewer, "the path leads from %s to %s, which is not newer", u.From, u.To).
+			Remedy("Name the releases in ascending order.")
+	}
+	before := &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: u.From.String()}}}
+	found := cvo.GiantHop(before, u.To.String())
+	if found == nil {
+		return finding.Pass(ReasonOneHop, "from %s to %s is one hop", u.From, u.To)
+	}
+	found.Weight = cvo.Blocking
+	return violated(*found).Remedy("%s", situation{update: u}.hops())
 }

@@ -5,21 +5,16 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// server is the API server that the tests of this package share, and config its
-// configuration.
-var (
-	server checktest.Server
-	config *rest.Config
-)
+// server is the API server that the tests of this package share.
+var server checktest.Server
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { server = checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
 }
 
 // desiring is the ClusterVersion of a cluster that runs a version, or is being

@@ -10,12 +10,14 @@ import (
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/update"
@@ -58,6 +60,19 @@ func usage(name, removed string) *apiserverv1.APIRequestCount {
 	}
 }
 
+// adminGates are the ConfigMaps with a gate for each of the minor versions, none of which is
+// acknowledged.
+func adminGates(minors ...string) []runtime.Object {
+	gates := map[string]string{}
+	for _, minor := range minors {
+		gates["ack-"+minor+"-x"] = "Do this."
+	}
+	return []runtime.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "admin-gates"}, Data: gates},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "admin-acks"}},
+	}
+}
+
 // worst is the worst outcome of a check.
 func worst(findings []finding.Finding) preflight.Outcome {
 	order := []preflight.Outcome{preflight.Fail, preflight.Unknown, preflight.Warn, preflight.Pass, preflight.Skipped}
@@ -78,7 +93,7 @@ func TestUpdateInProgress(t *testing.T) {
 	const fail, unknown, warn, skipped = preflight.Fail, preflight.Unknown, preflight.Warn, preflight.Skipped
 	type results = map[string]preflight.Outcome
 	checks := map[string]constructor{
-		"AdminAck": gate.AdminAck, "MachineConfigPool": gate.MachineConfigPools, "IncompatibleOperator": gate.IncompatibleOperators,
+		"AdminAck": adminack.Check, "MachineConfigPool": gate.MachineConfigPools, "IncompatibleOperator": gate.IncompatibleOperators,
 		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return removedapi.Check(removedapi.FixTime{}) }, "ClusterOperators": gate.ClusterOperators,
 		"Deletion": gate.Deletion, "Upgradeable": gate.Upgradeable, "Updating": gate.Updating,
 	}
@@ -128,7 +143,7 @@ func TestUpdateInProgress(t *testing.T) {
 				cluster := checktest.With(tc.cluster, configv1.OperatorUpgradeable, configv1.ConditionFalse, "MultipleReasons",
 					"Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"c/d\"")
 				server.Create(t, append(closed(t, b, c), cluster)...)
-				createMaps(t, map[string]map[string]string{gates: {"ack-" + a + "-x": "Do this.", "ack-" + b + "-x": "Do this."}, acks: {}})
+				server.Create(t, adminGates(a, b)...)
 				view := server.Snapshot(t)
 				got := results{}
 				for name, make := range checks {
@@ -159,7 +174,7 @@ func TestUpdateInProgressUnread(t *testing.T) {
 		return http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`)
 	}
 	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), conditions(pool("worker")))
-	createMaps(t, map[string]map[string]string{gates: {"ack-4.18-x": "Do this."}, acks: {}})
+	server.Create(t, adminGates("4.18")...)
 	view := server.Responding(map[string]checktest.Response{"/apis/config.openshift.io/v1/clusterversions/version": forbidden}).Snapshot(t)
 	unread := checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"}
 	for name, tc := range map[string]struct {
@@ -168,7 +183,7 @@ func TestUpdateInProgressUnread(t *testing.T) {
 		want   map[string]checktest.Result
 	}{
 		"Open":   {reason: "an open gate does not pass", check: gate.MachineConfigPools, want: map[string]checktest.Result{"MachineConfigPool": unread}},
-		"Closed": {reason: "a closed gate blocks", check: gate.AdminAck, want: map[string]checktest.Result{"AdminAck": unread, "AdminAck-ack-4.18-x": {Outcome: preflight.Fail, Reason: "AdminAckRequired"}}},
+		"Closed": {reason: "a closed gate blocks", check: adminack.Check, want: map[string]checktest.Result{"AdminAck": unread, "AdminAck-ack-4.18-x": {Outcome: preflight.Fail, Reason: "AdminAckRequired"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := checktest.Results(checktest.Run(t, tc.check(), view, checktest.MinorUpdate(t, "", "")))

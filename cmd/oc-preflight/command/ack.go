@@ -12,7 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 )
 
 func newAck(client *client) *cobra.Command {
@@ -34,7 +34,7 @@ which takes up to a few minutes; Ctrl-C ends the wait only.`,
 			if err := client.review(c.Context(), reached, ackNeeds()); err != nil {
 				return err
 			}
-			done, err := gate.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0])
+			done, err := adminack.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0])
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ const evaluationTime = 5 * time.Minute
 
 // awaitEvaluation waits until CVO has evaluated an acknowledgement: until then, a
 // preflight is blocked by the condition Upgradeable.
-func awaitEvaluation(ctx context.Context, client *client, reached *cluster.Cluster, done gate.Acknowledgement) {
+func awaitEvaluation(ctx context.Context, client *client, reached *cluster.Cluster, done adminack.Acknowledgement) {
 	pending := func(ctx context.Context) bool {
 		version, err := reached.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 		return err == nil && done.Pending(version)
@@ -72,7 +72,7 @@ func awaitEvaluation(ctx context.Context, client *client, reached *cluster.Clust
 
 // ackNeeds are the permissions that "ack" needs.
 func ackNeeds() access.Needs {
-	always, rarely := gate.AcknowledgeRequests()
+	always, rarely := adminack.AcknowledgeRequests()
 	rarely = append(rarely, access.Request{Verb: "get", Group: configv1.GroupName, Resource: "clusterversions", Name: "version"})
 	return access.Needs{Required: always, Optional: rarely}
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
@@ -106,7 +106,7 @@ func risks(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.C
 
 // gates are the admin gates.
 func gates(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	return gate.Names(ctx, reached.Kubernetes.CoreV1())
+	return adminack.Names(ctx, reached.Kubernetes.CoreV1())
 }
 
 // runs are the IDs of the recorded runs, the newest first.

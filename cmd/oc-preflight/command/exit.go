@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -113,7 +113,7 @@ func exitCode(err error, name string, stderr io.Writer) int {
 	}
 	printError(stderr, err, name)
 	_, badInput := errors.AsType[*runner.BadInputError](err)
-	_, unknownGate := errors.AsType[*gate.UnknownGateError](err)
+	_, unknownGate := errors.AsType[*adminack.UnknownGateError](err)
 	_, unknownRun := errors.AsType[*record.NotFoundError](err)
 	switch {
 	case badInput, unknownGate, unknownRun:

@@ -1,4 +1,4 @@
-package gate_test
+package adminack_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -48,7 +48,7 @@ func TestAdminAckAhead(t *testing.T) {
 				if tc.acks != nil && from != server {
 					continue // acknowledgements that cannot be read are not left out
 				}
-				findings := checktest.Run(t, gate.AdminAckAhead(tc.gates), from.Snapshot(t), checktest.MinorUpdate(t, "", tc.to))
+				findings := checktest.Run(t, adminack.Ahead(tc.gates), from.Snapshot(t), checktest.MinorUpdate(t, "", tc.to))
 				if diff := cmp.Diff(map[string]checktest.Result{"AdminAckAhead": tc.want}, checktest.Results(findings)); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 				}

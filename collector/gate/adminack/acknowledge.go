@@ -1,4 +1,4 @@
-package gate
+package adminack
 
 import (
 	"context"
@@ -118,8 +118,9 @@ func Names(ctx context.Context, configMaps corev1client.ConfigMapsGetter) ([]str
 // Upgradeable of ClusterVersion, which it updates within minutes, still has the
 // description of the gate.
 func (a Acknowledgement) Pending(version *configv1.ClusterVersion) bool {
-	condition := situation{version: version}.condition(configv1.OperatorUpgradeable)
-	return condition.Status == configv1.ConditionFalse && a.Description != "" && strings.Contains(condition.Message, a.Description)
+	return a.Description != "" && slices.ContainsFunc(version.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
+		return c.Type == configv1.OperatorUpgradeable && c.Status == configv1.ConditionFalse && strings.Contains(c.Message, a.Description)
+	})
 }
 
 func (p pair) acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, key string) error {

@@ -1,4 +1,4 @@
-package gate
+package adminack
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -32,21 +33,29 @@ const ReasonNothingAhead finding.Reason = "NothingAhead"
 // they are done, acknowledge each gate: `oc preflight ack GATE`.
 const ReasonAcksAhead finding.Reason = "AcksAhead"
 
+// ReasonAdminGatesUnread is reported for a later update of a path when the admin gates of
+// the release before it are unknown.
+//
+// Cause: the release could not be verified or read.
+//
+// Remedy: fix the finding about the release, then run the preflight again.
+const ReasonAdminGatesUnread finding.Reason = "AdminGatesUnread"
+
 // maxAhead bounds the gates that are described.
 const maxAhead = 20
 
-// AdminAckAhead lists the admin acknowledgements that are required after this
+// Ahead lists the admin acknowledgements that are required after this
 // update or, where it spans more than one minor version, on the way. It compares
 // the gates of the target's payload, by key, with the ConfigMap admin-acks;
 // acknowledged gates are left out. It concerns every update, and warns at most:
 // the gates do not block this update.
-func AdminAckAhead(gates map[string]string) check.Check {
+func Ahead(gates map[string]string) check.Check {
 	return check.Check{
 		Name: "AdminAckAhead", Kind: finding.SourceGate,
-		Reads: adminAckReads(),
+		Reads: reads(),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			acked := map[string]string{}
-			// AdminAck reports a ConfigMap that cannot be read.
+			// Check reports a ConfigMap that cannot be read.
 			if acks, err := s.Cluster.ConfigMap(ctx, locations()[0].acks, acksName); err == nil {
 				acked = acks.Data
 			}
@@ -98,4 +107,39 @@ func hopOf(u update.Update, key string) string {
 		return "on the way, to leave " + minor
 	}
 	return ""
+}
+
+// Later is the check with the gates of the payload of the release before the
+// update. They can be acknowledged ahead: CVO reads the acknowledgements once it runs that
+// release.
+func Later(before map[string]string) check.Check {
+	later := Check()
+	later.Concerns, later.Reads = update.Update.LeavesMinor, reads()
+	later.Run = func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+		if before == nil {
+			return []finding.Finding{gatesUnread(s.Update)}, nil
+		}
+		return laterAcks(ctx, s, before)
+	}
+	return later
+}
+
+func gatesUnread(u update.Update) finding.Finding {
+	return finding.Unknown(ReasonAdminGatesUnread,
+		"unknown which admin acknowledgements are required to leave %s: the release %s could not be read", update.Line(u.From), u.From).
+		Remedy("Fix the findings about release %s, then run the preflight again.", u.From)
+}
+
+func laterAcks(ctx context.Context, s check.Subject, before map[string]string) ([]finding.Finding, error) {
+	location := locations()[0]
+	acks, err := read(ctx, s.Cluster.ConfigMap, location.acks, acksName)
+	if err != nil {
+		return nil, err
+	}
+	judged := adminAck{minor: update.Line(s.Update.From)}.judgeAll([]pair{{location: location, gates: &corev1.ConfigMap{Data: before}, acks: acks}})
+	for i, f := range judged {
+		// The command "ack" knows the gates of the present release only.
+		judged[i].Actions = slices.DeleteFunc(slices.Clone(f.Actions), func(a finding.Action) bool { return a.Type == finding.ActionAcknowledge })
+	}
+	return slices.DeleteFunc(judged, func(f finding.Finding) bool { return f.Name == nameUnused }), nil
 }

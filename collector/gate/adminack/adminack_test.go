@@ -1,4 +1,4 @@
-package gate_test
+package adminack_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -148,7 +148,7 @@ func TestAdminAck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			createMaps(t, tc.maps)
-			findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), checktest.MinorUpdate(t, tc.from, tc.to))
+			findings := checktest.Run(t, adminack.Check(), server.Snapshot(t), checktest.MinorUpdate(t, tc.from, tc.to))
 			got := map[string]ackResult{}
 			for _, f := range findings {
 				got[f.Name] = ackResult{f.Outcome, f.Reason, f.Blocks, f.Bypass != nil}
@@ -163,7 +163,7 @@ func TestAdminAck(t *testing.T) {
 func TestAdminAckRemedy(t *testing.T) {
 	const key = "ack-4.18-x"
 	createMaps(t, map[string]map[string]string{gates: {key: "Do this: https://example.com/kb then that."}, acks: {}})
-	findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
+	findings := checktest.Run(t, adminack.Check(), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	if len(findings) != 1 {
 		t.Fatalf("findings %+v, want one", findings)
 	}
@@ -181,7 +181,7 @@ func TestAdminAckRemedy(t *testing.T) {
 
 func TestAdminAckForbidden(t *testing.T) {
 	createMaps(t, map[string]map[string]string{gates: {}, acks: {}})
-	findings := checktest.Run(t, gate.AdminAck(), server.Unprivileged().Snapshot(t), checktest.MinorUpdate(t, "", ""))
+	findings := checktest.Run(t, adminack.Check(), server.Unprivileged().Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	want := map[string]checktest.Result{"AdminAck": {Outcome: preflight.Unknown, Reason: "Forbidden"}}
 	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 		t.Errorf("without permission to read: -want +got:\n%s", diff)
@@ -208,7 +208,7 @@ func TestAcknowledge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := createMaps(t, tc.maps)
-			acknowledged, err := gate.Acknowledge(t.Context(), client.CoreV1(), tc.gate)
+			acknowledged, err := adminack.Acknowledge(t.Context(), client.CoreV1(), tc.gate)
 			if tc.bad != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.bad) {
 					t.Errorf("%s: error %v, want %q in it", tc.reason, err, tc.bad)

@@ -1,4 +1,9 @@
-package gate
+// Package adminack answers: which tasks does an administrator have to acknowledge before an
+// update?
+//
+// [Check] is the gate of the present release, [Later] that of a later update of a path, and
+// [Ahead] lists what the target will require. [Acknowledge] opens one gate.
+package adminack
 
 import (
 	"context"
@@ -98,6 +103,9 @@ const ReasonAdminGatesMissing finding.Reason = "AdminGatesMissing"
 const ReasonAdminAcksMissing finding.Reason = "AdminAcksMissing"
 
 const (
+	// Name is the name of the check, and of its findings up to the key of the gate.
+	Name = "AdminAck"
+
 	gatesName = "admin-gates"
 	acksName  = "admin-acks"
 	// nameUnknown names the finding where the gates cannot be evaluated.
@@ -109,7 +117,7 @@ const (
 	maxDescription = 4096
 )
 
-// AdminAck is the gate that an administrator opens by acknowledging that the
+// Check is the gate that an administrator opens by acknowledging that the
 // tasks described in the ConfigMap admin-gates are done: a finding
 // AdminAck-<gate> for each gate of the present minor version. While an update is in
 // progress, that is the minor version of the last completed release up to 4.22, and
@@ -119,10 +127,10 @@ const (
 // The rules are those of CVO (pkg/risk/adminack), which has admin gates since 4.8.14 and 4.9.
 // Like CVO, the check blocks the update when the ConfigMap admin-gates or admin-acks is
 // missing.
-func AdminAck() check.Check {
+func Check() check.Check {
 	return check.Check{
-		Name: "AdminAck", Kind: finding.SourceGate,
-		Reads: append(check.ReadsClusterVersion(), adminAckReads()...),
+		Name: Name, Kind: finding.SourceGate,
+		Reads: append(check.ReadsClusterVersion(), reads()...),
 		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 			if !cvo.HasAdminGates(m.Desired) {
 				return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
@@ -136,8 +144,8 @@ func AdminAck() check.Check {
 	}
 }
 
-// adminAckReads are both ConfigMaps, in every location.
-func adminAckReads() []access.Request {
+// reads are both ConfigMaps, in every location.
+func reads() []access.Request {
 	var reads []access.Request
 	for _, location := range locations() {
 		reads = append(reads, check.Get("", "configmaps", location.gates, gatesName), check.Get("", "configmaps", location.acks, acksName))
