@@ -6,8 +6,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/update"
@@ -77,7 +77,7 @@ func (h *hop) annotate(present string, findings []finding.Finding) {
 // present cluster, and not to the releases or acknowledgements, which are the same before
 // the update.
 func dependsOnPresent(f finding.Finding) bool {
-	inReleases := strings.HasPrefix(f.Name, adminack.Name) || f.Name == gate.GiantHop().Name
+	inReleases := strings.HasPrefix(f.Name, adminack.Name) || f.Name == clusterversion.NameGiantHop
 	isJob := f.Source == finding.SourceJob
 	if isJob && f.Job != nil && f.Inconclusive() {
 		return true

@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/update"
@@ -32,7 +33,7 @@ func closed(t *testing.T, minors ...string) []runtime.Object {
 		checktest.Infrastructure(configv1.HighlyAvailableTopologyMode),
 		conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolDegraded),
 		node("w", "v1.10.0", "worker"),
-		operator("dns", configv1.ConditionFalse, "NotReady", "not ready"),
+		operator("dns"),
 		csv("etcd.v1.2.3", supports("4.5")),
 	}
 	for _, minor := range minors {
@@ -57,6 +58,20 @@ func usage(name, removed string) *apiserverv1.APIRequestCount {
 			RemovedInRelease: removed, RequestCount: 1,
 			CurrentHour: apiserverv1.PerResourceAPIRequestLog{RequestCount: 1, ByNode: []apiserverv1.PerNodeAPIRequestLog{node}},
 		},
+	}
+}
+
+// constructor makes a check.
+type constructor func() check.Check
+
+// operator is a ClusterOperator with Upgradeable=False.
+func operator(name string) *configv1.ClusterOperator {
+	condition := configv1.ClusterOperatorStatusCondition{
+		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "NotReady", Message: "not ready", LastTransitionTime: metav1.Now(),
+	}
+	return &configv1.ClusterOperator{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{condition}},
 	}
 }
 
@@ -94,8 +109,8 @@ func TestUpdateInProgress(t *testing.T) {
 	type results = map[string]preflight.Outcome
 	checks := map[string]constructor{
 		"AdminAck": adminack.Check, "MachineConfigPool": gate.MachineConfigPools, "IncompatibleOperator": gate.IncompatibleOperators,
-		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return removedapi.Check(removedapi.FixTime{}) }, "ClusterOperators": gate.ClusterOperators,
-		"Deletion": gate.Deletion, "Upgradeable": gate.Upgradeable, "Updating": gate.Updating,
+		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return removedapi.Check(removedapi.FixTime{}) }, "ClusterOperators": clusterversion.ClusterOperators,
+		"Deletion": clusterversion.Deletion, "Upgradeable": clusterversion.Upgradeable, "Updating": clusterversion.Updating,
 	}
 	// by has the outcome of the gates that CVO applies by Upgradeable, those that warn
 	// of a retarget, and the others.

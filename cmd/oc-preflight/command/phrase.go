@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
@@ -166,7 +166,7 @@ func (p phrase) retried(option string) givenFlags {
 // ClusterVersion lists one release with it, and otherwise by its image.
 func targetOf(decided report.Report) string {
 	byImage := slices.ContainsFunc(decided.Findings, func(f finding.Finding) bool {
-		return f.Reason == string(gate.ReasonUnknownUpdate) && f.Source == finding.SourceGate || f.Reason == string(gate.ReasonAmbiguousVersion)
+		return f.Reason == string(clusterversion.ReasonUnknownUpdate) && f.Source == finding.SourceGate || f.Reason == string(clusterversion.ReasonAmbiguousVersion)
 	})
 	if byImage && decided.Target.Image != "" {
 		decided.Target.Version = ""

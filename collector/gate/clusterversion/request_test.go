@@ -1,4 +1,4 @@
-package gate_test
+package clusterversion_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -26,7 +26,7 @@ func TestRequest(t *testing.T) {
 	invalid := func(cluster *configv1.ClusterVersion, status configv1.ConditionStatus, message string) *configv1.ClusterVersion {
 		return checktest.With(cluster, "Invalid", status, "InvalidClusterVersion", message)
 	}
-	runRows(t, gate.RequestValid, map[string]row{
+	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Available": {
 			reason: "CVO accepts it by its version alone", cluster: available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9"))), to: "4.18.9",
 			want: one(name, preflight.Pass, "AvailableUpdate"), message: []string{"oc adm upgrade --to 4.18.9"},
@@ -50,7 +50,7 @@ func TestRequest(t *testing.T) {
 		"Same": {reason: "nothing is requested", cluster: checktest.At("4.18.3"), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked"), message: []string{"runs 4.18.3 already"}},
 	})
 	unavailable := "The cluster version is invalid: spec.desiredUpdate.version: Invalid value: \"4.18.16\": when image is empty the update must be an available update"
-	runRows(t, gate.RequestValid, map[string]row{
+	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Invalid": {
 			reason: "the message is CVO's", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionTrue, unavailable), to: "4.18.9",
 			want: one(name, preflight.Fail, "InvalidClusterVersion"), message: []string{unavailable}, remedy: []string{"oc adm upgrade --clear", "--allow-upgrade-with-warnings"},
@@ -66,7 +66,7 @@ func TestRequest(t *testing.T) {
 
 func TestRetrievedUpdates(t *testing.T) {
 	const name = "CannotRetrieveUpdates"
-	runRows(t, gate.RetrievedUpdates, map[string]row{
+	runRows(t, clusterversion.RetrievedUpdates, map[string]row{
 		"Retrieved": {reason: "the updates are current", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "Retrieved"), message: []string{`"stable"`}},
 		"Failed": {
 			reason:  "the risks may be out of date",
@@ -82,7 +82,7 @@ func TestFailing(t *testing.T) {
 	fails := func(cluster *configv1.ClusterVersion) *configv1.ClusterVersion {
 		return checktest.With(cluster, "Failing", configv1.ConditionTrue, "ClusterOperatorNotAvailable", "Cluster operator dns is not available")
 	}
-	runRows(t, gate.Failing, map[string]row{
+	runRows(t, clusterversion.Failing, map[string]row{
 		"False": {reason: "CVO does not fail", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "AsExpected")},
 		"True": {
 			reason: "oc adm upgrade refuses such a cluster", cluster: fails(checktest.At("4.18.3")), to: "4.18.9", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable"),
@@ -158,7 +158,7 @@ func TestClusterOperators(t *testing.T) {
 			for _, operator := range tc.operators {
 				server.Create(t, operator)
 			}
-			findings := checktest.Run(t, gate.ClusterOperators(), server.Snapshot(t), checktest.Update(t, "4.17.3", tc.to))
+			findings := checktest.Run(t, clusterversion.ClusterOperators(), server.Snapshot(t), checktest.Update(t, "4.17.3", tc.to))
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -177,7 +177,7 @@ func TestClusterOperatorsForbidden(t *testing.T) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: checktest.UnprivilegedUser}},
 	})
-	findings := checktest.Run(t, gate.ClusterOperators(), permitted(t), checktest.Update(t, "4.18.3", "4.19.0"))
+	findings := checktest.Run(t, clusterversion.ClusterOperators(), permitted(t), checktest.Update(t, "4.18.3", "4.19.0"))
 	if diff := cmp.Diff(one("ClusterOperatorUpgradeable", preflight.Unknown, "Forbidden"), checktest.Results(findings)); diff != "" {
 		t.Errorf("with permission to read the ClusterVersion only: -want +got:\n%s", diff)
 	}

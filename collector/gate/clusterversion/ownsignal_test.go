@@ -1,4 +1,4 @@
-package gate_test
+package clusterversion_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -26,7 +26,7 @@ func TestUpgradeableOfOwnSignal(t *testing.T) {
 	overridden := closed(checktest.At("4.18.3"), ownsignal.NotReady, named)
 	overridden.Spec.Overrides = []configv1.ComponentOverride{{Kind: "Deployment", Group: "apps", Namespace: "a", Name: "b", Unmanaged: true}}
 	skipped := one(name, preflight.Skipped, "OwnSignal")
-	runRows(t, gate.Upgradeable, map[string]row{
+	runRows(t, clusterversion.Upgradeable, map[string]row{
 		"Since4.23": {reason: "the message is repeated", cluster: closed(checktest.At("5.0.3"), since423, own), to: "5.1.0", want: skipped, message: []string{own}},
 		"Until4.22": {reason: "the operator is named", cluster: closed(checktest.At("4.18.3"), ownsignal.NotReady, named), to: "4.19.0", want: skipped},
 		"Retarget":  {reason: "up to 4.16 CVO refuses the retarget for the same cause", cluster: closed(checktest.Toward("4.15.3", "4.16.2"), ownsignal.NotReady, named), to: "4.16.5", want: skipped},
@@ -80,7 +80,7 @@ func TestOwnClusterOperator(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, append(tc.operators, checktest.At("4.18.3"))...)
-			findings := checktest.Run(t, gate.ClusterOperators(), server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0"))
+			findings := checktest.Run(t, clusterversion.ClusterOperators(), server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0"))
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

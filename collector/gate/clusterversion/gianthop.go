@@ -1,4 +1,4 @@
-package gate
+package clusterversion
 
 import (
 	"context"
@@ -28,6 +28,9 @@ const ReasonOneHop finding.Reason = "OneHop"
 // Remedy: name the releases in ascending order.
 const ReasonNotNewer finding.Reason = "NotNewer"
 
+// NameGiantHop is the name of [GiantHop].
+const NameGiantHop = "ClusterVersionGiantHop"
+
 // GiantHop is CVO's precondition ClusterVersionGiantHop: an update spans at most
 // one minor version, and of the major versions only 5.0 can be reached, from 4.y.
 // The finding has CVO's own reason. It concerns every update.
@@ -36,7 +39,7 @@ const ReasonNotNewer finding.Reason = "NotNewer"
 // the cluster does not have the precondition yet.
 func GiantHop() check.Check {
 	return check.Check{
-		Name: "ClusterVersionGiantHop", Kind: finding.SourceGate,
+		Name: NameGiantHop, Kind: finding.SourceGate,
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(current(judgeGiantHop)),
 	}
@@ -72,9 +75,9 @@ func (s situation) hops() string {
 	return fmt.Sprintf("Update to %s, and run the preflight before each hop.", strings.Join(minors, ", then "))
 }
 
-// laterHop is GiantHop, by the rules of the CVO of the release before the update, and
+// LaterGiantHop is [GiantHop] by the rules of the CVO of the release before the update, and
 // rejects an update to a release that is not newer.
-func laterHop() check.Check {
+func LaterGiantHop() check.Check {
 	later := GiantHop()
 	later.Reads = nil
 	later.Run = func(_ context.Context, s check.Subject) ([]finding.Finding, error) {

@@ -1,4 +1,11 @@
-package gate
+// Package clusterversion answers: which condition of the ClusterVersion or of a ClusterOperator
+// blocks the update?
+//
+// Each function returns one check. Names are those of the preconditions and risks of the
+// cluster-version operator (CVO). [Failing] and [RetrievedUpdates] are about what `oc adm
+// upgrade` checks in addition; their findings may be accepted by name, as with `oc adm upgrade
+// recommend --accept`.
+package clusterversion
 
 import (
 	"cmp"

@@ -1,11 +1,11 @@
-package gate_test
+package clusterversion_test
 
 import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -13,7 +13,7 @@ import (
 func TestRollback(t *testing.T) {
 	const name = "ClusterVersionRollback"
 	low := one(name, preflight.Fail, "LowDesiredVersion")
-	runRows(t, gate.Rollback, map[string]row{
+	runRows(t, clusterversion.Rollback, map[string]row{
 		"Forward": {reason: "a later release is no rollback", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "NotBefore"), message: []string{"4.18.9 is not before 4.18.3"}},
 		"Previous": {
 			reason: "the previous release, in the same minor version", cluster: checktest.At("4.18.9", "4.18.3"), to: "4.18.3",
@@ -37,7 +37,7 @@ func TestGiantHop(t *testing.T) {
 	const name = "ClusterVersionGiantHop"
 	many := one(name, preflight.Fail, "MultipleMinorVersionsUpdate")
 	pass := one(name, preflight.Pass, "OneHop")
-	runRows(t, gate.GiantHop, map[string]row{
+	runRows(t, clusterversion.GiantHop, map[string]row{
 		"Patch": {reason: "a patch update is no hop", cluster: checktest.At("4.20.3"), to: "4.20.9", want: pass},
 		"Minor": {reason: "the next minor version is one hop", cluster: checktest.At("4.20.3"), to: "4.21.0", want: pass},
 		"Two": {
@@ -68,7 +68,7 @@ func TestUpgradeable(t *testing.T) {
 	old = checktest.With(old, "UpgradeableAdminAckRequired", configv1.ConditionFalse, "AdminAckRequired", "Acknowledge the removal.")
 	old = checktest.With(old, "UpgradeableClusterVersionOverrides", configv1.ConditionFalse, "ClusterVersionOverridesSet", "Remove the overrides.")
 	multiple := "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* Acknowledge the removal.\n* Wait."
-	runRows(t, gate.Upgradeable, map[string]row{
+	runRows(t, clusterversion.Upgradeable, map[string]row{
 		"Absent": {reason: "CVO removes the condition when nothing blocks", cluster: checktest.At("4.18.3"), to: "4.19.0", want: one(name, preflight.Pass, "Upgradeable")},
 		"True":   {reason: "the condition is True", cluster: checktest.With(checktest.At("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionTrue, "", ""), to: "4.19.0", want: one(name, preflight.Pass, "Upgradeable")},
 		"False": {
@@ -115,7 +115,7 @@ func TestOverrides(t *testing.T) {
 	cluster := override(checktest.At("4.18.3"))
 	cluster.Spec.Overrides = []configv1.ComponentOverride{{Kind: "ClusterRole", Group: "rbac.authorization.k8s.io", Name: "reader", Unmanaged: true}}
 	const set = "ClusterVersionOverridesSet"
-	runRows(t, gate.Overrides, map[string]row{
+	runRows(t, clusterversion.Overrides, map[string]row{
 		"None":    {reason: "no overrides", cluster: checktest.At("4.18.3"), to: "4.19.0", want: pass},
 		"Managed": {reason: "an override that leaves the object managed", cluster: override(checktest.At("4.18.3"), false), to: "4.19.0", want: pass},
 		"Unmanaged": {
@@ -138,7 +138,7 @@ func TestUpdating(t *testing.T) {
 	busy, next := one(name, preflight.Fail, "UpdateInProgress"), one(name, preflight.Warn, "MinorVersionClusterUpdateInProgress")
 	unreported := without(checktest.Toward("4.18.3", "4.19.2"), configv1.OperatorProgressing)
 	installing := without(checktest.At("4.18.3"), configv1.OperatorProgressing)
-	runRows(t, gate.Updating, map[string]row{
+	runRows(t, clusterversion.Updating, map[string]row{
 		"Idle":        {reason: "no update in progress", cluster: checktest.At("4.18.3"), to: "4.19.0", want: one(name, preflight.Pass, "NotUpdating")},
 		"NoCondition": {reason: "CVO treats an absent condition as no update, and the history has none", cluster: installing, to: "4.19.0", want: one(name, preflight.Pass, "NotUpdating")},
 		"Next": {
@@ -166,7 +166,7 @@ func TestDeletion(t *testing.T) {
 	const since = "Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"c/d\",pod \"e/f\""
 	deleting := one(name, preflight.Fail, "ResourceDeletesInProgress")
 	own := checktest.With(checktest.At("4.18.3"), "UpgradeableDeletesInProgress", configv1.ConditionFalse, "ResourceDeletesInProgress", old)
-	runRows(t, gate.Deletion, map[string]row{
+	runRows(t, clusterversion.Deletion, map[string]row{
 		"None":    {reason: "no condition reports a deletion", cluster: checktest.At("4.18.3"), to: "4.19.0", want: one(name, preflight.Pass, "NothingDeleted")},
 		"Own":     {reason: "up to 4.22 CVO has a separate condition", cluster: own, to: "4.19.0", want: deleting, message: []string{`service "a/b"`, "leave 4.18"}, remedy: []string{"finalizer", "Run oc -n a get service b -o yaml", "Force"}},
 		"Alone":   {reason: "later the deletion is in Upgradeable", cluster: checktest.With(checktest.At("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, name, since), to: "5.1.0", want: deleting, message: []string{`pod "e/f"`}},

@@ -1,4 +1,4 @@
-package gate
+package clusterversion
 
 import (
 	"github.com/openshift/update-preflight/collector/check"

@@ -1,4 +1,4 @@
-package gate_test
+package clusterversion_test
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -84,16 +84,16 @@ func onVersion() map[string]struct {
 		constructor
 		current bool
 	}{
-		"ClusterOperatorUpgradeable": {gate.ClusterOperators, false},
-		"ResourceDeletionInProgress": {gate.Deletion, true},
-		"Failing":                    {gate.Failing, true},
-		"ClusterVersionGiantHop":     {gate.GiantHop, true},
-		"ClusterVersionOverrides":    {gate.Overrides, false},
-		"ClusterVersionRequest":      {gate.RequestValid, true},
-		"CannotRetrieveUpdates":      {gate.RetrievedUpdates, true},
-		"ClusterVersionRollback":     {gate.Rollback, true},
-		"ClusterVersionUpdating":     {gate.Updating, true},
-		"ClusterVersionUpgradeable":  {gate.Upgradeable, true},
+		"ClusterOperatorUpgradeable": {clusterversion.ClusterOperators, false},
+		"ResourceDeletionInProgress": {clusterversion.Deletion, true},
+		"Failing":                    {clusterversion.Failing, true},
+		"ClusterVersionGiantHop":     {clusterversion.GiantHop, true},
+		"ClusterVersionOverrides":    {clusterversion.Overrides, false},
+		"ClusterVersionRequest":      {clusterversion.RequestValid, true},
+		"CannotRetrieveUpdates":      {clusterversion.RetrievedUpdates, true},
+		"ClusterVersionRollback":     {clusterversion.Rollback, true},
+		"ClusterVersionUpdating":     {clusterversion.Updating, true},
+		"ClusterVersionUpgradeable":  {clusterversion.Upgradeable, true},
 	}
 }
 
