@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/definition"
@@ -71,7 +71,7 @@ func (v view) judgeAgain(ctx context.Context, stored report.Report) report.Repor
 // unchanged are the findings of a run that the built-in checks do not make, without what
 // force bypassed.
 func (v view) unchanged(findings []finding.Finding) []finding.Finding {
-	external := health.ExternalDependencies(nil).Name
+	external := dependency.Name
 	var kept []finding.Finding
 	for _, f := range findings {
 		builtin := f.Source == finding.SourceGate || f.Source == finding.SourceRisk || f.Source == finding.SourceHealth

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -64,7 +64,7 @@ type Options struct {
 	// It is part of what the run covers.
 	Fixed removedapi.FixTime
 	// Dependencies are outside the cluster and must respond; nil means none.
-	Dependencies *health.Dependencies
+	Dependencies *dependency.Set
 
 	// Keyrings and Stores replace those that the cluster trusts, where there are
 	// any. Repositories are what signatures may call the repository of a release;

@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -79,7 +79,7 @@ func (f judgeFlags) options(ctx context.Context, client *client, reached *cluste
 		Accepted:   accepted, Accept: acceptance.Named("--accept", f.accept...),
 		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
 		Logger:       client.log,
-		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: program.Version(),
+		Dependencies: dependency.New(http.DefaultClient, f.dependencies), ToolVersion: program.Version(),
 	}, nil
 }
 

@@ -1,4 +1,4 @@
-package health
+package deadlock
 
 import (
 	"context"
@@ -43,13 +43,13 @@ func Policies() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			bindings, err := boundPolicies(ctx, s.Cluster)
 			if apierrors.IsNotFound(err) { // before Kubernetes 1.30
-				return []finding.Finding{finding.Pass(ReasonAsExpected, "the cluster has no ValidatingAdmissionPolicies")}, nil
+				return []finding.Finding{finding.Pass(check.ReasonAsExpected, "the cluster has no ValidatingAdmissionPolicies")}, nil
 			}
 			if err != nil {
 				return nil, err
 			}
 			if len(bindings) == 0 {
-				return []finding.Finding{finding.Pass(ReasonAsExpected, "no ValidatingAdmissionPolicy is bound")}, nil
+				return []finding.Finding{finding.Pass(check.ReasonAsExpected, "no ValidatingAdmissionPolicy is bound")}, nil
 			}
 			requests, err := requestsOf(ctx, s.Cluster)
 			if err != nil {
@@ -102,7 +102,7 @@ func judgePolicies(ctx context.Context, requests *updateRequests, bindings []bou
 		}
 	}
 	if len(drafts) == 0 {
-		drafts = finding.Drafts(finding.Pass(ReasonAsExpected,
+		drafts = finding.Drafts(finding.Pass(check.ReasonAsExpected,
 			"none of %d ValidatingAdmissionPolicyBindings is expected to deny a request of the update, as far as metadata decides", len(bindings)))
 	}
 	return finding.Bounded(drafts), ctx.Err()

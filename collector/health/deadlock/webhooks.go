@@ -1,7 +1,14 @@
-package health
+// Package deadlock answers: which webhook or policy would reject the requests of the update
+// itself?
+//
+// Such a request is rejected where a webhook must respond and cannot, because the update moves
+// the pods behind it, or where a ValidatingAdmissionPolicy has no parameter. The checks are
+// [Webhooks] and [Policies].
+package deadlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +25,9 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+// maxNamed bounds the namespaces in one message.
+const maxNamed = 5
 
 // Webhooks is the check for webhooks with the failure policy Fail that receive a request
 // which every update makes, and may then not respond: pods of the cluster itself are
@@ -92,7 +102,7 @@ func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.
 		drafts = append(drafts, finding.Drafts(timeouts)...)
 	}
 	if len(drafts) == 0 {
-		drafts = finding.Drafts(finding.Pass(ReasonAsExpected, "none of %s is expected to block a request of the update", words.Count(len(webhooks), "webhook")))
+		drafts = finding.Drafts(finding.Pass(check.ReasonAsExpected, "none of %s is expected to block a request of the update", words.Count(len(webhooks), "webhook")))
 	}
 	return finding.Bounded(drafts)
 }
@@ -168,4 +178,62 @@ func (d webhookDraft) describe() finding.Finding {
 // has the namespaces of the cluster, or makes the webhook respond.
 func (d webhookDraft) placed() bool {
 	return d.reason == ReasonWebhookSelectsItself || d.reason == ReasonWebhookOnOneNode
+}
+
+// webhook is one webhook of a configuration.
+type webhook struct {
+	admissionregistrationv1.ValidatingWebhook
+
+	// kind is Validating or Mutating.
+	kind          string
+	configuration string
+	hook          *admission.Hook
+}
+
+const (
+	validating = "Validating"
+	mutating   = "Mutating"
+)
+
+// webhooksOf are all webhooks, sorted by kind and configuration.
+func webhooksOf(ctx context.Context, cluster *snapshot.Cluster) ([]webhook, error) {
+	version := admissionregistrationv1.SchemeGroupVersion
+	validators, validatingErr := snapshot.List[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, cluster, version.WithResource("validatingwebhookconfigurations"))
+	mutators, mutatingErr := snapshot.List[admissionregistrationv1.MutatingWebhookConfiguration](ctx, cluster, version.WithResource("mutatingwebhookconfigurations"))
+	if err := errors.Join(validatingErr, mutatingErr); err != nil {
+		return nil, fmt.Errorf("could not list the webhook configurations: %w", err)
+	}
+	var all []webhook
+	for i := range validators {
+		for j := range validators[i].Webhooks {
+			all = append(all, webhook{ValidatingWebhook: validators[i].Webhooks[j], kind: validating, configuration: validators[i].Name})
+		}
+	}
+	for i := range mutators {
+		for j := range mutators[i].Webhooks {
+			all = append(all, webhook{ValidatingWebhook: admission.Mutating(&mutators[i].Webhooks[j]), kind: mutating, configuration: mutators[i].Name})
+		}
+	}
+	for i := range all {
+		hook, err := admission.Webhook(all[i].ValidatingWebhook)
+		if err != nil {
+			return nil, fmt.Errorf("a selector of %s is invalid: %w", all[i].subject(), err)
+		}
+		all[i].hook = hook
+	}
+	return all, nil
+}
+
+// object is the configuration of the webhook.
+func (w webhook) object() finding.Object {
+	return finding.Object{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: w.kind + "WebhookConfiguration", Name: w.configuration}
+}
+
+// subject names the webhook in a message.
+func (w webhook) subject() string {
+	return fmt.Sprintf("webhook %q of %s", w.Name, check.Describe(w.object()))
+}
+
+func (w *webhook) findingName(reason finding.Reason) string {
+	return finding.NameOf(w.kind+string(reason), w.configuration)
 }

@@ -1,4 +1,8 @@
-package health
+// Package dependency answers: can the systems outside of the cluster that an update needs be
+// reached?
+//
+// [New] makes the set of them, and [Check] is the check; it is made where the preflight runs.
+package dependency
 
 import (
 	"context"
@@ -36,7 +40,12 @@ const ReasonReachable finding.Reason = "Reachable"
 // Remedy: use an http or https URL, such as https://quay.io/health.
 const ReasonInvalidURL finding.Reason = "InvalidURL"
 
+// Name is the name of the check, and the first part of the names of its findings.
+const Name = "ExternalDependency"
+
 const (
+	// maxQuoted bounds a text of a dependency in a message, in bytes.
+	maxQuoted = 1024
 	// tries is the number of requests to a dependency, as in MUO, tryTimeout bounds
 	// each, and firstPause is the pause after the first; it doubles every time.
 	tries      = 3
@@ -48,30 +57,30 @@ const (
 	maxDependencies = 100
 )
 
-// Dependencies are what the cluster needs outside of itself. They are probed once,
-// by the first check that needs the results, for the checks of all updates.
-type Dependencies struct {
+// Set is what the cluster needs outside of itself. Its members are probed once, by the first
+// check that needs the results, for the checks of all updates.
+type Set struct {
 	client *http.Client
 	urls   []string
 
 	probed reading.Once[[]finding.Finding]
 }
 
-// DependOn makes Dependencies of http and https URLs. The client, which is required,
+// New makes a set of http and https URLs. The client, which is required,
 // decides about proxies, certificates and redirects.
-func DependOn(client *http.Client, urls []string) *Dependencies {
+func New(client *http.Client, urls []string) *Set {
 	unique := slices.Clone(urls)
 	slices.Sort(unique)
-	return &Dependencies{client: withRedirects(client), urls: slices.Compact(unique)}
+	return &Set{client: withRedirects(client), urls: slices.Compact(unique)}
 }
 
-// ExternalDependencies is the check that each of the dependencies is reachable from
+// Check is the check that each of the dependencies is reachable from
 // where the preflight runs: a response with a status from 200 to 399 in one of three
 // requests. Otherwise there is a finding ExternalDependency-<host and path>.
 // Credentials and queries of URLs are in no text. It concerns every update.
-func ExternalDependencies(dependencies *Dependencies) check.Check {
+func Check(dependencies *Set) check.Check {
 	return check.Check{
-		Name: "ExternalDependency", Kind: finding.SourceHealth,
+		Name: Name, Kind: finding.SourceHealth,
 		Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
 			if dependencies == nil || len(dependencies.urls) == 0 {
 				return []finding.Finding{finding.Skipped(ReasonNoneGiven, "no external dependencies are configured")}, nil
@@ -82,17 +91,17 @@ func ExternalDependencies(dependencies *Dependencies) check.Check {
 	}
 }
 
-func (d *Dependencies) probeAll(ctx context.Context) ([]finding.Finding, error) {
-	if len(d.urls) > maxDependencies {
-		return nil, fmt.Errorf("%d external dependencies are configured, and %d are the limit", len(d.urls), maxDependencies)
+func (s *Set) probeAll(ctx context.Context) ([]finding.Finding, error) {
+	if len(s.urls) > maxDependencies {
+		return nil, fmt.Errorf("%d external dependencies are configured, and %d are the limit", len(s.urls), maxDependencies)
 	}
-	results := make([]*finding.Finding, len(d.urls))
+	results := make([]*finding.Finding, len(s.urls))
 	var group errgroup.Group
 	group.SetLimit(maxConcurrent)
-	for i, text := range d.urls {
+	for i, text := range s.urls {
 		group.Go(func() error {
 			var err error
-			results[i], err = d.probe(ctx, text)
+			results[i], err = s.probe(ctx, text)
 			return err
 		})
 	}
@@ -104,14 +113,14 @@ func (d *Dependencies) probeAll(ctx context.Context) ([]finding.Finding, error) 
 		}
 	}
 	if err == nil && len(findings) == 0 {
-		return []finding.Finding{finding.Pass(ReasonReachable, "all %d external dependencies respond where the preflight runs", len(d.urls))}, nil
+		return []finding.Finding{finding.Pass(ReasonReachable, "all %d external dependencies respond where the preflight runs", len(s.urls))}, nil
 	}
 	return finding.Bounded(finding.Drafts(findings...)), err
 }
 
 // probe returns why a dependency is not reachable, or nil. An error means that the
 // time of the run was over before.
-func (d *Dependencies) probe(ctx context.Context, text string) (*finding.Finding, error) {
+func (s *Set) probe(ctx context.Context, text string) (*finding.Finding, error) {
 	dependency, ok := parseURL(text)
 	if !ok {
 		invalid := finding.Unknown(ReasonInvalidURL, "%q is not an http or https URL, so it was not probed", withoutSecrets(text)).
@@ -121,7 +130,7 @@ func (d *Dependencies) probe(ctx context.Context, text string) (*finding.Finding
 	address := dependency.Scheme + "://" + dependency.Host + dependency.EscapedPath()
 	pause := firstPause
 	for try := 1; ; try++ {
-		err := d.try(ctx, dependency)
+		err := s.try(ctx, dependency)
 		if err == nil {
 			return nil, nil //nolint:nilnil // a reachable dependency has no finding
 		}
@@ -129,7 +138,7 @@ func (d *Dependencies) probe(ctx context.Context, text string) (*finding.Finding
 			return nil, fmt.Errorf("the run ended before the external dependency %s was probed: %w", address, ctx.Err())
 		}
 		if try == tries {
-			f := unreachable(address, tries, err).Named(finding.NameOf("ExternalDependency", dependency.Host+dependency.Path))
+			f := unreachable(address, tries, err).Named(finding.NameOf(Name, dependency.Host+dependency.Path))
 			return &f, nil
 		}
 		if err := wait(ctx, pause); err != nil {
@@ -150,14 +159,14 @@ func parseURL(text string) (*url.URL, bool) {
 }
 
 // try is one request. The body of the response is not read.
-func (d *Dependencies) try(ctx context.Context, dependency *url.URL) error {
+func (s *Set) try(ctx context.Context, dependency *url.URL) error {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, dependency.String(), http.NoBody)
 	if err != nil {
 		return err
 	}
-	response, err := d.client.Do(request)
+	response, err := s.client.Do(request)
 	if err != nil {
 		return err
 	}

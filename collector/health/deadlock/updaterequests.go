@@ -1,4 +1,4 @@
-package health
+package deadlock
 
 import (
 	"context"
@@ -78,7 +78,7 @@ func named(object metav1.ObjectMeta) metav1.PartialObjectMetadata {
 func groupsOf(replicas, nodes, operators []metav1.PartialObjectMetadata) []admission.Group {
 	var own, drained []metav1.PartialObjectMetadata
 	for i := range replicas {
-		if ofOpenShift(replicas[i].Namespace) {
+		if check.OfCluster(replicas[i].Namespace) {
 			own = append(own, replicas[i])
 		}
 		if owner := metav1.GetControllerOfNoCopy(&replicas[i]); owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node" {

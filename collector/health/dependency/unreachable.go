@@ -1,4 +1,4 @@
-package health
+package dependency
 
 import (
 	"context"

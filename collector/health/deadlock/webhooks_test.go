@@ -1,4 +1,4 @@
-package health_test
+package deadlock_test
 
 import (
 	"crypto/ecdsa"
@@ -17,9 +17,10 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/health/deadlock"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -31,6 +32,9 @@ const (
 	policiesPath   = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 	bindingsPath   = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 	namespacesPath = "/api/v1/namespaces"
+	nodesPath      = "/api/v1/nodes"
+	allPodsPath    = "/api/v1/pods"
+	budgetsPath    = "/apis/policy/v1/poddisruptionbudgets"
 	servicesPath   = "/api/v1/services"
 	endpointsPath  = "/apis/discovery.k8s.io/v1/endpointslices"
 )
@@ -46,6 +50,17 @@ type hooks struct {
 	owner   string
 	budgets []*policyv1.PodDisruptionBudget
 	single  bool
+}
+
+// budget is one of the pods of the webhook, one of which may be evicted.
+func budget() *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook", Generation: 2},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "hook"}},
+		},
+		Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 2, ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 2, DisruptionsAllowed: 1},
+	}
 }
 
 // webhookFor receives updates of a resource, or new pods.
@@ -135,7 +150,7 @@ func running(namespace, name, owner string) *metav1.PartialObjectMetadata {
 
 func (h hooks) server(t *testing.T) checktest.Server {
 	t.Helper()
-	nodes := []*corev1.Node{node("a"), node("b")}
+	nodes := []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}
 	if h.single {
 		nodes = nodes[:1]
 	}
@@ -262,7 +277,7 @@ func TestWebhooks(t *testing.T) {
 		},
 		"Budget": {
 			reason: "a budget keeps one replica until the other is replaced", want: fine,
-			hooks: hooks{nodes: []string{"a"}, owner: "StatefulSet", budgets: []*policyv1.PodDisruptionBudget{budget("hook", 2, 1, 2, in("hooks"))}, webhooks: configurations{webhookFor("pods")}},
+			hooks: hooks{nodes: []string{"a"}, owner: "StatefulSet", budgets: []*policyv1.PodDisruptionBudget{budget()}, webhooks: configurations{webhookFor("pods")}},
 		},
 		"DaemonSet": {
 			reason: "a drain does not evict the pods of a DaemonSet", hooks: hooks{nodes: []string{"a"}, owner: "DaemonSet", webhooks: configurations{webhookFor("pods")}},
@@ -295,7 +310,7 @@ func TestWebhooks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.RunAt(t, health.Webhooks(), tc.hooks.server(t).Snapshot(t), check.Subject{Update: patch(t), Now: now})
+			got := checktest.RunAt(t, deadlock.Webhooks(), tc.hooks.server(t).Snapshot(t), check.Subject{Update: patch(t), Now: now})
 			if diff := cmp.Diff(tc.want, checktest.Results(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -380,7 +395,7 @@ func TestPolicies(t *testing.T) {
 				policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList", []*admissionregistrationv1.ValidatingAdmissionPolicy{tc.policy}),
 				bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{tc.binding}),
 			})
-			got := checktest.Run(t, health.Policies(), view.Snapshot(t), patch(t))
+			got := checktest.Run(t, deadlock.Policies(), view.Snapshot(t), patch(t))
 			if diff := cmp.Diff(tc.want, checktest.Results(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s%s", tc.reason, diff, checktest.Messages(got))
 			}

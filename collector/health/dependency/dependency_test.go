@@ -1,4 +1,4 @@
-package health_test
+package dependency_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -56,7 +56,7 @@ func slow(t *testing.T) string {
 // probe runs the check on dependencies.
 func probe(t *testing.T, client *http.Client, urls ...string) []finding.Finding {
 	t.Helper()
-	return checktest.Run(t, health.ExternalDependencies(health.DependOn(client, urls)), server.Snapshot(t), patch(t))
+	return checktest.Run(t, dependency.Check(dependency.New(client, urls)), server.Snapshot(t), patch(t))
 }
 
 func TestExternalDependencies(t *testing.T) {
@@ -162,13 +162,13 @@ func TestExternalDependenciesAreProbedOnce(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32
 	fine := serve(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
-	shared := health.DependOn(http.DefaultClient, []string{fine, fine, fine + "/"})
+	shared := dependency.New(http.DefaultClient, []string{fine, fine, fine + "/"})
 	view := server.Snapshot(t)
 	var updates sync.WaitGroup
 	for i := range 50 {
 		subject := check.Subject{Update: checktest.Update(t, "4.18.3", fmt.Sprintf("4.18.%d", i+4))}
 		updates.Go(func() {
-			findings := checktest.Collect(t, []check.Check{health.ExternalDependencies(shared)}, view, subject)
+			findings := checktest.Collect(t, []check.Check{dependency.Check(shared)}, view, subject)
 			if len(findings) != 1 || findings[0].Outcome != preflight.Pass {
 				t.Errorf("want one pass, got %+v", findings)
 			}
@@ -182,9 +182,9 @@ func TestExternalDependenciesAreProbedOnce(t *testing.T) {
 
 func TestExternalDependenciesEachTarget(t *testing.T) {
 	t.Parallel()
-	shared := health.DependOn(http.DefaultClient, []string{"ftp://x"})
+	shared := dependency.New(http.DefaultClient, []string{"ftp://x"})
 	for _, to := range []string{"4.18.4", "4.18.5"} {
-		findings := checktest.Run(t, health.ExternalDependencies(shared), server.Snapshot(t), checktest.Update(t, "4.18.3", to))
+		findings := checktest.Run(t, dependency.Check(shared), server.Snapshot(t), checktest.Update(t, "4.18.3", to))
 		if diff := cmp.Diff([]string{to}, findings[0].BlockedTargets); diff != "" {
 			t.Errorf("a shared finding has the target that it blocks (-want +got):\n%s", diff)
 		}
@@ -250,7 +250,7 @@ func TestExternalDependenciesOfAnEndedRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := health.ExternalDependencies(health.DependOn(http.DefaultClient, []string{tc.url, "ftp://x"}))
+			c := dependency.Check(dependency.New(http.DefaultClient, []string{tc.url, "ftp://x"}))
 			findings, err := c.Examine(tc.ctx(t), check.Subject{Update: patch(t)})
 			if !errors.Is(err, tc.want) {
 				t.Errorf("%s: got error %v, want %v", tc.reason, err, tc.want)
@@ -265,8 +265,8 @@ func TestExternalDependenciesOfAnEndedRun(t *testing.T) {
 func TestExternalDependenciesWithoutAny(t *testing.T) {
 	t.Parallel()
 	want := results{"ExternalDependency": result(preflight.Skipped, "NoneGiven")}
-	for _, none := range []*health.Dependencies{nil, health.DependOn(http.DefaultClient, nil)} {
-		got := checktest.Results(checktest.Run(t, health.ExternalDependencies(none), server.Snapshot(t), patch(t)))
+	for _, none := range []*dependency.Set{nil, dependency.New(http.DefaultClient, nil)} {
+		got := checktest.Results(checktest.Run(t, dependency.Check(none), server.Snapshot(t), patch(t)))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("no dependency is skipped (-want +got):\n%s", diff)
 		}
@@ -311,7 +311,7 @@ func TestExternalDependenciesKeepSecrets(t *testing.T) {
 func FuzzWithoutSecrets(f *testing.F) {
 	f.Add("http://", "host/")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		if text := health.WithoutSecrets(before + "hunter2@" + after + "?t0ken"); strings.Contains(text, "t0ken") && !strings.Contains(after, "t0ken") ||
+		if text := dependency.WithoutSecrets(before + "hunter2@" + after + "?t0ken"); strings.Contains(text, "t0ken") && !strings.Contains(after, "t0ken") ||
 			strings.Contains(text, "hunter2") && !strings.Contains(after, "hunter2") {
 			t.Errorf("%q contains a secret", text)
 		}
