@@ -90,7 +90,7 @@ func (h *hop) whyLater(c check.Check) string {
 	switch {
 	case c.Kind == finding.SourceHealth:
 		return "the state of the cluster before the update counts"
-	case c.Name == risk.Alerts(nil, risk.Options{}).Name:
+	case c.Name == risk.NameAlerts:
 		return "alerts that fire before the update count"
 	}
 	return fmt.Sprintf("it reads what ClusterVersion and the operators report at %s", h.before().Version)
