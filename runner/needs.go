@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/machine"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/serving"
 	"github.com/openshift/update-preflight/runner/definition"
@@ -86,7 +87,7 @@ func (o Options) readingNeeds() access.Needs {
 		needs = needs.And(pullNeeds())
 	}
 	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{
-		Optional: append(access.GroupsNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+		Optional: append(rights.GroupsNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
 	})
 }
 

@@ -1,4 +1,4 @@
-package access
+package rights
 
 import (
 	"context"
@@ -14,8 +14,12 @@ import (
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/retry"
 )
+
+// maxReviews bounds the concurrent reviews.
+const maxReviews = 16
 
 const (
 	registrationGroup = "apiregistration.k8s.io"
@@ -30,8 +34,8 @@ const (
 // kubelets, which have no admission; writes to these aggregated API groups, whose
 // servers have their own admission; and the permission to grant any of them. An
 // asterisk in a request is a wildcard.
-func Unguarded(writes []Request, aggregated []string) []Request {
-	var unguarded []Request
+func Unguarded(writes []access.Request, aggregated []string) []access.Request {
+	var unguarded []access.Request
 	for _, request := range writes {
 		if isUnguarded(request, aggregated) {
 			unguarded = append(unguarded, request)
@@ -40,7 +44,7 @@ func Unguarded(writes []Request, aggregated []string) []Request {
 	return unguarded
 }
 
-func isUnguarded(request Request, aggregated []string) bool {
+func isUnguarded(request access.Request, aggregated []string) bool {
 	is := func(value string, wanted ...string) bool { return value == "*" || slices.Contains(wanted, value) }
 	switch {
 	case request.Verb == "*" || !slices.Contains(admitted(), request.Verb):
@@ -74,10 +78,10 @@ func accountSubject(account types.NamespacedName) subject {
 func anonymous() subject { return subject{"system:anonymous", []string{"system:unauthenticated"}} }
 
 // review returns those of the requests that the API server allows a subject.
-func review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject, requests []Request) ([]Request, error) {
+func review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject, requests []access.Request) ([]access.Request, error) {
 	allowed := make([]bool, len(requests))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConcurrent)
+	group.SetLimit(maxReviews)
 	for i := range requests {
 		group.Go(func() error {
 			reviewed, err := retry.Get(ctx, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
@@ -99,7 +103,7 @@ func review(ctx context.Context, client authorizationv1client.SubjectAccessRevie
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var granted []Request
+	var granted []access.Request
 	for i, request := range requests {
 		if allowed[i] {
 			granted = append(granted, request)

@@ -1,4 +1,4 @@
-package access
+package rights
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
@@ -22,13 +23,13 @@ type GroupRights struct {
 	Namespace string
 	// Writes are the write requests that RBAC allows, sorted, without those that OpenShift
 	// allows every user.
-	Writes []Request
+	Writes []access.Request
 	// Unguarded are the write requests that Unguarded returns, and those without a token, that
 	// an access review, with all authorizers of the API server, allows; sorted, without the
 	// same defaults.
-	Unguarded []Request
+	Unguarded []access.Request
 	// Secrets are the requests that read Secrets of any name, sorted.
-	Secrets []Request
+	Secrets []access.Request
 	// Roles counts the roles that are bound to the groups.
 	Roles int
 	// Unserved are the versions of APIs whose resources the API server could not list, so
@@ -37,10 +38,10 @@ type GroupRights struct {
 }
 
 // GroupsNeeds are the requests of Groups and AggregatedGroups to the API server.
-func GroupsNeeds() []Request {
+func GroupsNeeds() []access.Request {
 	return append(GrantsNeeds(),
-		Request{Verb: "create", Group: authorizationv1.GroupName, Resource: "subjectaccessreviews"},
-		Request{Verb: "list", Group: registrationGroup, Resource: "apiservices"})
+		access.Request{Verb: "create", Group: authorizationv1.GroupName, Resource: "subjectaccessreviews"},
+		access.Request{Verb: "list", Group: registrationGroup, Resource: "apiservices"})
 }
 
 // maxGroupBindings bounds the bindings for the groups of one namespace.
@@ -89,14 +90,14 @@ type groupAudit struct {
 	anonymous permissions
 	// requests are the write requests in the namespace, in those to which granted refers,
 	// and in the whole cluster, and those for the objects and with the verbs that granted names.
-	requests []Request
+	requests []access.Request
 	// same are the further namespaces in which no binding is for these groups alone, so
 	// that the result is the same.
 	same []string
 }
 
 // in are requests of the audit, for the accounts of another namespace in their own.
-func (a groupAudit) in(namespace string, requests []Request) []Request {
+func (a groupAudit) in(namespace string, requests []access.Request) []access.Request {
 	requests = slices.Clone(requests)
 	for i := range requests {
 		if requests[i].Namespace == a.namespace {
@@ -204,10 +205,10 @@ func (b groupBindings) roles(namespace string) []boundRole {
 }
 
 // secretReads are the requests that read Secrets of any name.
-func (a groupAudit) secretReads() []Request {
-	var reads []Request
+func (a groupAudit) secretReads() []access.Request {
+	var reads []access.Request
 	for _, namespace := range append([]string{""}, a.granted.namespaces(a.namespace)...) {
-		reads = append(reads, Verbs(Request{Resource: secrets, Namespace: namespace}, "get", "list", "watch")...)
+		reads = append(reads, access.Verbs(access.Request{Resource: secrets, Namespace: namespace}, "get", "list", "watch")...)
 	}
 	return reads
 }
@@ -215,27 +216,27 @@ func (a groupAudit) secretReads() []Request {
 // review returns those of the requests that the API server allows an account of the
 // namespace that does not exist, and all writes that it allows a user without a token: the
 // guard knows a check by its token.
-func (a groupAudit) review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, requests []Request) ([]Request, error) {
+func (a groupAudit) review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, requests []access.Request) ([]access.Request, error) {
 	allowed, err := reviewWidest(ctx, client, accountSubject(types.NamespacedName{Namespace: a.namespace, Name: unknownAccount}), requests)
 	if err != nil || len(a.anonymous) == 0 {
 		return allowed, err
 	}
 	withoutToken, err := reviewWidest(ctx, client, anonymous(), a.anonymous.writes(a.requests))
-	return essential(append(allowed, withoutToken...)), err
+	return access.Essential(append(allowed, withoutToken...)), err
 }
 
 // reviewWidest returns the requests that the API server allows a subject, as
 // permissions.writes does: it reviews the widest request first, then the requests, and of the
 // allowed ones whether they are allowed in all namespaces.
-func reviewWidest(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject, requests []Request) ([]Request, error) {
-	if all, err := review(ctx, client, of, []Request{anything()}); len(all) > 0 || err != nil {
+func reviewWidest(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject, requests []access.Request) ([]access.Request, error) {
+	if all, err := review(ctx, client, of, []access.Request{access.Everything()}); len(all) > 0 || err != nil {
 		return all, err
 	}
 	inNamespaces, err := review(ctx, client, of, requests)
 	if err != nil {
 		return nil, err
 	}
-	var wider []Request
+	var wider []access.Request
 	for _, request := range inNamespaces {
 		request.Namespace = ""
 		wider = append(wider, request)
@@ -244,14 +245,14 @@ func reviewWidest(ctx context.Context, client authorizationv1client.SubjectAcces
 	if err != nil {
 		return nil, err
 	}
-	return essential(slices.Concat(inNamespaces, everywhere)), nil
+	return access.Essential(slices.Concat(inNamespaces, everywhere)), nil
 }
 
 // isDefault is true for the write requests that OpenShift allows every authenticated
 // user: webhooks of builds, which require the secret of the build, the deletion of OAuth
 // tokens by their name, which is a hash of the token, requests for projects, and the
 // restriction of one's own requests to a scope, which is no permission to be another user.
-func isDefault(request Request) bool {
+func isDefault(request access.Request) bool {
 	switch request.Group {
 	case "authentication.k8s.io":
 		return request.Verb == "impersonate" && request.Resource == "userextras" && request.Subresource == "scopes.authorization.openshift.io"

@@ -1,4 +1,4 @@
-package access_test
+package rights_test
 
 import (
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 )
 
 // served is a discovery of these resources by group and version, with a group that the
@@ -63,7 +64,7 @@ const (
 )
 
 func TestReads(t *testing.T) {
-	api, err := access.Discover(served{
+	api, err := rights.Discover(served{
 		"v1":                         {"pods", "pods/exec", "pods/log", "pods/status", "secrets", "nodes", "nodes/proxy", "services/proxy", "serviceaccounts/token"},
 		"apps/v1":                    {"deployments", "deployments/status"},
 		"apps/v2":                    {"deployments"},
@@ -114,10 +115,10 @@ func TestReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := api.Reads(tc.rules)
-			if diff := cmp.Diff(access.Reading{Rules: tc.want, Omitted: tc.omitted}, got); diff != "" {
+			if diff := cmp.Diff(rights.Reading{Rules: tc.want, Omitted: tc.omitted}, got); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
-			if writes := access.Writing(got.Rules); len(writes) > 0 {
+			if writes := rights.Writing(got.Rules); len(writes) > 0 {
 				t.Errorf("%s: the copied rules allow to %s", tc.reason, access.Summarize(writes, 5))
 			}
 		})
@@ -129,13 +130,13 @@ func FuzzReads(f *testing.F) {
 	f.Add("*", "*", "*")
 	f.Add("", "*/exec", "impersonate")
 	f.Add("apps", "deployments/*", "watch")
-	api, err := access.Discover(served{"v1": {"pods", "pods/exec", "secrets", "nodes/proxy"}, "apps/v1": {"deployments"}})
+	api, err := rights.Discover(served{"v1": {"pods", "pods/exec", "secrets", "nodes/proxy"}, "apps/v1": {"deployments"}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, group, resource, verb string) {
 		for _, rule := range api.Reads([]rbacv1.PolicyRule{policyRule(group, resource, verb)}).Rules {
-			if len(access.Writing([]rbacv1.PolicyRule{rule})) > 0 || slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Resources, "*") {
+			if len(rights.Writing([]rbacv1.PolicyRule{rule})) > 0 || slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Resources, "*") {
 				t.Errorf("%q %q %q allows %+v", verb, group, resource, rule)
 			}
 		}
@@ -161,7 +162,7 @@ func TestConnects(t *testing.T) {
 		"Subresource": {reason: "a pattern of subresources", resource: "pods/*", want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := access.Connects(tc.group, tc.resource); got != tc.want {
+			if got := rights.Connects(tc.group, tc.resource); got != tc.want {
 				t.Errorf("%s: %t, want %t", tc.reason, got, tc.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package access_test
+package rights_test
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 )
 
 // describeAll are requests in words.
@@ -81,7 +82,7 @@ func TestAttacksByGroups(t *testing.T) {
 			// The authorizer observes the roles after a delay.
 			var got [][]string
 			for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ {
-				rights, err := access.Groups(t.Context(), api, all, nil)
+				rights, err := rights.Groups(t.Context(), api, all, nil)
 				if err != nil || len(rights) != len(all) {
 					t.Fatalf("rights %+v, error %v", rights, err)
 				}
@@ -125,7 +126,7 @@ func TestAttacksWithoutToken(t *testing.T) {
 			want := []string{"create configmaps in namespace " + namespace}
 			var got []string
 			for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ { // until the authorizer has the role
-				rights, err := access.Groups(t.Context(), api, []string{namespace}, nil)
+				rights, err := rights.Groups(t.Context(), api, []string{namespace}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -149,7 +150,7 @@ func TestGroupsOfAllAccounts(t *testing.T) {
 	want := map[string][]string{bound: impersonate, first: impersonate, second: impersonate}
 	got := map[string][]string{}
 	for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ { // until the authorizer has the role
-		rights, err := access.Groups(t.Context(), api, []string{bound, first, second}, nil)
+		rights, err := rights.Groups(t.Context(), api, []string{bound, first, second}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +172,7 @@ func TestGroupsWithManyBindings(t *testing.T) {
 	for range many {
 		readers.make(t, api)
 	}
-	rights, err := access.Groups(t.Context(), api, []string{namespace}, nil)
+	rights, err := rights.Groups(t.Context(), api, []string{namespace}, nil)
 	if err != nil || len(rights) != 1 || len(rights[0].Writes) > 0 {
 		t.Errorf("rights %+v, error %v; want no writes", rights, err)
 	}
@@ -200,7 +201,7 @@ func TestUnguarded(t *testing.T) {
 		"AllVerbs":    {reason: "all verbs include impersonation", request: access.Request{Verb: "*", Resource: "users"}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := access.Unguarded([]access.Request{tc.request}, []string{"metrics.example.com"}); len(got) > 0 != tc.want {
+			if got := rights.Unguarded([]access.Request{tc.request}, []string{"metrics.example.com"}); len(got) > 0 != tc.want {
 				t.Errorf("%s: %v, want it to be unguarded: %t", tc.reason, got, tc.want)
 			}
 		})
@@ -223,7 +224,7 @@ func TestWriting(t *testing.T) {
 		"KubeVirt":   {reason: "view has it where KubeVirt is installed", rules: rule("subresources.kubevirt.io", "expand-vm-spec", "update")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, describeAll(access.Writing(tc.rules))); diff != "" {
+			if diff := cmp.Diff(tc.want, describeAll(rights.Writing(tc.rules))); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -232,12 +233,12 @@ func TestWriting(t *testing.T) {
 
 // The local API server serves all groups but its CustomResourceDefinitions itself.
 func TestAggregatedGroups(t *testing.T) {
-	got, err := access.AggregatedGroups(t.Context(), kubernetes.NewForConfigOrDie(config).Discovery().RESTClient())
+	got, err := rights.AggregatedGroups(t.Context(), kubernetes.NewForConfigOrDie(config).Discovery().RESTClient())
 	if err != nil || len(got) > 0 {
 		t.Errorf("groups %q, error %v; want none", got, err)
 	}
 	offerUnserved(t)
-	got, err = access.AggregatedGroups(t.Context(), kubernetes.NewForConfigOrDie(config).Discovery().RESTClient())
+	got, err = rights.AggregatedGroups(t.Context(), kubernetes.NewForConfigOrDie(config).Discovery().RESTClient())
 	if diff := cmp.Diff([]string{unserved}, got); diff != "" || err != nil {
 		t.Errorf("error %v; groups of another server (-want, +got):\n%s", err, diff)
 	}

@@ -1,10 +1,12 @@
-package access
+package rights
 
 import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
+
+	"github.com/openshift/update-preflight/collector/access"
 )
 
 // Grant is the rules that bindings grant to an account in a namespace or, without one,
@@ -47,7 +49,7 @@ func (p permissions) beyondReading() permissions {
 	for _, granted := range p {
 		rules := slices.DeleteFunc(slices.Clone(granted.Rules), func(rule rbacv1.PolicyRule) bool {
 			only := []rbacv1.PolicyRule{rule}
-			secret := permissions{{Rules: only}}.allowed(Verbs(Request{Resource: secrets}, "get", "list", "watch"))
+			secret := permissions{{Rules: only}}.allowed(access.Verbs(access.Request{Resource: secrets}, "get", "list", "watch"))
 			return len(Writing(only)) == 0 && len(secret) == 0
 		})
 		if len(rules) > 0 {
@@ -59,8 +61,8 @@ func (p permissions) beyondReading() permissions {
 
 // requests are the write requests of p that are for one object, or whose verb is known to an
 // authorizer only: those that requestsOf has not.
-func (p permissions) requests() []Request {
-	var requests []Request
+func (p permissions) requests() []access.Request {
+	var requests []access.Request
 	for _, granted := range p {
 		for _, rule := range granted.Rules {
 			for _, request := range Writing([]rbacv1.PolicyRule{rule}) {
@@ -79,9 +81,9 @@ func (p permissions) requests() []Request {
 
 // allow is true for a request that the API server's RBAC authorizer allows. A rule with
 // resourceNames allows no request for all objects.
-func (p permissions) allow(request Request) bool {
+func (p permissions) allow(request access.Request) bool {
 	wanted := []rbacv1.PolicyRule{{
-		APIGroups: []string{request.Group}, Resources: []string{resourceOf(request)}, Verbs: []string{request.Verb},
+		APIGroups: []string{request.Group}, Resources: []string{access.ResourceOf(request)}, Verbs: []string{request.Verb},
 	}}
 	if request.Name != "" {
 		wanted[0].ResourceNames = []string{request.Name}
@@ -97,8 +99,8 @@ func (p permissions) allow(request Request) bool {
 
 // allowed are those of the requests that p allows, without a namespace if it allows them
 // in all.
-func (p permissions) allowed(requests []Request) []Request {
-	var allowed []Request
+func (p permissions) allowed(requests []access.Request) []access.Request {
+	var allowed []access.Request
 	for _, request := range requests {
 		if !p.allow(request) {
 			continue
@@ -108,14 +110,14 @@ func (p permissions) allowed(requests []Request) []Request {
 			allowed = append(allowed, request)
 		}
 	}
-	return essential(allowed)
+	return access.Essential(allowed)
 }
 
 // writes are those of the write requests that p allows: one request for an
 // administrator of the cluster.
-func (p permissions) writes(requests []Request) []Request {
-	if p.allow(anything()) {
-		return []Request{anything()}
+func (p permissions) writes(requests []access.Request) []access.Request {
+	if p.allow(access.Everything()) {
+		return []access.Request{access.Everything()}
 	}
 	return p.allowed(requests)
 }

@@ -1,4 +1,4 @@
-package access
+package rights
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
@@ -18,8 +19,8 @@ import (
 const maxBindings = 200
 
 // GrantsNeeds are the requests of Grants to the API server.
-func GrantsNeeds() []Request {
-	return []Request{
+func GrantsNeeds() []access.Request {
+	return []access.Request{
 		{Verb: "list", Group: rbacv1.GroupName, Resource: "rolebindings"},
 		{Verb: "list", Group: rbacv1.GroupName, Resource: "clusterrolebindings"},
 		{Verb: "get", Group: rbacv1.GroupName, Resource: "roles"},

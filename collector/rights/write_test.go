@@ -1,4 +1,4 @@
-package access_test
+package rights_test
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 )
 
 // grant is a role with its binding, in a namespace or for the whole cluster.
@@ -199,7 +200,7 @@ func TestWritesOfAnAccount(t *testing.T) {
 // writes are the write requests that an account may make.
 func writes(t *testing.T, api kubernetes.Interface, account types.NamespacedName) []string {
 	t.Helper()
-	rights, err := access.Writes(t.Context(), api, []types.NamespacedName{account})
+	rights, err := rights.Writes(t.Context(), api, []types.NamespacedName{account})
 	if err != nil || len(rights) != 1 || rights[0].Account != account || len(rights[0].Unserved) > 0 {
 		t.Fatalf("rights %+v, error %v", rights, err)
 	}
@@ -231,7 +232,7 @@ func TestWritesAgreeWithAccessReviews(t *testing.T) {
 	grant{namespace: home, subject: subject, rules: slices.Concat(rule("apps", "*/scale", "patch"), rule("batch", "*", "delete"), named)}.make(t, api)
 	grant{namespace: away, subject: subject, rules: slices.Concat(rule("*", "deployments", "create"), rule("", "pods/exec", "*"))}.make(t, api)
 	grant{subject: subject, rules: rule("", "persistentvolumes", "*")}.make(t, api)
-	rights, err := access.Writes(t.Context(), api, []types.NamespacedName{account})
+	rights, err := rights.Writes(t.Context(), api, []types.NamespacedName{account})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,7 @@ func reviewed(t *testing.T, api kubernetes.Interface, account types.NamespacedNa
 	allowed := !want
 	for tries := 0; tries < 20 && allowed != want; tries++ {
 		review, err := api.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{User: access.User(account), ResourceAttributes: &request},
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: rights.User(account), ResourceAttributes: &request},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -275,7 +276,7 @@ func reviewed(t *testing.T, api kubernetes.Interface, account types.NamespacedNa
 func TestNoAccountsNeedNoRequests(t *testing.T) {
 	unprivileged := rest.CopyConfig(config)
 	unprivileged.Impersonate.UserName = "unprivileged"
-	rights, err := access.Writes(t.Context(), kubernetes.NewForConfigOrDie(unprivileged), nil)
+	rights, err := rights.Writes(t.Context(), kubernetes.NewForConfigOrDie(unprivileged), nil)
 	if err != nil || len(rights) > 0 {
 		t.Errorf("rights %v, error %v", rights, err)
 	}
@@ -284,7 +285,7 @@ func TestNoAccountsNeedNoRequests(t *testing.T) {
 func TestWritesWithoutPermission(t *testing.T) {
 	unprivileged := rest.CopyConfig(config)
 	unprivileged.Impersonate.UserName = "unprivileged"
-	_, err := access.Writes(t.Context(), kubernetes.NewForConfigOrDie(unprivileged), []types.NamespacedName{{Namespace: "default", Name: "default"}})
+	_, err := rights.Writes(t.Context(), kubernetes.NewForConfigOrDie(unprivileged), []types.NamespacedName{{Namespace: "default", Name: "default"}})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("error %v, want Forbidden", err)
 	}
@@ -296,7 +297,7 @@ func TestUnservedAPIIsReported(t *testing.T) {
 	api := kubernetes.NewForConfigOrDie(config)
 	var versions []string
 	for tries := 0; tries < 100 && len(versions) == 0; tries++ { // until the API server has tried it
-		rights, err := access.Writes(t.Context(), api, []types.NamespacedName{{Namespace: "default", Name: "default"}})
+		rights, err := rights.Writes(t.Context(), api, []types.NamespacedName{{Namespace: "default", Name: "default"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package access
+package rights
 
 import (
 	"maps"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
 )
 
 // Reading is the part of some rules that only reads.
@@ -32,7 +34,7 @@ func (a API) Reads(rules []rbacv1.PolicyRule) Reading {
 	for _, rule := range rules {
 		r.read(rule)
 	}
-	return Reading{Rules: distinct(r.rules), Omitted: slices.Sorted(maps.Keys(r.omitted))}
+	return Reading{Rules: access.DistinctRules(r.rules), Omitted: slices.Sorted(maps.Keys(r.omitted))}
 }
 
 // reader collects the Reading of some rules.

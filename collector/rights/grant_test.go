@@ -1,4 +1,4 @@
-package access_test
+package rights_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
-	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 )
 
 func replaceAll(texts []string, old, by string) []string {
@@ -39,7 +39,7 @@ func TestGrants(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, account string
 		grants          []grant
-		want            []access.Grant
+		want            []rights.Grant
 	}{
 		"None": {reason: "no binding names it", account: "none"},
 		"ByName": {
@@ -49,12 +49,12 @@ func TestGrants(t *testing.T) {
 				{namespace: away, rules: nodes, subject: subject(rbacv1.ServiceAccountKind, "named")},
 				{rules: nodes, subject: subject(rbacv1.ServiceAccountKind, "named")},
 			},
-			want: []access.Grant{{Rules: nodes}, {Namespace: away, Rules: append(append([]rbacv1.PolicyRule(nil), pods...), nodes...)}},
+			want: []rights.Grant{{Rules: nodes}, {Namespace: away, Rules: append(append([]rbacv1.PolicyRule(nil), pods...), nodes...)}},
 		},
 		"ByUserName": {
 			reason: "a binding may name the account as a user", account: "user",
 			grants: []grant{{namespace: away, rules: pods, subject: subject(rbacv1.UserKind, "system:serviceaccount:"+home+":user")}},
-			want:   []access.Grant{{Namespace: away, Rules: pods}},
+			want:   []rights.Grant{{Namespace: away, Rules: pods}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestGrants(t *testing.T) {
 				each.make(t, api)
 			}
 			account := types.NamespacedName{Namespace: home, Name: tc.account}
-			got, err := access.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
+			got, err := rights.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
 			if err != nil || got[account].Err != nil {
 				t.Fatal(err, got[account].Err)
 			}
@@ -87,8 +87,8 @@ func TestGrantsOfTheGroup(t *testing.T) {
 		Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:" + namespace,
 	}}.make(t, api)
 	account := types.NamespacedName{Namespace: namespace, Name: "any"}
-	got, err := access.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
-	if diff := cmp.Diff([]access.Grant{{Namespace: namespace, Rules: rule("", "pods", "get")}}, got[account].Grants); diff != "" || err != nil {
+	got, err := rights.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
+	if diff := cmp.Diff([]rights.Grant{{Namespace: namespace, Rules: rule("", "pods", "get")}}, got[account].Grants); diff != "" || err != nil {
 		t.Errorf("error %v (-want, +got):\n%s", err, diff)
 	}
 }
@@ -99,7 +99,7 @@ func TestGrantsOfAnAggregatedRole(t *testing.T) {
 	namespace := newNamespace(t, api)
 	grant{namespace: namespace, role: "view", subject: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "viewer"}}.make(t, api)
 	account := types.NamespacedName{Namespace: namespace, Name: "viewer"}
-	got, err := access.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
+	got, err := rights.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
 	if err != nil || len(got[account].Grants) != 1 || len(got[account].Grants[0].Rules) < 5 {
 		t.Errorf("error %v, granted %+v; want the rules of view", err, got[account])
 	}
@@ -116,7 +116,7 @@ func TestGrantsAreBounded(t *testing.T) {
 		})
 	}
 	account := types.NamespacedName{Namespace: "here", Name: "busy"}
-	got, err := access.Grants(t.Context(), fake.NewClientset(objects...).RbacV1(), []types.NamespacedName{account})
+	got, err := rights.Grants(t.Context(), fake.NewClientset(objects...).RbacV1(), []types.NamespacedName{account})
 	if err != nil || got[account].Err == nil || len(got[account].Grants) > 0 {
 		t.Errorf("error %v, granted %+v; want an error of the account", err, got[account])
 	}
@@ -128,8 +128,8 @@ func TestGrantsOfAMissingRole(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "bound"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "absent"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "here", Name: "dangling"}},
 	})
-	got, err := access.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
-	if diff := cmp.Diff(access.Granted{Grants: []access.Grant{{}}}, got[account]); diff != "" || err != nil {
+	got, err := rights.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
+	if diff := cmp.Diff(rights.Granted{Grants: []rights.Grant{{}}}, got[account]); diff != "" || err != nil {
 		t.Errorf("error %v; a role that does not exist grants nothing (-want, +got):\n%s", err, diff)
 	}
 }
@@ -137,7 +137,7 @@ func TestGrantsOfAMissingRole(t *testing.T) {
 func TestGrantsWithoutPermission(t *testing.T) {
 	unprivileged := rest.CopyConfig(config)
 	unprivileged.Impersonate.UserName = "unprivileged"
-	_, err := access.Grants(t.Context(), kubernetes.NewForConfigOrDie(unprivileged).RbacV1(), []types.NamespacedName{{Namespace: "default", Name: "default"}})
+	_, err := rights.Grants(t.Context(), kubernetes.NewForConfigOrDie(unprivileged).RbacV1(), []types.NamespacedName{{Namespace: "default", Name: "default"}})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("error %v, want Forbidden", err)
 	}
