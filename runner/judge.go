@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/departure"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -73,7 +73,7 @@ func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report
 // unchanged are the findings of a run that the built-in checks do not make, without what
 // force bypassed.
 func unchanged(judgement scene.Judgement, findings []finding.Finding) []finding.Finding {
-	external := health.ExternalDependencies(nil).Name
+	external := dependency.Name
 	var kept []finding.Finding
 	for _, f := range findings {
 		builtin := f.Source == finding.SourceGate || f.Source == finding.SourceRisk || f.Source == finding.SourceHealth

@@ -3,6 +3,7 @@ package runner
 import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/builtin"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/image/pull"
@@ -65,7 +66,7 @@ func (o Options) readingNeeds() access.Needs {
 		needs = needs.And(pullNeeds())
 	}
 	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{
-		Optional: append(access.GroupsNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+		Optional: append(rights.GroupsNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
 	})
 }
 

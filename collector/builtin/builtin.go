@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/machine"
 	"github.com/openshift/update-preflight/collector/risk"
@@ -27,5 +28,5 @@ func Checks(judgement scene.Judgement) []check.Check {
 // Needs are the permissions that the checks declare. None is required: a check without
 // its permission is Unknown.
 func Needs() access.Needs {
-	return check.Reads(Checks(scene.Judgement{}), []check.Check{gate.AdminAckAhead(nil)})
+	return check.Reads(Checks(scene.Judgement{}), []check.Check{adminack.Ahead(nil)})
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/risk"
@@ -68,7 +70,7 @@ func (l later) whyLater(c check.Check) string {
 	switch {
 	case c.Kind == finding.SourceHealth:
 		return "the state of the cluster before the update counts"
-	case c.Name == risk.Alerts(nil, risk.Options{}).Name:
+	case c.Name == risk.NameAlerts:
 		return "alerts that fire before the update count"
 	}
 	return fmt.Sprintf("it reads what ClusterVersion and the operators report at %s", l.before().Version)
@@ -86,7 +88,7 @@ func (l later) Annotate(s scene.Scene, findings []finding.Finding) {
 // present cluster, and not to the releases or acknowledgements, which are the same before
 // the update.
 func dependsOnPresent(f finding.Finding) bool {
-	inReleases := strings.HasPrefix(f.Name, gate.AdminAck().Name) || f.Name == gate.GiantHop().Name
+	inReleases := strings.HasPrefix(f.Name, adminack.Name) || f.Name == clusterversion.NameGiantHop
 	isJob := f.Source == finding.SourceJob
 	if isJob && f.Job != nil && f.Inconclusive() {
 		return true

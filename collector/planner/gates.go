@@ -8,6 +8,8 @@ import (
 	"github.com/openshift/update-preflight/collector/departure"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/update"
@@ -22,9 +24,9 @@ func evaluateGates(ctx context.Context, s scene.Scene, best path.Path, miss func
 		if !(update.Update{From: hop.From.Parsed, To: hop.To.Parsed}).LeavesMinor() {
 			continue
 		}
-		checks := []check.Check{gate.RemovedAPIs(s.Settings.Judgement.Fixed), gate.IncompatibleOperators()}
+		checks := []check.Check{removedapi.Check(s.Settings.Judgement.Fixed), gate.IncompatibleOperators()}
 		if len(found) == 0 {
-			checks = append(checks, gate.AdminAck())
+			checks = append(checks, adminack.Check())
 		} else {
 			miss("admin acknowledgements to leave %s: its gates come with its release", update.Line(hop.From.Parsed))
 		}

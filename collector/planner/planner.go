@@ -250,4 +250,3 @@ func (p *planner) compared(made updateplan.Plan) updateplan.Plan {
 	}
 	return made
 }
-

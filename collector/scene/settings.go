@@ -6,8 +6,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
+	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/monitoring"
 )
@@ -41,9 +41,9 @@ type Judgement struct {
 	IgnoredAlerts, IgnoredNamespaces []string
 	// Fixed is when the clients of removed APIs were fixed; the zero value states nothing.
 	// It is part of what a run covers.
-	Fixed gate.FixTime
+	Fixed removedapi.FixTime
 	// Dependencies are outside the cluster and must respond; nil means none.
-	Dependencies *health.Dependencies
+	Dependencies *dependency.Set
 	// Monitoring reads metrics and alerts, each once, so each judgement needs its own
 	// client; nil means the cluster's own monitoring.
 	Monitoring *monitoring.Client

@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -93,7 +94,7 @@ type Audit struct {
 	accounts []launch.Account
 	// groups are the permissions of the groups, and aggregated the API groups that other
 	// servers serve; err is the error of reading them.
-	groups     []access.GroupRights
+	groups     []rights.GroupRights
 	aggregated []string
 	err        error
 }
@@ -106,8 +107,8 @@ func New(ctx context.Context, client kubernetes.Interface, accounts []launch.Acc
 	}
 	slices.Sort(namespaces)
 	a := Audit{accounts: accounts}
-	if a.aggregated, a.err = access.AggregatedGroups(ctx, client.Discovery().RESTClient()); a.err == nil {
-		a.groups, a.err = access.Groups(ctx, client, slices.Compact(namespaces), a.aggregated)
+	if a.aggregated, a.err = rights.AggregatedGroups(ctx, client.Discovery().RESTClient()); a.err == nil {
+		a.groups, a.err = rights.Groups(ctx, client, slices.Compact(namespaces), a.aggregated)
 	}
 	return a
 }
@@ -165,7 +166,7 @@ func (a Audit) Barred() map[string]string {
 
 // unguardedBy are the permissions of an account that the guard cannot deny, by its roles.
 func (a Audit) unguardedBy(account launch.Account) []access.Request {
-	return access.Unguarded(access.Writing(account.Rules), a.aggregated)
+	return rights.Unguarded(rights.Writing(account.Rules), a.aggregated)
 }
 
 func notAudited(format string, args ...any) finding.Finding {
@@ -175,7 +176,7 @@ func notAudited(format string, args ...any) finding.Finding {
 
 // judgeAccount is the finding about a temporary account, by the rules of its roles.
 func (a Audit) judgeAccount(account launch.Account, protection string) finding.Finding {
-	writes, unguarded := access.Writing(account.Rules), a.unguardedBy(account)
+	writes, unguarded := rights.Writing(account.Rules), a.unguardedBy(account)
 	secrets := account.SecretReads()
 	switch {
 	case account.Unread != nil && account.Copied:
@@ -223,7 +224,7 @@ func unguardedAccess(subject, name string, unguarded []access.Request) finding.F
 }
 
 // judgeGroups is the finding about what every ServiceAccount of a namespace may do.
-func judgeGroups(rights access.GroupRights, protection string) finding.Finding {
+func judgeGroups(rights rights.GroupRights, protection string) finding.Finding {
 	subject := fmt.Sprintf("every ServiceAccount of namespace %s", rights.Namespace)
 	name := nameOfGroups(rights.Namespace)
 	bindings := finding.Run("oc get clusterrolebindings,rolebindings -A -o wide | grep -E 'system:(authenticated|serviceaccounts)'")

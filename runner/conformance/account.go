@@ -6,7 +6,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -23,7 +23,7 @@ func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
 		}
 		names = append(names, types.NamespacedName{Namespace: account.Namespace, Name: name})
 	}
-	rights, err := access.Writes(ctx, s.Kubernetes, names)
+	found, err := rights.Writes(ctx, s.Kubernetes, names)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
 	defer s.mutex.Unlock()
 	for i, account := range accounts {
 		for _, check := range account.Checks {
-			s.accounts[check] = rights[i]
+			s.accounts[check] = found[i]
 			s.reading[check] = bound(plan, account.Namespace, account.Name)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -41,7 +41,7 @@ type attempt struct {
 type trialResults struct {
 	mutex    sync.Mutex
 	tried    map[string]map[string]attempt
-	accounts map[string]access.Rights
+	accounts map[string]rights.Rights
 	// reading is true when a binding of the manifest grants the account rights.
 	reading map[string]bool
 }

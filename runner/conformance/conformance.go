@@ -30,7 +30,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -40,7 +40,7 @@ import (
 func Run(ctx context.Context, config Config, subject Subject) (report Report, err error) {
 	s := &session{
 		Config: config, subject: subject, launcher: launch.New(config.Kubernetes, config.Metadata), id: uuid.NewString(),
-		trialResults: trialResults{tried: map[string]map[string]attempt{}, accounts: map[string]access.Rights{}, reading: map[string]bool{}},
+		trialResults: trialResults{tried: map[string]map[string]attempt{}, accounts: map[string]rights.Rights{}, reading: map[string]bool{}},
 	}
 	report.Results = subject.unreadable()
 	draft := launch.NewDraft(config.From, subject.release)

@@ -7,8 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -73,7 +73,7 @@ func (l Left) attempt(check launch.Check) attempt {
 // Results returns the results for a planned check of a subject whose account has these
 // rights, after each trial left something. As in a test of conformance, trials that are
 // compared with the first are ignored without a result of the first.
-func Results(subject Subject, check launch.Check, rights access.Rights, left map[string]Left) []Result {
+func Results(subject Subject, check launch.Check, held rights.Rights, left map[string]Left) []Result {
 	s := session{subject: subject, trialResults: trialResults{tried: map[string]map[string]attempt{}}}
 	for _, t := range first(nil) {
 		s.write(check.Name, t.name, left[t.name].attempt(check))
@@ -83,7 +83,7 @@ func Results(subject Subject, check launch.Check, rights access.Rights, left map
 			s.write(check.Name, t.name, left[t.name].attempt(check))
 		}
 	}
-	s.accounts, s.reading = map[string]access.Rights{check.Name: rights}, map[string]bool{}
+	s.accounts, s.reading = map[string]rights.Rights{check.Name: held}, map[string]bool{}
 	plan := s.plan()
 	for _, account := range plan.Accounts() {
 		for _, name := range account.Checks {

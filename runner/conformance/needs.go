@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -14,7 +15,7 @@ func Needs() access.Needs { return baseNeeds().And(launch.AnyNeeds()) }
 func baseNeeds() access.Needs {
 	own := access.Needs{
 		Required: append(
-			access.GrantsNeeds(),
+			rights.GrantsNeeds(),
 			access.Request{Verb: "get", Resource: "namespaces"},
 			access.Request{Verb: "patch", Resource: "pods"},
 		),

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -94,7 +94,7 @@ func (c Contents) Foresee(client dynamic.Interface) ([]check.Check, access.Needs
 	if c.release == nil {
 		return nil, access.Needs{}
 	}
-	checks := []check.Check{gate.AdminAckAhead(c.release.AdminGates)}
+	checks := []check.Check{adminack.Ahead(c.release.AdminGates)}
 	if len(c.release.Definitions) > 0 {
 		checks = append([]check.Check{definition.Check(client, c.release.Definitions)}, checks...)
 	}

@@ -8,8 +8,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -55,7 +55,7 @@ func (c accountCopy) explain(object reference, err error) error {
 }
 
 // build makes the objects of the copy.
-func (c *accountCopy) build(run Run, account *corev1.ServiceAccount, grants []access.Grant, api access.API) {
+func (c *accountCopy) build(run Run, account *corev1.ServiceAccount, grants []rights.Grant, api rights.API) {
 	c.objects = []payload.Object{&corev1.ServiceAccount{
 		TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: run.meta(c.original.namespace, run.suffixed(c.original.name)),
 		ImagePullSecrets: account.ImagePullSecrets, AutomountServiceAccountToken: account.AutomountServiceAccountToken,

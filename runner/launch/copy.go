@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -32,7 +32,7 @@ func (l *Launcher) CopyAccounts(ctx context.Context, plan Plan) Plan {
 		plan.copies = map[reference]accountCopy{}
 	}
 	if plan.clusterRoles == nil {
-		plan.clusterRoles, plan.unreadRoles = access.ClusterRoleRules(ctx, l.client.RbacV1(), plan.boundClusterRoles())
+		plan.clusterRoles, plan.unreadRoles = rights.ClusterRoleRules(ctx, l.client.RbacV1(), plan.boundClusterRoles())
 	}
 	if len(originals) == 0 {
 		return plan
@@ -153,11 +153,11 @@ func (l *Launcher) account(ctx context.Context, account reference) (*corev1.Serv
 
 // grants are the permissions of accounts, and the resources of the API server if there
 // are any permissions.
-func (l *Launcher) grants(ctx context.Context, accounts []types.NamespacedName) (map[types.NamespacedName]access.Granted, access.API, error) {
-	grants, err := access.Grants(ctx, l.client.RbacV1(), accounts)
+func (l *Launcher) grants(ctx context.Context, accounts []types.NamespacedName) (map[types.NamespacedName]rights.Granted, rights.API, error) {
+	grants, err := rights.Grants(ctx, l.client.RbacV1(), accounts)
 	if err != nil || len(grants) == 0 {
-		return nil, access.API{}, err
+		return nil, rights.API{}, err
 	}
-	api, err := access.Discover(l.client.Discovery())
+	api, err := rights.Discover(l.client.Discovery())
 	return grants, api, err
 }

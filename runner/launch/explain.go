@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector"
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -137,7 +137,7 @@ func classify(check Check, err error) finding.Finding {
 	if violating, ok := errors.AsType[*notCopiedError](err); ok {
 		return unknown(ReasonAccountNotCopied).
 			Remedy("Run the preflight as a user with the permissions that the message names, or give the check a ServiceAccount of the release. To update without this check, accept the finding.").
-			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", access.User(types.NamespacedName{Namespace: namespace, Name: violating.account.name})), finding.Accept(check.Name))
+			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", rights.User(types.NamespacedName{Namespace: namespace, Name: violating.account.name})), finding.Accept(check.Name))
 	}
 	if violating, ok := errors.AsType[*unspecifiedError](err); ok {
 		return QuotaRequires(check, violating.Error())

@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 )
 
 // Needs are the permissions to validate, create and delete the objects of the
@@ -70,7 +71,7 @@ func JobNeeds(namespace string) access.Needs {
 // copyNeeds are the permissions to read the permissions of existing ServiceAccounts, and
 // to create roles and bindings in any namespace. A copy without them has no permissions.
 func copyNeeds() access.Needs {
-	needs := access.Needs{Optional: access.GrantsNeeds()}
+	needs := access.Needs{Optional: rights.GrantsNeeds()}
 	for _, name := range []string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"} {
 		needs.Optional = append(needs.Optional, creating(name, "")...)
 	}
@@ -97,7 +98,7 @@ func (c catalog) given(ref reference) []access.Given {
 // roles of a release grant are not included, since they are unknown.
 func AnyNeeds() access.Needs {
 	needs := access.Needs{
-		Optional: append(access.GrantsNeeds(), quotaNeeds("")...),
+		Optional: append(rights.GrantsNeeds(), quotaNeeds("")...),
 		Given: []access.Given{{Rule: rbacv1.PolicyRule{
 			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: knownRoles(),
 		}}},

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -91,7 +92,7 @@ func TestQuotaOfPods(t *testing.T) {
 			reason: "the quota cannot be read", hard: cpu,
 			user: func(t *testing.T, namespace string) *launch.Launcher {
 				t.Helper()
-				return allowed(t, checksOf(namespace).And(access.Needs{Required: access.GrantsNeeds()}))
+				return allowed(t, checksOf(namespace).And(access.Needs{Required: rights.GrantsNeeds()}))
 			},
 		},
 		"UsedUp": {

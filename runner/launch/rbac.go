@@ -7,7 +7,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 )
 
 // ruleViolations reject rules that grant more than read access and reviews of
@@ -78,7 +78,7 @@ func everyPath(rule rbacv1.PolicyRule) (string, bool) {
 // if a wildcard includes it.
 func connectingResource(rule rbacv1.PolicyRule) (string, bool) {
 	for _, resource := range rule.Resources {
-		if slices.ContainsFunc(rule.APIGroups, func(group string) bool { return access.Connects(group, resource) }) {
+		if slices.ContainsFunc(rule.APIGroups, func(group string) bool { return rights.Connects(group, resource) }) {
 			return resource, true
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -81,7 +81,7 @@ func (c Coverage) Selection(run record.Record) (Selection, error) {
 func (c Coverage) Judging(judgement scene.Judgement, run record.Record) (scene.Judgement, error) {
 	judgement.IgnoredAlerts, judgement.IgnoredNamespaces = c.IgnoredAlerts, c.IgnoredNamespaces
 	var err error
-	if judgement.Fixed, err = gate.ParseFixTime(c.Fixed); err != nil && c.Fixed != "" {
+	if judgement.Fixed, err = removedapi.ParseFixTime(c.Fixed); err != nil && c.Fixed != "" {
 		return scene.Judgement{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)
 	}
 	return judgement, nil

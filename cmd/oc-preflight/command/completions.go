@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
@@ -111,7 +111,7 @@ func risks(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.C
 
 // gates are the admin gates.
 func gates(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	return gate.Names(ctx, reached.Kubernetes.CoreV1())
+	return adminack.Names(ctx, reached.Kubernetes.CoreV1())
 }
 
 // runIDs are the IDs of the recorded runs, the newest first.

@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 )
 
 func NewAck(client *cli.Client) *cobra.Command {
@@ -37,7 +37,7 @@ which takes up to a few minutes; Ctrl-C ends the wait only.`,
 			if err := client.Review(c.Context(), reached, AckNeeds()); err != nil {
 				return err
 			}
-			done, err := gate.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0])
+			done, err := adminack.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0])
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ const evaluationTime = 5 * time.Minute
 
 // awaitEvaluation waits until CVO has evaluated an acknowledgement: until then, a
 // preflight is blocked by the condition Upgradeable.
-func awaitEvaluation(ctx context.Context, client *cli.Client, reached *cluster.Cluster, done gate.Acknowledgement) {
+func awaitEvaluation(ctx context.Context, client *cli.Client, reached *cluster.Cluster, done adminack.Acknowledgement) {
 	pending := func(ctx context.Context) bool {
 		version, err := reached.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 		return err == nil && done.Pending(version)
@@ -75,7 +75,7 @@ func awaitEvaluation(ctx context.Context, client *cli.Client, reached *cluster.C
 
 // AckNeeds are the permissions that "ack" needs.
 func AckNeeds() access.Needs {
-	always, rarely := gate.AcknowledgeRequests()
+	always, rarely := adminack.AcknowledgeRequests()
 	rarely = append(rarely, access.Request{Verb: "get", Group: configv1.GroupName, Resource: "clusterversions", Name: "version"})
 	return access.Needs{Required: always, Optional: rarely}
 }

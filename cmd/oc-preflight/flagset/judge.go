@@ -16,8 +16,8 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
+	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
@@ -81,17 +81,17 @@ func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster
 		return runner.Options{}, exitcode.BadUsage(fmt.Errorf("--since: %w", err))
 	}
 	return runner.Options{
-		Judgement: scene.Judgement{Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces, Dependencies: health.DependOn(http.DefaultClient, f.dependencies)},
+		Judgement: scene.Judgement{Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces, Dependencies: dependency.New(http.DefaultClient, f.dependencies)},
 		Hooks:     runner.Hooks{Logger: client.Log, ToolVersion: program.Version()},
 	}, nil
 }
 
 // fixed is the time of --since; without the flag nothing is stated.
-func (f Judge) fixed() (gate.FixTime, error) {
+func (f Judge) fixed() (removedapi.FixTime, error) {
 	if f.since == "" {
-		return gate.FixTime{}, nil
+		return removedapi.FixTime{}, nil
 	}
-	return gate.ParseFixTime(f.since)
+	return removedapi.ParseFixTime(f.since)
 }
 
 func readAcceptances(ctx context.Context, path string) ([]acceptance.Acceptance, error) {

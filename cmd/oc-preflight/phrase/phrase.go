@@ -12,7 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
@@ -170,7 +170,7 @@ func (p Phrase) retried(option string) Flags {
 // ClusterVersion lists one release with it, and otherwise by its image.
 func targetOf(decided report.Report) string {
 	byImage := slices.ContainsFunc(decided.Findings, func(f finding.Finding) bool {
-		return f.Reason == string(gate.ReasonUnknownUpdate) && f.Source == finding.SourceGate || f.Reason == string(gate.ReasonAmbiguousVersion)
+		return f.Reason == string(clusterversion.ReasonUnknownUpdate) && f.Source == finding.SourceGate || f.Reason == string(clusterversion.ReasonAmbiguousVersion)
 	})
 	if byImage && decided.Target.Image != "" {
 		decided.Target.Version = ""
