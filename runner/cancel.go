@@ -65,7 +65,7 @@ func (c cancellation) end(ctx context.Context, run record.Record) (record.Record
 	}
 	_, release := held.Hold(ctx) // its context ends at once: the run is canceled
 	defer release()
-	removal, err := launch.New(c.cluster.Kubernetes, c.cluster.Metadata).Cleanup(ctx, run.ID)
+	removal, err := launch.Cleanup(ctx, launch.NewObjects(c.cluster.Kubernetes, c.cluster.Metadata), run.ID)
 	if err != nil {
 		return run, errors.Join(err, held.Detach(ctx))
 	}

@@ -111,14 +111,14 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 	if e.reused.id != "" {
 		return e.reuse(ctx)
 	}
-	planned := e.launcher.CopyAccounts(ctx, e.planned)
+	planned := launch.CopyAccounts(ctx, e.cluster.Kubernetes, e.planned)
 	if e.record.Resumed() {
 		if err := e.launcher.Resume(ctx, planned); err != nil {
 			return nil, err
 		}
 	}
-	guard := e.launcher.BeginGuard(ctx, e.launchRun())
-	defer func() { _ = guard.Created() }() // before the objects of a run that fails are deleted
+	e.readOnly.Begin(ctx)
+	defer func() { _ = e.readOnly.Created() }() // before the objects of a run that fails are deleted
 	e.progress.step("validating the checks of the release: %d", len(e.planned.Checks))
 	rejected, valid := e.launcher.Validate(ctx, planned)
 	if err := launch.Ungrantable(rejected); err != nil {
@@ -126,7 +126,7 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 	}
 	sources := append(e.sources, refused(rejected)...)
 	if len(valid.Checks) > 0 {
-		guarded, allowed := e.guard(ctx, guard, valid)
+		guarded, allowed := e.guard(ctx, valid)
 		sources, valid = append(sources, guarded...), allowed
 	}
 	if err := e.launcher.Prepare(ctx, valid); err != nil {
@@ -157,10 +157,10 @@ func exceeded(checks []launch.Check) []string {
 // guard puts the read-only guard into force, and audits the accounts of the checks
 // meanwhile. The returned plan lacks the checks whose write access the guard cannot
 // deny, unless the administrator accepts that by name.
-func (e execution) guard(ctx context.Context, begun *launch.BegunGuard, valid launch.Plan) ([]collector.Source, launch.Plan) {
+func (e execution) guard(ctx context.Context, valid launch.Plan) ([]collector.Source, launch.Plan) {
 	audits := make(chan audit, 1)
 	go func() { audits <- newAudit(ctx, e.cluster.Kubernetes, valid.Accounts()) }()
-	guard := begun.Await(ctx, valid)
+	guard := e.readOnly.Await(ctx, valid)
 	audited := <-audits
 	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.source(guard)}
 
@@ -185,7 +185,7 @@ func (e execution) verifyGuard(ctx context.Context, findings []finding.Finding) 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	changed, found := e.launcher.GuardChanged(ctx, e.launchRun())
+	changed, found := e.readOnly.Changed(ctx)
 	if !found {
 		return
 	}

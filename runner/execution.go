@@ -21,6 +21,8 @@ type execution struct {
 	expected map[string]bool
 	// launcher creates the objects of the run and deletes them.
 	launcher *launch.Launcher
+	objects  *launch.Objects
+	readOnly *launch.Guard
 	// results are known already; those of an earlier run where reused has its ID.
 	results results
 	reused  reuse

@@ -44,15 +44,17 @@ func (h held) limit(ctx, limited context.Context) (context.Context, context.Canc
 // not kept.
 func (h held) bind(bound context.Context) execution {
 	taken := h.record.Record()
+	objects := launch.NewObjects(h.cluster.Kubernetes, h.cluster.Metadata)
 	e := execution{
 		manifests: h.manifests, sources: h.sources, id: taken.ID, started: taken.StartTime, deadline: h.deadline(),
-		expected: map[string]bool{}, launcher: launch.New(h.cluster.Kubernetes, h.cluster.Metadata),
+		expected: map[string]bool{}, launcher: launch.New(objects), objects: objects,
 		results: h.results, reused: h.reused, records: h.records, record: h.record,
 	}
 	if until, ok := bound.Deadline(); ok && h.record.Resumed() {
 		e.deadline = h.cluster.Now().Add(time.Until(until))
 	}
 	e.planned = h.draft.Bind(e.launchRun())
+	e.readOnly = launch.NewGuard(objects, e.launcher, e.planned.Run)
 	for _, check := range e.planned.Checks {
 		e.expected[check.Name] = true
 	}

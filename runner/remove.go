@@ -46,7 +46,7 @@ func (e execution) remove(ctx context.Context) (*report.Removal, error) {
 	limit := removeTimeout + removeShare*time.Duration(len(e.created()))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	done, err := e.launcher.Cleanup(ctx, e.id)
+	done, err := launch.Cleanup(ctx, e.objects, e.id)
 	if err != nil {
 		err = &RemovalError{Run: e.id, Left: len(done.Left), Err: err}
 	}
@@ -63,7 +63,7 @@ func (e execution) created() []finding.Object {
 	if e.launcher == nil {
 		return []finding.Object{}
 	}
-	return append([]finding.Object{}, e.launcher.Created(e.id)...)
+	return append([]finding.Object{}, e.objects.Created.Of(e.id)...)
 }
 
 func removalOf(done launch.Removal) *report.Removal {

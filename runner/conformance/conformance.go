@@ -38,8 +38,9 @@ import (
 // an error means that the test itself failed or was interrupted, or
 // names objects that could not be deleted.
 func Run(ctx context.Context, config Config, subject Subject) (report Report, err error) {
+	objects := launch.NewObjects(config.Kubernetes, config.Metadata)
 	s := &session{
-		Config: config, subject: subject, launcher: launch.New(config.Kubernetes, config.Metadata), id: uuid.NewString(),
+		Config: config, subject: subject, launcher: launch.New(objects), objects: objects, id: uuid.NewString(),
 		trialResults: trialResults{tried: map[string]map[string]attempt{}, accounts: map[string]access.Rights{}, reading: map[string]bool{}},
 	}
 	report.Results = subject.unreadable()

@@ -66,7 +66,7 @@ func (a attempt) replaces() bool { return a.end == nil || !a.stopped && a.passed
 func (s *session) attempt(ctx context.Context, t trial, checks []string) (err error) {
 	s.Progress("running " + t.describe)
 	run := s.newRun()
-	plan := s.launcher.CopyAccounts(ctx, launch.NewDraft(s.From, s.subject.release).Bind(run))
+	plan := launch.CopyAccounts(ctx, s.Kubernetes, launch.NewDraft(s.From, s.subject.release).Bind(run))
 	plan.Checks = slices.DeleteFunc(plan.Checks, func(check launch.Check) bool { return !slices.Contains(checks, check.Name) })
 	for _, check := range plan.Checks {
 		t.prepare(check)
@@ -176,6 +176,6 @@ func (s *session) settle(t trial, check launch.Check, starting int64) int64 {
 func (s *session) cleanup(ctx context.Context, run string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_, err := s.launcher.Cleanup(ctx, run)
+	_, err := launch.Cleanup(ctx, s.objects, run)
 	return err
 }

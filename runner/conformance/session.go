@@ -33,6 +33,7 @@ type session struct {
 	Config
 	subject  Subject
 	launcher *launch.Launcher
+	objects  *launch.Objects
 	// id labels the created namespaces.
 	id         string
 	namespaces []string

@@ -51,7 +51,7 @@ func BenchmarkJobs(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				sources, err := jobs.Sources(b.Context(), client, launch.New(client, metadata.NewForConfigOrDie(config)), plan, jobs.Options{})
+				sources, err := jobs.Sources(b.Context(), client, launch.New(launch.NewObjects(client, metadata.NewForConfigOrDie(config))), plan, jobs.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -34,7 +34,7 @@ func TestForeseenQuota(t *testing.T) {
 			break
 		}
 	}
-	_, valid := launch.New(api, objects).Validate(t.Context(), newPlan(t, namespace, 1, nil))
+	_, valid := launch.New(launch.NewObjects(api, objects)).Validate(t.Context(), newPlan(t, namespace, 1, nil))
 	if len(valid.Checks) != 1 {
 		t.Fatal("want a Job, since the quota may be freed")
 	}

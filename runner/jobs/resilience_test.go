@@ -218,7 +218,7 @@ func TestLogReadIsRetried(t *testing.T) {
 				fmt.Fprint(w, text)
 			})
 			startKubelet(t, plan, func(*corev1.Pod) corev1.ContainerStateTerminated { return corev1.ContainerStateTerminated{} })
-			sources, err := jobs.Sources(t.Context(), client, launch.New(api, objects), plan, jobs.Options{})
+			sources, err := jobs.Sources(t.Context(), client, launch.New(launch.NewObjects(api, objects)), plan, jobs.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func TestInterruptWhileReadingLog(t *testing.T) {
 		<-r.Context().Done()
 	})
 	startKubelet(t, plan, func(*corev1.Pod) corev1.ContainerStateTerminated { return corev1.ContainerStateTerminated{} })
-	sources, err := jobs.Sources(ctx, client, launch.New(api, objects), plan, jobs.Options{})
+	sources, err := jobs.Sources(ctx, client, launch.New(launch.NewObjects(api, objects)), plan, jobs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestRequestsPerJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
-	launcher := launch.New(client, counted)
+	launcher := launch.New(launch.NewObjects(client, counted))
 	if findings, _ := launcher.Validate(t.Context(), plan); len(findings) > 0 {
 		t.Fatal(findings)
 	}

@@ -77,7 +77,7 @@ func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Jo
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if left, err := launch.New(api, objects).Cleanup(ctx, run.ID); err != nil {
+		if left, err := launch.Cleanup(ctx, launch.NewObjects(api, objects), run.ID); err != nil {
 			t.Errorf("left %v: %v", left, err)
 		}
 	})
@@ -87,7 +87,7 @@ func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Jo
 // collect collects all sources of a plan.
 func collect(ctx context.Context, t *testing.T, plan launch.Plan, options jobs.Options) collector.Collection {
 	t.Helper()
-	sources, err := jobs.Sources(ctx, api, launch.New(api, objects), plan, options)
+	sources, err := jobs.Sources(ctx, api, launch.New(launch.NewObjects(api, objects)), plan, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestBlockedJobs(t *testing.T) {
 func TestInterruptedWatch(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 3, nil)
 	proxied := newAPIProxy(t)
-	sources, err := jobs.Sources(t.Context(), proxied.client, launch.New(api, objects), plan, jobs.Options{Progress: func(status jobs.Status) {
+	sources, err := jobs.Sources(t.Context(), proxied.client, launch.New(launch.NewObjects(api, objects)), plan, jobs.Options{Progress: func(status jobs.Status) {
 		if strings.Contains(status.Detail, "its pod cannot be scheduled") {
 			proxied.server.CloseClientConnections()
 			proxied.once.Do(func() {
@@ -465,7 +465,7 @@ func TestMissingWatchPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = jobs.Sources(t.Context(), client, launch.New(client, objects), newPlan(t, newNamespace(t, nil), 1, nil), jobs.Options{})
+	_, err = jobs.Sources(t.Context(), client, launch.New(launch.NewObjects(client, objects)), newPlan(t, newNamespace(t, nil), 1, nil), jobs.Options{})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("want Forbidden, got %v", err)
 	}

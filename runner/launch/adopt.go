@@ -113,7 +113,7 @@ func (l *Launcher) orAdopt(ctx context.Context, k kind, object payload.Object, r
 // and is not being deleted. An object that differs from the plan is the planned one
 // if admission makes the same of the plan.
 func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) (types.UID, error) {
-	found, err := l.get(ctx, k, object)
+	found, err := l.objects.Get(ctx, k, object)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "", retry.Mark(errVanished)
@@ -132,7 +132,7 @@ func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) (ty
 		case err != nil:
 			return "", err
 		case !equal:
-			l.note(l.foreign, object.GetLabels()[label.Run], k.object(object), found.GetUID())
+			l.objects.Foreign.Add(object.GetLabels()[label.Run], k.object(object), found.GetUID())
 			return "", &foreignError{kind: k, object: referenceTo(object), differs: differs}
 		}
 	}
@@ -148,7 +148,7 @@ func (l *Launcher) equalsAdmitted(ctx context.Context, k kind, object, found pay
 		return false, fmt.Errorf("unexpected %T", object)
 	}
 	probe.SetName("preflight-planned-" + label.Suffix(object.GetLabels()[label.Run]))
-	admitted, err := l.post(ctx, k, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	admitted, err := l.objects.Post(ctx, k, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	switch {
 	case retry.Temporary(err):
 		return false, err
@@ -175,7 +175,7 @@ func (l *Launcher) Resume(ctx context.Context, plan Plan) error {
 			requests = append(requests, func() error { return l.resumeKind(ctx, k, plan.Run.ID, planned) })
 		}
 	}
-	if err := errors.Join(doAll(requests)...); err != nil {
+	if err := errors.Join(Concurrently(requests)...); err != nil {
 		return fmt.Errorf("could not list the objects of run %s: %w", plan.Run.ID, err)
 	}
 	return nil
@@ -183,8 +183,7 @@ func (l *Launcher) Resume(ctx context.Context, plan Plan) error {
 
 // objects are all objects of the plan that the Launcher creates, by name.
 func (p Plan) objects() (map[preflight.Object]payload.Object, error) {
-	all := []payload.Object{guardPolicy(p.Run), guardBinding(p.Run)}
-	all = append(all, p.Supporting...)
+	all := append(GuardObjects(p.Run), p.Supporting...)
 	for _, check := range p.Checks {
 		all = append(all, check.Job)
 	}
@@ -203,7 +202,7 @@ func (p Plan) objects() (map[preflight.Object]payload.Object, error) {
 // page is dropped when it has been compared, since whole objects are large.
 func (l *Launcher) resumeKind(ctx context.Context, k kind, runID string, planned map[preflight.Object]payload.Object) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return l.wholePage(ctx, k, options)
+		return l.objects.WholePage(ctx, k, options)
 	})
 	pages.PageBufferSize = 0
 	err := retry.Do(ctx, func(ctx context.Context) error {
@@ -219,8 +218,8 @@ func (l *Launcher) resumeKind(ctx context.Context, k kind, runID string, planned
 			}
 			differs, err := difference(object, found)
 			if err == nil && differs == "" {
-				l.note(l.created, runID, name, found.GetUID())
-				l.note(l.present, runID, name, found.GetUID())
+				l.objects.Created.Add(runID, name, found.GetUID())
+				l.objects.Present.Add(runID, name, found.GetUID())
 			}
 			return err
 		})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
@@ -47,15 +48,18 @@ const maxRounds = 3
 // bounded by ctx, which must not be the context of an interrupted run.
 //
 // An object of the run has its label and a name with its suffix: a label can be added
-// to any object, but a name cannot be changed. An object that this Launcher has found
+// to any object, but a name cannot be changed. An object that was found
 // to differ from the plan is not of the run. Each object is deleted by its name and UID.
-func (l *Launcher) Cleanup(ctx context.Context, runID string) (Removal, error) {
+func Cleanup(ctx context.Context, objects *Objects, runID string) (Removal, error) {
 	if runID == "" {
 		return Removal{}, errors.New("the ID of the run to clean up is empty")
 	}
 	s := sweep{
-		launcher: l, runID: runID, deleting: make(chan struct{}, maxParallel),
-		seen: l.endedObjects(runID), foreign: map[preflight.Object]bool{}, unseen: map[string]bool{},
+		objects: objects, runID: runID, deleting: make(chan struct{}, MaxParallel),
+		seen: map[preflight.Object]bool{}, foreign: map[preflight.Object]bool{}, unseen: map[string]bool{},
+	}
+	for _, object := range objects.Ended.Of(runID) {
+		s.seen[object] = true
 	}
 	for range maxRounds {
 		if err := s.deleteAll(ctx); err != nil {
@@ -71,22 +75,11 @@ func (l *Launcher) Cleanup(ctx context.Context, runID string) (Removal, error) {
 	return s.removal(), fmt.Errorf("could not delete all objects of run %s: deleted objects were created again", runID)
 }
 
-// endedObjects are the objects that End has deleted.
-func (l *Launcher) endedObjects(runID string) map[preflight.Object]bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	ended := map[preflight.Object]bool{}
-	for object := range l.ended[runID] {
-		ended[object] = true
-	}
-	return ended
-}
-
 // Runs returns the IDs of all runs that have objects in the cluster, sorted: runs
 // in progress, runs whose objects were kept, and runs that were killed. Kinds of
 // the guard that the user may not list are ignored.
-func (l *Launcher) Runs(ctx context.Context) ([]string, error) {
-	listed, err := l.listAll(ctx, metav1.ListOptions{LabelSelector: label.Run})
+func Runs(ctx context.Context, objects *Objects) ([]string, error) {
+	listed, err := listAll(ctx, objects, metav1.ListOptions{LabelSelector: label.Run})
 	var runs []string
 	for _, found := range listed {
 		for _, object := range found.objects {
@@ -98,23 +91,23 @@ func (l *Launcher) Runs(ctx context.Context) ([]string, error) {
 }
 
 // listAll lists the selected objects of all kinds, in the order of kinds.
-func (l *Launcher) listAll(ctx context.Context, selection metav1.ListOptions) ([]remains, error) {
+func listAll(ctx context.Context, objects *Objects, selection metav1.ListOptions) ([]remains, error) {
 	all := make([]remains, len(kinds()))
 	requests := make([]func() error, len(all))
 	for i, k := range kinds() {
 		requests[i] = func() (err error) {
-			all[i], err = l.list(ctx, k, selection)
+			all[i], err = list(ctx, objects, k, selection)
 			return err
 		}
 	}
-	return all, errors.Join(doAll(requests)...)
+	return all, errors.Join(Concurrently(requests)...)
 }
 
-func (l *Launcher) list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, error) {
+func list(ctx context.Context, objects *Objects, k kind, selection metav1.ListOptions) (remains, error) {
 	found := remains{kind: k, objects: map[string]metav1.Object{}}
 	listed, err := retry.Get(ctx, func(ctx context.Context) (runtime.Object, error) {
 		listed, _, err := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return l.page(ctx, k, options)
+			return objects.Page(ctx, k, options)
 		}).ListWithAlloc(ctx, selection)
 		return listed, err
 	})
@@ -133,8 +126,8 @@ func (l *Launcher) list(ctx context.Context, k kind, selection metav1.ListOption
 
 // sweep is one Cleanup.
 type sweep struct {
-	launcher *Launcher
-	runID    string
+	objects *Objects
+	runID   string
 	// deleting bounds the concurrent requests to delete an object.
 	deleting chan struct{}
 	// over are the Jobs and pods that need no time to end, as of the present round.
@@ -149,7 +142,7 @@ type sweep struct {
 // belongs is true for an object of the run: its name has the suffix of the run. That
 // of a pod has in addition the characters that the Job controller appends.
 func (s *sweep) belongs(k kind, object metav1.Object) bool {
-	if uuid.Validate(s.runID) != nil || s.launcher.isForeign(s.runID, object) {
+	if uuid.Validate(s.runID) != nil || s.isForeign(object) {
 		return false
 	}
 	name, suffix := object.GetName(), "-"+label.Suffix(s.runID)
@@ -161,9 +154,18 @@ func (s *sweep) belongs(k kind, object metav1.Object) bool {
 	return strings.HasSuffix(name, suffix)
 }
 
+// isForeign is true for an object, or the pod of a Job, that differs from the plan.
+func (s *sweep) isForeign(object metav1.Object) bool {
+	uids := []types.UID{object.GetUID()}
+	if controller := metav1.GetControllerOfNoCopy(object); controller != nil {
+		uids = append(uids, controller.UID)
+	}
+	return s.objects.Foreign.HasUID(s.runID, uids...)
+}
+
 // list lists the objects of the run, and notes those that have its label only.
 func (s *sweep) list(ctx context.Context, k kind) (remains, error) {
-	found, err := s.launcher.list(ctx, k, ofRun(s.runID))
+	found, err := list(ctx, s.objects, k, ofRun(s.runID))
 	if err != nil {
 		return found, err
 	}
@@ -186,7 +188,7 @@ func (s *sweep) separate(found remains) {
 // deleteAll deletes the objects of the checks, and those of the guard when these
 // are gone.
 func (s *sweep) deleteAll(ctx context.Context) error {
-	s.left, s.over = nil, s.launcher.readOver(ctx, s.runID)
+	s.left, s.over = nil, readOver(ctx, s.objects.Kubernetes, s.runID)
 	for _, guard := range []bool{false, true} {
 		var requests []func() error
 		for _, k := range kinds() {
@@ -194,7 +196,7 @@ func (s *sweep) deleteAll(ctx context.Context) error {
 				requests = append(requests, func() error { return s.deleteKind(ctx, k) })
 			}
 		}
-		if err := errors.Join(doAll(requests)...); err != nil {
+		if err := errors.Join(Concurrently(requests)...); err != nil {
 			return err
 		}
 	}
@@ -260,14 +262,14 @@ func (s *sweep) deleteEach(ctx context.Context, k kind, objects map[string]metav
 		requests = append(requests, func() error {
 			s.deleting <- struct{}{}
 			defer func() { <-s.deleting }()
-			options := foreground()
+			options := Foreground()
 			if s.over[object.GetUID()] {
 				options = atOnce()
 			}
-			return s.launcher.remove(ctx, k, object, object.GetUID(), options)
+			return s.objects.Remove(ctx, k, object, object.GetUID(), options)
 		})
 	}
-	failed := slices.DeleteFunc(doAll(requests), func(err error) bool { return err == nil })
+	failed := slices.DeleteFunc(Concurrently(requests), func(err error) bool { return err == nil })
 	if len(failed) == 0 {
 		return nil
 	}
@@ -277,11 +279,11 @@ func (s *sweep) deleteEach(ctx context.Context, k kind, objects map[string]metav
 // verify lists all kinds again. A kind that cannot be listed is an error if the
 // run created objects of it.
 func (s *sweep) verify(ctx context.Context) error {
-	all, err := s.launcher.listAll(ctx, ofRun(s.runID))
+	all, err := listAll(ctx, s.objects, ofRun(s.runID))
 	if err != nil {
 		return err
 	}
-	created := s.launcher.Created(s.runID)
+	created := s.objects.Created.Of(s.runID)
 	for _, found := range all {
 		s.separate(found)
 		s.addSeen(found)
@@ -315,10 +317,10 @@ func (s *sweep) removal() Removal {
 	for _, object := range s.left {
 		delete(s.seen, object)
 	}
-	slices.SortFunc(s.left, compareObjects)
+	slices.SortFunc(s.left, Compare)
 	return Removal{
-		Deleted: slices.SortedFunc(maps.Keys(s.seen), compareObjects), Left: s.left,
-		Foreign: slices.SortedFunc(maps.Keys(s.foreign), compareObjects), Unseen: slices.Sorted(maps.Keys(s.unseen)),
+		Deleted: slices.SortedFunc(maps.Keys(s.seen), Compare), Left: s.left,
+		Foreign: slices.SortedFunc(maps.Keys(s.foreign), Compare), Unseen: slices.Sorted(maps.Keys(s.unseen)),
 	}
 }
 
@@ -359,13 +361,13 @@ func (s *sweep) await(ctx context.Context, r remains) error {
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = ofRun(s.runID).LabelSelector
-			return s.launcher.page(ctx, r.kind, options)
+			return s.objects.Page(ctx, r.kind, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = ofRun(s.runID).LabelSelector
-			return s.launcher.watch(ctx, r.kind, options)
+			return s.objects.Watch(ctx, r.kind, options)
 		},
-	}, s.launcher.metadata)
+	}, s.objects.Metadata)
 	listed := func(store cache.Store) (bool, error) {
 		clear(r.objects)
 		for _, item := range store.List() {

@@ -30,7 +30,7 @@ func TestCleanupDeletesGuardOfKilledRun(t *testing.T) {
 	if f := killed.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
 		t.Fatalf("guard: %+v", f)
 	}
-	runs, err := newLauncher(t, config).Runs(t.Context())
+	runs, err := launch.Runs(t.Context(), newLauncher(t, config).objects)
 	if err != nil || !slices.Contains(runs, plan.Run.ID) {
 		t.Errorf("runs %v, error %v; want the killed run", runs, err)
 	}
@@ -144,7 +144,7 @@ func boundPod(t *testing.T, plan launch.Plan, policy corev1.RestartPolicy, state
 }
 
 // allowed returns a launcher of a user with exactly these permissions.
-func allowed(t *testing.T, needs access.Needs) *launch.Launcher {
+func allowed(t *testing.T, needs access.Needs) *process {
 	t.Helper()
 	return newLauncher(t, user.With(t, config, needs))
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/retry"
@@ -25,19 +26,19 @@ import (
 // that. Errors are reported by Validate.
 //
 // The copies are part of Supporting. A plan that has them already is returned unchanged.
-func (l *Launcher) CopyAccounts(ctx context.Context, plan Plan) Plan {
+func CopyAccounts(ctx context.Context, client kubernetes.Interface, plan Plan) Plan {
 	originals := plan.clusterAccounts()
 	plan.copies = maps.Clone(plan.copies)
 	if plan.copies == nil {
 		plan.copies = map[reference]accountCopy{}
 	}
 	if plan.clusterRoles == nil {
-		plan.clusterRoles, plan.unreadRoles = access.ClusterRoleRules(ctx, l.client.RbacV1(), plan.boundClusterRoles())
+		plan.clusterRoles, plan.unreadRoles = access.ClusterRoleRules(ctx, client.RbacV1(), plan.boundClusterRoles())
 	}
 	if len(originals) == 0 {
 		return plan
 	}
-	copies := l.copies(ctx, plan.Run, originals)
+	copies := copiesOf(ctx, client, plan.Run, originals)
 	plan.Supporting = slices.Clone(plan.Supporting)
 	for ref, copied := range copies {
 		plan.copies[ref] = copied
@@ -103,8 +104,8 @@ func (p Plan) runAsCopy(check Check) Check {
 	return check
 }
 
-// copies reads ServiceAccounts with their permissions, and returns their copies.
-func (l *Launcher) copies(ctx context.Context, run Run, originals []reference) map[reference]accountCopy {
+// copiesOf reads ServiceAccounts with their permissions, and returns their copies.
+func copiesOf(ctx context.Context, client kubernetes.Interface, run Run, originals []reference) map[reference]accountCopy {
 	names := make([]types.NamespacedName, len(originals))
 	for i, original := range originals {
 		names[i] = types.NamespacedName{Namespace: original.namespace, Name: original.name}
@@ -113,12 +114,12 @@ func (l *Launcher) copies(ctx context.Context, run Run, originals []reference) m
 	requests := make([]func() error, len(originals))
 	for i, original := range originals {
 		requests[i] = func() (err error) {
-			accounts[i], err = l.account(ctx, original)
+			accounts[i], err = readAccount(ctx, client, original)
 			return err
 		}
 	}
-	errs := doAll(requests)
-	grants, api, failed := l.grants(ctx, names)
+	errs := Concurrently(requests)
+	grants, api, failed := grantsOf(ctx, client, names)
 	copies := map[reference]accountCopy{}
 	for i, original := range originals {
 		copied := accountCopy{original: original, failed: cmp.Or(errs[i], failed)}
@@ -137,10 +138,10 @@ func (l *Launcher) copies(ctx context.Context, run Run, originals []reference) m
 	return copies
 }
 
-// account reads a ServiceAccount. The default one of a namespace may not exist yet.
-func (l *Launcher) account(ctx context.Context, account reference) (*corev1.ServiceAccount, error) {
+// readAccount reads a ServiceAccount. The default one of a namespace may not exist yet.
+func readAccount(ctx context.Context, client kubernetes.Interface, account reference) (*corev1.ServiceAccount, error) {
 	found, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ServiceAccount, error) {
-		return l.client.CoreV1().ServiceAccounts(account.namespace).Get(ctx, account.name, metav1.GetOptions{})
+		return client.CoreV1().ServiceAccounts(account.namespace).Get(ctx, account.name, metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) && account.name == defaultAccount {
 		return &corev1.ServiceAccount{}, nil
@@ -151,13 +152,13 @@ func (l *Launcher) account(ctx context.Context, account reference) (*corev1.Serv
 	return found, nil
 }
 
-// grants are the permissions of accounts, and the resources of the API server if there
+// grantsOf returns the permissions of accounts, and the resources of the API server if there
 // are any permissions.
-func (l *Launcher) grants(ctx context.Context, accounts []types.NamespacedName) (map[types.NamespacedName]access.Granted, access.API, error) {
-	grants, err := access.Grants(ctx, l.client.RbacV1(), accounts)
+func grantsOf(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) (map[types.NamespacedName]access.Granted, access.API, error) {
+	grants, err := access.Grants(ctx, client.RbacV1(), accounts)
 	if err != nil || len(grants) == 0 {
 		return nil, access.API{}, err
 	}
-	api, err := access.Discover(l.client.Discovery())
+	api, err := access.Discover(client.Discovery())
 	return grants, api, err
 }

@@ -32,9 +32,9 @@ func (l *Launcher) Prepare(ctx context.Context, plan Plan) error {
 func (l *Launcher) createAll(ctx context.Context, objects []payload.Object) error {
 	requests := make([]func() error, len(objects))
 	for i, object := range objects {
-		requests[i] = func() error { return l.create(ctx, object) }
+		requests[i] = func() error { return l.Create(ctx, object) }
 	}
-	return errors.Join(doAll(requests)...)
+	return errors.Join(Concurrently(requests)...)
 }
 
 // Start creates the Job of one check, or adopts the one that this run has already
@@ -47,27 +47,29 @@ func (l *Launcher) Start(ctx context.Context, check Check) error {
 		return fmt.Errorf("could not create %s: %w", referenceTo(check.Job), ctx.Err())
 	}
 	defer func() { <-l.starting }()
-	l.forget(check.Job)
-	return l.create(ctx, check.Job)
+	l.objects.forget(check.Job)
+	return l.Create(ctx, check.Job)
 }
 
-func (l *Launcher) create(ctx context.Context, object payload.Object) error {
+// Create creates one object, or adopts the one of its name if it equals the planned one.
+// It retries like Start.
+func (l *Launcher) Create(ctx context.Context, object payload.Object) error {
 	k, err := kindOf(object)
 	if err != nil {
 		return err
 	}
-	if l.isPresent(k, object) {
+	if l.objects.isPresent(k, object) {
 		return nil
 	}
 	uid, err := retry.Get(ctx, func(ctx context.Context) (types.UID, error) {
-		created, err := l.post(ctx, k, object, metav1.CreateOptions{})
+		created, err := l.objects.Post(ctx, k, object, metav1.CreateOptions{})
 		if err != nil {
 			return l.orAdopt(ctx, k, object, err)
 		}
 		return created.GetUID(), rejectAltered(object, created)
 	})
 	if altered, ok := errors.AsType[*alteredError](err); ok && uid != "" {
-		return errors.Join(altered, l.remove(ctx, k, object, uid, foreground()))
+		return errors.Join(altered, l.objects.Remove(ctx, k, object, uid, Foreground()))
 	}
 	if foreign, ok := errors.AsType[*foreignError](err); ok {
 		return foreign
@@ -75,6 +77,26 @@ func (l *Launcher) create(ctx context.Context, object payload.Object) error {
 	if err != nil {
 		return fmt.Errorf("could not create %s: %w", referenceTo(object), err)
 	}
-	l.note(l.created, object.GetLabels()[label.Run], k.object(object), uid)
+	l.objects.Created.Add(object.GetLabels()[label.Run], k.object(object), uid)
+	return nil
+}
+
+// End deletes the Job of one check that this Launcher has created or adopted, with
+// its pods: the Job exists until they are gone, which End does not wait for. No error
+// means that the Job is gone or terminating. It retries like Start.
+func (l *Launcher) End(ctx context.Context, check Check) error {
+	k, err := kindOf(check.Job)
+	if err != nil {
+		return err
+	}
+	l.objects.forget(check.Job)
+	uid := l.UID(check)
+	if uid == "" {
+		return nil
+	}
+	if err := l.objects.Remove(ctx, k, check.Job, uid, Foreground()); err != nil {
+		return err
+	}
+	l.objects.Ended.Add(check.Job.Labels[label.Run], k.object(check.Job), uid)
 	return nil
 }

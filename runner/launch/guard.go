@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -37,66 +38,79 @@ const ReasonReadOnly finding.Reason = "ReadOnly"
 // no more than read access.
 const ReasonNoReadOnlyGuard finding.Reason = "NoReadOnlyGuard"
 
-// Guard makes the API server deny every write of the run's pods, regardless of the
+// creator creates an object, or adopts the one of its name if it equals the planned one.
+// It is implemented by launch.Launcher.
+type creator interface {
+	Create(ctx context.Context, object payload.Object) error
+}
+
+// Guard makes the API server deny every write of a run's pods, regardless of the
 // permissions of their ServiceAccounts, except reviews of permissions and tokens,
 // which store nothing. The pods are identified by the pod name in the identity of
 // their tokens (authentication.kubernetes.io/pod-name), so the guard does not apply
 // to other credentials. It does not apply to what access.Unguarded returns either.
 //
-// API servers load new policies once a second, so Guard waits until one of them
-// denies a probe: a Job of the plan under another name, as a dry run. The others
-// have the policy within about a second.
+// Its methods are called one after the other.
+type Guard struct {
+	client  kubernetes.Interface
+	present *Set
+	creator creator
+	run     Run
+
+	// late is true where Jobs of the run existed before the guard.
+	late    bool
+	created func() error
+	// inForce has the UIDs of the objects when the guard came into force; nil before.
+	inForce *guardUIDs
+}
+
+// NewGuard returns the guard of a run, which is not in force yet.
+func NewGuard(objects *Objects, creator creator, run Run) *Guard {
+	return &Guard{
+		client: objects.Kubernetes, present: objects.Present, creator: creator, run: run,
+		created: func() error { return errors.New("the guard was not created") },
+	}
+}
+
+// Begin creates the objects of the guard in the background, so that the API server loads
+// it while the Jobs are validated. Created must be called before the objects of the run
+// are deleted.
+func (g *Guard) Begin(ctx context.Context) {
+	g.late = g.startsLate()
+	ended := make(chan error, 1)
+	go func() {
+		for _, object := range GuardObjects(g.run) {
+			if err := g.creator.Create(ctx, object); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	g.created = sync.OnceValue(func() error { return <-ended })
+}
+
+// Created returns when the objects of the guard have been created, or could not be.
+func (g *Guard) Created() error { return g.created() }
+
+// Await waits until the guard that was begun is in effect. API servers load new policies
+// once a second, so it waits until one of them denies a probe: a Job of the plan under
+// another name, as a dry run. The others have the policy within about a second.
 //
 // The finding is a Warn if the cluster has no such API (Kubernetes before 1.30), the
 // user may not use it, or it is not in effect within 10 seconds: the checks run
 // without the guard then. The plan must have at least one check.
-func (l *Launcher) Guard(ctx context.Context, plan Plan) finding.Finding {
-	return l.BeginGuard(ctx, plan.Run).Await(ctx, plan)
-}
-
-// BegunGuard is a guard that is being created.
-type BegunGuard struct {
-	launcher *Launcher
-	run      Run
-	policy   payload.Object
-	// late is true where Jobs of the run exist without the guard.
-	late    bool
-	created func() error
-}
-
-// BeginGuard creates the guard of a run in the background, so that the API server loads it
-// while the Jobs are validated: it needs no more than the run. Created must be called
-// before the objects of the run are deleted.
-func (l *Launcher) BeginGuard(ctx context.Context, run Run) *BegunGuard {
-	policy, binding := guardPolicy(run), guardBinding(run)
-	begun := &BegunGuard{launcher: l, run: run, policy: policy, late: l.startsLate(run, policy)}
-	ended := make(chan error, 1)
-	go func() {
-		err := l.create(ctx, policy)
-		if err == nil {
-			err = l.create(ctx, binding)
-		}
-		ended <- err
-	}()
-	begun.created = sync.OnceValue(func() error { return <-ended })
-	return begun
-}
-
-// Created returns when the objects of the guard have been created, or could not be.
-func (g *BegunGuard) Created() error { return g.created() }
-
-// Await is the finding of Guard.
-func (g *BegunGuard) Await(ctx context.Context, plan Plan) finding.Finding {
+func (g *Guard) Await(ctx context.Context, plan Plan) finding.Finding {
 	for _, step := range []func() error{
 		g.Created,
-		func() error { return g.launcher.awaitGuard(ctx, plan) },
-		func() error { return g.launcher.readGuard(ctx, g.run, g.late) },
+		func() error { return g.awaitEffect(ctx, plan) },
+		func() error { return g.read(ctx) },
 	} {
 		if err := step(); err != nil {
 			return notGuarded(err)
 		}
 	}
-	return finding.Pass(ReasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", policyKind, g.policy.GetName()).
+	return finding.Pass(ReasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", policyKind, guardObjectName(g.run)).
 		Named(guardName).
 		From(finding.SourceJob)
 }
@@ -108,14 +122,14 @@ const (
 	probeInterval = 50 * time.Millisecond
 )
 
-// awaitGuard waits until the guard denies its probe.
-func (l *Launcher) awaitGuard(ctx context.Context, plan Plan) error {
+// awaitEffect waits until the guard denies its probe.
+func (g *Guard) awaitEffect(ctx context.Context, plan Plan) error {
 	probe := plan.Checks[0].Job.DeepCopy()
 	probe.Name = guardProbe(plan.Run)
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, probeInterval, guardTime, true, func(ctx context.Context) (bool, error) {
-		_, err := l.client.BatchV1().Jobs(probe.Namespace).Create(ctx, probe, dryRun)
+		_, err := g.client.BatchV1().Jobs(probe.Namespace).Create(ctx, probe, dryRun)
 		if err != nil && strings.Contains(err.Error(), probeDenied) {
 			return true, nil
 		}

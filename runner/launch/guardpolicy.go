@@ -5,6 +5,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/runner/payload"
 )
 
 const admissionVersion = "admissionregistration.k8s.io/v1"
@@ -21,7 +23,15 @@ func guardProbe(run Run) string { return "preflight-probe-" + run.Suffix() }
 const probeDenied = "the guard of this preflight is in effect"
 
 func guardMeta(run Run, kind string) (metav1.TypeMeta, metav1.ObjectMeta) {
-	return typeMeta(admissionVersion, kind), run.meta("", "preflight-read-only-"+run.Suffix())
+	return typeMeta(admissionVersion, kind), run.meta("", guardObjectName(run))
+}
+
+// guardObjectName is the name of the policy and of its binding.
+func guardObjectName(run Run) string { return "preflight-read-only-" + run.Suffix() }
+
+// GuardObjects returns the objects of the guard of a run, in the order of their creation.
+func GuardObjects(run Run) []payload.Object {
+	return []payload.Object{guardPolicy(run), guardBinding(run)}
 }
 
 func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {

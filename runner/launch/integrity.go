@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,7 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
-	"github.com/openshift/update-preflight/runner/payload"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // ReasonGuardChanged is reported when the admission policy that denies the writes of the
@@ -26,40 +27,37 @@ import (
 // preflight again.
 const ReasonGuardChanged finding.Reason = "GuardChanged"
 
-// guard is the state of the guard of one run when it came into force.
-type guard struct {
+// guardUIDs are the UIDs of the objects of the guard when it came into force.
+type guardUIDs struct {
 	policy, binding types.UID
-	// late is true when Jobs of the run existed before the guard.
-	late bool
 }
 
-// readGuard reads the state of the guard that Guard has created or adopted.
-func (l *Launcher) readGuard(ctx context.Context, run Run, late bool) error {
-	policy, binding, err := l.guardObjects(ctx, guardPolicy(run).Name)
+// read reads the UIDs of the guard that was created or adopted.
+func (g *Guard) read(ctx context.Context) error {
+	policy, binding, err := g.objects(ctx)
 	if err != nil {
 		return err
 	}
-	l.guards.Store(run.ID, guard{policy: policy.UID, binding: binding.UID, late: late})
+	g.inForce = &guardUIDs{policy: policy.UID, binding: binding.UID}
 	return nil
 }
 
-// GuardChanged returns a finding that replaces the one of Guard if the policy or its
-// binding is not the unchanged object that Guard has put into force; false if both are.
+// Changed returns a finding that replaces the one of Await if the policy or its
+// binding is not the unchanged object that came into force; false if both are.
 // It compares UID, generation and content, and is to be called when all checks have
-// ended, before Cleanup. Without a guard in force there is nothing to compare.
+// ended, before the objects of the run are deleted. Without a guard in force there is
+// nothing to compare.
 //
 // A deletion and creation before a runner takes over the run of another is not detected.
-func (l *Launcher) GuardChanged(ctx context.Context, run Run) (finding.Finding, bool) {
-	stored, found := l.guards.Load(run.ID)
-	created, ok := stored.(guard)
-	if !found || !ok {
+func (g *Guard) Changed(ctx context.Context) (finding.Finding, bool) {
+	if g.inForce == nil {
 		return finding.Finding{}, false
 	}
-	name := guardPolicy(run).Name
-	err := l.compareGuard(ctx, run, created)
+	err := g.compare(ctx)
 	if err == nil {
 		return finding.Finding{}, false
 	}
+	name := guardObjectName(g.run)
 	return finding.Unknown(ReasonGuardChanged, "unknown whether all writes of the checks were denied: %s", err.Error()).
 		Named(guardName).
 		From(finding.SourceJob).
@@ -71,24 +69,24 @@ func (l *Launcher) GuardChanged(ctx context.Context, run Run) (finding.Finding, 
 		), true
 }
 
-// compareGuard returns an error unless the guard is the one created, unchanged.
-func (l *Launcher) compareGuard(ctx context.Context, run Run, created guard) error {
-	if created.late {
-		return fmt.Errorf("%s %s did not exist when the run was continued", policyKind, guardPolicy(run).Name)
+// compare returns an error unless the guard is the one created, unchanged.
+func (g *Guard) compare(ctx context.Context) error {
+	if g.late {
+		return fmt.Errorf("%s %s did not exist when the run was continued", policyKind, guardObjectName(g.run))
 	}
-	wantedPolicy, wantedBinding, err := l.wantedGuard(ctx, run)
+	wantedPolicy, wantedBinding, err := g.wanted(ctx)
 	if err != nil {
 		return err
 	}
-	policy, binding, err := l.guardObjects(ctx, wantedPolicy.Name)
+	policy, binding, err := g.objects(ctx)
 	if err != nil {
 		return err
 	}
 	policyEqual := equality.Semantic.DeepEqual(policy.Spec, wantedPolicy.Spec)
 	bindingEqual := equality.Semantic.DeepEqual(binding.Spec, wantedBinding.Spec)
 	return errors.Join(
-		compareObject(policyKind, policy, created.policy, policyEqual),
-		compareObject(bindingKind, binding, created.binding, bindingEqual),
+		compareObject(policyKind, policy, g.inForce.policy, policyEqual),
+		compareObject(bindingKind, binding, g.inForce.binding, bindingEqual),
 	)
 }
 
@@ -105,9 +103,9 @@ func compareObject(kind string, object metav1.Object, uid types.UID, equal bool)
 	return nil
 }
 
-// guardObjects reads the policy and the binding, which have one name.
-func (l *Launcher) guardObjects(ctx context.Context, name string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
-	client := l.client.AdmissionregistrationV1()
+// objects reads the policy and the binding.
+func (g *Guard) objects(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
+	client, name := g.client.AdmissionregistrationV1(), guardObjectName(g.run)
 	policy, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, error) {
 		return client.ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
 	})
@@ -130,13 +128,13 @@ func guardError(kind, name string, err error) error {
 	return fmt.Errorf("could not read %s %s: %w", kind, name, err)
 }
 
-// wantedGuard is the guard with the defaults of the API server, by a dry run under
+// wanted returns the guard with the defaults of the API server, by a dry run under
 // another name.
-func (l *Launcher) wantedGuard(ctx context.Context, run Run) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
-	policy, binding := guardPolicy(run), guardBinding(run)
+func (g *Guard) wanted(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
+	policy, binding := guardPolicy(g.run), guardBinding(g.run)
 	name := policy.Name
 	policy.Name, binding.Name = name+"-expected", name+"-expected"
-	client, dryRun := l.client.AdmissionregistrationV1(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	client, dryRun := g.client.AdmissionregistrationV1(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	wantedPolicy, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, error) {
 		return client.ValidatingAdmissionPolicies().Create(ctx, policy, dryRun)
 	})
@@ -155,17 +153,10 @@ func (l *Launcher) wantedGuard(ctx context.Context, run Run) (*admissionregistra
 
 // startsLate is true when Jobs of the run, which another runner has created, exist
 // without the policy.
-func (l *Launcher) startsLate(run Run, policy payload.Object) bool {
-	k, err := kindOf(policy)
-	if err != nil || l.isPresent(k, policy) {
-		return false
+func (g *Guard) startsLate() bool {
+	present := g.present.Of(g.run.ID)
+	has := func(kind string) bool {
+		return slices.ContainsFunc(present, func(object preflight.Object) bool { return object.Kind == kind })
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for object := range l.present[run.ID] {
-		if object.Kind == jobKind {
-			return true
-		}
-	}
-	return false
+	return has(jobKind) && !has(policyKind)
 }

@@ -129,7 +129,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-func create(t *testing.T, launcher *launch.Launcher, plan launch.Plan) {
+func create(t *testing.T, launcher *process, plan launch.Plan) {
 	t.Helper()
 	if err := launcher.Prepare(t.Context(), plan); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 )
 
@@ -18,10 +19,10 @@ import (
 type over map[types.UID]bool
 
 // readOver reads the states of the Jobs and pods of a run. What cannot be read is not over.
-func (l *Launcher) readOver(ctx context.Context, runID string) over {
+func readOver(ctx context.Context, client kubernetes.Interface, runID string) over {
 	ended, succeeded := over{}, over{}
-	l.eachPage(ctx, ofRun(runID), func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return l.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+	eachPage(ctx, ofRun(runID), func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
 	}, func(object runtime.Object) {
 		pod, ok := object.(*corev1.Pod)
 		if !ok || !terminated(pod) {
@@ -32,8 +33,8 @@ func (l *Launcher) readOver(ctx context.Context, runID string) over {
 			succeeded[job.UID] = true
 		}
 	})
-	l.eachPage(ctx, ofRun(runID), func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return l.client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, options)
+	eachPage(ctx, ofRun(runID), func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, options)
 	}, func(object runtime.Object) {
 		if job, ok := object.(*batchv1.Job); ok && createsNoPod(job, succeeded[job.UID]) {
 			ended[job.UID] = true
@@ -43,7 +44,7 @@ func (l *Launcher) readOver(ctx context.Context, runID string) over {
 }
 
 // eachPage calls do with each object of the pages; an error ends it.
-func (l *Launcher) eachPage(ctx context.Context, selection metav1.ListOptions, page pager.ListPageFunc, do func(runtime.Object)) {
+func eachPage(ctx context.Context, selection metav1.ListOptions, page pager.ListPageFunc, do func(runtime.Object)) {
 	pages := pager.New(page)
 	pages.PageSize, pages.PageBufferSize = 200, 1
 	_ = pages.EachListItem(ctx, selection, func(object runtime.Object) error {
@@ -99,4 +100,11 @@ func createsNoPod(job *batchv1.Job, succeeded bool) bool {
 	}
 	one := func(number *int32) bool { return number == nil || *number == 1 }
 	return succeeded && one(job.Spec.Completions) && one(job.Spec.Parallelism)
+}
+
+// atOnce deletes an object that is over, and leaves its dependents, which are deleted by
+// themselves, to the garbage collector.
+func atOnce() metav1.DeleteOptions {
+	policy := metav1.DeletePropagationBackground
+	return metav1.DeleteOptions{PropagationPolicy: &policy, GracePeriodSeconds: new(int64(0))}
 }

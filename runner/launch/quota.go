@@ -8,6 +8,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -60,12 +62,12 @@ type quotas struct {
 	altered bool
 }
 
-// quotas reads the quotas of the namespaces of the plan's Jobs, but not for Jobs that
+// quotasOf reads the quotas of the namespaces of the plan's Jobs, but not for Jobs that
 // exist already. What cannot be read does not count.
-func (l *Launcher) quotas(ctx context.Context, plan Plan) quotas {
+func quotasOf(ctx context.Context, objects *Objects, plan Plan) quotas {
 	var names []string
 	for _, check := range plan.Checks {
-		if k, err := kindOf(check.Job); err == nil && !l.isPresent(k, check.Job) && !slices.Contains(names, check.Job.Namespace) {
+		if k, err := kindOf(check.Job); err == nil && !objects.isPresent(k, check.Job) && !slices.Contains(names, check.Job.Namespace) {
 			names = append(names, check.Job.Namespace)
 		}
 	}
@@ -73,28 +75,28 @@ func (l *Launcher) quotas(ctx context.Context, plan Plan) quotas {
 	var requests []func() error
 	for i, name := range names {
 		requests = append(requests, func() (err error) {
-			found[i], err = l.readQuotas(ctx, name)
+			found[i], err = readQuotas(ctx, objects.Kubernetes.CoreV1(), name)
 			return err
 		})
 	}
 	q := quotas{namespaces: map[string]quota.Namespace{}}
-	for i, err := range doAll(requests) {
+	for i, err := range Concurrently(requests) {
 		if err == nil {
 			q.namespaces[names[i]] = found[i]
 		}
 	}
-	q.altered = slices.ContainsFunc(plan.Checks, func(check Check) bool { return q.unspecified(check) != nil }) && l.altersPods(ctx)
+	q.altered = slices.ContainsFunc(plan.Checks, func(check Check) bool { return q.unspecified(check) != nil }) && altersPods(ctx, objects.Kubernetes.AdmissionregistrationV1())
 	return q
 }
 
 // readQuotas reads the quotas and the limit ranges of a namespace.
-func (l *Launcher) readQuotas(ctx context.Context, namespace string) (quota.Namespace, error) {
+func readQuotas(ctx context.Context, client corev1client.CoreV1Interface, namespace string) (quota.Namespace, error) {
 	options := metav1.ListOptions{Limit: maxQuotas}
-	limited, err := l.client.CoreV1().ResourceQuotas(namespace).List(ctx, options)
+	limited, err := client.ResourceQuotas(namespace).List(ctx, options)
 	if err != nil {
 		return quota.Namespace{}, err
 	}
-	ranges, err := l.client.CoreV1().LimitRanges(namespace).List(ctx, options)
+	ranges, err := client.LimitRanges(namespace).List(ctx, options)
 	switch {
 	case err != nil:
 		return quota.Namespace{}, err
@@ -124,8 +126,7 @@ func (q quotas) exceeded(check Check) string {
 
 // altersPods is true if a mutating webhook or policy may receive the creation of pods, in
 // any namespace, or if they cannot be read. An API that does not exist has none.
-func (l *Launcher) altersPods(ctx context.Context) bool {
-	client := l.client.AdmissionregistrationV1()
+func altersPods(ctx context.Context, client admissionclient.AdmissionregistrationV1Interface) bool {
 	webhooks, err := client.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return true

@@ -13,7 +13,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // limit creates a quota, and waits until it is in force.
@@ -80,7 +79,7 @@ func TestQuotaOfPods(t *testing.T) {
 		reason   string
 		hard     corev1.ResourceList
 		prepare  func(t *testing.T, namespace string)
-		user     func(t *testing.T, namespace string) *launch.Launcher
+		user     func(t *testing.T, namespace string) *process
 		want     string // the reason of the finding
 		exceeded string
 	}{
@@ -89,7 +88,7 @@ func TestQuotaOfPods(t *testing.T) {
 		"Webhook":  {reason: "a webhook may supply the limit", hard: cpu, prepare: mutatePods},
 		"Forbidden": {
 			reason: "the quota cannot be read", hard: cpu,
-			user: func(t *testing.T, namespace string) *launch.Launcher {
+			user: func(t *testing.T, namespace string) *process {
 				t.Helper()
 				return allowed(t, checksOf(namespace).And(access.Needs{Required: access.GrantsNeeds()}))
 			},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -12,36 +13,56 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/retry"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// objects is the client for the metadata of a kind. An empty namespace is all of
-// them, and that of objects without one.
-func (l *Launcher) objects(k kind, namespace string) metadata.ResourceInterface {
-	return l.metadata.Resource(k.resource).Namespace(namespace)
+// Objects are the objects of the runs in one cluster: the requests for them, and what
+// this process knows of them. Its methods may be called concurrently.
+type Objects struct {
+	Kubernetes kubernetes.Interface
+	Metadata   metadata.Interface
+
+	// Created were created or adopted, Ended are those of them whose deletion was
+	// requested before the end of the run. Present were found when the run was continued,
+	// Foreign have a planned name and differ from the plan.
+	Created, Ended, Present, Foreign *Set
 }
 
-// post creates an object, and returns it as it was admitted.
-func (l *Launcher) post(ctx context.Context, k kind, object payload.Object, options metav1.CreateOptions) (payload.Object, error) {
+// NewObjects returns the objects of a cluster, of which nothing is known yet. The clients
+// should have no rate limit (rest.Config.QPS -1): the requests of a run are few and bounded.
+func NewObjects(client kubernetes.Interface, objects metadata.Interface) *Objects {
+	return &Objects{Kubernetes: client, Metadata: objects, Created: newSet(), Ended: newSet(), Present: newSet(), Foreign: newSet()}
+}
+
+// metadataOf returns the client for the metadata of a kind. An empty namespace is all of
+// them, and that of objects without one.
+func (o *Objects) metadataOf(k kind, namespace string) metadata.ResourceInterface {
+	return o.Metadata.Resource(k.resource).Namespace(namespace)
+}
+
+// Post creates an object, and returns it as it was admitted.
+func (o *Objects) Post(ctx context.Context, k kind, object payload.Object, options metav1.CreateOptions) (payload.Object, error) {
 	namespace := object.GetNamespace()
-	return whole(l.group(k).Post().UseProtobufAsDefault().NamespaceIfScoped(namespace, namespace != "").Resource(k.resource.Resource).
+	return whole(o.group(k).Post().UseProtobufAsDefault().NamespaceIfScoped(namespace, namespace != "").Resource(k.resource.Resource).
 		VersionedParams(&options, scheme.ParameterCodec).Body(object).Do(ctx).Get())
 }
 
-// get returns the existing object with the name of this one.
-func (l *Launcher) get(ctx context.Context, k kind, object payload.Object) (payload.Object, error) {
+// Get returns the existing object with the name of this one.
+func (o *Objects) Get(ctx context.Context, k kind, object payload.Object) (payload.Object, error) {
 	namespace := object.GetNamespace()
-	return whole(l.group(k).Get().UseProtobufAsDefault().NamespaceIfScoped(namespace, namespace != "").Resource(k.resource.Resource).
+	return whole(o.group(k).Get().UseProtobufAsDefault().NamespaceIfScoped(namespace, namespace != "").Resource(k.resource.Resource).
 		Name(object.GetName()).Do(ctx).Get())
 }
 
-// whole is the object of a response.
 func whole(response runtime.Object, err error) (payload.Object, error) {
 	if err != nil {
 		return nil, err
@@ -53,17 +74,29 @@ func whole(response runtime.Object, err error) (payload.Object, error) {
 	return object, nil
 }
 
-// group is the client for the API group of a kind.
-func (l *Launcher) group(k kind) rest.Interface {
+// Remove deletes the object with this name and UID. No error means that it is gone or
+// terminating; another object of the name is not deleted.
+func (o *Objects) Remove(ctx context.Context, k kind, object metav1.Object, uid types.UID, options metav1.DeleteOptions) error {
+	options.Preconditions = &metav1.Preconditions{UID: &uid}
+	err := retry.Do(ctx, func(ctx context.Context) error {
+		return o.metadataOf(k, object.GetNamespace()).Delete(ctx, object.GetName(), options)
+	})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("could not delete %s: %w", reference{k.name, object.GetNamespace(), object.GetName()}, err)
+}
+
+func (o *Objects) group(k kind) rest.Interface {
 	switch k.resource.Group {
 	case batchv1.GroupName:
-		return l.client.BatchV1().RESTClient()
+		return o.Kubernetes.BatchV1().RESTClient()
 	case rbacv1.GroupName:
-		return l.client.RbacV1().RESTClient()
+		return o.Kubernetes.RbacV1().RESTClient()
 	case admissionregistrationv1.GroupName:
-		return l.client.AdmissionregistrationV1().RESTClient()
+		return o.Kubernetes.AdmissionregistrationV1().RESTClient()
 	}
-	return l.client.CoreV1().RESTClient()
+	return o.Kubernetes.CoreV1().RESTClient()
 }
 
 // ofRun selects the objects with the label of a run.
@@ -74,10 +107,10 @@ func ofRun(runID string) metav1.ListOptions {
 // errUnseen means that the objects of a kind cannot be listed.
 var errUnseen = errors.New("the user has no permission to list them")
 
-// page lists the objects of a kind in all namespaces. The error is errUnseen for a
+// Page lists the objects of a kind in all namespaces. The error is errUnseen for a
 // kind of the guard that the user may not list.
-func (l *Launcher) page(ctx context.Context, k kind, options metav1.ListOptions) (runtime.Object, error) {
-	found, err := l.objects(k, metav1.NamespaceAll).List(ctx, options)
+func (o *Objects) Page(ctx context.Context, k kind, options metav1.ListOptions) (runtime.Object, error) {
+	found, err := o.metadataOf(k, metav1.NamespaceAll).List(ctx, options)
 	if err != nil {
 		return &metav1.PartialObjectMetadataList{}, k.listError(err)
 	}
@@ -87,9 +120,9 @@ func (l *Launcher) page(ctx context.Context, k kind, options metav1.ListOptions)
 	return found, nil
 }
 
-// wholePage is page with whole objects.
-func (l *Launcher) wholePage(ctx context.Context, k kind, options metav1.ListOptions) (runtime.Object, error) {
-	found, err := l.group(k).Get().UseProtobufAsDefault().Resource(k.resource.Resource).
+// WholePage is Page with whole objects.
+func (o *Objects) WholePage(ctx context.Context, k kind, options metav1.ListOptions) (runtime.Object, error) {
+	found, err := o.group(k).Get().UseProtobufAsDefault().Resource(k.resource.Resource).
 		VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Get()
 	if err != nil {
 		return &metav1.PartialObjectMetadataList{}, k.listError(err)
@@ -108,9 +141,9 @@ func (k kind) listError(err error) error {
 	return err
 }
 
-// watch watches the objects of a kind in all namespaces.
-func (l *Launcher) watch(ctx context.Context, k kind, options metav1.ListOptions) (watch.Interface, error) {
-	events, err := l.objects(k, metav1.NamespaceAll).Watch(ctx, options)
+// Watch watches the objects of a kind in all namespaces.
+func (o *Objects) Watch(ctx context.Context, k kind, options metav1.ListOptions) (watch.Interface, error) {
+	events, err := o.metadataOf(k, metav1.NamespaceAll).Watch(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -128,5 +161,43 @@ func trim(object *metav1.PartialObjectMetadata) {
 	object.ManagedFields = nil
 	if object.Name != "" {
 		object.Annotations = nil
+	}
+}
+
+// Foreground keeps an object until its dependents are gone.
+func Foreground() metav1.DeleteOptions {
+	policy := metav1.DeletePropagationForeground
+	return metav1.DeleteOptions{PropagationPolicy: &policy}
+}
+
+// MaxParallel bounds the concurrent requests.
+const MaxParallel = 32
+
+// Concurrently sends all requests, at most [MaxParallel] at a time, and returns their
+// errors in the same order.
+func Concurrently(requests []func() error) []error {
+	errs := make([]error, len(requests))
+	var group errgroup.Group
+	group.SetLimit(MaxParallel)
+	for i, request := range requests {
+		group.Go(func() error {
+			errs[i] = request()
+			return nil
+		})
+	}
+	_ = group.Wait() // errs has the errors
+	return errs
+}
+
+// isPresent is true for an object that Resume has found.
+func (o *Objects) isPresent(k kind, object payload.Object) bool {
+	_, present := o.Present.UID(object.GetLabels()[label.Run], k.object(object))
+	return present
+}
+
+// forget removes an object from those that Resume has found.
+func (o *Objects) forget(object payload.Object) {
+	if k, err := kindOf(object); err == nil {
+		o.Present.Delete(object.GetLabels()[label.Run], k.object(object))
 	}
 }

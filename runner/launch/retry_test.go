@@ -12,13 +12,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
 // behind returns a Launcher whose requests are handled by handle, which forwards them
 // with next.
-func behind(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, next http.Handler)) *launch.Launcher {
+func behind(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, next http.Handler)) *process {
 	t.Helper()
 	proxy, err := cluster.ReverseProxy(config)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/metadata"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -86,10 +87,10 @@ func typeOf(secret reference) access.Request {
 // rejectToken returns a tokenSecretError for a Secret of that type. It reads no
 // content of the Secret. No error is returned for a Secret that does not exist yet, or
 // that the user may not list.
-func (l *Launcher) rejectToken(ctx context.Context, secret reference) error {
+func rejectToken(ctx context.Context, client metadata.Interface, secret reference) error {
 	var found *metav1.PartialObjectMetadataList
 	err := retry.Do(ctx, func(ctx context.Context) (err error) {
-		found, err = l.metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(secret.namespace).List(ctx, metav1.ListOptions{
+		found, err = client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(secret.namespace).List(ctx, metav1.ListOptions{
 			FieldSelector: fields.Set{
 				metav1.ObjectNameField: secret.name,
 				"type":                 string(corev1.SecretTypeServiceAccountToken),

@@ -66,7 +66,7 @@ func TestTokenSecretsAreRejected(t *testing.T) {
 	for use, read := range usesOfSecret() {
 		for name, tc := range map[string]struct {
 			reason, secret string
-			launcher       *launch.Launcher
+			launcher       *process
 			wantReasons    []string
 		}{
 			"Token":      {reason: "the guard does not recognize the token", secret: "token", launcher: newLauncher(t, config), wantReasons: []string{"RefusedTokenSecret"}},

@@ -33,10 +33,10 @@ import (
 // quotas of their namespaces require is validated, if the user may list them. A check
 // whose quota is used up is valid, since others may free it; it has [Check.Exceeded].
 func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, Plan) {
-	plan = l.CopyAccounts(ctx, plan)
+	plan = CopyAccounts(ctx, l.objects.Kubernetes, plan)
 	v := validation{launcher: l, plan: plan, objects: map[reference]error{}, secretErrors: map[reference]error{}}
 	v.run(ctx)
-	v.quotas = l.quotas(ctx, plan)
+	v.quotas = quotasOf(ctx, l.objects, plan)
 
 	valid := plan
 	valid.Checks = nil
@@ -72,12 +72,12 @@ func (v *validation) run(ctx context.Context) {
 		requests = append(requests, func() error { return v.launcher.dryRun(ctx, object) })
 	}
 	for _, secret := range secrets {
-		requests = append(requests, func() error { return v.launcher.rejectToken(ctx, secret) })
+		requests = append(requests, func() error { return rejectToken(ctx, v.launcher.objects.Metadata, secret) })
 	}
 	for _, check := range v.plan.Checks {
 		requests = append(requests, func() error { return v.launcher.dryRun(ctx, check.Job) })
 	}
-	errs := doAll(requests)
+	errs := Concurrently(requests)
 	for i, object := range v.plan.Supporting {
 		v.objects[referenceTo(object)] = errs[i]
 	}
@@ -118,7 +118,7 @@ func (v *validation) rejection(i int, check Check) error {
 	if copied.failed != nil {
 		return copied.failed
 	}
-	if k, err := kindOf(check.Job); err == nil && v.launcher.isPresent(k, check.Job) {
+	if k, err := kindOf(check.Job); err == nil && v.launcher.objects.isPresent(k, check.Job) {
 		return nil // its pod may exist
 	}
 	return v.quotas.unspecified(check)
@@ -130,11 +130,11 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 	if err != nil {
 		return err
 	}
-	if l.isPresent(k, object) {
+	if l.objects.isPresent(k, object) {
 		return nil
 	}
 	err = retry.Do(ctx, func(ctx context.Context) error {
-		admitted, err := l.post(ctx, k, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		admitted, err := l.objects.Post(ctx, k, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
 		case err == nil:
 			return rejectAltered(object, admitted)

@@ -240,7 +240,7 @@ func heldJob(t *testing.T, client kubernetes.Interface) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err = launch.New(client, objects).Cleanup(ctx, result.Run.ID)
+	_, err = launch.Cleanup(ctx, launch.NewObjects(client, objects), result.Run.ID)
 	if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "example.com/held") {
 		t.Errorf("error %v; want the name of the Job and its finalizer", err)
 	}

@@ -72,8 +72,8 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *client, names []strin
 	if err := client.review(ctx, reached, cleanupNeeds()); err != nil {
 		return err
 	}
-	launcher, records := launch.New(reached.Kubernetes, reached.Metadata), record.New(reached.Kubernetes)
-	runs, err := launcher.Runs(ctx)
+	objects, records := launch.NewObjects(reached.Kubernetes, reached.Metadata), record.New(reached.Kubernetes)
+	runs, err := launch.Runs(ctx, objects)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *client, names []strin
 				continue
 			}
 		}
-		failures = append(failures, cleanupRun(ctx, client, launcher, run))
+		failures = append(failures, cleanupRun(ctx, client, objects, run))
 	}
 	return errors.Join(failures...)
 }
@@ -140,10 +140,10 @@ func cleanupNeeds() access.Needs {
 	return launch.CleanupNeeds().And(access.Needs{Required: record.ReadNeeds().Required}) // not what is authenticated
 }
 
-func cleanupRun(ctx context.Context, client *client, launcher *launch.Launcher, run string) error {
+func cleanupRun(ctx context.Context, client *client, objects *launch.Objects, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	removal, err := launcher.Cleanup(ctx, run)
+	removal, err := launch.Cleanup(ctx, objects, run)
 	for _, object := range removal.Deleted {
 		fmt.Fprintf(client.streams.Out, "deleted %s\n", objectName(object))
 	}
