@@ -146,8 +146,8 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 func exceeded(checks []launch.Check) []string {
 	var texts []string
 	for _, check := range checks {
-		text := fmt.Sprintf("checks wait for the quota of namespace %s: %s", check.Job.Namespace, check.Exceeded())
-		if check.Exceeded() != "" && !slices.Contains(texts, text) {
+		text := fmt.Sprintf("checks wait for the quota of namespace %s: %s", check.Job.Namespace, check.Exceeded)
+		if check.Exceeded != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -159,7 +159,7 @@ func exceeded(checks []launch.Check) []string {
 // deny, unless the administrator accepts that by name.
 func (e execution) guard(ctx context.Context, valid launch.Plan) ([]collector.Source, launch.Plan) {
 	audits := make(chan audit, 1)
-	go func() { audits <- newAudit(ctx, e.cluster.Kubernetes, valid.Accounts()) }()
+	go func() { audits <- newAudit(ctx, e.cluster.Kubernetes, launch.AccountsOf(valid)) }()
 	guard := e.readOnly.Await(ctx, valid)
 	audited := <-audits
 	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.source(guard)}

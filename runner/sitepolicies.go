@@ -19,7 +19,7 @@ const nameSitePolicy = "SiteImagePolicy"
 func (e execution) sitePolicies() []collector.Source {
 	covered := map[string]string{}
 	for _, check := range e.planned.Checks {
-		if !check.Site() {
+		if !check.Site {
 			continue
 		}
 		for _, image := range launch.ImagesOf(check.Job) {

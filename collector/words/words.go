@@ -73,6 +73,15 @@ func Cut(text string, limit int) string {
 	return text[:end] + ellipsis
 }
 
+// FirstLines joins the first lines of text, at most that many, and says how many follow.
+func FirstLines(text string, most int) string {
+	lines := strings.Split(text, "\n")
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, " ")
+}
+
 // Last keeps the last limit bytes of text and whole characters.
 func Last(text string, limit int) string {
 	if len(text) <= limit {

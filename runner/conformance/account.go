@@ -14,7 +14,7 @@ import (
 // with the copies of roles and bindings that the attempt created, and of a ServiceAccount
 // of the cluster those of the original, which its copy lacks.
 func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
-	accounts := plan.Accounts()
+	accounts := launch.AccountsOf(plan)
 	names := make([]types.NamespacedName, 0, len(accounts))
 	for _, account := range accounts {
 		name := account.Name

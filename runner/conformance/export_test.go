@@ -85,7 +85,7 @@ func Results(subject Subject, check launch.Check, rights access.Rights, left map
 	}
 	s.accounts, s.reading = map[string]access.Rights{check.Name: rights}, map[string]bool{}
 	plan := s.plan()
-	for _, account := range plan.Accounts() {
+	for _, account := range launch.AccountsOf(plan) {
 		for _, name := range account.Checks {
 			s.reading[name] = bound(plan, account.Namespace, account.Name)
 		}

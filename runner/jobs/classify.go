@@ -95,7 +95,7 @@ func (o Observation) altered(pod Pod) (Classification, bool) {
 	if len(pod.Spec.Containers) == 0 {
 		return Classification{}, false // the API server accepts no such pod
 	}
-	differs, err := o.Check.Altered(pod.Pod)
+	differs, err := launch.AlteredPod(o.Check.Job, pod.Pod)
 	if err != nil {
 		differs = err.Error()
 	}

@@ -56,7 +56,7 @@ func (o Observation) withoutPod() cause {
 			remedy: "Check the API server, then run the preflight again.", actions: []finding.Action{finding.Run("oc get --raw '/readyz?verbose'"), finding.Retry("")},
 		}
 	}
-	if exceeded := o.Check.Exceeded(); exceeded != "" {
+	if exceeded := o.Check.Exceeded; exceeded != "" {
 		// The reason QuotaExceeded, which ends the check earlier, is that of a rejected pod.
 		foreseen := launch.QuotaExceeded(o.Check, exceeded)
 		return cause{

@@ -7,7 +7,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/collector/access"
 )
 
 // Account is a ServiceAccount that checks of a plan run as: a temporary copy of one of
@@ -29,16 +29,16 @@ type Account struct {
 	Unread error
 }
 
-// Accounts returns the ServiceAccounts of the plan's checks, sorted by namespace
+// AccountsOf returns the ServiceAccounts of the plan's checks, sorted by namespace
 // and name.
-func (p Plan) Accounts() []Account {
+func AccountsOf(p Plan) []Account {
 	byReference := map[reference]*Account{}
 	var accounts []*Account
 	for _, check := range p.Checks {
-		ref := accountOf(check)
+		ref := check.Account()
 		found := byReference[ref]
 		if found == nil {
-			found = p.account(ref)
+			found = accountOf(p, ref)
 			byReference[ref] = found
 			accounts = append(accounts, found)
 		}
@@ -55,15 +55,15 @@ func (p Plan) Accounts() []Account {
 	return sorted
 }
 
-// account returns one ServiceAccount with its checks left out.
-func (p Plan) account(ref reference) *Account {
+// accountOf returns one ServiceAccount with its checks left out.
+func accountOf(p Plan, ref reference) *Account {
 	account := &Account{Namespace: ref.namespace, Name: ref.name, Author: strings.TrimSuffix(ref.name, "-"+p.Run.Suffix())}
-	if copied, found := p.copies[ref]; found {
-		account.Copied, account.Author, account.Omitted, account.Unread = true, copied.original.name, copied.omitted, copied.unread
+	if copied, found := p.Copies[ref]; found {
+		account.Copied, account.Author, account.Omitted, account.Unread = true, copied.Original.name, copied.Omitted, copied.Unread
 	}
-	for _, bound := range p.bound(ref) {
+	for _, bound := range boundTo(p, ref) {
 		if !bound.found {
-			account.Unread = p.unreadRoles
+			account.Unread = p.UnreadRoles
 		}
 		account.Rules = append(account.Rules, bound.rules...)
 	}
@@ -79,7 +79,7 @@ type boundRules struct {
 	found bool
 }
 
-func (p Plan) bound(account reference) []boundRules {
+func boundTo(p Plan, account reference) []boundRules {
 	var all []boundRules
 	for _, object := range p.Supporting {
 		subjects, role := bindingOf(object)
@@ -87,27 +87,16 @@ func (p Plan) bound(account reference) []boundRules {
 			continue
 		}
 		bound := boundRules{namespace: object.GetNamespace()}
-		if bound.rules, bound.found = p.rules(role, bound.namespace); !bound.found {
-			bound.rules, bound.found = p.clusterRoles[role.Name]
+		if bound.rules, bound.found = rulesOf(p, role, bound.namespace); !bound.found {
+			bound.rules, bound.found = p.ClusterRoles[role.Name]
 		}
 		all = append(all, bound)
 	}
 	return all
 }
 
-// bindingOf are the subjects and the role of a binding; none for another object.
-func bindingOf(object payload.Object) ([]rbacv1.Subject, rbacv1.RoleRef) {
-	switch binding := object.(type) {
-	case *rbacv1.RoleBinding:
-		return binding.Subjects, binding.RoleRef
-	case *rbacv1.ClusterRoleBinding:
-		return binding.Subjects, binding.RoleRef
-	}
-	return nil, rbacv1.RoleRef{}
-}
-
-// rules returns the rules of a role of the plan; false for another role.
-func (p Plan) rules(role rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
+// rulesOf returns the rules of a role of the plan; false for another role.
+func rulesOf(p Plan, role rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
 	for _, object := range p.Supporting {
 		switch object := object.(type) {
 		case *rbacv1.Role:
@@ -121,4 +110,18 @@ func (p Plan) rules(role rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule,
 		}
 	}
 	return nil, false
+}
+
+// SecretReads returns the requests by which the Rules of the account read Secrets of
+// any name, sorted. The requests have no namespace.
+func (a Account) SecretReads() []access.Request { return SecretReads(a.Rules) }
+
+// SecretsOf returns the Secrets that a check reads: in its containers, and with the
+// permissions of its account.
+func SecretsOf(p Plan, check Check) []reference {
+	secrets := Secrets(check.Job)
+	for _, bound := range boundTo(p, check.Account()) {
+		secrets = append(secrets, NamedSecrets(bound.namespace, bound.rules)...)
+	}
+	return secrets
 }

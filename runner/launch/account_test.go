@@ -60,7 +60,7 @@ func TestAccounts(t *testing.T) {
 			release := aRelease(tc.jobs...)
 			release.Supporting = supporting(tc.objects...)
 			plan := planned(aRun(), release)
-			if diff := cmp.Diff(tc.want, plan.Accounts()); diff != "" {
+			if diff := cmp.Diff(tc.want, launch.AccountsOf(plan)); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -28,18 +28,6 @@ import (
 // Remedy: find out who created the object, delete it, then run the preflight again.
 const ReasonForeignObject finding.Reason = "ForeignObject"
 
-// ReasonAlteredByAdmission is reported for a check that does not run, or whose result
-// does not count, because a mutating webhook or policy of the cluster changes its Job, its
-// pod, its ServiceAccount or its roles, in more than what is known to be harmless: where
-// and when the pod runs, amounts of CPU and memory, stricter confinement, and containers
-// beside the check.
-//
-// Cause: the webhook or policy applies to the namespace of the check.
-//
-// Remedy: exempt objects with the label preflight.openshift.io/run from it: `oc get
-// mutatingwebhookconfigurations,mutatingadmissionpolicies`.
-const ReasonAlteredByAdmission finding.Reason = "AlteredByAdmission"
-
 var (
 	// errVanished means that an existing object of the name was deleted before it was
 	// read.

@@ -90,7 +90,7 @@ func forgeries() map[string]struct {
 		"Suspended":   {"the Job never starts", ofPlain(func(job *batchv1.Job) { job.Spec.Suspend = new(true) }), "spec.suspend"},
 		"Template":    {"the labels of the pods select them", ofPlain(func(job *batchv1.Job) { job.Spec.Template.Labels["app"] = "router" }), "spec.template.metadata.labels.app"},
 		"Finalizer":   {"the Job cannot be deleted", ofPlain(func(job *batchv1.Job) { job.Finalizers = []string{"example.com/held"} }), "metadata.finalizers"},
-		"CheckOfName": {"the Job is that of another check", ofPlain(func(job *batchv1.Job) { job.Annotations[launch.AnnotationCheck] = "Etcd.Other" }), "metadata.annotations"},
+		"CheckOfName": {"the Job is that of another check", ofPlain(func(job *batchv1.Job) { job.Annotations[label.AnnotationCheck] = "Etcd.Other" }), "metadata.annotations"},
 		"Role": {"the check may read Secrets", func(object payload.Object) bool {
 			role, ok := object.(*rbacv1.Role)
 			if ok {

@@ -10,8 +10,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/payload"
 )
+
+// ReasonAlteredByAdmission is reported for a check that does not run, or whose result
+// does not count, because a mutating webhook or policy of the cluster changes its Job, its
+// pod, its ServiceAccount or its roles, in more than what is known to be harmless: where
+// and when the pod runs, amounts of CPU and memory, stricter confinement, and containers
+// beside the check.
+//
+// Cause: the webhook or policy applies to the namespace of the check.
+//
+// Remedy: exempt objects with the label preflight.openshift.io/run from it: `oc get
+// mutatingwebhookconfigurations,mutatingadmissionpolicies`.
+const ReasonAlteredByAdmission finding.Reason = "AlteredByAdmission"
 
 // alteration returns the first field of a created object that admission changed, with the
 // value that it has; empty if there is none. Of a Job, changes that are harmless (see
@@ -34,11 +48,11 @@ func alteration(planned, created payload.Object) (string, error) {
 	return difference(planned, bare)
 }
 
-// Altered returns the first field of a pod of the check that admission changed, with the
+// AlteredPod returns the first field of a pod of the Job that admission changed, with the
 // value that it has; empty if there is none. Changes that are harmless (see acceptPod) are
 // no alteration. Of the annotations only NodeAnnotations are compared.
-func (c Check) Altered(pod *corev1.Pod) (string, error) {
-	return alteredPod("", c.Job.Spec.Template, corev1.PodTemplateSpec{
+func AlteredPod(job *batchv1.Job, pod *corev1.Pod) (string, error) {
+	return alteredPod("", job.Spec.Template, corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Annotations: pod.Annotations}, Spec: pod.Spec,
 	})
 }
@@ -53,8 +67,8 @@ func lostLabel(path string, want, have map[string]string) string {
 }
 
 func alteredJob(want, have *batchv1.Job) (string, error) {
-	if name := have.Annotations[AnnotationCheck]; name != want.Annotations[AnnotationCheck] {
-		return differs("metadata.annotations."+AnnotationCheck, name), nil
+	if name := have.Annotations[label.AnnotationCheck]; name != want.Annotations[label.AnnotationCheck] {
+		return differs("metadata.annotations."+label.AnnotationCheck, name), nil
 	}
 	want, have = plannedFields(want), plannedFields(have)
 	if lost := lostLabel("spec.template.metadata", want.Spec.Template.Labels, have.Spec.Template.Labels); lost != "" {

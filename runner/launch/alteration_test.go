@@ -315,7 +315,7 @@ func TestAttacksByAdmissionOfPods(t *testing.T) {
 			t.Run(kind+name, func(t *testing.T) {
 				pod := admitted.DeepCopy()
 				tc.change(pod)
-				got, err := check.Altered(pod)
+				got, err := launch.AlteredPod(check.Job, pod)
 				if err != nil || (got == "") != (tc.differs == "") || !strings.Contains(got, tc.differs) {
 					t.Errorf("%s: %q, error %v; want %q", tc.reason, got, err, tc.differs)
 				}
@@ -347,7 +347,7 @@ func TestEveryFieldOfAPodIsCompared(t *testing.T) {
 		if reflect.DeepEqual(before.Interface(), place.Interface()) {
 			place.SetZero() // the plan has that value
 		}
-		altered, err := check.Altered(&corev1.Pod{Spec: job.Spec.Template.Spec})
+		altered, err := launch.AlteredPod(check.Job, &corev1.Pod{Spec: job.Spec.Template.Spec})
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}

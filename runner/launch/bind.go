@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -25,15 +26,15 @@ const (
 	// backoffLimit is the default: Kubernetes' default of 6 takes more than ten
 	// minutes, which is longer than a run.
 	backoffLimit = 2
-	// maxGrace bounds the termination grace period, in seconds: Kubernetes' default,
+	// MaxGrace bounds the termination grace period, in seconds: Kubernetes' default,
 	// which is shorter than a Cleanup.
-	maxGrace = 30
+	MaxGrace = 30
 	// maxTokenAge bounds the lifetime of a projected token, in seconds: Kubernetes'
 	// default. The API server rejects a token when its pod is gone, but others that
 	// trust the cluster's issuer accept it until it expires.
 	maxTokenAge = 3600
-	// variableDeadline has the deadline of the run.
-	variableDeadline = "PREFLIGHT_DEADLINE"
+	// VariableDeadline has the deadline of the run.
+	VariableDeadline = "PREFLIGHT_DEADLINE"
 )
 
 // Bind returns the plan of one run: the names, labels and deadlines of its objects
@@ -65,11 +66,11 @@ type binder struct {
 func (b binder) check(drafted Check) Check {
 	bound := drafted
 	bound.Job = b.job(drafted)
-	bound.Job.Annotations[AnnotationCheck] = drafted.Name
+	bound.Job.Annotations[label.AnnotationCheck] = drafted.Name
 	b.rename(bound.Job.Namespace, &bound.Job.Spec.Template.Spec)
-	bound.needs = make([]reference, 0, len(drafted.needs))
-	for _, need := range drafted.needs {
-		bound.needs = append(bound.needs, reference{need.kind, need.namespace, b.run.suffixed(need.name)})
+	bound.Needs = make([]reference, 0, len(drafted.Needs))
+	for _, need := range drafted.Needs {
+		bound.Needs = append(bound.Needs, reference{need.kind, need.namespace, b.run.Suffixed(need.name)})
 	}
 	return bound
 }
@@ -80,7 +81,7 @@ func (b binder) rename(namespace string, spec *corev1.PodSpec) {
 	spec.ServiceAccountName, spec.DeprecatedServiceAccount = accountName(*spec), ""
 	eachReference(spec, func(kind string, name *string) {
 		if b.catalog.manifests[reference{kind, namespace, *name}] != nil {
-			*name = b.run.suffixed(*name)
+			*name = b.run.Suffixed(*name)
 		}
 	})
 }
@@ -90,9 +91,9 @@ func (b binder) rename(namespace string, spec *corev1.PodSpec) {
 func (b binder) job(check Check) *batchv1.Job {
 	author := check.Job
 	job := &batchv1.Job{
-		TypeMeta: typeMeta("batch/v1", "Job"),
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: b.run.suffixed(author.Name), Namespace: author.Namespace,
+			Name: b.run.Suffixed(author.Name), Namespace: author.Namespace,
 			Labels:      b.run.labels(check.Component),
 			Annotations: b.run.annotations(check.File),
 		},
@@ -145,11 +146,11 @@ func allowed(author map[string]string, keys []string) map[string]string {
 // limitPod bounds the time in which the pod terminates, and that for which its tokens
 // are valid.
 func limitPod(spec *corev1.PodSpec) {
-	shorten(spec.TerminationGracePeriodSeconds, maxGrace)
+	shorten(spec.TerminationGracePeriodSeconds, MaxGrace)
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		for _, probe := range []*corev1.Probe{container.LivenessProbe, container.StartupProbe} {
 			if probe != nil {
-				shorten(probe.TerminationGracePeriodSeconds, maxGrace)
+				shorten(probe.TerminationGracePeriodSeconds, MaxGrace)
 			}
 		}
 	}
@@ -245,7 +246,7 @@ func (b binder) environment(containers int) []corev1.EnvVar {
 		{Name: "PREFLIGHT_CURRENT_VERSION", Value: b.run.From},
 		{Name: "PREFLIGHT_TARGET_VERSION", Value: b.run.Target.Version},
 		{Name: "PREFLIGHT_TARGET_IMAGE", Value: b.run.Target.Image},
-		{Name: variableDeadline, Value: b.run.Deadline.UTC().Format(time.RFC3339)},
+		{Name: VariableDeadline, Value: b.run.Deadline.UTC().Format(time.RFC3339)},
 		{Name: "PREFLIGHT_RESULT_BYTES", Value: strconv.Itoa(max(least, min(perContainer, perPod/(containers+injected))))},
 	}
 	if b.path != "" {
@@ -275,25 +276,25 @@ func (b binder) supporting(e *supportingManifest) payload.Object {
 	switch object := e.manifest.Object.(type) {
 	case *corev1.ServiceAccount:
 		return &corev1.ServiceAccount{
-			TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: b.meta(e.manifest),
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: b.meta(e.manifest),
 			ImagePullSecrets: object.ImagePullSecrets, AutomountServiceAccountToken: object.AutomountServiceAccountToken,
 		}
 	case *corev1.ConfigMap:
-		return &corev1.ConfigMap{TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: b.meta(e.manifest), Data: object.Data, BinaryData: object.BinaryData}
+		return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: b.meta(e.manifest), Data: object.Data, BinaryData: object.BinaryData}
 	case *rbacv1.Role:
-		return &rbacv1.Role{TypeMeta: typeMeta(rbacVersion, "Role"), ObjectMeta: b.meta(e.manifest), Rules: object.Rules}
+		return &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: b.meta(e.manifest), Rules: object.Rules}
 	case *rbacv1.ClusterRole:
 		return &rbacv1.ClusterRole{
-			TypeMeta: typeMeta(rbacVersion, "ClusterRole"), ObjectMeta: b.meta(e.manifest), Rules: object.Rules, AggregationRule: object.AggregationRule,
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: b.meta(e.manifest), Rules: object.Rules, AggregationRule: object.AggregationRule,
 		}
 	case *rbacv1.RoleBinding:
 		return &rbacv1.RoleBinding{
-			TypeMeta: typeMeta(rbacVersion, "RoleBinding"), ObjectMeta: b.meta(e.manifest),
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: b.meta(e.manifest),
 			Subjects: b.subjects(object.Subjects), RoleRef: b.role(object.RoleRef, object.Namespace),
 		}
 	case *rbacv1.ClusterRoleBinding:
 		return &rbacv1.ClusterRoleBinding{
-			TypeMeta: typeMeta(rbacVersion, "ClusterRoleBinding"), ObjectMeta: b.meta(e.manifest),
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"}, ObjectMeta: b.meta(e.manifest),
 			Subjects: b.subjects(object.Subjects), RoleRef: b.role(object.RoleRef, ""),
 		}
 	}
@@ -303,7 +304,7 @@ func (b binder) supporting(e *supportingManifest) payload.Object {
 func (b binder) meta(manifest payload.Supporting) metav1.ObjectMeta {
 	object := manifest.Object
 	return metav1.ObjectMeta{
-		Name: b.run.suffixed(object.GetName()), Namespace: object.GetNamespace(),
+		Name: b.run.Suffixed(object.GetName()), Namespace: object.GetNamespace(),
 		Labels:      b.run.labels(manifest.Component),
 		Annotations: b.run.annotations(manifest.File),
 	}
@@ -315,7 +316,7 @@ func (b binder) subjects(author []rbacv1.Subject) []rbacv1.Subject {
 	bound := slices.Clone(author)
 	for i := range bound {
 		if b.catalog.manifests[accountOfSubject(bound[i])] != nil {
-			bound[i].Name = b.run.suffixed(bound[i].Name)
+			bound[i].Name = b.run.Suffixed(bound[i].Name)
 		}
 	}
 	return bound
@@ -324,7 +325,7 @@ func (b binder) subjects(author []rbacv1.Subject) []rbacv1.Subject {
 // role is that of a binding, or the copy of a role of the release.
 func (b binder) role(author rbacv1.RoleRef, namespace string) rbacv1.RoleRef {
 	if b.catalog.manifests[roleOf(author, namespace)] != nil {
-		author.Name = b.run.suffixed(author.Name)
+		author.Name = b.run.Suffixed(author.Name)
 	}
 	return author
 }

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -23,12 +22,13 @@ type Check struct {
 	// Job is the author's in a Draft, and the one to create in a Plan.
 	Job *batchv1.Job
 
-	// needs are the supporting objects that must exist first.
-	needs []reference
-	// exceeded describes the quotas that were used up when the check was validated.
-	exceeded string
-	// site is true for a check of the site instead of the release.
-	site bool
+	// Needs are the supporting objects that must exist first.
+	Needs []reference
+	// Exceeded describes the quotas that had too little left for the pod when the check
+	// was validated; empty for none.
+	Exceeded string
+	// Site is true for a check of the site instead of the release.
+	Site bool
 }
 
 // Prefix is the part of the check's name before the dot, with which the names of
@@ -38,16 +38,7 @@ func (c Check) Prefix() string {
 	return prefix
 }
 
-// Exceeded describes the quotas that had too little left for the pod when the check was
-// validated; empty for none.
-func (c Check) Exceeded() string { return c.exceeded }
-
-// Site reports whether the check is of the site instead of the release.
-func (c Check) Site() bool { return c.site }
-
-// defaultAccount is the ServiceAccount of pods that name none.
-const defaultAccount = "default"
-
-func accountOf(check Check) reference {
-	return reference{"ServiceAccount", check.Job.Namespace, cmp.Or(accountName(check.Job.Spec.Template.Spec), defaultAccount)}
+// Account is the ServiceAccount that the check runs as.
+func (c Check) Account() reference {
+	return reference{"ServiceAccount", c.Job.Namespace, AccountOf(c.Job.Spec.Template.Spec)}
 }

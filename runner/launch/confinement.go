@@ -47,3 +47,8 @@ func confinementViolations(path string, c confinement) []violation {
 	}
 	return violationsOf(ReasonRefusedPodSecurity, path, fields)
 }
+
+// Confined reports whether a manifest may have these SELinux options.
+func Confined(selinux corev1.SELinuxOptions) bool {
+	return len(confinementViolations("", confinement{selinux: &selinux})) == 0
+}

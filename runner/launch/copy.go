@@ -27,13 +27,13 @@ import (
 //
 // The copies are part of Supporting. A plan that has them already is returned unchanged.
 func CopyAccounts(ctx context.Context, client kubernetes.Interface, plan Plan) Plan {
-	originals := plan.clusterAccounts()
-	plan.copies = maps.Clone(plan.copies)
-	if plan.copies == nil {
-		plan.copies = map[reference]accountCopy{}
+	originals := clusterAccounts(plan)
+	plan.Copies = maps.Clone(plan.Copies)
+	if plan.Copies == nil {
+		plan.Copies = map[reference]Copy{}
 	}
-	if plan.clusterRoles == nil {
-		plan.clusterRoles, plan.unreadRoles = access.ClusterRoleRules(ctx, client.RbacV1(), plan.boundClusterRoles())
+	if plan.ClusterRoles == nil {
+		plan.ClusterRoles, plan.UnreadRoles = access.ClusterRoleRules(ctx, client.RbacV1(), boundClusterRoles(plan))
 	}
 	if len(originals) == 0 {
 		return plan
@@ -41,30 +41,30 @@ func CopyAccounts(ctx context.Context, client kubernetes.Interface, plan Plan) P
 	copies := copiesOf(ctx, client, plan.Run, originals)
 	plan.Supporting = slices.Clone(plan.Supporting)
 	for ref, copied := range copies {
-		plan.copies[ref] = copied
-		plan.Supporting = append(plan.Supporting, copied.objects...)
+		plan.Copies[ref] = copied
+		plan.Supporting = append(plan.Supporting, copied.Objects...)
 	}
 	slices.SortFunc(plan.Supporting, func(a, b payload.Object) int { return compareReferences(referenceTo(a), referenceTo(b)) })
 	plan.Checks = slices.Clone(plan.Checks)
 	for i, check := range plan.Checks {
-		plan.Checks[i] = plan.runAsCopy(check)
+		plan.Checks[i] = runAsCopy(plan, check)
 	}
 	return plan
 }
 
 // clusterAccounts are the ServiceAccounts of the checks that are not in the plan, each
 // once, in the order of the checks.
-func (p Plan) clusterAccounts() []reference {
+func clusterAccounts(p Plan) []reference {
 	seen := map[reference]bool{}
 	for _, object := range p.Supporting {
 		seen[referenceTo(object)] = true
 	}
-	for ref := range p.copies {
+	for ref := range p.Copies {
 		seen[ref] = true
 	}
 	var accounts []reference
 	for _, check := range p.Checks {
-		if account := accountOf(check); !seen[account] {
+		if account := check.Account(); !seen[account] {
 			seen[account] = true
 			accounts = append(accounts, account)
 		}
@@ -73,11 +73,11 @@ func (p Plan) clusterAccounts() []reference {
 }
 
 // boundClusterRoles are the ClusterRoles that the plan binds and does not have, sorted.
-func (p Plan) boundClusterRoles() []string {
+func boundClusterRoles(p Plan) []string {
 	var names []string
 	for _, object := range p.Supporting {
 		if _, role := bindingOf(object); role.Kind == "ClusterRole" {
-			if _, found := p.rules(role, ""); !found {
+			if _, found := rulesOf(p, role, ""); !found {
 				names = append(names, role.Name)
 			}
 		}
@@ -87,25 +87,25 @@ func (p Plan) boundClusterRoles() []string {
 }
 
 // runAsCopy is the check with the copy of its ServiceAccount, if it has one.
-func (p Plan) runAsCopy(check Check) Check {
-	ref := accountOf(check)
-	ref.name = p.Run.suffixed(ref.name)
-	copied, found := p.copies[ref]
+func runAsCopy(p Plan, check Check) Check {
+	ref := check.Account()
+	ref.name = p.Run.Suffixed(ref.name)
+	copied, found := p.Copies[ref]
 	if !found {
 		return check
 	}
 	job := *check.Job
 	job.Spec.Template.Spec.ServiceAccountName = ref.name
 	check.Job = &job
-	check.needs = slices.Clone(check.needs)
-	for _, object := range copied.objects {
-		check.needs = append(check.needs, referenceTo(object))
+	check.Needs = slices.Clone(check.Needs)
+	for _, object := range copied.Objects {
+		check.Needs = append(check.Needs, referenceTo(object))
 	}
 	return check
 }
 
 // copiesOf reads ServiceAccounts with their permissions, and returns their copies.
-func copiesOf(ctx context.Context, client kubernetes.Interface, run Run, originals []reference) map[reference]accountCopy {
+func copiesOf(ctx context.Context, client kubernetes.Interface, run Run, originals []reference) map[reference]Copy {
 	names := make([]types.NamespacedName, len(originals))
 	for i, original := range originals {
 		names[i] = types.NamespacedName{Namespace: original.namespace, Name: original.name}
@@ -120,20 +120,20 @@ func copiesOf(ctx context.Context, client kubernetes.Interface, run Run, origina
 	}
 	errs := Concurrently(requests)
 	grants, api, failed := grantsOf(ctx, client, names)
-	copies := map[reference]accountCopy{}
+	copies := map[reference]Copy{}
 	for i, original := range originals {
-		copied := accountCopy{original: original, failed: cmp.Or(errs[i], failed)}
+		copied := Copy{Original: original, Failed: cmp.Or(errs[i], failed)}
 		if apierrors.IsForbidden(failed) {
-			copied.unread, copied.failed = failed, errs[i]
+			copied.Unread, copied.Failed = failed, errs[i]
 		}
 		granted := grants[names[i]]
 		if granted.Err != nil {
-			copied.failed = &notCopiedError{account: original, err: granted.Err}
+			copied.Failed = &NotCopiedError{Account: original, Err: granted.Err}
 		}
-		if copied.failed == nil {
-			copied.build(run, accounts[i], granted.Grants, api)
+		if copied.Failed == nil {
+			build(&copied, run, accounts[i], granted.Grants, api)
 		}
-		copies[reference{original.kind, original.namespace, run.suffixed(original.name)}] = copied
+		copies[reference{original.kind, original.namespace, run.Suffixed(original.name)}] = copied
 	}
 	return copies
 }
@@ -143,7 +143,7 @@ func readAccount(ctx context.Context, client kubernetes.Interface, account refer
 	found, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ServiceAccount, error) {
 		return client.CoreV1().ServiceAccounts(account.namespace).Get(ctx, account.name, metav1.GetOptions{})
 	})
-	if apierrors.IsNotFound(err) && account.name == defaultAccount {
+	if apierrors.IsNotFound(err) && account.name == DefaultAccount {
 		return &corev1.ServiceAccount{}, nil
 	}
 	if err != nil {

@@ -71,7 +71,7 @@ func asCopy(t *testing.T, plan launch.Plan) kubernetes.Interface {
 
 func copyConfig(t *testing.T, plan launch.Plan) *rest.Config {
 	t.Helper()
-	account := plan.Accounts()[0]
+	account := launch.AccountsOf(plan)[0]
 	token, err := api.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestCopiedAccountsOnlyRead(t *testing.T) {
 			if len(findings) > 0 || len(plan.Checks) != 1 {
 				t.Fatalf("%s: findings %+v", tc.reason, findings)
 			}
-			copied := plan.Accounts()[0]
+			copied := launch.AccountsOf(plan)[0]
 			if !copied.Copied || copied.Author != "existing" || copied.Name == "existing" || plan.Checks[0].Job.Spec.Template.Spec.ServiceAccountName != copied.Name {
 				t.Errorf("%s: account %+v, want a copy", tc.reason, copied)
 			}
@@ -171,7 +171,7 @@ func TestCopyWithoutPermissionToReadBindings(t *testing.T) {
 	if len(findings) > 0 || len(plan.Supporting) != 1 {
 		t.Fatalf("findings %+v, %d objects; want a copy without permissions", findings, len(plan.Supporting))
 	}
-	if copied := plan.Accounts()[0]; copied.Unread == nil || !copied.Copied || len(copied.Rules) > 0 {
+	if copied := launch.AccountsOf(plan)[0]; copied.Unread == nil || !copied.Copied || len(copied.Rules) > 0 {
 		t.Errorf("account %+v, want that its permissions are unknown", copied)
 	}
 }

@@ -20,7 +20,7 @@ func (l *Launcher) Prepare(ctx context.Context, plan Plan) error {
 	// The API server rejects a binding from most users unless its role exists.
 	var roles, bindings []payload.Object
 	for _, object := range plan.Supporting {
-		if rank(referenceTo(object).kind) > 0 {
+		if isBinding(referenceTo(object).kind) {
 			bindings = append(bindings, object)
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -58,7 +59,11 @@ func content(object payload.Object) (map[string]any, error) {
 		meta["ownerReferences"] = owner.Kind + " " + owner.Name
 	}
 	meta["labels"] = values(object.GetLabels())
-	meta["annotations"] = values(allowed(object.GetAnnotations(), []string{AnnotationCheck}))
+	annotations := map[string]any{}
+	if check, found := object.GetAnnotations()[label.AnnotationCheck]; found {
+		annotations[label.AnnotationCheck] = check
+	}
+	meta["annotations"] = annotations
 	all["metadata"] = meta
 	return all, nil
 }
@@ -92,7 +97,7 @@ func clearDeadline(spec corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for _, container := range containers {
 			for i := range container.Env {
-				if container.Env[i].Name == variableDeadline {
+				if container.Env[i].Name == VariableDeadline {
 					container.Env[i].Value = ""
 				}
 			}

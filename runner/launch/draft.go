@@ -31,7 +31,7 @@ type Draft struct {
 
 // catalogOf has the supporting objects that a check may refer to.
 func (d Draft) catalogOf(check Check) catalog {
-	if check.site {
+	if check.Site {
 		return d.siteCatalog
 	}
 	return d.catalog
@@ -78,7 +78,7 @@ func (d Draft) Identity(check Check) (string, bool) {
 		Job        *batchv1.Job     `json:"job"`
 		Supporting []payload.Object `json:"supporting"`
 	}{Name: check.Name, Component: check.Component, Job: check.Job}
-	for _, need := range check.needs {
+	for _, need := range check.Needs {
 		same.Supporting = append(same.Supporting, d.catalogOf(check).manifests[need].manifest.Object)
 	}
 	text, err := json.Marshal(same)
@@ -114,8 +114,8 @@ func (b builder) check(manifest payload.Job) (Check, []violation) {
 	b.jobs[ref] = manifest.File
 	violations = located(violations, manifest.Lines)
 
-	check.needs = b.catalog.closure(b.catalog.referredBy(job))
-	for _, need := range check.needs {
+	check.Needs = b.catalog.closure(b.catalog.referredBy(job))
+	for _, need := range check.Needs {
 		needed := b.catalog.manifests[need]
 		for _, f := range located(needed.violations, needed.manifest.Lines) {
 			f.path = fmt.Sprintf("%s (%s): %s", need, needed.manifest.File, f.path)

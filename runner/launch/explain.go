@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -61,6 +62,18 @@ const ReasonQuotaExceeded finding.Reason = "QuotaExceeded"
 // Remedy: create a LimitRange with defaults in the namespace, and report it to the owners of
 // the component: `oc -n NAMESPACE describe quota`.
 const ReasonQuotaRequires finding.Reason = "QuotaRequires"
+
+// ReasonAccountNotCopied is reported for a check that is to run as an existing
+// ServiceAccount, of which no temporary copy can be created. A check never runs as an
+// existing ServiceAccount, which may have write access.
+//
+// Cause: the user may not create roles, or does not have the read access of the
+// ServiceAccount, and Kubernetes allows no user to grant permissions that it does not
+// have; or the ServiceAccount has too many rules.
+//
+// Remedy: run the preflight as a user with the permissions that the message names, or
+// accept the finding.
+const ReasonAccountNotCopied finding.Reason = "AccountNotCopied"
 
 // ReasonAdmissionDenied is reported for a check that an admission policy or webhook
 // denies.
@@ -134,10 +147,10 @@ func classify(check Check, err error) finding.Finding {
 			Remedy("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run).
 			Do(finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies"))
 	}
-	if violating, ok := errors.AsType[*notCopiedError](err); ok {
+	if violating, ok := errors.AsType[*NotCopiedError](err); ok {
 		return unknown(ReasonAccountNotCopied).
 			Remedy("Run the preflight as a user with the permissions that the message names, or give the check a ServiceAccount of the release. To update without this check, accept the finding.").
-			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", access.User(types.NamespacedName{Namespace: namespace, Name: violating.account.name})), finding.Accept(check.Name))
+			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", access.User(types.NamespacedName{Namespace: namespace, Name: violating.Account.name})), finding.Accept(check.Name))
 	}
 	if violating, ok := errors.AsType[*unspecifiedError](err); ok {
 		return QuotaRequires(check, violating.Error())
@@ -198,6 +211,9 @@ func classifyStatus(check Check, err error) finding.Finding {
 // (Kubernetes pkg/registry/rbac/validation).
 const escalationDenied = "attempting to grant RBAC permissions not currently held"
 
+// maxErrorLines bounds the lines of an error that has a line for each rule.
+const maxErrorLines = 5
+
 // EscalationError means that the user may not grant the checks of a release their
 // permissions.
 type EscalationError struct {
@@ -214,7 +230,7 @@ func (e *EscalationError) Error() string {
 func Ungrantable(findings []finding.Finding) error {
 	var texts []string
 	for _, f := range findings {
-		if text := firstLines(f.Message); f.Reason == string(ReasonRightsNotHeld) && !slices.Contains(texts, text) {
+		if text := words.FirstLines(f.Message, maxErrorLines); f.Reason == string(ReasonRightsNotHeld) && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}

@@ -23,7 +23,7 @@ func guardProbe(run Run) string { return "preflight-probe-" + run.Suffix() }
 const probeDenied = "the guard of this preflight is in effect"
 
 func guardMeta(run Run, kind string) (metav1.TypeMeta, metav1.ObjectMeta) {
-	return typeMeta(admissionVersion, kind), run.meta("", guardObjectName(run))
+	return metav1.TypeMeta{APIVersion: admissionVersion, Kind: kind}, run.Meta("", guardObjectName(run))
 }
 
 // guardObjectName is the name of the policy and of its binding.

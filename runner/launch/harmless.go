@@ -31,15 +31,15 @@ func acceptJob(want, have *batchv1.JobSpec) {
 func acceptPod(want, have *corev1.PodSpec) {
 	acceptPlacement(want, have)
 	// The API server sets the default account, and the older name of the field.
-	want.ServiceAccountName = cmp.Or(accountName(*want), defaultAccount)
-	have.ServiceAccountName = cmp.Or(accountName(*have), defaultAccount)
+	want.ServiceAccountName = AccountOf(*want)
+	have.ServiceAccountName = AccountOf(*have)
 	want.DeprecatedServiceAccount, have.DeprecatedServiceAccount = "", ""
 	// Only the kubelet reads the pull secrets, which are those of the account; images are
 	// determined by their digests.
 	have.ImagePullSecrets = want.ImagePullSecrets
 	// The pod is terminated earlier (admission plugin RunOnceDuration of OpenShift).
 	have.ActiveDeadlineSeconds = want.ActiveDeadlineSeconds
-	if grace := have.TerminationGracePeriodSeconds; grace != nil && *grace <= maxGrace {
+	if grace := have.TerminationGracePeriodSeconds; grace != nil && *grace <= MaxGrace {
 		have.TerminationGracePeriodSeconds = want.TerminationGracePeriodSeconds
 	}
 	// A Job does not depend on the readiness of its pods.
@@ -289,7 +289,7 @@ func isNotRoot(user int64) bool { return user != 0 }
 
 // isConfined is true for what the policy allows a manifest.
 func isConfined(selinux corev1.SELinuxOptions) bool {
-	return len(confinementViolations("", confinement{selinux: &selinux})) == 0
+	return Confined(selinux)
 }
 
 func isRuntimeSeccomp(profile corev1.SeccompProfile) bool {

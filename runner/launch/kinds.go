@@ -20,6 +20,8 @@ const (
 	podKind     = "Pod"
 	policyKind  = "ValidatingAdmissionPolicy"
 	bindingKind = "ValidatingAdmissionPolicyBinding"
+	// secretKind is the kind of Secrets, which a release may not contain.
+	secretKind = "Secret"
 )
 
 // kind is a kind of objects that a run creates, itself or through a controller.

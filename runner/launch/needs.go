@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -21,14 +22,14 @@ func (d Draft) Needs() access.Needs {
 		namespace := check.Job.Namespace
 		needs.Required = append(needs.Required, JobNeeds(namespace).Required...)
 		needs.Optional = append(needs.Optional, quotaNeeds(namespace)...)
-		if d.catalogOf(check).manifests[accountOf(check)] == nil {
+		if d.catalogOf(check).manifests[check.Account()] == nil {
 			needs.Required = append(needs.Required, creating("ServiceAccount", namespace)...)
 			copies = true
 		}
-		for _, secret := range secretsOf(check.Job) {
+		for _, secret := range Secrets(check.Job) {
 			needs.Optional = append(needs.Optional, typeOf(secret))
 		}
-		for _, ref := range check.needs {
+		for _, ref := range check.Needs {
 			used[ref] = d.catalogOf(check)
 		}
 	}
@@ -54,9 +55,9 @@ func (d Draft) Needs() access.Needs {
 func (c catalog) namedSecrets(ref reference) []reference {
 	switch object := c.manifests[ref].manifest.Object.(type) {
 	case *rbacv1.Role:
-		return namedSecrets(ref.namespace, object.Rules)
+		return NamedSecrets(ref.namespace, object.Rules)
 	case *rbacv1.ClusterRole:
-		return namedSecrets("", object.Rules)
+		return NamedSecrets("", object.Rules)
 	}
 	return nil
 }
@@ -65,6 +66,17 @@ func (c catalog) namedSecrets(ref reference) []reference {
 // to delete it.
 func JobNeeds(namespace string) access.Needs {
 	return access.Needs{Required: slices.Concat(creating(jobKind, namespace), creating(podKind, namespace))}
+}
+
+// quotaNeeds are the permissions to foresee that a quota rejects the pods in a namespace.
+// Without them the rejection is reported when the Job exists.
+func quotaNeeds(namespace string) []access.Request {
+	return []access.Request{
+		{Verb: "list", Resource: "resourcequotas", Namespace: namespace},
+		{Verb: "list", Resource: "limitranges", Namespace: namespace},
+		{Verb: "list", Group: admissionregistrationv1.GroupName, Resource: "mutatingwebhookconfigurations"},
+		{Verb: "list", Group: admissionregistrationv1.GroupName, Resource: "mutatingadmissionpolicies"},
+	}
 }
 
 // copyNeeds are the permissions to read the permissions of existing ServiceAccounts, and

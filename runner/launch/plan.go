@@ -16,12 +16,27 @@ type Plan struct {
 	// Supporting are the temporary copies that the checks need, bindings last.
 	Supporting []payload.Object
 
-	// copies are the copies of the cluster's ServiceAccounts, by the copy.
-	copies map[reference]accountCopy
-	// clusterRoles are the rules of the cluster's roles that the release binds, by name;
-	// unreadRoles is the error of reading them.
-	clusterRoles map[string][]rbacv1.PolicyRule
-	unreadRoles  error
+	// Copies are the copies of the cluster's ServiceAccounts, by the copy.
+	Copies map[reference]Copy
+	// ClusterRoles are the rules of the cluster's roles that the release binds, by name;
+	// UnreadRoles is the error of reading them.
+	ClusterRoles map[string][]rbacv1.PolicyRule
+	UnreadRoles  error
+}
+
+// Copy is a temporary copy of a ServiceAccount that is not of the release.
+type Copy struct {
+	// Original is the ServiceAccount of the cluster.
+	Original reference
+	// Objects are the copy, its roles and their bindings.
+	Objects []payload.Object
+	// Omitted describes read access of the original that the copy lacks.
+	Omitted []string
+	// Unread is the error for which the copy has no permissions: those of the original
+	// may not be read.
+	Unread error
+	// Failed is the error for which there is no copy.
+	Failed error
 }
 
 // Without returns the plan without checks of these names, and what only they need.
@@ -35,7 +50,7 @@ func (p Plan) Without(names []string) Plan {
 func (p *Plan) prune() {
 	needed := map[reference]bool{}
 	for _, check := range p.Checks {
-		for _, ref := range check.needs {
+		for _, ref := range check.Needs {
 			needed[ref] = true
 		}
 	}

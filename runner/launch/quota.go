@@ -11,7 +11,6 @@ import (
 	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/quota"
 )
@@ -34,17 +33,6 @@ func QuotaExceeded(check Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaExceeded, "%s", message).
 		Remedy("Increase the quota of namespace %s, or delete objects that use it.", check.Job.Namespace).
 		Do(finding.Run("oc -n %s describe quota", check.Job.Namespace))
-}
-
-// quotaNeeds are the permissions to foresee that a quota rejects the pods in a namespace.
-// Without them the rejection is reported when the Job exists.
-func quotaNeeds(namespace string) []access.Request {
-	return []access.Request{
-		{Verb: "list", Resource: "resourcequotas", Namespace: namespace},
-		{Verb: "list", Resource: "limitranges", Namespace: namespace},
-		{Verb: "list", Group: admissionregistrationv1.GroupName, Resource: "mutatingwebhookconfigurations"},
-		{Verb: "list", Group: admissionregistrationv1.GroupName, Resource: "mutatingadmissionpolicies"},
-	}
 }
 
 // unspecifiedError means that a pod does not specify what a quota requires.

@@ -111,7 +111,7 @@ func TestQuotaOfPods(t *testing.T) {
 			plan := planned(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
 			findings, valid := launcher.Validate(t.Context(), plan)
 			if tc.want == "" {
-				if len(findings) > 0 || len(valid.Checks) != 1 || valid.Checks[0].Exceeded() != tc.exceeded {
+				if len(findings) > 0 || len(valid.Checks) != 1 || valid.Checks[0].Exceeded != tc.exceeded {
 					t.Fatalf("%s: want a Job that waits for %q, got %+v and findings %+v", tc.reason, tc.exceeded, valid.Checks, findings)
 				}
 				return

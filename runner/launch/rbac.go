@@ -92,13 +92,3 @@ func knownRoles() []string { return []string{"cluster-reader", "view"} }
 func readOnlyRole(ref rbacv1.RoleRef) bool {
 	return ref.Kind == "ClusterRole" && slices.Contains(knownRoles(), ref.Name)
 }
-
-// firstLines is the beginning of a message with a line per rule.
-func firstLines(text string) string {
-	const most = 5
-	lines := strings.Split(text, "\n")
-	if more := len(lines) - most; more > 0 {
-		lines = append(lines[:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(lines, " ")
-}

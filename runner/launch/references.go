@@ -1,14 +1,12 @@
 package launch
 
 import (
+	"cmp"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
-
-// secretKind is the kind of Secrets, which a release may not contain.
-const secretKind = "Secret"
 
 // eachReference calls visit for every reference of a pod to a Secret that its
 // containers can read, or to a kind of object that a release may contain, with a
@@ -98,6 +96,12 @@ func referencesOf(job *batchv1.Job) []reference {
 func (c catalog) referredBy(job *batchv1.Job) []reference {
 	return slices.DeleteFunc(referencesOf(job), func(ref reference) bool { return c.manifests[ref] == nil })
 }
+
+// DefaultAccount is the ServiceAccount of pods that name none.
+const DefaultAccount = "default"
+
+// AccountOf returns the name of the ServiceAccount that a pod runs as.
+func AccountOf(spec corev1.PodSpec) string { return cmp.Or(accountName(spec), DefaultAccount) }
 
 func accountName(spec corev1.PodSpec) string {
 	if spec.ServiceAccountName == "" {

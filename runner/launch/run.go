@@ -12,10 +12,6 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 )
 
-// AnnotationCheck is the name of the check, on its Job. It cannot be derived from
-// the Job, whose name is shortened.
-const AnnotationCheck = label.Prefix + "check"
-
 const (
 	// annotationResult is set by authors: with the value "framed" the check promises
 	// a result in the SDK's format.
@@ -80,8 +76,8 @@ func (r Run) annotations(file string) map[string]string {
 	return annotations
 }
 
-// meta is that of an object without a manifest in the release.
-func (r Run) meta(namespace, name string) metav1.ObjectMeta {
+// Meta returns the metadata of an object without a manifest in the release.
+func (r Run) Meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: r.labels("preflight"), Annotations: r.annotations("")}
 }
 
@@ -94,9 +90,9 @@ const (
 	hashDigits = 5
 )
 
-// suffixed is the author's name with the suffix of the run. A name that is too long
+// Suffixed is the author's name with the suffix of the run. A name that is too long
 // is shortened, with a hash of the whole name so that it stays unique.
-func (r Run) suffixed(name string) string {
+func (r Run) Suffixed(name string) string {
 	suffix := "-" + r.Suffix()
 	if len(name)+len(suffix) <= maxName {
 		return name + suffix

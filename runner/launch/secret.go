@@ -3,17 +3,13 @@ package launch
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/metadata"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
 )
@@ -37,51 +33,6 @@ type tokenSecretError struct {
 
 func (e *tokenSecretError) Error() string {
 	return fmt.Sprintf("%s has a token of a ServiceAccount: a preflight may not have an identity that the read-only guard does not recognize", e.secret)
-}
-
-// secretsOf returns the Secrets that the containers of a Job read, in the order of
-// the manifest, each once.
-func secretsOf(job *batchv1.Job) []reference {
-	var secrets []reference
-	spec := job.Spec.Template.Spec
-	eachReference(&spec, func(kind string, name *string) {
-		secret := reference{kind, job.Namespace, *name}
-		if kind == secretKind && *name != "" && !slices.Contains(secrets, secret) {
-			secrets = append(secrets, secret)
-		}
-	})
-	return secrets
-}
-
-// namedSecrets returns the Secrets that rules allow an account to read by their names, in a
-// namespace or, without one, in all.
-func namedSecrets(namespace string, rules []rbacv1.PolicyRule) []reference {
-	var secrets []reference
-	reads := access.Verbs(access.Request{Resource: "secrets"}, "get", "list", "watch")
-	for _, rule := range rules {
-		if !slices.ContainsFunc(reads, func(read access.Request) bool { return covers(rule, read) }) {
-			continue
-		}
-		for _, name := range rule.ResourceNames {
-			secrets = append(secrets, reference{secretKind, namespace, name})
-		}
-	}
-	return secrets
-}
-
-// secretsOf returns the Secrets that a check reads: in its containers, and with the
-// permissions of its account.
-func (p Plan) secretsOf(check Check) []reference {
-	secrets := secretsOf(check.Job)
-	for _, bound := range p.bound(accountOf(check)) {
-		secrets = append(secrets, namedSecrets(bound.namespace, bound.rules)...)
-	}
-	return secrets
-}
-
-// typeOf is the request that reads the type of a Secret.
-func typeOf(secret reference) access.Request {
-	return access.Request{Verb: "list", Resource: "secrets", Namespace: secret.namespace, Name: secret.name}
 }
 
 // rejectToken returns a tokenSecretError for a Secret of that type. It reads no
@@ -108,30 +59,4 @@ func rejectToken(ctx context.Context, client metadata.Interface, secret referenc
 		return &tokenSecretError{secret: secret}
 	}
 	return nil
-}
-
-// SecretReads returns the requests by which the Rules of the account read Secrets of
-// any name, sorted. The requests have no namespace.
-func (a Account) SecretReads() []access.Request {
-	var reads []access.Request
-	for _, read := range access.Verbs(access.Request{Resource: "secrets"}, "get", "list", "watch") {
-		if slices.ContainsFunc(a.Rules, func(rule rbacv1.PolicyRule) bool { return grants(rule, read) }) {
-			reads = append(reads, read)
-		}
-	}
-	return reads
-}
-
-// grants is true for a rule that allows a request for objects of any name.
-func grants(rule rbacv1.PolicyRule, request access.Request) bool {
-	return len(rule.ResourceNames) == 0 && covers(rule, request)
-}
-
-// covers is true for a rule that allows a request, whatever the names of its objects.
-func covers(rule rbacv1.PolicyRule, request access.Request) bool {
-	includes := func(values []string, value string) bool {
-		return slices.Contains(values, value) || slices.Contains(values, "*")
-	}
-	return includes(rule.Verbs, request.Verb) &&
-		includes(rule.APIGroups, request.Group) && includes(rule.Resources, request.Resource)
 }

@@ -68,10 +68,10 @@ func invades(path string, container corev1.Container, scratch []string) string {
 // controlsNode returns the first field by which a container with this context could act on
 // the node.
 func controlsNode(path string, security corev1.SecurityContext) string {
-	if isTrue(security.Privileged) {
+	if security.Privileged != nil && *security.Privileged {
 		return differs(path+".privileged", true)
 	}
-	if security.WindowsOptions != nil && isTrue(security.WindowsOptions.HostProcess) {
+	if windows := security.WindowsOptions; windows != nil && windows.HostProcess != nil && *windows.HostProcess {
 		return differs(path+".windowsOptions.hostProcess", true)
 	}
 	if security.Capabilities == nil {

@@ -39,8 +39,8 @@ func (d Draft) WithSite(site Draft) Draft {
 			d.Refused = append(d.Refused, collides(check, cause))
 			continue
 		}
-		check.site = true
-		for _, need := range check.needs {
+		check.Site = true
+		for _, need := range check.Needs {
 			d.siteCatalog.manifests[need] = site.catalog.manifests[need]
 		}
 		d.Checks = append(d.Checks, check)
@@ -84,7 +84,7 @@ func (d Draft) taken() takenNames {
 	}
 	for _, check := range d.Checks {
 		t.objects[reference{jobKind, check.Job.Namespace, check.Job.Name}] = check.File
-		for _, ref := range append(referencesOf(check.Job), accountOf(check)) {
+		for _, ref := range append(referencesOf(check.Job), check.Account()) {
 			t.objects[ref] = check.File
 		}
 		if strings.EqualFold(check.Prefix(), SiteComponent) {
@@ -111,13 +111,13 @@ func (t takenNames) collision(check Check, site catalog) string {
 	if t.component != "" {
 		return fmt.Sprintf("the release has checks with names that start with %q (%s)", check.Prefix()+".", t.component)
 	}
-	for _, ref := range append([]reference{{jobKind, check.Job.Namespace, check.Job.Name}}, check.needs...) {
+	for _, ref := range append([]reference{{jobKind, check.Job.Namespace, check.Job.Name}}, check.Needs...) {
 		if file, found := t.objects[ref]; found {
 			return fmt.Sprintf("the release uses the same name: %s of %s", ref, file)
 		}
 	}
 	// A temporary copy of that object would have the name of the release's.
-	for _, ref := range append(referencesOf(check.Job), accountOf(check)) {
+	for _, ref := range append(referencesOf(check.Job), check.Account()) {
 		if site.manifests[ref] == nil && t.contained[ref] {
 			return fmt.Sprintf("it refers to %s, which the release replaces temporarily (%s)", ref, t.objects[ref])
 		}

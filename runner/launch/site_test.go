@@ -111,7 +111,7 @@ func TestAttacksBySiteChecks(t *testing.T) {
 			both := alone.WithSite(launch.NewDraft("", tc.site))
 			refused := both.Refused[len(alone.Refused):]
 			if len(tc.want) == 0 {
-				if len(refused) > 0 || len(both.Checks) != len(alone.Checks)+1 || !both.Checks[len(alone.Checks)].Site() {
+				if len(refused) > 0 || len(both.Checks) != len(alone.Checks)+1 || !both.Checks[len(alone.Checks)].Site {
 					t.Errorf("%s: want the check of the site to run, got %+v", tc.reason, refused)
 				}
 			} else if len(refused) != 1 || refused[0].Outcome != preflight.Unknown || refused[0].Reason != string(launch.ReasonSiteCollision) || len(both.Checks) != len(alone.Checks) {

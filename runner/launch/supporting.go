@@ -1,33 +1,14 @@
 package launch
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/runner/payload"
 )
-
-// reference identifies an object. Namespace is empty for cluster roles and their
-// bindings.
-type reference struct {
-	kind, namespace, name string
-}
-
-func (r reference) String() string {
-	if r.namespace == "" {
-		return fmt.Sprintf("%s %q", r.kind, r.name)
-	}
-	return fmt.Sprintf("%s %q in namespace %q", r.kind, r.name, r.namespace)
-}
-
-func referenceTo(object payload.Object) reference {
-	return reference{object.GetObjectKind().GroupVersionKind().Kind, object.GetNamespace(), object.GetName()}
-}
 
 // supportingManifest is one supporting manifest of the release.
 type supportingManifest struct {
@@ -81,20 +62,6 @@ func (c catalog) references() []reference {
 	return refs
 }
 
-// compareReferences orders bindings last, since the API server requires the objects
-// that they refer to.
-func compareReferences(a, b reference) int {
-	return cmp.Or(cmp.Compare(rank(a.kind), rank(b.kind)), cmp.Compare(a.kind, b.kind),
-		cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-}
-
-func rank(kind string) int {
-	if kind == "RoleBinding" || kind == "ClusterRoleBinding" {
-		return 1
-	}
-	return 0
-}
-
 func namespaced(kind string) bool {
 	return kind != "ClusterRole" && kind != "ClusterRoleBinding"
 }
@@ -120,12 +87,6 @@ func referenceOf(object payload.Object) (reference, bool) {
 		kind, known = fmt.Sprintf("%T", object), false
 	}
 	return reference{kind, object.GetNamespace(), object.GetName()}, known
-}
-
-const rbacVersion = "rbac.authorization.k8s.io/v1"
-
-func typeMeta(version, kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: version, Kind: kind}
 }
 
 // connect finds the references and violations of an object.
@@ -169,6 +130,17 @@ func (c catalog) bind(binding reference, e *supportingManifest, subjects []rbacv
 			fmt.Sprintf("%s is neither an annotated role of the release, nor ClusterRole cluster-reader or view", bound),
 		})
 	}
+}
+
+// bindingOf are the subjects and the role of a binding; none for another object.
+func bindingOf(object payload.Object) ([]rbacv1.Subject, rbacv1.RoleRef) {
+	switch binding := object.(type) {
+	case *rbacv1.RoleBinding:
+		return binding.Subjects, binding.RoleRef
+	case *rbacv1.ClusterRoleBinding:
+		return binding.Subjects, binding.RoleRef
+	}
+	return nil, rbacv1.RoleRef{}
 }
 
 func accountOfSubject(subject rbacv1.Subject) reference {

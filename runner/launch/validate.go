@@ -38,18 +38,17 @@ func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, 
 	v.run(ctx)
 	v.quotas = quotasOf(ctx, l.objects, plan)
 
-	valid := plan
-	valid.Checks = nil
 	var findings []finding.Finding
+	var rejected []string
 	for i, check := range plan.Checks {
 		if err := v.rejection(i, check); err != nil {
-			findings = append(findings, Explain(check, err))
-			continue
+			findings, rejected = append(findings, Explain(check, err)), append(rejected, check.Name)
 		}
-		check.exceeded = v.quotas.exceeded(check)
-		valid.Checks = append(valid.Checks, check)
 	}
-	valid.prune()
+	valid := plan.Without(rejected)
+	for i, check := range valid.Checks {
+		valid.Checks[i].Exceeded = v.quotas.exceeded(check)
+	}
 	return findings, valid
 }
 
@@ -92,7 +91,7 @@ func (v *validation) run(ctx context.Context) {
 func (v *validation) secrets() []reference {
 	seen := map[reference]bool{}
 	for _, check := range v.plan.Checks {
-		for _, secret := range v.plan.secretsOf(check) {
+		for _, secret := range SecretsOf(v.plan, check) {
 			seen[secret] = true
 		}
 	}
@@ -104,24 +103,34 @@ func (v *validation) rejection(i int, check Check) error {
 	if err := v.jobs[i]; err != nil {
 		return err
 	}
-	copied := v.plan.copies[accountOf(check)]
-	for _, ref := range check.needs {
+	copied := v.plan.Copies[check.Account()]
+	for _, ref := range check.Needs {
 		if err := v.objects[ref]; err != nil {
-			return copied.explain(ref, err)
+			return notCopied(copied, ref, err)
 		}
 	}
-	for _, secret := range v.plan.secretsOf(check) {
+	for _, secret := range SecretsOf(v.plan, check) {
 		if err := v.secretErrors[secret]; err != nil {
 			return err
 		}
 	}
-	if copied.failed != nil {
-		return copied.failed
+	if copied.Failed != nil {
+		return copied.Failed
 	}
 	if k, err := kindOf(check.Job); err == nil && v.launcher.objects.isPresent(k, check.Job) {
 		return nil // its pod may exist
 	}
 	return v.quotas.unspecified(check)
+}
+
+// notCopied returns the error of the API server for an object, as a NotCopiedError if the
+// object is one of the copy that the user may not create.
+func notCopied(c Copy, object reference, err error) error {
+	ofCopy := slices.ContainsFunc(c.Objects, func(each payload.Object) bool { return referenceTo(each) == object })
+	if !ofCopy || !apierrors.IsForbidden(err) {
+		return err
+	}
+	return &NotCopiedError{Account: c.Original, Err: err}
 }
 
 // dryRun returns the error with which the API server rejects the object.
@@ -161,5 +170,5 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 // roleMissing is true for a binding that is rejected only because its role, which
 // the plan creates before, does not exist during a dry run.
 func roleMissing(object payload.Object, err error) bool {
-	return rank(referenceTo(object).kind) > 0 && apierrors.IsNotFound(err) && missingKind(err) != "namespaces"
+	return isBinding(referenceTo(object).kind) && apierrors.IsNotFound(err) && missingKind(err) != "namespaces"
 }

@@ -44,7 +44,7 @@ func drafted(t *testing.T, files map[string]string) (checks, inconclusive []stri
 	draft := launch.NewDraft("", &payload.Release{}).WithSite(launch.NewDraft("", read.Release))
 	for _, check := range draft.Checks {
 		checks = append(checks, check.Name)
-		if !check.Site() || check.Component != "site" || !strings.HasPrefix(check.File, "checks/") {
+		if !check.Site || check.Component != "site" || !strings.HasPrefix(check.File, "checks/") {
 			t.Errorf("%+v is not of the site", check)
 		}
 	}

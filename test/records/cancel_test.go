@@ -25,7 +25,7 @@ func (w world) startJob(runID, check string) *batchv1.Job {
 	name := "quorum-" + launch.Run{ID: runID}.Suffix()
 	job, err := w.client.BatchV1().Jobs("default").Create(w.t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{label.Run: runID}, Annotations: map[string]string{launch.AnnotationCheck: check},
+			Name: name, Labels: map[string]string{label.Run: runID}, Annotations: map[string]string{label.AnnotationCheck: check},
 		},
 		Spec: batchv1.JobSpec{ManagedBy: new("example.com/test"), Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label.Run: runID}},
