@@ -6,7 +6,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
 )
@@ -65,7 +66,7 @@ func (c cancellation) end(ctx context.Context, run record.Record) (record.Record
 	}
 	_, release := held.Hold(ctx) // its context ends at once: the run is canceled
 	defer release()
-	removal, err := launch.Cleanup(ctx, launch.NewObjects(c.cluster.Kubernetes, c.cluster.Metadata), run.ID)
+	removal, err := cleanup.Run(ctx, inventory.New(c.cluster.Kubernetes, c.cluster.Metadata), run.ID)
 	if err != nil {
 		return run, errors.Join(err, held.Detach(ctx))
 	}
@@ -91,7 +92,7 @@ func (c cancellation) missed(ctx context.Context, run record.Record, cause error
 }
 
 // canceled is the end of a run whose holder is gone.
-func canceled(held *record.Held, removal launch.Removal) (record.Ending, error) {
+func canceled(held *record.Held, removal cleanup.Removal) (record.Ending, error) {
 	run := held.Record()
 	run.Phase, run.CompletionTime = record.Canceled, held.Now()
 	partial := standing.Partial(run)

@@ -9,14 +9,14 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // Listing is what a run of a release would run.
 type Listing struct {
 	// Checks may run; they are in the order of their manifests. Their Jobs are the
 	// author's.
-	Checks []launch.Check
+	Checks []jobplan.Check
 	// Verdict and Findings are about the release itself: its signature, its
 	// manifests, and the checks that are refused.
 	Verdict  verdict.Verdict

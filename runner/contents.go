@@ -7,7 +7,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/runner/definition"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -23,7 +23,7 @@ type contents interface {
 	// draft returns the checks of the release, for a cluster at the version from,
 	// and the contents without the manifests of the Jobs: there can be thousands,
 	// and the draft has them.
-	draft(from string) (launch.Draft, contents)
+	draft(from string) (jobplan.Draft, contents)
 	// foresee are the built-in checks that compare the release with the cluster, and
 	// those of their permissions that depend on the release.
 	foresee(client dynamic.Interface) ([]check.Check, access.Needs)
@@ -38,7 +38,7 @@ func (unread) version() string { return "" }
 
 func (unread) images() map[string]string { return nil }
 
-func (unread) draft(string) (launch.Draft, contents) { return launch.Draft{}, unread{} }
+func (unread) draft(string) (jobplan.Draft, contents) { return jobplan.Draft{}, unread{} }
 
 func (unread) foresee(dynamic.Interface) ([]check.Check, access.Needs) {
 	return nil, access.Needs{}
@@ -58,10 +58,10 @@ func (r released) foresee(client dynamic.Interface) ([]check.Check, access.Needs
 	return checks, definition.ListNeeds(r.payload.Definitions)
 }
 
-func (r released) draft(from string) (launch.Draft, contents) {
+func (r released) draft(from string) (jobplan.Draft, contents) {
 	withoutJobs := *r.payload
 	withoutJobs.Jobs, withoutJobs.Supporting = nil, nil
-	return launch.NewDraft(from, r.payload), released{payload: &withoutJobs}
+	return jobplan.New(from, r.payload), released{payload: &withoutJobs}
 }
 
 // definitionChecks is the check of the release's CustomResourceDefinitions; none for a

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/site"
 )
@@ -28,7 +28,7 @@ const reasonNotSelected finding.Reason = "NotSelected"
 // plan is the fourth stage: which checks of the release are to run.
 type plan struct {
 	manifests
-	draft launch.Draft
+	draft jobplan.Draft
 	// sources are the results of this stage and those before it.
 	sources []collector.Source
 }
@@ -82,7 +82,7 @@ func refused(findings []finding.Finding) []collector.Source {
 	return sources
 }
 
-func (o Options) selects(check launch.Check) bool {
+func (o Options) selects(check jobplan.Check) bool {
 	matches := func(selector string) bool { return selects(selector, check) }
 	return !o.NoJobs &&
 		(len(o.Only) == 0 || slices.ContainsFunc(o.Only, matches)) &&
@@ -90,9 +90,9 @@ func (o Options) selects(check launch.Check) bool {
 }
 
 // matches refuses a selector that matches no check of the release.
-func (o Options) matches(checks []launch.Check) error {
+func (o Options) matches(checks []jobplan.Check) error {
 	for _, selector := range slices.Concat(o.Only, o.Skip) {
-		if slices.ContainsFunc(checks, func(check launch.Check) bool { return selects(selector, check) }) {
+		if slices.ContainsFunc(checks, func(check jobplan.Check) bool { return selects(selector, check) }) {
 			continue
 		}
 		var names []string
@@ -106,7 +106,7 @@ func (o Options) matches(checks []launch.Check) error {
 
 // selects compares a selector with a check's component, spelled as in the release
 // or in CamelCase, and with its name.
-func selects(selector string, check launch.Check) bool {
+func selects(selector string, check jobplan.Check) bool {
 	return strings.EqualFold(selector, check.Name) || strings.EqualFold(selector, check.Prefix()) || selector == check.Component
 }
 

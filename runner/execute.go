@@ -11,6 +11,8 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
@@ -111,7 +113,7 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 	if e.reused.id != "" {
 		return e.reuse(ctx)
 	}
-	planned := launch.CopyAccounts(ctx, e.cluster.Kubernetes, e.planned)
+	planned := accountcopy.Make(ctx, e.cluster.Kubernetes, e.planned)
 	if e.record.Resumed() {
 		if err := e.launcher.Resume(ctx, planned); err != nil {
 			return nil, err
@@ -143,7 +145,7 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 }
 
 // exceeded describes the quotas that checks wait for, each once.
-func exceeded(checks []launch.Check) []string {
+func exceeded(checks []jobplan.Check) []string {
 	var texts []string
 	for _, check := range checks {
 		text := fmt.Sprintf("checks wait for the quota of namespace %s: %s", check.Job.Namespace, check.Exceeded)
@@ -157,9 +159,9 @@ func exceeded(checks []launch.Check) []string {
 // guard puts the read-only guard into force, and audits the accounts of the checks
 // meanwhile. The returned plan lacks the checks whose write access the guard cannot
 // deny, unless the administrator accepts that by name.
-func (e execution) guard(ctx context.Context, valid launch.Plan) ([]collector.Source, launch.Plan) {
+func (e execution) guard(ctx context.Context, valid jobplan.Plan) ([]collector.Source, jobplan.Plan) {
 	audits := make(chan audit, 1)
-	go func() { audits <- newAudit(ctx, e.cluster.Kubernetes, launch.AccountsOf(valid)) }()
+	go func() { audits <- newAudit(ctx, e.cluster.Kubernetes, accountcopy.Of(valid)) }()
 	guard := e.readOnly.Await(ctx, valid)
 	audited := <-audits
 	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.source(guard)}

@@ -4,8 +4,11 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
 // execution is the sixth stage: one run with its ID, whose checks are running.
@@ -16,13 +19,13 @@ type execution struct {
 	id                string
 	started, deadline time.Time
 	// planned has the Jobs of the run; no checks where none of the release is to run.
-	planned launch.Plan
+	planned jobplan.Plan
 	// expected has the names of the checks of the release that are to report.
 	expected map[string]bool
 	// launcher creates the objects of the run and deletes them.
 	launcher *launch.Launcher
-	objects  *launch.Objects
-	readOnly *launch.Guard
+	objects  *inventory.Objects
+	readOnly *writeguard.Guard
 	// results are known already; those of an earlier run where reused has its ID.
 	results results
 	reused  reuse
@@ -32,6 +35,6 @@ type execution struct {
 }
 
 // launchRun is what the objects of the run are named and labelled by.
-func (e execution) launchRun() launch.Run {
-	return launch.Run{ID: e.id, From: e.about.Version, Target: e.target, StartTime: e.started, Deadline: e.deadline, ToolVersion: e.options.ToolVersion}
+func (e execution) launchRun() jobplan.Run {
+	return jobplan.Run{ID: e.id, From: e.about.Version, Target: e.target, StartTime: e.started, Deadline: e.deadline, ToolVersion: e.options.ToolVersion}
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
 // held is a run that this process holds.
@@ -44,7 +46,7 @@ func (h held) limit(ctx, limited context.Context) (context.Context, context.Canc
 // not kept.
 func (h held) bind(bound context.Context) execution {
 	taken := h.record.Record()
-	objects := launch.NewObjects(h.cluster.Kubernetes, h.cluster.Metadata)
+	objects := inventory.New(h.cluster.Kubernetes, h.cluster.Metadata)
 	e := execution{
 		manifests: h.manifests, sources: h.sources, id: taken.ID, started: taken.StartTime, deadline: h.deadline(),
 		expected: map[string]bool{}, launcher: launch.New(objects), objects: objects,
@@ -54,7 +56,7 @@ func (h held) bind(bound context.Context) execution {
 		e.deadline = h.cluster.Now().Add(time.Until(until))
 	}
 	e.planned = h.draft.Bind(e.launchRun())
-	e.readOnly = launch.NewGuard(objects, e.launcher, e.planned.Run)
+	e.readOnly = writeguard.New(objects, e.launcher, e.planned.Run)
 	for _, check := range e.planned.Checks {
 		e.expected[check.Name] = true
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -47,12 +47,12 @@ type manifests struct {
 
 // drafted returns the checks of the release and of the site. The contents lack the manifests
 // of the Jobs.
-func (m manifests) drafted() (launch.Draft, contents) {
+func (m manifests) drafted() (jobplan.Draft, contents) {
 	drafted, withoutJobs := m.contents.draft(m.about.Version)
 	if m.site == nil {
 		return drafted, withoutJobs
 	}
-	return drafted.WithSite(launch.NewDraft(m.about.Version, m.site)), withoutJobs
+	return drafted.WithSite(jobplan.New(m.about.Version, m.site)), withoutJobs
 }
 
 // read reads the manifests of a trusted release. A release that must not be used

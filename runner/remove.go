@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/cleanup"
 )
 
 // The deletion of a run's objects is bounded by removeTimeout, and removeShare
@@ -46,7 +46,7 @@ func (e execution) remove(ctx context.Context) (*report.Removal, error) {
 	limit := removeTimeout + removeShare*time.Duration(len(e.created()))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	done, err := launch.Cleanup(ctx, e.objects, e.id)
+	done, err := cleanup.Run(ctx, e.objects, e.id)
 	if err != nil {
 		err = &RemovalError{Run: e.id, Left: len(done.Left), Err: err}
 	}
@@ -66,6 +66,6 @@ func (e execution) created() []finding.Object {
 	return append([]finding.Object{}, e.objects.Created.Of(e.id)...)
 }
 
-func removalOf(done launch.Removal) *report.Removal {
+func removalOf(done cleanup.Removal) *report.Removal {
 	return &report.Removal{Deleted: append([]finding.Object{}, done.Deleted...), Left: append([]finding.Object{}, done.Left...), Foreign: done.Foreign}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -30,7 +30,7 @@ func newSharedResults() *sharedResults {
 }
 
 // find returns the result that an earlier update of the path had of the same check.
-func (s *sharedResults) find(draft launch.Draft, check launch.Check) ([]finding.Finding, bool) {
+func (s *sharedResults) find(draft jobplan.Draft, check jobplan.Check) ([]finding.Finding, bool) {
 	if s == nil {
 		return nil, false
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
 // reuse is a complete run whose results are reused.
@@ -42,7 +42,7 @@ func reusable(ctx context.Context, p plan, records *record.Store) (reuse, bool) 
 	if err != nil {
 		return reuse{}, false
 	}
-	if slices.ContainsFunc(stored.Findings, func(f finding.Finding) bool { return f.Reason == string(launch.ReasonGuardChanged) }) {
+	if slices.ContainsFunc(stored.Findings, func(f finding.Finding) bool { return f.Reason == string(writeguard.ReasonGuardChanged) }) {
 		p.progress.step("the checks of run %s are run again: its read-only guard was changed", last.ID)
 		return reuse{}, false
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // nameSitePolicy names the findings about the image policies that cover images of the
@@ -22,7 +22,7 @@ func (e execution) sitePolicies() []collector.Source {
 		if !check.Site {
 			continue
 		}
-		for _, image := range launch.ImagesOf(check.Job) {
+		for _, image := range jobplan.ImagesOf(check.Job) {
 			if e.policies.Covers(image) {
 				covered[image] = image
 			}

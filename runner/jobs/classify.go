@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/alteration"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // Classify returns what an observation means. It is pure, and with Expired the
@@ -95,7 +95,7 @@ func (o Observation) altered(pod Pod) (Classification, bool) {
 	if len(pod.Spec.Containers) == 0 {
 		return Classification{}, false // the API server accepts no such pod
 	}
-	differs, err := launch.AlteredPod(o.Check.Job, pod.Pod)
+	differs, err := alteration.OfPod(o.Check.Job, pod.Pod)
 	if err != nil {
 		differs = err.Error()
 	}
@@ -103,7 +103,7 @@ func (o Observation) altered(pod Pod) (Classification, bool) {
 		return Classification{}, false
 	}
 	return o.unknown(cause{
-		reason:  launch.ReasonAlteredByAdmission,
+		reason:  alteration.ReasonAlteredByAdmission,
 		detail:  fmt.Sprintf("a mutating webhook or policy of the cluster changes Pod %s/%s: %s", pod.Namespace, pod.Name, differs),
 		remedy:  fmt.Sprintf("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run),
 		actions: []finding.Action{finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies")},

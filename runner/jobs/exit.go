@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // ReasonOOMKilled is reported for a check that ran out of memory.
@@ -100,7 +100,7 @@ const (
 
 // otherContainers is the state of the containers of the manifest beside the
 // check's.
-func otherContainers(check launch.Check, pod Pod) containersState {
+func otherContainers(check jobplan.Check, pod Pod) containersState {
 	others := map[string]bool{}
 	for _, container := range check.Job.Spec.Template.Spec.Containers {
 		others[container.Name] = container.Name != mainContainer(check)

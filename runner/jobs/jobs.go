@@ -37,7 +37,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // defaultParallelism is the bound on unfinished Jobs if Options has none.
@@ -64,7 +64,7 @@ type Options struct {
 //
 // When the deadline of ctx passes, a source returns an Unknown finding with the
 // last state of its check. When ctx is canceled, it returns an error.
-func Sources(ctx context.Context, client kubernetes.Interface, start starter, plan launch.Plan, options Options) ([]collector.Source, error) {
+func Sources(ctx context.Context, client kubernetes.Interface, start starter, plan jobplan.Plan, options Options) ([]collector.Source, error) {
 	if options.Parallelism <= 0 {
 		options.Parallelism = defaultParallelism
 	}
@@ -74,7 +74,7 @@ func Sources(ctx context.Context, client kubernetes.Interface, start starter, pl
 	}
 	shared := &run{client: client, start: start, tracker: tracked, progress: options.Progress}
 	go shared.deleteEvicted(ctx)
-	tracked.enqueueAll(func(check launch.Check) bool { return len(options.Known[check.Name]) > 0 })
+	tracked.enqueueAll(func(check jobplan.Check) bool { return len(options.Known[check.Name]) > 0 })
 	sources := make([]collector.Source, 0, len(plan.Checks))
 	for i, check := range plan.Checks {
 		one := &source{run: shared, index: i, check: check, known: options.Known[check.Name]}

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // ReasonPassed is reported for a check that exited 0 without findings of its own.
@@ -109,7 +109,7 @@ func (r containerResult) complete() bool {
 // findings converts a result: names start with the component, sizes are bounded,
 // and fields that only a runner sets are ignored. It returns an error for a result
 // that cannot be converted completely.
-func findings(check launch.Check, result preflight.Result) ([]finding.Finding, error) {
+func findings(check jobplan.Check, result preflight.Result) ([]finding.Finding, error) {
 	if len(result.Findings) > maxFindings {
 		return nil, fmt.Errorf("it has %d findings, more than %d", len(result.Findings), maxFindings)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // ReasonNotProvided is reported for a component whose image has no check.
@@ -57,7 +57,7 @@ func (o Observation) startFailure(pod Pod) (Classification, bool) {
 // startError is the runtime's error message for the check's container. With
 // containerd the container terminates with reason StartError, with CRI-O it is
 // waiting; only the former is final for the pod.
-func startError(check launch.Check, pod Pod) (message string, final bool) {
+func startError(check jobplan.Check, pod Pod) (message string, final bool) {
 	current := status(check, pod)
 	if current == nil {
 		return "", false
@@ -73,7 +73,7 @@ func startError(check launch.Check, pod Pod) (message string, final bool) {
 
 // command is the program of the check. A manifest without one uses the image's,
 // which the enhancement requires to be /bin/preflight.
-func command(check launch.Check) string {
+func command(check jobplan.Check) string {
 	containers := check.Job.Spec.Template.Spec.Containers
 	if len(containers) > 0 && len(containers[0].Command) > 0 {
 		return containers[0].Command[0]

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // maxWarnings bounds the events that are kept per Job.
@@ -16,7 +16,7 @@ const maxWarnings = 20
 
 // trackedJob is the observed state of one Job.
 type trackedJob struct {
-	check launch.Check
+	check jobplan.Check
 	// uid is that of the Job of the run; empty before it was created or adopted.
 	// unconfirmed is the last state of the Job of that name with another UID: it is
 	// of the run if that UID is confirmed.

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // The watched resources.
@@ -34,7 +34,7 @@ type tracker struct {
 	denied context.CancelCauseFunc
 	// evicted are checks with findings whose Job has to be deleted, because other
 	// checks wait for its capacity.
-	evicted chan launch.Check
+	evicted chan jobplan.Check
 
 	mutex sync.Mutex
 	jobs  []trackedJob
@@ -47,9 +47,9 @@ type tracker struct {
 
 // newTracker returns a tracker without observed objects. uid returns the UID of the
 // Job of a check that exists already.
-func newTracker(plan launch.Plan, uid func(launch.Check) types.UID, parallelism int, denied context.CancelCauseFunc) *tracker {
+func newTracker(plan jobplan.Plan, uid func(jobplan.Check) types.UID, parallelism int, denied context.CancelCauseFunc) *tracker {
 	t := &tracker{
-		indexes: map[types.NamespacedName]int{}, denied: denied, evicted: make(chan launch.Check, len(plan.Checks)),
+		indexes: map[types.NamespacedName]int{}, denied: denied, evicted: make(chan jobplan.Check, len(plan.Checks)),
 		jobs: make([]trackedJob, len(plan.Checks)), failing: map[string]error{},
 	}
 	series := make([]string, len(plan.Checks))
@@ -260,7 +260,7 @@ func (t *tracker) advance() {
 
 // enqueueAll enqueues the checks in the order of the plan, without those whose Job
 // exists and those that have findings.
-func (t *tracker) enqueueAll(hasFindings func(launch.Check) bool) {
+func (t *tracker) enqueueAll(hasFindings func(jobplan.Check) bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	for i := range t.jobs {

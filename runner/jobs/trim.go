@@ -5,7 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/alteration"
 )
 
 // trimJob returns the fields of a Job that are used, since thousands of Jobs may
@@ -29,7 +29,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		},
 	}
 	trimmed.Labels = map[string]string{batchv1.JobNameLabel: pod.Labels[batchv1.JobNameLabel]}
-	trimmed.Annotations = launch.NodeAnnotations(pod.Annotations)
+	trimmed.Annotations = alteration.NodeAnnotations(pod.Annotations)
 	if controller := metav1.GetControllerOf(pod); controller != nil {
 		trimmed.OwnerReferences = []metav1.OwnerReference{*controller}
 	}

@@ -17,14 +17,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // track starts the watches, which last until ctx is done, and returns when the
 // existing Jobs and pods have been listed. It returns an error when the user may
 // not watch.
-func track(ctx context.Context, client kubernetes.Interface, start starter, plan launch.Plan, parallelism int) (*tracker, error) {
+func track(ctx context.Context, client kubernetes.Interface, start starter, plan jobplan.Plan, parallelism int) (*tracker, error) {
 	started, denied := context.WithCancelCause(ctx)
 	t := newTracker(plan, start.UID, parallelism, denied)
 	ofRun := labels.Set{label.Run: plan.Run.ID}.String()

@@ -7,7 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/accountcopy"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -22,20 +22,20 @@ func TestAccounts(t *testing.T) {
 		reason  string
 		jobs    []*batchv1.Job
 		objects []payload.Object
-		want    []launch.Account
+		want    []accountcopy.Account
 	}{
 		"Default": {
 			reason: "a Job without a ServiceAccount uses the default of its namespace", jobs: []*batchv1.Job{as("b", ""), as("a", "default")},
-			want: []launch.Account{{Namespace: namespace, Name: "default", Author: "default", Checks: []string{"Etcd.A", "Etcd.B"}}},
+			want: []accountcopy.Account{{Namespace: namespace, Name: "default", Author: "default", Checks: []string{"Etcd.A", "Etcd.B"}}},
 		},
 		"Existing": {
 			reason: "the permissions of an existing ServiceAccount are not in the plan", jobs: []*batchv1.Job{as("a", "operator")},
-			want: []launch.Account{{Namespace: namespace, Name: "operator", Author: "operator", Checks: []string{"Etcd.A"}}},
+			want: []accountcopy.Account{{Namespace: namespace, Name: "operator", Author: "operator", Checks: []string{"Etcd.A"}}},
 		},
 		"Copy": {
 			reason: "the plan has all permissions of a copy", jobs: []*batchv1.Job{as("a", "checker")},
 			objects: []payload.Object{account("checker"), role(reading), binding("Role", "reader", subject("checker"))},
-			want: []launch.Account{{
+			want: []accountcopy.Account{{
 				Namespace: namespace, Name: "checker" + suffix, Author: "checker", Checks: []string{"Etcd.A"},
 				Rules: []rbacv1.PolicyRule{reading},
 			}},
@@ -50,7 +50,7 @@ func TestAccounts(t *testing.T) {
 					return viewing
 				}(),
 			},
-			want: []launch.Account{{
+			want: []accountcopy.Account{{
 				Namespace: namespace, Name: "checker" + suffix, Author: "checker", Checks: []string{"Etcd.A"},
 				Rules: []rbacv1.PolicyRule{reading},
 			}},
@@ -60,7 +60,7 @@ func TestAccounts(t *testing.T) {
 			release := aRelease(tc.jobs...)
 			release.Supporting = supporting(tc.objects...)
 			plan := planned(aRun(), release)
-			if diff := cmp.Diff(tc.want, launch.AccountsOf(plan)); diff != "" {
+			if diff := cmp.Diff(tc.want, accountcopy.Of(plan)); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -18,6 +18,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -144,7 +146,7 @@ func forgeries() map[string]struct {
 }
 
 // objectsOf are the objects of a plan that a forgery may change.
-func objectsOf(plan launch.Plan) []payload.Object {
+func objectsOf(plan jobplan.Plan) []payload.Object {
 	objects := slices.Clone(plan.Supporting)
 	for _, check := range plan.Checks {
 		objects = append(objects, check.Job)
@@ -207,7 +209,7 @@ func TestForeignObjectsAreNotAdopted(t *testing.T) {
 }
 
 // forge creates the first object of the plan that the forgery changes.
-func forge(t *testing.T, plan launch.Plan, change func(payload.Object) bool) payload.Object {
+func forge(t *testing.T, plan jobplan.Plan, change func(payload.Object) bool) payload.Object {
 	t.Helper()
 	for _, object := range objectsOf(plan) {
 		copied, ok := object.DeepCopyObject().(payload.Object)
@@ -454,9 +456,9 @@ func TestCleanupDeletesOnlyObjectsOfTheRun(t *testing.T) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 			named := []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: tc.object}}
-			want := launch.Removal{Foreign: named}
+			want := cleanup.Removal{Foreign: named}
 			if tc.deleted {
-				want = launch.Removal{Deleted: named}
+				want = cleanup.Removal{Deleted: named}
 			}
 			if diff := cmp.Diff(want, removal); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)

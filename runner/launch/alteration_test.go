@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/alteration"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -286,7 +287,7 @@ func hostileChanges() map[string]podChange {
 }
 
 // anAdmittedPod is a check with the pod that the API server makes of it.
-func anAdmittedPod(t *testing.T) (launch.Check, *corev1.Pod) {
+func anAdmittedPod(t *testing.T) (jobplan.Check, *corev1.Pod) {
 	t.Helper()
 	job := aRichJob(newNamespace(t))
 	spec := &job.Spec.Template.Spec
@@ -315,7 +316,7 @@ func TestAttacksByAdmissionOfPods(t *testing.T) {
 			t.Run(kind+name, func(t *testing.T) {
 				pod := admitted.DeepCopy()
 				tc.change(pod)
-				got, err := launch.AlteredPod(check.Job, pod)
+				got, err := alteration.OfPod(check.Job, pod)
 				if err != nil || (got == "") != (tc.differs == "") || !strings.Contains(got, tc.differs) {
 					t.Errorf("%s: %q, error %v; want %q", tc.reason, got, err, tc.differs)
 				}
@@ -347,7 +348,7 @@ func TestEveryFieldOfAPodIsCompared(t *testing.T) {
 		if reflect.DeepEqual(before.Interface(), place.Interface()) {
 			place.SetZero() // the plan has that value
 		}
-		altered, err := launch.AlteredPod(check.Job, &corev1.Pod{Spec: job.Spec.Template.Spec})
+		altered, err := alteration.OfPod(check.Job, &corev1.Pod{Spec: job.Spec.Template.Spec})
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -16,12 +16,12 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // aPlan returns a plan with one check.
-func aPlan(namespace string) launch.Plan {
+func aPlan(namespace string) jobplan.Plan {
 	return planned(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
 }
 

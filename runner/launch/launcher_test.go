@@ -21,13 +21,15 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
 // newRun returns a run with a unique ID.
-func newRun() launch.Run {
+func newRun() jobplan.Run {
 	run := aRun()
 	run.ID = uuid.NewString()
 	return run
@@ -96,7 +98,7 @@ func TestCleanupDeletesAllObjects(t *testing.T) {
 	if got := residue(t, run.ID); len(got) > 0 {
 		t.Fatalf("validation left %v", got)
 	}
-	for _, p := range []launch.Plan{plan, foreign} {
+	for _, p := range []jobplan.Plan{plan, foreign} {
 		create(t, launcher, p)
 	}
 	if got := residue(t, run.ID); len(got) != 9 {
@@ -129,7 +131,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-func create(t *testing.T, launcher *process, plan launch.Plan) {
+func create(t *testing.T, launcher *process, plan jobplan.Plan) {
 	t.Helper()
 	if err := launcher.Prepare(t.Context(), plan); err != nil {
 		t.Fatal(err)
@@ -228,7 +230,7 @@ func TestCleanupReturnsRemainingObjects(t *testing.T) {
 	defer cancel()
 	removal, err := newLauncher(t, config).Cleanup(ctx, run.ID)
 	want := []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: stuck.Name}}
-	if diff := cmp.Diff(launch.Removal{Left: want}, removal); diff != "" || err == nil {
+	if diff := cmp.Diff(cleanup.Removal{Left: want}, removal); diff != "" || err == nil {
 		t.Errorf("an object with a finalizer is not reported (-want, +got), error %v:\n%s", err, diff)
 	}
 	for _, want := range []string{stuck.Name, "example.com/stuck"} {
@@ -247,21 +249,21 @@ func TestCleanupRequiresID(t *testing.T) {
 func TestValidateRejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason     string
-		prepare    func(t *testing.T, namespace string) launch.Plan
+		prepare    func(t *testing.T, namespace string) jobplan.Plan
 		wantReason string
 		wantInText string
 		wantRemedy string
 	}{
 		"NamespaceMissing": {
 			reason: "a preflight creates no namespaces",
-			prepare: func(_ *testing.T, _ string) launch.Plan {
+			prepare: func(_ *testing.T, _ string) jobplan.Plan {
 				return planned(newRun(), aFullRelease("not-there"))
 			},
 			wantReason: "NamespaceMissing", wantInText: `namespaces "not-there" not found`, wantRemedy: "oc create namespace not-there",
 		},
 		"NamespaceTerminating": {
 			reason: "a terminating namespace accepts no objects",
-			prepare: func(t *testing.T, namespace string) launch.Plan {
+			prepare: func(t *testing.T, namespace string) jobplan.Plan {
 				t.Helper()
 				terminate(t, namespace)
 				return planned(newRun(), aFullRelease(namespace))
@@ -270,7 +272,7 @@ func TestValidateRejects(t *testing.T) {
 		},
 		"Quota": {
 			reason: "the quota is used up",
-			prepare: func(t *testing.T, namespace string) launch.Plan {
+			prepare: func(t *testing.T, namespace string) jobplan.Plan {
 				t.Helper()
 				fill(t, namespace)
 				return planned(newRun(), aFullRelease(namespace))
@@ -279,7 +281,7 @@ func TestValidateRejects(t *testing.T) {
 		},
 		"ServiceAccountMissing": {
 			reason: "a ServiceAccount that is not in the release must exist",
-			prepare: func(_ *testing.T, namespace string) launch.Plan {
+			prepare: func(_ *testing.T, namespace string) jobplan.Plan {
 				release := aFullRelease(namespace)
 				release.Supporting = nil
 				for _, manifest := range release.Jobs {
@@ -291,7 +293,7 @@ func TestValidateRejects(t *testing.T) {
 		},
 		"Invalid": {
 			reason: "the API server validates the Job",
-			prepare: func(_ *testing.T, namespace string) launch.Plan {
+			prepare: func(_ *testing.T, namespace string) jobplan.Plan {
 				release := aFullRelease(namespace)
 				for _, manifest := range release.Jobs {
 					manifest.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
@@ -302,7 +304,7 @@ func TestValidateRejects(t *testing.T) {
 		},
 		"UnknownKind": {
 			reason: "an object of an unknown kind cannot be created",
-			prepare: func(_ *testing.T, namespace string) launch.Plan {
+			prepare: func(_ *testing.T, namespace string) jobplan.Plan {
 				plan := planned(newRun(), aFullRelease(namespace))
 				for i := range plan.Checks {
 					plan.Checks[i].Job.Kind = "Pet"

@@ -13,7 +13,12 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/writeguard"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
@@ -38,7 +43,7 @@ func TestMain(m *testing.M) {
 // process is one process that runs checks, with what it knows of their objects.
 type process struct {
 	*launch.Launcher
-	objects *launch.Objects
+	objects *inventory.Objects
 	guards  sync.Map
 }
 
@@ -53,29 +58,29 @@ func newLauncher(t *testing.T, config *rest.Config) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := launch.NewObjects(client, metadata)
+	objects := inventory.New(client, metadata)
 	return &process{Launcher: launch.New(objects), objects: objects}
 }
 
 func (p *process) Created(run string) []preflight.Object { return p.objects.Created.Of(run) }
 
-func (p *process) CopyAccounts(ctx context.Context, plan launch.Plan) launch.Plan {
-	return launch.CopyAccounts(ctx, p.objects.Kubernetes, plan)
+func (p *process) CopyAccounts(ctx context.Context, plan jobplan.Plan) jobplan.Plan {
+	return accountcopy.Make(ctx, p.objects.Kubernetes, plan)
 }
 
-func (p *process) Guard(ctx context.Context, plan launch.Plan) finding.Finding {
-	guard := launch.NewGuard(p.objects, p, plan.Run)
+func (p *process) Guard(ctx context.Context, plan jobplan.Plan) finding.Finding {
+	guard := writeguard.New(p.objects, p, plan.Run)
 	guard.Begin(ctx)
 	p.guards.Store(plan.Run.ID, guard)
 	return guard.Await(ctx, plan)
 }
 
-func (p *process) GuardChanged(ctx context.Context, run launch.Run) (finding.Finding, bool) {
+func (p *process) GuardChanged(ctx context.Context, run jobplan.Run) (finding.Finding, bool) {
 	stored, _ := p.guards.Load(run.ID)
-	guard, _ := stored.(*launch.Guard)
+	guard, _ := stored.(*writeguard.Guard)
 	return guard.Changed(ctx)
 }
 
-func (p *process) Cleanup(ctx context.Context, run string) (launch.Removal, error) {
-	return launch.Cleanup(ctx, p.objects, run)
+func (p *process) Cleanup(ctx context.Context, run string) (cleanup.Removal, error) {
+	return cleanup.Run(ctx, p.objects, run)
 }

@@ -12,6 +12,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/quota"
 )
 
@@ -21,7 +23,7 @@ const maxQuotas = 100
 
 // QuotaRequires is the finding about a check whose pod does not specify what a quota
 // requires; the message has what that is.
-func QuotaRequires(check Check, message string) finding.Finding {
+func QuotaRequires(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaRequires, "%s", message).
 		Remedy("Create a LimitRange with defaults in namespace %s: its quota applies only to pods that specify what the message names. Report it to the owners of component %q.", check.Job.Namespace, check.Component).
 		Do(finding.Run("oc -n %s describe quota", check.Job.Namespace))
@@ -29,7 +31,7 @@ func QuotaRequires(check Check, message string) finding.Finding {
 
 // QuotaExceeded is the finding about a check whose Job or pod exceeds a quota; the message
 // has which.
-func QuotaExceeded(check Check, message string) finding.Finding {
+func QuotaExceeded(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaExceeded, "%s", message).
 		Remedy("Increase the quota of namespace %s, or delete objects that use it.", check.Job.Namespace).
 		Do(finding.Run("oc -n %s describe quota", check.Job.Namespace))
@@ -52,10 +54,10 @@ type quotas struct {
 
 // quotasOf reads the quotas of the namespaces of the plan's Jobs, but not for Jobs that
 // exist already. What cannot be read does not count.
-func quotasOf(ctx context.Context, objects *Objects, plan Plan) quotas {
+func quotasOf(ctx context.Context, objects *inventory.Objects, plan jobplan.Plan) quotas {
 	var names []string
 	for _, check := range plan.Checks {
-		if k, err := kindOf(check.Job); err == nil && !objects.isPresent(k, check.Job) && !slices.Contains(names, check.Job.Namespace) {
+		if k, err := inventory.KindOf(check.Job); err == nil && !objects.IsPresent(k, check.Job) && !slices.Contains(names, check.Job.Namespace) {
 			names = append(names, check.Job.Namespace)
 		}
 	}
@@ -68,12 +70,12 @@ func quotasOf(ctx context.Context, objects *Objects, plan Plan) quotas {
 		})
 	}
 	q := quotas{namespaces: map[string]quota.Namespace{}}
-	for i, err := range Concurrently(requests) {
+	for i, err := range inventory.Concurrently(requests) {
 		if err == nil {
 			q.namespaces[names[i]] = found[i]
 		}
 	}
-	q.altered = slices.ContainsFunc(plan.Checks, func(check Check) bool { return q.unspecified(check) != nil }) && altersPods(ctx, objects.Kubernetes.AdmissionregistrationV1())
+	q.altered = slices.ContainsFunc(plan.Checks, func(check jobplan.Check) bool { return q.unspecified(check) != nil }) && altersPods(ctx, objects.Kubernetes.AdmissionregistrationV1())
 	return q
 }
 
@@ -95,7 +97,7 @@ func readQuotas(ctx context.Context, client corev1client.CoreV1Interface, namesp
 }
 
 // unspecified is an error for a check whose pod no waiting makes acceptable.
-func (q quotas) unspecified(check Check) error {
+func (q quotas) unspecified(check jobplan.Check) error {
 	if q.altered {
 		return nil
 	}
@@ -108,7 +110,7 @@ func (q quotas) unspecified(check Check) error {
 
 // exceeded describes the quotas that a check waits for: others may free them, so the Job
 // is created all the same.
-func (q quotas) exceeded(check Check) string {
+func (q quotas) exceeded(check jobplan.Check) string {
 	return q.namespaces[check.Job.Namespace].Exceeded(check.Job.Spec.Template.Spec)
 }
 

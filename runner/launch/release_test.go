@@ -15,7 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -28,24 +28,24 @@ const (
 var target = update.Release{Version: "4.21.0", Image: "quay.io/openshift-release-dev/ocp-release@" + digest}
 
 // planned returns the plan of a run of the release.
-func planned(run launch.Run, release *payload.Release) launch.Plan {
-	return launch.NewDraft(run.From, release).Bind(run)
+func planned(run jobplan.Run, release *payload.Release) jobplan.Plan {
+	return jobplan.New(run.From, release).Bind(run)
 }
 
 // draftedPlan is a plan with the rejected checks of its draft.
 type draftedPlan struct {
-	launch.Plan
+	jobplan.Plan
 	Refused []finding.Finding
 }
 
-func draft(run launch.Run, release *payload.Release) draftedPlan {
-	drafted := launch.NewDraft(run.From, release)
+func draft(run jobplan.Run, release *payload.Release) draftedPlan {
+	drafted := jobplan.New(run.From, release)
 	return draftedPlan{Plan: drafted.Bind(run), Refused: drafted.Refused}
 }
 
-func aRun() launch.Run {
+func aRun() jobplan.Run {
 	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	return launch.Run{
+	return jobplan.Run{
 		ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", From: "4.20.3", Target: target,
 		StartTime: start, Deadline: start.Add(10 * time.Minute), ToolVersion: "v0.1.0",
 	}

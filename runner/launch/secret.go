@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/runner/inventory"
 )
 
 // ReasonRefusedTokenSecret is reported for a check whose containers, or whose account, read a
@@ -28,7 +29,7 @@ const ReasonRefusedTokenSecret finding.Reason = "RefusedTokenSecret"
 // tokenSecretError means that the containers of a check read a token that the guard
 // does not recognize.
 type tokenSecretError struct {
-	secret reference
+	secret inventory.Reference
 }
 
 func (e *tokenSecretError) Error() string {
@@ -38,12 +39,12 @@ func (e *tokenSecretError) Error() string {
 // rejectToken returns a tokenSecretError for a Secret of that type. It reads no
 // content of the Secret. No error is returned for a Secret that does not exist yet, or
 // that the user may not list.
-func rejectToken(ctx context.Context, client metadata.Interface, secret reference) error {
+func rejectToken(ctx context.Context, client metadata.Interface, secret inventory.Reference) error {
 	var found *metav1.PartialObjectMetadataList
 	err := retry.Do(ctx, func(ctx context.Context) (err error) {
-		found, err = client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(secret.namespace).List(ctx, metav1.ListOptions{
+		found, err = client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(secret.Namespace).List(ctx, metav1.ListOptions{
 			FieldSelector: fields.Set{
-				metav1.ObjectNameField: secret.name,
+				metav1.ObjectNameField: secret.Name,
 				"type":                 string(corev1.SecretTypeServiceAccountToken),
 			}.String(),
 			Limit: 1,

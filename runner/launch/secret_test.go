@@ -12,7 +12,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // usesOfSecret are all ways in which a container can read a Secret.
@@ -133,7 +134,7 @@ func TestAttacksByTokenSecretsOfRoles(t *testing.T) {
 func TestNeedsIncludeSecrets(t *testing.T) {
 	for use, read := range usesOfSecret() {
 		t.Run(use, func(t *testing.T) {
-			drafted := launch.NewDraft(aRun().From, aRelease(aJob(func(job *batchv1.Job) { read(&job.Spec.Template.Spec, "settings") })))
+			drafted := jobplan.New(aRun().From, aRelease(aJob(func(job *batchv1.Job) { read(&job.Spec.Template.Spec, "settings") })))
 			var got []access.Request
 			for _, request := range drafted.Needs().Optional {
 				if request.Resource == "secrets" {
@@ -170,7 +171,7 @@ func TestSecretReads(t *testing.T) {
 		"Pods":       {reason: "pods have no tokens", rules: []rbacv1.PolicyRule{rule("", "pods", nil, "get")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, launch.Account{Rules: tc.rules}.SecretReads()); diff != "" {
+			if diff := cmp.Diff(tc.want, accountcopy.Account{Rules: tc.rules}.SecretReads()); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})

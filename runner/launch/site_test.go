@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -23,9 +23,9 @@ func siteManifests(change func(*batchv1.Job), objects ...payload.Object) *payloa
 	if change != nil {
 		change(job)
 	}
-	release := &payload.Release{Images: map[string]string{image: image}, Jobs: []payload.Job{{File: "checks/backup.yaml", Component: launch.SiteComponent, Job: job}}}
+	release := &payload.Release{Images: map[string]string{image: image}, Jobs: []payload.Job{{File: "checks/backup.yaml", Component: jobplan.SiteComponent, Job: job}}}
 	for _, object := range objects {
-		release.Supporting = append(release.Supporting, payload.Supporting{File: "checks/rbac.yaml", Component: launch.SiteComponent, Object: object})
+		release.Supporting = append(release.Supporting, payload.Supporting{File: "checks/rbac.yaml", Component: jobplan.SiteComponent, Object: object})
 	}
 	return release
 }
@@ -107,14 +107,14 @@ func TestAttacksBySiteChecks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			alone := launch.NewDraft("", tc.release)
-			both := alone.WithSite(launch.NewDraft("", tc.site))
+			alone := jobplan.New("", tc.release)
+			both := alone.WithSite(jobplan.New("", tc.site))
 			refused := both.Refused[len(alone.Refused):]
 			if len(tc.want) == 0 {
 				if len(refused) > 0 || len(both.Checks) != len(alone.Checks)+1 || !both.Checks[len(alone.Checks)].Site {
 					t.Errorf("%s: want the check of the site to run, got %+v", tc.reason, refused)
 				}
-			} else if len(refused) != 1 || refused[0].Outcome != preflight.Unknown || refused[0].Reason != string(launch.ReasonSiteCollision) || len(both.Checks) != len(alone.Checks) {
+			} else if len(refused) != 1 || refused[0].Outcome != preflight.Unknown || refused[0].Reason != string(jobplan.ReasonSiteCollision) || len(both.Checks) != len(alone.Checks) {
 				t.Fatalf("%s: want one inconclusive finding, got %+v", tc.reason, refused)
 			}
 			for _, want := range tc.want {
@@ -148,7 +148,7 @@ func yamlOf(t *testing.T, objects []payload.Object) []string {
 func notOfSite(t *testing.T, objects []payload.Object) []string {
 	t.Helper()
 	return yamlOf(t, slices.DeleteFunc(slices.Clone(objects), func(object payload.Object) bool {
-		return object.GetLabels()["preflight.openshift.io/component"] == launch.SiteComponent
+		return object.GetLabels()["preflight.openshift.io/component"] == jobplan.SiteComponent
 	}))
 }
 
@@ -157,7 +157,7 @@ func TestSiteObjects(t *testing.T) {
 	release := aRelease(aJob(asAccount("reader")))
 	release.Supporting = supporting(siteAccount("reader"), siteBinding("reader", "reader", "cluster-reader"))
 	own := siteManifests(asAccount("own"), siteAccount("own"), siteAccount("unused"), siteRole("own"), siteBinding("own", "own", "own"))
-	draft := launch.NewDraft("", release).WithSite(launch.NewDraft("", own))
+	draft := jobplan.New("", release).WithSite(jobplan.New("", own))
 	plan := draft.Bind(aRun())
 	suffix := "-" + aRun().Suffix()
 	if got := plan.Checks[1].Job.Spec.Template.Spec.ServiceAccountName; got != "own"+suffix {
@@ -174,7 +174,7 @@ func TestSiteObjects(t *testing.T) {
 	if identity, ok := draft.Identity(draft.Checks[1]); identity == "" || !ok {
 		t.Error("a check of the site can be compared between releases")
 	}
-	if needs := draft.Needs(); len(needs.Required) <= len(launch.NewDraft("", release).Needs().Required) {
+	if needs := draft.Needs(); len(needs.Required) <= len(jobplan.New("", release).Needs().Required) {
 		t.Error("the permissions of the checks of the site are missing")
 	}
 }

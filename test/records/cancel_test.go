@@ -12,8 +12,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/exit"
 )
@@ -22,7 +22,7 @@ import (
 // test creates its pods.
 func (w world) startJob(runID, check string) *batchv1.Job {
 	w.t.Helper()
-	name := "quorum-" + launch.Run{ID: runID}.Suffix()
+	name := "quorum-" + jobplan.Run{ID: runID}.Suffix()
 	job, err := w.client.BatchV1().Jobs("default").Create(w.t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{label.Run: runID}, Annotations: map[string]string{label.AnnotationCheck: check},

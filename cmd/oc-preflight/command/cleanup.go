@@ -11,7 +11,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -72,8 +73,8 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *client, names []strin
 	if err := client.review(ctx, reached, cleanupNeeds()); err != nil {
 		return err
 	}
-	objects, records := launch.NewObjects(reached.Kubernetes, reached.Metadata), record.New(reached.Kubernetes)
-	runs, err := launch.Runs(ctx, objects)
+	objects, records := inventory.New(reached.Kubernetes, reached.Metadata), record.New(reached.Kubernetes)
+	runs, err := cleanup.Runs(ctx, objects)
 	if err != nil {
 		return err
 	}
@@ -137,13 +138,13 @@ func identify(ctx context.Context, records *record.Store, withObjects []string, 
 
 // cleanupNeeds are the permissions that "cleanup" needs.
 func cleanupNeeds() access.Needs {
-	return launch.CleanupNeeds().And(access.Needs{Required: record.ReadNeeds().Required}) // not what is authenticated
+	return cleanup.Needs().And(access.Needs{Required: record.ReadNeeds().Required}) // not what is authenticated
 }
 
-func cleanupRun(ctx context.Context, client *client, objects *launch.Objects, run string) error {
+func cleanupRun(ctx context.Context, client *client, objects *inventory.Objects, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	removal, err := launch.Cleanup(ctx, objects, run)
+	removal, err := cleanup.Run(ctx, objects, run)
 	for _, object := range removal.Deleted {
 		fmt.Fprintf(client.streams.Out, "deleted %s\n", objectName(object))
 	}
