@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -56,7 +57,7 @@ func TestGuardIsDeletedLast(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "busy-" + plan.Run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}, Finalizers: []string{"example.com/busy"},
 		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: image}}, AutomountServiceAccountToken: new(false)},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: releasetest.Image}}, AutomountServiceAccountToken: new(false)},
 	}
 	if _, err := api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -129,7 +130,7 @@ func boundPod(t *testing.T, plan jobplan.Plan, policy corev1.RestartPolicy, stat
 		ObjectMeta: metav1.ObjectMeta{Name: "check-" + plan.Run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}},
 		Spec: corev1.PodSpec{
 			NodeName: "gone", RestartPolicy: policy, AutomountServiceAccountToken: new(false),
-			Containers: []corev1.Container{{Name: "check", Image: image}, {Name: "sidecar", Image: image}},
+			Containers: []corev1.Container{{Name: "check", Image: releasetest.Image}, {Name: "sidecar", Image: releasetest.Image}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -138,7 +139,7 @@ func boundPod(t *testing.T, plan jobplan.Plan, policy corev1.RestartPolicy, stat
 	pod.Status.Phase = corev1.PodRunning
 	for i, state := range states {
 		name := pod.Spec.Containers[i].Name
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, Image: image, State: state})
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, Image: releasetest.Image, State: state})
 	}
 	if pod, err = api.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -170,7 +171,7 @@ func createRBAC(ctx context.Context, object runtime.Object) error {
 func TestDeclaredNeedsSuffice(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
-	drafted := planned(newRun(), release)
+	drafted := releasetest.Plan(newRun(), release)
 	launcher := allowed(t, jobplan.New("", release).Needs().And(cleanup.ListNeeds()).And(writeguard.Needs()))
 	findings, plan := launcher.Validate(t.Context(), drafted)
 	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" {
@@ -191,7 +192,7 @@ func TestDeclaredNeedsSuffice(t *testing.T) {
 func TestEscalationIsReported(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
-	plan, needs := planned(newRun(), release), jobplan.New("", release).Needs()
+	plan, needs := releasetest.Plan(newRun(), release), jobplan.New("", release).Needs()
 	needs.Given = nil
 	launcher := allowed(t, needs)
 	findings, _ := launcher.Validate(t.Context(), plan)

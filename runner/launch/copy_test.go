@@ -20,13 +20,14 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // runsAs returns a plan with one check that runs as an existing ServiceAccount.
 func runsAs(namespace, account string) jobplan.Plan {
-	return planned(newRun(), aRelease(aJob(func(job *batchv1.Job) {
+	return releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 		job.Namespace, job.Spec.Template.Spec.ServiceAccountName = namespace, account
 	})))
 }

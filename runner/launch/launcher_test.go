@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -30,7 +31,7 @@ import (
 
 // newRun returns a run with a unique ID.
 func newRun() jobplan.Run {
-	run := aRun()
+	run := releasetest.Run()
 	run.ID = uuid.NewString()
 	return run
 }
@@ -55,15 +56,15 @@ func newNamespace(t *testing.T) string {
 // aFullRelease has two Jobs, one of them with a ServiceAccount and its roles. The other
 // one runs as a temporary copy of the default ServiceAccount.
 func aFullRelease(namespace string) *payload.Release {
-	release := aRelease(
-		aJob(func(job *batchv1.Job) {
+	release := releasetest.Release(
+		releasetest.Job(func(job *batchv1.Job) {
 			job.Namespace = namespace
 			job.Spec.Template.Spec.ServiceAccountName = "checker"
 			job.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 				{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
 			}
 		}),
-		aJob(func(job *batchv1.Job) { job.Namespace, job.Name = namespace, "plain" }),
+		releasetest.Job(func(job *batchv1.Job) { job.Namespace, job.Name = namespace, "plain" }),
 	)
 	pods := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
 	local := func(object payload.Object) payload.Object {
@@ -71,8 +72,8 @@ func aFullRelease(namespace string) *payload.Release {
 		return object
 	}
 	checker := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "checker"}
-	release.Supporting = supporting(
-		local(account("checker")), local(role(pods)), local(binding("Role", "reader", checker)),
+	release.Supporting = releasetest.Supporting(
+		local(releasetest.Account("checker")), local(releasetest.Role(pods)), local(releasetest.Binding("Role", "reader", checker)),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-reading"}, Rules: []rbacv1.PolicyRule{pods}},
 		&rbacv1.ClusterRoleBinding{
@@ -88,8 +89,8 @@ func TestCleanupDeletesAllObjects(t *testing.T) {
 	launcher := newLauncher(t, config)
 	run, other := newRun(), newRun()
 	ids := []string{run.ID, other.ID}
-	plan := planned(run, aFullRelease(namespace))
-	foreign := launcher.CopyAccounts(t.Context(), planned(other, aFullRelease(namespace)))
+	plan := releasetest.Plan(run, aFullRelease(namespace))
+	foreign := launcher.CopyAccounts(t.Context(), releasetest.Plan(other, aFullRelease(namespace)))
 
 	findings, plan := launcher.Validate(t.Context(), plan)
 	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(plan.Checks) != 2 {
@@ -182,7 +183,7 @@ func TestCleanupDeletesPodsWithoutJob(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "orphan-" + run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: image}}, AutomountServiceAccountToken: new(false)},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: releasetest.Image}}, AutomountServiceAccountToken: new(false)},
 	}
 	waitForDefaultAccount(t, namespace)
 	if _, err := api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
@@ -257,7 +258,7 @@ func TestValidateRejects(t *testing.T) {
 		"NamespaceMissing": {
 			reason: "a preflight creates no namespaces",
 			prepare: func(_ *testing.T, _ string) jobplan.Plan {
-				return planned(newRun(), aFullRelease("not-there"))
+				return releasetest.Plan(newRun(), aFullRelease("not-there"))
 			},
 			wantReason: "NamespaceMissing", wantInText: `namespaces "not-there" not found`, wantRemedy: "oc create namespace not-there",
 		},
@@ -266,7 +267,7 @@ func TestValidateRejects(t *testing.T) {
 			prepare: func(t *testing.T, namespace string) jobplan.Plan {
 				t.Helper()
 				terminate(t, namespace)
-				return planned(newRun(), aFullRelease(namespace))
+				return releasetest.Plan(newRun(), aFullRelease(namespace))
 			},
 			wantReason: "NamespaceTerminating", wantInText: "because it is being terminated", wantRemedy: "oc get namespace",
 		},
@@ -275,7 +276,7 @@ func TestValidateRejects(t *testing.T) {
 			prepare: func(t *testing.T, namespace string) jobplan.Plan {
 				t.Helper()
 				fill(t, namespace)
-				return planned(newRun(), aFullRelease(namespace))
+				return releasetest.Plan(newRun(), aFullRelease(namespace))
 			},
 			wantReason: "QuotaExceeded", wantInText: "exceeded quota: full", wantRemedy: "describe quota",
 		},
@@ -287,7 +288,7 @@ func TestValidateRejects(t *testing.T) {
 				for _, manifest := range release.Jobs {
 					manifest.Job.Spec.Template.Spec.ServiceAccountName = "absent"
 				}
-				return planned(newRun(), release)
+				return releasetest.Plan(newRun(), release)
 			},
 			wantReason: "ServiceAccountMissing", wantInText: `serviceaccounts "absent" not found`, wantRemedy: "get serviceaccounts",
 		},
@@ -298,14 +299,14 @@ func TestValidateRejects(t *testing.T) {
 				for _, manifest := range release.Jobs {
 					manifest.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
 				}
-				return planned(newRun(), release)
+				return releasetest.Plan(newRun(), release)
 			},
 			wantReason: "InvalidManifest", wantInText: "restartPolicy", wantRemedy: "Report it",
 		},
 		"UnknownKind": {
 			reason: "an object of an unknown kind cannot be created",
 			prepare: func(_ *testing.T, namespace string) jobplan.Plan {
-				plan := planned(newRun(), aFullRelease(namespace))
+				plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 				for i := range plan.Checks {
 					plan.Checks[i].Job.Kind = "Pet"
 				}
@@ -383,7 +384,7 @@ func fill(t *testing.T, namespace string) {
 // awaitRejection returns when the API server rejects further Jobs.
 func awaitRejection(t *testing.T, namespace string) {
 	t.Helper()
-	probe := aJob(func(job *batchv1.Job) { job.Namespace = namespace })
+	probe := releasetest.Job(func(job *batchv1.Job) { job.Namespace = namespace })
 	probe.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	ctx := bounded(t)
 	for {
@@ -401,7 +402,7 @@ func TestValidateKeepsValidChecks(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
 	release.Jobs[1].Job.Namespace = "not-there"
-	findings, valid := newLauncher(t, config).Validate(t.Context(), planned(newRun(), release))
+	findings, valid := newLauncher(t, config).Validate(t.Context(), releasetest.Plan(newRun(), release))
 	if len(findings) != 1 || findings[0].Name != "Etcd.Plain" {
 		t.Errorf("want one finding for the check that cannot be created, got %+v", findings)
 	}
@@ -422,7 +423,7 @@ func ignore[T any](_ T, err error) error { return err }
 
 func TestMissingPermission(t *testing.T) {
 	namespace := newNamespace(t)
-	findings, valid := allowed(t, access.Needs{}).Validate(t.Context(), planned(newRun(), aFullRelease(namespace)))
+	findings, valid := allowed(t, access.Needs{}).Validate(t.Context(), releasetest.Plan(newRun(), aFullRelease(namespace)))
 	if len(valid.Checks) > 0 || len(findings) != 2 {
 		t.Fatalf("want two findings, got %+v", findings)
 	}
@@ -435,7 +436,7 @@ func TestMissingPermission(t *testing.T) {
 
 func TestPrepareReportsAllErrors(t *testing.T) {
 	namespace := newNamespace(t)
-	err := allowed(t, access.Needs{}).Prepare(t.Context(), planned(newRun(), aFullRelease(namespace)))
+	err := allowed(t, access.Needs{}).Prepare(t.Context(), releasetest.Plan(newRun(), aFullRelease(namespace)))
 	for _, want := range []string{"ServiceAccount", "ConfigMap", "Role", "ClusterRoleBinding"} {
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("could not create %s ", want)) {
 			t.Errorf("the %s is missing in the error: %v", want, err)
@@ -446,7 +447,7 @@ func TestPrepareReportsAllErrors(t *testing.T) {
 func TestStartAdoptsJobOfRun(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := newLauncher(t, config)
-	plan := planned(newRun(), aFullRelease(namespace))
+	plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 	create(t, launcher, plan)
 	before, err := api.BatchV1().Jobs(namespace).Get(t.Context(), plan.Checks[1].Job.Name, metav1.GetOptions{})
 	if err != nil {
@@ -462,7 +463,7 @@ func TestStartAdoptsJobOfRun(t *testing.T) {
 func TestStartRejectsForeignJob(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := newLauncher(t, config)
-	plan := planned(newRun(), aFullRelease(namespace))
+	plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 	check := plan.Checks[1]
 	foreign := check.Job.DeepCopy()
 	foreign.Labels[label.Run] = "another"
@@ -483,7 +484,7 @@ func TestStartStopsWithContext(t *testing.T) {
 	unreachable.Host = "https://127.0.0.1:1"
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	check := planned(newRun(), aRelease(aJob(nil))).Checks[0]
+	check := releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(nil))).Checks[0]
 	err := newLauncher(t, unreachable).Start(ctx, check)
 	if f := launch.Explain(check, err); f.Reason != "APIUnavailable" {
 		t.Errorf("want APIUnavailable, got %+v", f)

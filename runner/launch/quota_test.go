@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 )
 
 // limit creates a quota, and waits until it is in force.
@@ -108,7 +109,7 @@ func TestQuotaOfPods(t *testing.T) {
 			if tc.user != nil {
 				launcher = tc.user(t, namespace)
 			}
-			plan := planned(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
+			plan := releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) { job.Namespace = namespace })))
 			findings, valid := launcher.Validate(t.Context(), plan)
 			if tc.want == "" {
 				if len(findings) > 0 || len(valid.Checks) != 1 || valid.Checks[0].Exceeded != tc.exceeded {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
@@ -93,7 +94,7 @@ func TestFailingRequestsAreRetried(t *testing.T) {
 			})
 			release := aFullRelease(namespace)
 			release.Jobs, release.Supporting = release.Jobs[1:], nil
-			findings, plan := launcher.Validate(t.Context(), planned(newRun(), release))
+			findings, plan := launcher.Validate(t.Context(), releasetest.Plan(newRun(), release))
 			if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" {
 				t.Fatalf("%s, but validation fails (-want, +got):\n%s", tc.reason, diff)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
@@ -76,7 +77,7 @@ func TestTokenSecretsAreRejected(t *testing.T) {
 			"NotAllowed": {reason: "the type is unknown to this user", secret: "token", launcher: limited},
 		} {
 			t.Run(use+name, func(t *testing.T) {
-				plan := planned(newRun(), aRelease(aJob(func(job *batchv1.Job) {
+				plan := releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 					job.Namespace = namespace
 					read(&job.Spec.Template.Spec, tc.secret)
 				})))
@@ -118,7 +119,7 @@ func TestAttacksByTokenSecretsOfRoles(t *testing.T) {
 					role.Rules = []rbacv1.PolicyRule{tc.rule}
 				}
 			}
-			findings, _ := newLauncher(t, config).Validate(t.Context(), planned(newRun(), release))
+			findings, _ := newLauncher(t, config).Validate(t.Context(), releasetest.Plan(newRun(), release))
 			got := ""
 			for _, f := range findings {
 				got = f.Reason
@@ -134,7 +135,7 @@ func TestAttacksByTokenSecretsOfRoles(t *testing.T) {
 func TestNeedsIncludeSecrets(t *testing.T) {
 	for use, read := range usesOfSecret() {
 		t.Run(use, func(t *testing.T) {
-			drafted := jobplan.New(aRun().From, aRelease(aJob(func(job *batchv1.Job) { read(&job.Spec.Template.Spec, "settings") })))
+			drafted := jobplan.New(releasetest.Run().From, releasetest.Release(releasetest.Job(func(job *batchv1.Job) { read(&job.Spec.Template.Spec, "settings") })))
 			var got []access.Request
 			for _, request := range drafted.Needs().Optional {
 				if request.Resource == "secrets" {

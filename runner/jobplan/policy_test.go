@@ -1,4 +1,4 @@
-package launch_test
+package jobplan_test
 
 import (
 	"runtime"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -51,7 +52,7 @@ func violatingJobs() map[string]violatingJob {
 		},
 		"ForeignDigest": {
 			reason: "the signature covers the release's images only", wantReason: "RefusedImage", wantPath: root + ".containers[0].image",
-			change: onPod(func(spec *corev1.PodSpec) { spec.Containers[0].Image = "quay.io/evil/cco@" + digest }),
+			change: onPod(func(spec *corev1.PodSpec) { spec.Containers[0].Image = "quay.io/evil/cco@" + releasetest.Digest }),
 		},
 		"ShortDigest": {
 			reason: "an incomplete digest is invalid", wantReason: "RefusedImage", wantPath: root + ".containers[0].image",
@@ -316,7 +317,7 @@ func violatingJobs() map[string]violatingJob {
 func TestViolatingJobs(t *testing.T) {
 	for name, tc := range violatingJobs() {
 		t.Run(name, func(t *testing.T) {
-			assertRejected(t, draftBounded(t, aRelease(aJob(tc.change))), tc.wantReason, tc.wantPath)
+			assertRejected(t, draftBounded(t, releasetest.Release(releasetest.Job(tc.change))), tc.wantReason, tc.wantPath)
 			if t.Failed() {
 				t.Log(tc.reason)
 			}
@@ -325,12 +326,12 @@ func TestViolatingJobs(t *testing.T) {
 }
 
 // draftBounded returns a plan, and asserts a bound on all memory that it allocates.
-func draftBounded(t *testing.T, release *payload.Release) draftedPlan {
+func draftBounded(t *testing.T, release *payload.Release) releasetest.Drafted {
 	t.Helper()
 	const limit = 64 << 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	plan := draft(aRun(), release)
+	plan := releasetest.Draft(releasetest.Run(), release)
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > limit {
 		t.Errorf("%d bytes allocated, want at most %d", n, limit)
@@ -340,7 +341,7 @@ func draftBounded(t *testing.T, release *payload.Release) draftedPlan {
 
 // assertRejected asserts that the plan is empty, and that the finding has reason and
 // path.
-func assertRejected(t *testing.T, plan draftedPlan, reason, path string) {
+func assertRejected(t *testing.T, plan releasetest.Drafted, reason, path string) {
 	t.Helper()
 	if len(plan.Checks) > 0 || len(plan.Supporting) > 0 || len(plan.Refused) != 1 {
 		t.Fatalf("want one rejected check and an empty plan, got %d checks, %d objects, refused %v", len(plan.Checks), len(plan.Supporting), plan.Refused)
@@ -358,7 +359,7 @@ func assertRejected(t *testing.T, plan draftedPlan, reason, path string) {
 }
 
 func TestViolationsAreListedUpToLimit(t *testing.T) {
-	plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+	plan := releasetest.Draft(releasetest.Run(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 		job.Spec.Template.Spec.InitContainers = make([]corev1.Container, 7)
 	})))
 	assertRejected(t, plan, "RefusedImage", "spec.template.spec.initContainers[4].image")
@@ -368,7 +369,7 @@ func TestViolationsAreListedUpToLimit(t *testing.T) {
 }
 
 func TestValidJob(t *testing.T) {
-	plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+	plan := releasetest.Draft(releasetest.Run(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 		job.Spec.Completions, job.Spec.Parallelism, job.Spec.Suspend = new(int32(1)), new(int32(1)), new(false)
 		spec := &job.Spec.Template.Spec
 		job.Spec.Template.Annotations = map[string]string{"openshift.io/required-scc": "restricted-v2", "description": "x"}
@@ -388,7 +389,7 @@ func TestValidJob(t *testing.T) {
 			{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 			{Secret: &corev1.SecretVolumeSource{SecretName: "s"}},
 			{DownwardAPI: &corev1.DownwardAPIVolumeSource{}},
-			{Image: &corev1.ImageVolumeSource{Reference: image}},
+			{Image: &corev1.ImageVolumeSource{Reference: releasetest.Image}},
 		} {
 			spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "v", VolumeSource: source})
 		}
@@ -399,7 +400,7 @@ func TestValidJob(t *testing.T) {
 }
 
 func TestDuplicateJobs(t *testing.T) {
-	plan := draft(aRun(), aRelease(aJob(nil), aJob(nil)))
+	plan := releasetest.Draft(releasetest.Run(), releasetest.Release(releasetest.Job(nil), releasetest.Job(nil)))
 	if len(plan.Checks) != 1 || len(plan.Refused) != 1 {
 		t.Fatalf("want the first only, got %d checks, refused %v", len(plan.Checks), plan.Refused)
 	}
@@ -412,7 +413,7 @@ func TestViolatingRoles(t *testing.T) {
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 	}
-	bound := binding("Role", "reader", subject("checker"))
+	bound := releasetest.Binding("Role", "reader", releasetest.Subject("checker"))
 	for name, tc := range map[string]struct {
 		reason     string
 		objects    []payload.Object
@@ -420,105 +421,105 @@ func TestViolatingRoles(t *testing.T) {
 		wantPath   string
 	}{
 		"Write": {
-			reason: "a preflight has read access only", objects: []payload.Object{account("checker"), role(rule("", "pods", "get", "delete")), bound},
+			reason: "a preflight has read access only", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods", "get", "delete")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"AnyVerb": {
-			reason: "any verb includes writes", objects: []payload.Object{account("checker"), role(rule("", "pods", "get"), rule("", "pods", "*")), bound},
+			reason: "any verb includes writes", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods", "get"), rule("", "pods", "*")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[1].verbs",
 		},
 		"Escalate": {
-			reason: "escalate grants any permission", objects: []payload.Object{account("checker"), role(rule("rbac.authorization.k8s.io", "clusterroles", "escalate")), bound},
+			reason: "escalate grants any permission", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("rbac.authorization.k8s.io", "clusterroles", "escalate")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"Bind": {
-			reason: "bind grants any role", objects: []payload.Object{account("checker"), role(rule("rbac.authorization.k8s.io", "clusterroles", "bind")), bound},
+			reason: "bind grants any role", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("rbac.authorization.k8s.io", "clusterroles", "bind")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"Impersonate": {
-			reason: "impersonation bypasses the guard", objects: []payload.Object{account("checker"), role(rule("", "users", "impersonate")), bound},
+			reason: "impersonation bypasses the guard", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "users", "impersonate")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"Use": {
 			reason:     "the SCC may allow more",
-			objects:    []payload.Object{account("checker"), role(rule("security.openshift.io", "securitycontextconstraints", "use")), bound},
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("security.openshift.io", "securitycontextconstraints", "use")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"CapitalVerb": {
-			reason: "verbs are case-sensitive", objects: []payload.Object{account("checker"), role(rule("", "pods", "GET")), bound},
+			reason: "verbs are case-sensitive", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods", "GET")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"AnyURL": {
 			reason:     "all paths include the profiles of the API server",
-			objects:    []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}), bound},
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].nonResourceURLs",
 		},
 		"AnyPath": {
 			reason:     "a pattern of all paths includes the profiles of the API server",
-			objects:    []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics", "/*"}, Verbs: []string{"get"}}), bound},
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics", "/*"}, Verbs: []string{"get"}}), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].nonResourceURLs",
 		},
 		"PostToURL": {
 			reason:     "put is not read access",
-			objects:    []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/flags/v"}, Verbs: []string{"put"}}), bound},
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/flags/v"}, Verbs: []string{"put"}}), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"ExecByWildcard": {
-			reason: "a wildcard resource includes pods", objects: []payload.Object{account("checker"), role(rule("*", "*/exec", "get")), bound},
+			reason: "a wildcard resource includes pods", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("*", "*/exec", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"AnySubresource": {
-			reason: "a wildcard subresource includes exec", objects: []payload.Object{account("checker"), role(rule("", "pods/*", "get")), bound},
+			reason: "a wildcard subresource includes exec", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods/*", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"ServiceProxy": {
-			reason: "a proxy forwards any request", objects: []payload.Object{account("checker"), role(rule("", "services/proxy", "get")), bound},
+			reason: "a proxy forwards any request", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "services/proxy", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"VirtualMachine": {
-			reason: "vnc is a console of a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/vnc", "get")), bound},
+			reason: "vnc is a console of a virtual machine", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("subresources.kubevirt.io", "virtualmachineinstances/vnc", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"VirtualMachineUSB": {
-			reason: "usbredir attaches USB devices to a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/usbredir", "get")), bound},
+			reason: "usbredir attaches USB devices to a virtual machine", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("subresources.kubevirt.io", "virtualmachineinstances/usbredir", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"VirtualMachineSocket": {
-			reason: "vsock is a connection to a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/vsock", "get")), bound},
+			reason: "vsock is a connection to a virtual machine", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("subresources.kubevirt.io", "virtualmachineinstances/vsock", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"AnyOfVirtualMachines": {
-			reason: "all resources of the group are connections", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "*", "get")), bound},
+			reason: "all resources of the group are connections", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("subresources.kubevirt.io", "*", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"CreateOther": {
-			reason: "only reviews are not stored", objects: []payload.Object{account("checker"), role(rule("", "pods", "create")), bound},
+			reason: "only reviews are not stored", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods", "create")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"CreateReviewsAndMore": {
-			reason: "a wildcard includes more than reviews", objects: []payload.Object{account("checker"), role(rule("authorization.k8s.io", "*", "create")), bound},
+			reason: "a wildcard includes more than reviews", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("authorization.k8s.io", "*", "create")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"TokenRequest": {
-			reason: "a token request is not a review", objects: []payload.Object{account("checker"), role(rule("", "serviceaccounts/token", "create")), bound},
+			reason: "a token request is not a review", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "serviceaccounts/token", "create")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"Exec": {
-			reason: "the verb of exec is get, over a websocket", objects: []payload.Object{account("checker"), role(rule("", "pods/exec", "get")), bound},
+			reason: "the verb of exec is get, over a websocket", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods/exec", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"NodeProxy": {
-			reason: "the kubelet executes commands through nodes/proxy", objects: []payload.Object{account("checker"), role(rule("", "nodes/proxy", "get")), bound},
+			reason: "the kubelet executes commands through nodes/proxy", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "nodes/proxy", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"AnyResource": {
-			reason: "all resources include pods/exec", objects: []payload.Object{account("checker"), role(rule("*", "*", "get")), bound},
+			reason: "all resources include pods/exec", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("*", "*", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"Aggregation": {
 			reason: "aggregated rules are not in the release",
 			objects: []payload.Object{
-				account("checker"), binding("ClusterRole", "all", subject("checker")),
+				releasetest.Account("checker"), releasetest.Binding("ClusterRole", "all", releasetest.Subject("checker")),
 				func() *rbacv1.ClusterRole {
 					aggregated := &rbacv1.ClusterRole{AggregationRule: &rbacv1.AggregationRule{}}
 					aggregated.Name = "all"
@@ -528,34 +529,34 @@ func TestViolatingRoles(t *testing.T) {
 			wantReason: "RefusedRBAC", wantPath: "aggregationRule",
 		},
 		"ForeignRole": {
-			reason: "a bound role must be in the release", objects: []payload.Object{account("checker"), binding("ClusterRole", "cluster-admin", subject("checker"))},
+			reason: "a bound role must be in the release", objects: []payload.Object{releasetest.Account("checker"), releasetest.Binding("ClusterRole", "cluster-admin", releasetest.Subject("checker"))},
 			wantReason: "RefusedRBAC", wantPath: "roleRef",
 		},
 		"RoleNamedView": {
-			reason: "only the cluster role is known to be read-only", objects: []payload.Object{account("checker"), binding("Role", "view", subject("checker"))},
+			reason: "only the cluster role is known to be read-only", objects: []payload.Object{releasetest.Account("checker"), releasetest.Binding("Role", "view", releasetest.Subject("checker"))},
 			wantReason: "RefusedRBAC", wantPath: "roleRef",
 		},
 		"ForeignSubject": {
 			reason:     "a preflight grants permissions to its own ServiceAccounts only",
-			objects:    []payload.Object{account("checker"), role(), binding("Role", "reader", subject("checker"), subject("builder"))},
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(), releasetest.Binding("Role", "reader", releasetest.Subject("checker"), releasetest.Subject("builder"))},
 			wantReason: "RefusedRBAC", wantPath: "subjects[1]",
 		},
 		"Group": {
 			reason: "the members of a group are unknown",
 			objects: []payload.Object{
-				account("checker"), role(),
-				binding("Role", "reader", subject("checker"), rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "system:authenticated"}),
+				releasetest.Account("checker"), releasetest.Role(),
+				releasetest.Binding("Role", "reader", releasetest.Subject("checker"), rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "system:authenticated"}),
 			},
 			wantReason: "RefusedRBAC", wantPath: "subjects[1]",
 		},
 		"Twice": {
-			reason: "a duplicate object is ambiguous", objects: []payload.Object{account("checker"), account("checker")},
+			reason: "a duplicate object is ambiguous", objects: []payload.Object{releasetest.Account("checker"), releasetest.Account("checker")},
 			wantReason: "RefusedManifest", wantPath: "metadata.name",
 		},
 		"NoNamespace": {
 			reason: "the author chooses the namespace",
-			objects: []payload.Object{account("checker"), func() *rbacv1.RoleBinding {
-				unplaced := binding("ClusterRole", "view", subject("checker"))
+			objects: []payload.Object{releasetest.Account("checker"), func() *rbacv1.RoleBinding {
+				unplaced := releasetest.Binding("ClusterRole", "view", releasetest.Subject("checker"))
 				unplaced.Namespace = ""
 				return unplaced
 			}()},
@@ -563,8 +564,8 @@ func TestViolatingRoles(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			release := aRelease(aJob(func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "checker" }))
-			release.Supporting = supporting(tc.objects...)
+			release := releasetest.Release(releasetest.Job(func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "checker" }))
+			release.Supporting = releasetest.Supporting(tc.objects...)
 			assertRejected(t, draftBounded(t, release), tc.wantReason, tc.wantPath)
 			if t.Failed() {
 				t.Log(tc.reason)
@@ -574,10 +575,10 @@ func TestViolatingRoles(t *testing.T) {
 }
 
 func TestValidRoles(t *testing.T) {
-	release := aRelease(aJob(func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "checker" }))
-	release.Supporting = supporting(
-		account("checker"),
-		role(
+	release := releasetest.Release(releasetest.Job(func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "checker" }))
+	release.Supporting = releasetest.Supporting(
+		releasetest.Account("checker"),
+		releasetest.Role(
 			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "pods/log"}, Verbs: []string{"get", "list", "watch"}},
 			rbacv1.PolicyRule{APIGroups: []string{"config.openshift.io"}, Resources: []string{"*"}, Verbs: []string{"get"}},
 			rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
@@ -586,21 +587,21 @@ func TestValidRoles(t *testing.T) {
 				Resources: []string{"selfsubjectaccessreviews", "tokenreviews"}, Verbs: []string{"create"},
 			},
 		),
-		binding("Role", "reader", subject("checker")),
+		releasetest.Binding("Role", "reader", releasetest.Subject("checker")),
 	)
-	plan := draft(aRun(), release)
+	plan := releasetest.Draft(releasetest.Run(), release)
 	if len(plan.Checks) != 1 || len(plan.Supporting) != 3 {
 		t.Errorf("want one check and its three objects, got %d and %d, refused %v", len(plan.Checks), len(plan.Supporting), plan.Refused)
 	}
 }
 
 func TestViolationAffectsDependentChecksOnly(t *testing.T) {
-	release := aRelease(
-		aJob(func(job *batchv1.Job) { job.Name, job.Spec.Template.Spec.ServiceAccountName = "bad", "checker" }),
-		aJob(func(job *batchv1.Job) { job.Name = "good" }),
+	release := releasetest.Release(
+		releasetest.Job(func(job *batchv1.Job) { job.Name, job.Spec.Template.Spec.ServiceAccountName = "bad", "checker" }),
+		releasetest.Job(func(job *batchv1.Job) { job.Name = "good" }),
 	)
-	release.Supporting = supporting(account("checker"), binding("ClusterRole", "cluster-admin", subject("checker")))
-	plan := draft(aRun(), release)
+	release.Supporting = releasetest.Supporting(releasetest.Account("checker"), releasetest.Binding("ClusterRole", "cluster-admin", releasetest.Subject("checker")))
+	plan := releasetest.Draft(releasetest.Run(), release)
 	if len(plan.Refused) != 1 || plan.Refused[0].Name != "Etcd.Bad" || len(plan.Checks) != 1 || plan.Checks[0].Name != "Etcd.Good" {
 		t.Errorf("got checks %v, refused %v", plan.Checks, plan.Refused)
 	}

@@ -1,10 +1,11 @@
-package launch_test
+package jobplan_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -52,7 +53,7 @@ subjects: [{kind: ServiceAccount, name: account, namespace: ns}]
 	if err != nil || len(release.Problems) > 0 {
 		t.Fatalf("%v, %+v", err, release.Problems)
 	}
-	plan := draft(jobplan.Run{ID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", From: "4.20.9", Target: update.Release{Version: "4.21.3"}}, release)
+	plan := releasetest.Draft(jobplan.Run{ID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", From: "4.20.9", Target: update.Release{Version: "4.21.3"}}, release)
 	if len(plan.Refused) != 1 {
 		t.Fatalf("refused %+v, want the Job", plan.Refused)
 	}

@@ -1,4 +1,4 @@
-package launch_test
+package accountcopy_test
 
 import (
 	"testing"
@@ -8,16 +8,17 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
 func TestAccounts(t *testing.T) {
 	as := func(name, account string) *batchv1.Job {
-		return aJob(func(job *batchv1.Job) { job.Name, job.Spec.Template.Spec.ServiceAccountName = name, account })
+		return releasetest.Job(func(job *batchv1.Job) { job.Name, job.Spec.Template.Spec.ServiceAccountName = name, account })
 	}
 	reading := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
 	namespace := as("x", "").Namespace
-	suffix := "-" + aRun().Suffix()
+	suffix := "-" + releasetest.Run().Suffix()
 	for name, tc := range map[string]struct {
 		reason  string
 		jobs    []*batchv1.Job
@@ -34,7 +35,7 @@ func TestAccounts(t *testing.T) {
 		},
 		"Copy": {
 			reason: "the plan has all permissions of a copy", jobs: []*batchv1.Job{as("a", "checker")},
-			objects: []payload.Object{account("checker"), role(reading), binding("Role", "reader", subject("checker"))},
+			objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(reading), releasetest.Binding("Role", "reader", releasetest.Subject("checker"))},
 			want: []accountcopy.Account{{
 				Namespace: namespace, Name: "checker" + suffix, Author: "checker", Checks: []string{"Etcd.A"},
 				Rules: []rbacv1.PolicyRule{reading},
@@ -43,9 +44,9 @@ func TestAccounts(t *testing.T) {
 		"CopyWithClusterRole": {
 			reason: "the permissions of view are not in the plan", jobs: []*batchv1.Job{as("a", "checker")},
 			objects: []payload.Object{
-				account("checker"), role(reading), binding("Role", "reader", subject("checker")),
+				releasetest.Account("checker"), releasetest.Role(reading), releasetest.Binding("Role", "reader", releasetest.Subject("checker")),
 				func() payload.Object {
-					viewing := binding("ClusterRole", "view", subject("checker"))
+					viewing := releasetest.Binding("ClusterRole", "view", releasetest.Subject("checker"))
 					viewing.Name = "viewing"
 					return viewing
 				}(),
@@ -57,9 +58,9 @@ func TestAccounts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			release := aRelease(tc.jobs...)
-			release.Supporting = supporting(tc.objects...)
-			plan := planned(aRun(), release)
+			release := releasetest.Release(tc.jobs...)
+			release.Supporting = releasetest.Supporting(tc.objects...)
+			plan := releasetest.Plan(releasetest.Run(), release)
 			if diff := cmp.Diff(tc.want, accountcopy.Of(plan)); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}

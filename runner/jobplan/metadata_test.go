@@ -1,4 +1,4 @@
-package launch_test
+package jobplan_test
 
 import (
 	"maps"
@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -26,7 +27,7 @@ func authored[T payload.Object](object T, key string) T {
 func TestCopiesHaveNoAuthorMetadata(t *testing.T) {
 	clusterRole := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
 	clusterBinding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "wide"}, Subjects: []rbacv1.Subject{subject("checker")},
+		ObjectMeta: metav1.ObjectMeta{Name: "wide"}, Subjects: []rbacv1.Subject{releasetest.Subject("checker")},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "wide"},
 	}
 	for name, tc := range map[string]struct{ reason, key string }{
@@ -40,7 +41,7 @@ func TestCopiesHaveNoAuthorMetadata(t *testing.T) {
 		"Forged":        {"labels of this project have the values of the run", label.Run},
 	} {
 		t.Run(name, func(t *testing.T) {
-			release := aRelease(authored(aJob(func(job *batchv1.Job) {
+			release := releasetest.Release(authored(releasetest.Job(func(job *batchv1.Job) {
 				spec := &job.Spec.Template.Spec
 				spec.ServiceAccountName = "checker"
 				spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
@@ -48,11 +49,11 @@ func TestCopiesHaveNoAuthorMetadata(t *testing.T) {
 				}}}}
 			}), tc.key))
 			settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: "default"}}
-			release.Supporting = supporting(
-				authored(account("checker"), tc.key), authored(role(), tc.key), authored(binding("Role", "reader", subject("checker")), tc.key),
+			release.Supporting = releasetest.Supporting(
+				authored(releasetest.Account("checker"), tc.key), authored(releasetest.Role(), tc.key), authored(releasetest.Binding("Role", "reader", releasetest.Subject("checker")), tc.key),
 				authored(settings, tc.key), authored(clusterRole.DeepCopy(), tc.key), authored(clusterBinding.DeepCopy(), tc.key),
 			)
-			plan := draft(aRun(), release)
+			plan := releasetest.Draft(releasetest.Run(), release)
 			if len(plan.Checks) != 1 || len(plan.Supporting) != 6 {
 				t.Fatalf("%s: want one check and six objects, got %d and %d, refused %v", tc.reason, len(plan.Checks), len(plan.Supporting), plan.Refused)
 			}
@@ -71,7 +72,7 @@ func TestCopiesHaveNoAuthorMetadata(t *testing.T) {
 
 // runLabels are all labels of the objects of aRun.
 func runLabels() map[string]string {
-	return map[string]string{label.Run: aRun().ID, label.Release: label.ReleaseValue(target.Digest()), label.Component: "etcd"}
+	return map[string]string{label.Run: releasetest.Run().ID, label.Release: label.ReleaseValue(releasetest.Target().Digest()), label.Component: "etcd"}
 }
 
 // runAnnotations are the keys of all annotations of a kind of objects of aRun.
@@ -95,7 +96,7 @@ func TestPodLabels(t *testing.T) {
 		"Forged":        {"labels of this project have the values of the run", label.Component},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+			plan := releasetest.Draft(releasetest.Run(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 				job.Spec.Template.Labels = map[string]string{tc.key: "production"}
 			})))
 			if len(plan.Checks) != 1 {
@@ -127,7 +128,7 @@ func TestPodAnnotations(t *testing.T) {
 		"Description": {reason: "no component evaluates it", key: "description"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+			plan := releasetest.Draft(releasetest.Run(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 				job.Spec.Template.Annotations = map[string]string{tc.key: "x"}
 			})))
 			if len(plan.Checks) != 1 {

@@ -1,4 +1,4 @@
-package launch_test
+package jobplan_test
 
 import (
 	"regexp"
@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
 func TestBindEnhancementExample(t *testing.T) {
-	plan := draft(aRun(), readRelease(t, "testdata/cloud-credential.yaml"))
+	plan := releasetest.Draft(releasetest.Run(), releasetest.Read(t, "testdata/cloud-credential.yaml"))
 	if diff := cmp.Diff([]finding.Finding(nil), plan.Refused); diff != "" {
 		t.Fatalf("a valid release is rejected (-want, +got):\n%s", diff)
 	}
@@ -45,15 +46,15 @@ func asYAML(t *testing.T, object any) string {
 }
 
 func TestBindDoesNotModifyRelease(t *testing.T) {
-	release, untouched := readRelease(t, "testdata/cloud-credential.yaml"), readRelease(t, "testdata/cloud-credential.yaml")
-	first := draft(aRun(), release)
+	release, untouched := releasetest.Read(t, "testdata/cloud-credential.yaml"), releasetest.Read(t, "testdata/cloud-credential.yaml")
+	first := releasetest.Draft(releasetest.Run(), release)
 	if diff := cmp.Diff(untouched.Jobs, release.Jobs); diff != "" {
 		t.Errorf("Bind changed the release's Jobs (-before, +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(untouched.Supporting, release.Supporting); diff != "" {
 		t.Errorf("Bind changed the release's supporting objects (-before, +after):\n%s", diff)
 	}
-	second := draft(aRun(), release)
+	second := releasetest.Draft(releasetest.Run(), release)
 	if diff := cmp.Diff(first.Supporting, second.Supporting); diff != "" {
 		t.Errorf("the plans of the same release differ (-first, +second):\n%s", diff)
 	}
@@ -155,7 +156,7 @@ func TestAuthorsChoices(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := draft(aRun(), aRelease(aJob(tc.change)))
+			plan := releasetest.Draft(releasetest.Run(), releasetest.Release(releasetest.Job(tc.change)))
 			if len(plan.Checks) != 1 {
 				t.Fatalf("refused: %v", plan.Refused)
 			}
@@ -178,7 +179,7 @@ func TestResultBytesFitTerminationMessage(t *testing.T) {
 		"Many":  {reason: "512 is the minimum of the SDK", containers: 40, want: "512"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+			plan := releasetest.Draft(releasetest.Run(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 				spec := &job.Spec.Template.Spec
 				for range tc.containers - 1 {
 					spec.InitContainers = append(spec.InitContainers, spec.Containers[0])
@@ -208,10 +209,10 @@ func TestUpdatePath(t *testing.T) {
 		"None":     {reason: "the path of a release without previous versions is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			release := aRelease(aJob(nil))
+			release := releasetest.Release(releasetest.Job(nil))
 			release.Previous = tc.previous
 			var got []corev1.EnvVar
-			for _, variable := range draft(aRun(), release).Checks[0].Job.Spec.Template.Spec.Containers[0].Env {
+			for _, variable := range releasetest.Draft(releasetest.Run(), release).Checks[0].Job.Spec.Template.Spec.Containers[0].Env {
 				if variable.Name == "PREFLIGHT_UPDATE_PATH" {
 					got = append(got, variable)
 				}
@@ -253,9 +254,9 @@ func TestNames(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			release := aRelease(aJob(func(job *batchv1.Job) { job.Name = tc.job }))
+			release := releasetest.Release(releasetest.Job(func(job *batchv1.Job) { job.Name = tc.job }))
 			release.Jobs[0].Component = tc.component
-			check := draft(aRun(), release).Checks[0]
+			check := releasetest.Draft(releasetest.Run(), release).Checks[0]
 			if check.Name != tc.wantCheck {
 				t.Errorf("%s: check %q, want %q", tc.reason, check.Name, tc.wantCheck)
 			}
@@ -277,9 +278,9 @@ func TestNames(t *testing.T) {
 func TestNamesAreUnique(t *testing.T) {
 	long := strings.Repeat("long-", 20)
 	named := func(name, namespace string) *batchv1.Job {
-		return aJob(func(job *batchv1.Job) { job.Name, job.Namespace = name, namespace })
+		return releasetest.Job(func(job *batchv1.Job) { job.Name, job.Namespace = name, namespace })
 	}
-	plan := draft(aRun(), aRelease(named(long+"x", "a"), named(long+"y", "a"), named("p-q", "a"), named("p.q", "a"), named("p-q", "b")))
+	plan := releasetest.Draft(releasetest.Run(), releasetest.Release(named(long+"x", "a"), named(long+"y", "a"), named("p-q", "a"), named("p.q", "a"), named("p-q", "b")))
 	names, jobs := map[string]bool{}, map[string]bool{}
 	for _, check := range plan.Checks {
 		names[check.Name] = true
@@ -300,7 +301,7 @@ func TestFramed(t *testing.T) {
 		"None":     {reason: "a check need not promise a result"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+			plan := releasetest.Draft(releasetest.Run(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 				job.Annotations["preflight.openshift.io/result"] = tc.annotation
 			})))
 			if got := plan.Checks[0].Framed; got != tc.want {
@@ -311,9 +312,9 @@ func TestFramed(t *testing.T) {
 }
 
 func TestDeadlineVariable(t *testing.T) {
-	run := aRun()
+	run := releasetest.Run()
 	run.Deadline = run.Deadline.In(time.FixedZone("elsewhere", 3600))
-	env := draft(run, aRelease(aJob(nil))).Checks[0].Job.Spec.Template.Spec.Containers[0].Env
+	env := releasetest.Draft(run, releasetest.Release(releasetest.Job(nil))).Checks[0].Job.Spec.Template.Spec.Containers[0].Env
 	if want := (corev1.EnvVar{Name: "PREFLIGHT_DEADLINE", Value: "2026-11-21T08:10:00Z"}); !slices.Contains(env, want) {
 		t.Errorf("the SDK reads UTC: want %v in %v", want, env)
 	}
@@ -327,9 +328,9 @@ func FuzzNames(f *testing.F) {
 	f.Add("\xff.-é", strings.Repeat("-", 300))
 	accepted := regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`)
 	f.Fuzz(func(t *testing.T, component, job string) {
-		release := aRelease(aJob(func(j *batchv1.Job) { j.Name = job }))
+		release := releasetest.Release(releasetest.Job(func(j *batchv1.Job) { j.Name = job }))
 		release.Jobs[0].Component = component
-		plan := draft(aRun(), release)
+		plan := releasetest.Draft(releasetest.Run(), release)
 		for _, found := range plan.Refused {
 			if !accepted.MatchString(found.Name) {
 				t.Errorf("%q is not a valid name", found.Name)

@@ -1,4 +1,4 @@
-package launch_test
+package jobplan_test
 
 import (
 	"slices"
@@ -12,18 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
 // siteManifests are one Job of the site with supporting objects.
 func siteManifests(change func(*batchv1.Job), objects ...payload.Object) *payload.Release {
-	job := aJob(change)
+	job := releasetest.Job(change)
 	job.Name = "backup"
 	if change != nil {
 		change(job)
 	}
-	release := &payload.Release{Images: map[string]string{image: image}, Jobs: []payload.Job{{File: "checks/backup.yaml", Component: jobplan.SiteComponent, Job: job}}}
+	release := &payload.Release{Images: map[string]string{releasetest.Image: releasetest.Image}, Jobs: []payload.Job{{File: "checks/backup.yaml", Component: jobplan.SiteComponent, Job: job}}}
 	for _, object := range objects {
 		release.Supporting = append(release.Supporting, payload.Supporting{File: "checks/rbac.yaml", Component: jobplan.SiteComponent, Object: object})
 	}
@@ -53,8 +54,8 @@ func asAccount(name string) func(*batchv1.Job) {
 // A check of the site never hides or replaces one of the release.
 func TestAttacksBySiteChecks(t *testing.T) {
 	etcd := func(change func(*batchv1.Job), objects ...payload.Object) *payload.Release {
-		release := aRelease(aJob(change))
-		release.Supporting = supporting(objects...)
+		release := releasetest.Release(releasetest.Job(change))
+		release.Supporting = releasetest.Supporting(objects...)
 		return release
 	}
 	named := func(name string) func(*batchv1.Job) { return func(job *batchv1.Job) { job.Name = name } }
@@ -123,7 +124,7 @@ func TestAttacksBySiteChecks(t *testing.T) {
 				}
 			}
 			// The objects of the release are created as without the site.
-			expected, got := alone.Bind(aRun()), both.Bind(aRun())
+			expected, got := alone.Bind(releasetest.Run()), both.Bind(releasetest.Run())
 			if diff := cmp.Diff(yamlOf(t, expected.Supporting), notOfSite(t, got.Supporting)); diff != "" {
 				t.Errorf("%s: the objects of the release changed (-alone, +with the site):\n%s", tc.reason, diff)
 			}
@@ -154,12 +155,12 @@ func notOfSite(t *testing.T, objects []payload.Object) []string {
 
 // Each check resolves its references among the objects of its own manifests.
 func TestSiteObjects(t *testing.T) {
-	release := aRelease(aJob(asAccount("reader")))
-	release.Supporting = supporting(siteAccount("reader"), siteBinding("reader", "reader", "cluster-reader"))
+	release := releasetest.Release(releasetest.Job(asAccount("reader")))
+	release.Supporting = releasetest.Supporting(siteAccount("reader"), siteBinding("reader", "reader", "cluster-reader"))
 	own := siteManifests(asAccount("own"), siteAccount("own"), siteAccount("unused"), siteRole("own"), siteBinding("own", "own", "own"))
 	draft := jobplan.New("", release).WithSite(jobplan.New("", own))
-	plan := draft.Bind(aRun())
-	suffix := "-" + aRun().Suffix()
+	plan := draft.Bind(releasetest.Run())
+	suffix := "-" + releasetest.Run().Suffix()
 	if got := plan.Checks[1].Job.Spec.Template.Spec.ServiceAccountName; got != "own"+suffix {
 		t.Errorf("the check of the site runs as %q", got)
 	}
