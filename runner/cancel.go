@@ -18,7 +18,7 @@ import (
 // prefix of an ID. The error for a run that has ended is a *record.NotRunningError.
 // ctx bounds the waiting. Of options, Observer is used.
 func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, options Options) (record.Record, error) {
-	c := cancellation{cluster: cluster, records: record.New(cluster.Kubernetes), progress: newSerial(options.Observer, options.withDefaults(cluster).Logger)}
+	c := cancellation{cluster: cluster, records: record.New(cluster.Kubernetes), runs: record.NewRuns(cluster.Kubernetes), progress: newSerial(options.Observer, options.withDefaults(cluster).Logger)}
 	run, err := c.records.Get(ctx, id)
 	if err != nil {
 		return record.Record{}, err
@@ -27,11 +27,11 @@ func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, options Op
 		return run, &record.NotRunningError{ID: run.ID, Phase: run.Phase}
 	}
 	for {
-		if err := c.records.Cancel(ctx, run.ID); err != nil {
+		if err := c.runs.Cancel(ctx, run.ID); err != nil {
 			return run, err
 		}
 		c.progress.step("cancellation of run %s was requested: waiting for its end", run.ID)
-		ended, err := c.records.Follow(ctx, run.ID, c.followed)
+		ended, err := c.runs.Follow(ctx, run.ID, c.followed)
 		if !errors.Is(err, record.ErrAbandoned) {
 			return ended, err
 		}
@@ -47,6 +47,7 @@ func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, options Op
 type cancellation struct {
 	cluster  *cluster.Cluster
 	records  *record.Store
+	runs     *record.Runs
 	progress *serial
 }
 
@@ -60,7 +61,7 @@ func (c cancellation) followed(now record.Record) {
 // end does what the holder of the run did not do. Where objects cannot be deleted,
 // the run stays in progress for the next attempt.
 func (c cancellation) end(ctx context.Context, run record.Record) (record.Record, error) {
-	held, err := c.records.Begin(ctx, run.Intent, holder())
+	held, err := c.runs.Begin(ctx, run.Intent, holder())
 	if err != nil {
 		return c.missed(ctx, run, err)
 	}

@@ -30,7 +30,7 @@ type execution struct {
 	results results
 	reused  reuse
 	// records and record are where the run is recorded, held by this process.
-	records *record.Store
+	records *record.Runs
 	record  *record.Held
 }
 

@@ -20,7 +20,7 @@ import (
 // held is a run that this process holds.
 type held struct {
 	plan
-	records *record.Store
+	records *record.Runs
 	record  *record.Held
 	results results
 	reused  reuse

@@ -19,7 +19,7 @@ func join(ctx context.Context, p plan) (run, error) {
 	if p.options.NoJobs {
 		return unheld{plan: p, id: uuid.NewString()}, nil
 	}
-	records := record.New(p.cluster.Kubernetes)
+	records := record.NewRuns(p.cluster.Kubernetes)
 	begun, finished, err := claim(ctx, p, records)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func join(ctx context.Context, p plan) (run, error) {
 
 // claim makes this process the holder of the run, or waits for the result of
 // another holder: one of the two is returned.
-func claim(ctx context.Context, p plan, records *record.Store) (*record.Held, record.Record, error) {
+func claim(ctx context.Context, p plan, records *record.Runs) (*record.Held, record.Record, error) {
 	intent, holder := p.intent(uuid.NewString()), holder()
 	for {
 		begun, err := records.Begin(ctx, intent, holder)

@@ -165,7 +165,7 @@ func TestInterruptedRunIsCleanedUp(t *testing.T) {
 
 func TestCanceledRunIsCleanedUp(t *testing.T) {
 	w := withJobs(t)
-	records := record.New(w.cluster.Kubernetes)
+	records := record.NewRuns(w.cluster.Kubernetes)
 	started := make(chan string, 1)
 	w.options.Observer = observer{started: func(run string) { started <- run }}
 	canceled := make(chan error, 1)

@@ -23,11 +23,11 @@ type reuse struct {
 
 // reusable finds the last complete run of the release, if its record is authentic and
 // all its checks passed and still hold. Everything that may have been fixed since is checked again.
-func reusable(ctx context.Context, p plan, records *record.Store) (reuse, bool) {
+func reusable(ctx context.Context, p plan, records *record.Runs) (reuse, bool) {
 	if p.options.Rerun || len(p.draft.Checks) == 0 {
 		return reuse{}, false
 	}
-	last, found, err := records.Latest(ctx, p.intent(""))
+	last, found, err := record.New(p.cluster.Kubernetes).Latest(ctx, p.intent(""))
 	if err != nil || !found {
 		return reuse{}, false
 	}

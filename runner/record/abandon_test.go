@@ -36,7 +36,7 @@ func TestTakeOverFromKilledHolder(t *testing.T) {
 				skewed := metav1.NewMicroTime(time.Now().Add(tc.skew))
 				lease.Spec.RenewTime = &skewed
 			})
-			stores := []*record.Store{record.New(api), record.New(api)}
+			stores := []*runs{newRuns(api), newRuns(api)}
 			var busy *record.BusyError
 			if _, err := stores[0].Begin(t.Context(), again(intent), "early"); !errors.As(err, &busy) || busy.ID != intent.ID {
 				t.Fatalf("%s, but not at once: got %v", tc.reason, err)
@@ -116,7 +116,7 @@ func TestFormerHolder(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
 			former := killed(t, intent)
-			store := record.New(api)
+			store := newRuns(api)
 			awaitAbandoned(t, store, intent.ID)
 			holder := begin(t, store, intent)
 			before := getMap(t, headName(intent.ID))
@@ -151,36 +151,36 @@ func TestCancel(t *testing.T) {
 	}{
 		"Held": {reason: "the context of the holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
-			held := begin(t, record.New(api, record.LeaseDuration(3*time.Second)), intent)
+			held := begin(t, newRuns(api, record.LeaseDuration(3*time.Second)), intent)
 			holding, release := held.Hold(t.Context())
 			t.Cleanup(release)
 			return func() *record.Held { <-holding.Done(); return held }
 		}},
 		"Detached": {reason: "the context of the next holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
-			if err := begin(t, record.New(api), intent).Detach(t.Context()); err != nil {
+			if err := begin(t, newRuns(api), intent).Detach(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			return func() *record.Held { return begin(t, record.New(api), again(intent)) }
+			return func() *record.Held { return begin(t, newRuns(api), again(intent)) }
 		}},
 		"Killed": {reason: "the context of the next holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
 			killed(t, intent)
-			store := record.New(api)
+			store := newRuns(api)
 			return func() *record.Held { awaitAbandoned(t, store, intent.ID); return begin(t, store, intent) }
 		}},
 		"LeaseGone": {reason: "the cancellation creates a missing lease", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
 			killed(t, intent)
 			deleteLease(t, intent)
-			return func() *record.Held { return begin(t, record.New(api), again(intent)) }
+			return func() *record.Held { return begin(t, newRuns(api), again(intent)) }
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
 			holder := tc.before(t, intent)
-			if err := record.New(api).Cancel(t.Context(), intent.ID[:13]); err != nil {
+			if err := newRuns(api).Cancel(t.Context(), intent.ID[:13]); err != nil {
 				t.Fatal(err)
 			}
 			held := holder()
@@ -200,11 +200,11 @@ func TestCancel(t *testing.T) {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}
 			var ended *record.NotRunningError
-			if err := record.New(api).Cancel(t.Context(), intent.ID); !errors.As(err, &ended) || ended.Phase != record.Canceled || ended.Error() == "" {
+			if err := newRuns(api).Cancel(t.Context(), intent.ID); !errors.As(err, &ended) || ended.Phase != record.Canceled || ended.Error() == "" {
 				t.Errorf("want NotRunningError, got %v", err)
 			}
 			wantNoLease(t, intent)
-			next := begin(t, record.New(api), again(intent))
+			next := begin(t, newRuns(api), again(intent))
 			if next.Resumed() {
 				t.Error("a canceled run was resumed")
 			}
@@ -251,8 +251,8 @@ func TestDeletedLease(t *testing.T) {
 		intent := newIntent()
 		killed(t, intent, aResult("Etcd.Disk"))
 		deleteLease(t, intent)
-		awaitAbandoned(t, record.New(api), intent.ID)
-		next := begin(t, record.New(api), again(intent))
+		awaitAbandoned(t, newRuns(api), intent.ID)
+		next := begin(t, newRuns(api), again(intent))
 		if next.Record().ID != intent.ID || !next.Resumed() {
 			t.Errorf("want run %s resumed, got %s", intent.ID, next.Record().ID)
 		}
@@ -264,7 +264,7 @@ func TestDeletedLease(t *testing.T) {
 		intent := newIntent()
 		killed(t, intent)
 		editLease(t, intent, func(lease *coordinationv1.Lease) { lease.Annotations, lease.Labels = nil, nil })
-		next := begin(t, record.New(api), again(intent))
+		next := begin(t, newRuns(api), again(intent))
 		if next.Record().ID != intent.ID || !next.Resumed() {
 			t.Errorf("want run %s resumed, got %s", intent.ID, next.Record().ID)
 		}
@@ -359,14 +359,14 @@ func TestDisconnectedFollower(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			held := begin(t, record.New(api, record.LeaseDuration(3*time.Second)), intent)
+			held := begin(t, newRuns(api, record.LeaseDuration(3*time.Second)), intent)
 			_, release := held.Hold(t.Context())
 			defer release()
 			network := newGate(tc.cut)
 			following, ended := make(chan struct{}), make(chan error, 1)
 			go func() {
 				var once sync.Once
-				_, err := record.New(through(t, network.handle)).Follow(t.Context(), intent.ID, func(record.Record) { once.Do(func() { close(following) }) })
+				_, err := newRuns(through(t, network.handle)).Follow(t.Context(), intent.ID, func(record.Record) { once.Do(func() { close(following) }) })
 				ended <- err
 			}()
 			<-following
@@ -397,7 +397,7 @@ func TestDisconnectedFollower(t *testing.T) {
 func TestInterruptedWatches(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	_, release := held.Hold(t.Context())
 	defer release()
 	var watches sync.Map
@@ -415,7 +415,7 @@ func TestInterruptedWatches(t *testing.T) {
 	})
 	held.Put(aResult("Etcd.Disk"))
 	var once sync.Once
-	got, err := record.New(client).Follow(t.Context(), intent.ID, func(r record.Record) {
+	got, err := newRuns(client).Follow(t.Context(), intent.ID, func(r record.Record) {
 		if len(r.Results) == 1 {
 			once.Do(func() { finish(t, held) })
 		}
@@ -433,7 +433,7 @@ func TestKilledBetweenLeaseAndRecord(t *testing.T) {
 	if err := api.CoreV1().ConfigMaps(record.Namespace).Delete(t.Context(), headName(intent.ID), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	store := record.New(api)
+	store := newRuns(api)
 	if last := awaitAbandoned(t, store, intent.ID); last.ID != intent.ID || last.Phase != "" {
 		t.Errorf("want a record with only the ID: %+v", last)
 	}
@@ -450,29 +450,29 @@ func TestKilledBetweenLeaseAndRecord(t *testing.T) {
 func TestOtherSelection(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	other := again(intent)
 	other.Selection = "jobs=etcd"
 	var selection *record.SelectionError
-	if _, err := record.New(api).Begin(t.Context(), other, "tester"); !errors.As(err, &selection) || selection.ID != intent.ID || selection.Selection != intent.Selection {
+	if _, err := newRuns(api).Begin(t.Context(), other, "tester"); !errors.As(err, &selection) || selection.ID != intent.ID || selection.Selection != intent.Selection {
 		t.Errorf("want a SelectionError, got %v", err)
 	}
 	finish(t, held)
-	held = begin(t, record.New(api), other)
+	held = begin(t, newRuns(api), other)
 	finish(t, held)
 }
 
 func TestOtherDigestWithSamePrefix(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	other := again(intent)
 	other.Target.Image = other.Target.Image[:len(other.Target.Image)-40] + strings.Repeat("0", 40)
-	if _, err := record.New(api).Begin(t.Context(), other, "tester"); err == nil {
+	if _, err := newRuns(api).Begin(t.Context(), other, "tester"); err == nil {
 		t.Error("want an error for another release")
 	}
 	finish(t, held)
-	if _, found, err := record.New(api).Latest(t.Context(), other); found || err != nil {
+	if _, found, err := newRuns(api).Latest(t.Context(), other); found || err != nil {
 		t.Errorf("want no latest run of another release: %v", err)
 	}
 }

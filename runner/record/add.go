@@ -15,7 +15,7 @@ func (s *Store) Add(ctx context.Context, intent Intent, ending Ending) error {
 	if err := intent.validate("none"); err != nil {
 		return err
 	}
-	packed, err := ending.pack()
+	packed, err := PackEnding(ending)
 	if err != nil {
 		return err
 	}
@@ -24,23 +24,21 @@ func (s *Store) Add(ctx context.Context, intent Intent, ending Ending) error {
 		return err
 	}
 	content.record.Phase, content.record.Decision = ending.Phase, string(ending.Verdict.Decision)
-	w := &writer{
-		store: s, owned: func(context.Context) error { return nil }, nonce: uuid.NewString(), lock: newLock(), content: content,
-	}
-	if err := w.loadKey(ctx); err != nil {
+	w, err := NewWriter(ctx, s, content, func(context.Context) error { return nil }, uuid.NewString())
+	if err != nil {
 		return err
 	}
-	created, err := w.create(ctx)
+	created, err := w.Create(ctx)
 	if err == nil && !created {
 		err = errors.New("a run of that ID exists")
 	}
 	if err != nil {
 		return fmt.Errorf("could not record run %s: %w", intent.ID, err)
 	}
-	if err := w.finish(ctx, ending, packed); err != nil {
+	if err := w.Finish(ctx, ending, packed); err != nil {
 		return err
 	}
-	earlier, err := s.endEarlier(ctx, content.record, ending.Phase, w.clock.now())
-	s.prune(ctx, earlier, ending.Phase)
+	earlier, err := s.EndEarlier(ctx, content.record, ending.Phase, w.Clock.Now())
+	s.Prune(ctx, earlier, ending.Phase)
 	return err
 }

@@ -4,22 +4,20 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-
-	"github.com/openshift/update-preflight/runner/record"
 )
 
 // The attachment is kept until the end of the run, also by another holder. It is bounded,
 // since a header has other data.
 func TestAttachment(t *testing.T) {
 	t.Parallel()
-	store := record.New(api)
+	store := newRuns(api)
 	intent := newIntent()
 	intent.Attachment = bytes.Repeat([]byte{0, 255}, 32<<10)
 	held := begin(t, store, intent)
 	if err := held.Detach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	again := begin(t, record.New(api), intent)
+	again := begin(t, newRuns(api), intent)
 	if got := again.Record(); !again.Resumed() || !bytes.Equal(got.Attachment, intent.Attachment) {
 		t.Errorf("resumed %t with an attachment of %d bytes, want %d", again.Resumed(), len(got.Attachment), len(intent.Attachment))
 	}

@@ -24,7 +24,7 @@ import (
 // hold it; a *SelectionError when that run has another selection, which is known
 // once its header exists; a *FormatError when it was recorded by an incompatible
 // version of the tool.
-func (s *Store) Begin(ctx context.Context, intent Intent, holder string) (*Held, error) {
+func (r *Runs) Begin(ctx context.Context, intent Intent, holder string) (*Held, error) {
 	if err := intent.validate(holder); err != nil {
 		return nil, err
 	}
@@ -34,17 +34,17 @@ func (s *Store) Begin(ctx context.Context, intent Intent, holder string) (*Held,
 	}
 	for range conflicts {
 		var held *Held
-		if held, err = s.begin(ctx, content, holder); !errors.Is(err, errMoved) {
+		if held, err = r.begin(ctx, content, holder); !errors.Is(err, errMoved) {
 			return held, err
 		}
 	}
 	return nil, fmt.Errorf("could not begin a run: %w", err)
 }
 
-func (s *Store) begin(ctx context.Context, content header, holder string) (*Held, error) {
+func (r *Runs) begin(ctx context.Context, content header, holder string) (*Held, error) {
 	intent := content.record.Intent
-	claim := s.newClaim(intent, holder)
-	lost, err := s.unfinished(ctx, intent)
+	claim := r.newClaim(intent, holder)
+	lost, err := r.unfinished(ctx, intent)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Store) begin(ctx context.Context, content header, holder string) (*Held
 	}
 	err = claim.create(ctx)
 	if apierrors.IsAlreadyExists(err) {
-		err = s.takeOver(ctx, claim, intent)
+		err = r.takeOver(ctx, claim, intent)
 	}
 	switch {
 	case apierrors.IsConflict(err):
@@ -61,7 +61,7 @@ func (s *Store) begin(ctx context.Context, content header, holder string) (*Held
 	case err != nil:
 		return nil, fmt.Errorf("could not hold the run: %w", err)
 	}
-	held, err := s.open(ctx, claim, content)
+	held, err := r.open(ctx, claim, content)
 	if err != nil {
 		return nil, errors.Join(err, held.abandon(ctx))
 	}
@@ -70,8 +70,8 @@ func (s *Store) begin(ctx context.Context, content header, holder string) (*Held
 
 // unfinished is the ID of the newest run of the release that is in progress by its
 // header; empty if there is none. Usually its Lease exists as well.
-func (s *Store) unfinished(ctx context.Context, intent Intent) (string, error) {
-	headers, err := s.listHeaders(ctx, labels.Set{label.Release: label.ReleaseValue(intent.Target.Digest()), labelPhase: string(Running)}.String())
+func (r *Runs) unfinished(ctx context.Context, intent Intent) (string, error) {
+	headers, err := r.records.Headers(ctx, labels.Set{label.Release: label.ReleaseValue(intent.Target.Digest()), LabelPhase: string(Running)}.String())
 	if err != nil {
 		return "", fmt.Errorf("could not list the runs in progress: %w", err)
 	}
@@ -111,7 +111,7 @@ func inProgress(object *corev1.ConfigMap, intent Intent) (bool, error) {
 }
 
 // takeOver acquires the existing Lease if it has no holder.
-func (s *Store) takeOver(ctx context.Context, claim *claim, intent Intent) error {
+func (r *Runs) takeOver(ctx context.Context, claim *claim, intent Intent) error {
 	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return claim.leases.Get(ctx, leaseName(claim.digest), metav1.GetOptions{})
 	})
@@ -125,7 +125,7 @@ func (s *Store) takeOver(ctx context.Context, claim *claim, intent Intent) error
 	if !isID(id) {
 		return claim.acquire(ctx, lease) // a Lease without a run
 	}
-	object, err := s.get(ctx, headerName(id))
+	object, err := r.records.Object(ctx, headerName(id))
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *Store) takeOver(ctx context.Context, claim *claim, intent Intent) error
 		claim.id = intent.ID
 		return claim.acquire(ctx, lease)
 	}
-	if holder := holderOf(lease); holder != "" && !s.isExpired(lease) {
+	if holder := holderOf(lease); holder != "" && !r.expired.has(lease) {
 		return &BusyError{ID: id, Holder: holder}
 	}
 	claim.id = id
@@ -147,34 +147,28 @@ func (s *Store) takeOver(ctx context.Context, claim *claim, intent Intent) error
 }
 
 // open creates the header of a new run, or reads the existing one.
-func (s *Store) open(ctx context.Context, claim *claim, content header) (*Held, error) {
+func (r *Runs) open(ctx context.Context, claim *claim, content header) (*Held, error) {
 	begun := claim.id != content.record.ID
 	content.record.ID = claim.id
-	held := &Held{
-		store: s, claim: claim, resumed: begun, pending: make(chan struct{}, 1),
-		writer: &writer{store: s, owned: claim.owned, nonce: claim.nonce, lock: newLock(), content: content},
-	}
-	if err := held.writer.loadKey(ctx); err != nil {
+	held := &Held{records: r.records, claim: claim, resumed: begun, pending: make(chan struct{}, 1)}
+	var err error
+	if held.writer, err = NewWriter(ctx, r.records, content, claim.owned, claim.nonce); err != nil {
 		return held, err
 	}
 	if !begun {
 		// The ID is new, unless the intent is that of a run in progress.
-		created, err := held.writer.create(ctx)
-		if created && err == nil {
-			err = held.writer.sealNew(ctx)
-		}
+		created, err := held.writer.Create(ctx)
 		if created || err != nil {
-			held.record = held.writer.content.record
-			held.record.Authentication = held.writer.key.authentication()
+			held.record = held.writer.Record()
 			return held, err
 		}
 	}
-	results, err := held.writer.resume(ctx)
+	results, err := held.writer.Resume(ctx)
 	if err != nil {
 		return held, err
 	}
 	held.resumed = true
-	held.record = held.writer.content.record
+	held.record = held.writer.Record()
 	held.record.Results = results
 	return held, nil
 }
@@ -190,16 +184,16 @@ func (h *Held) abandon(ctx context.Context) error {
 // DeleteStaleLease deletes the Lease of a run that has ended, if its holder was killed
 // before it deleted the Lease. Begin acquires such a Lease; DeleteStaleLease is for
 // callers that begin no run.
-func (s *Store) DeleteStaleLease(ctx context.Context, run Record) error {
+func (r *Runs) DeleteStaleLease(ctx context.Context, run Record) error {
 	if !run.Phase.final() {
 		return fmt.Errorf("run %s has not ended", run.ID)
 	}
 	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
-		return s.leases().Get(ctx, leaseName(run.Target.Digest()), metav1.GetOptions{})
+		return r.records.Leases().Get(ctx, leaseName(run.Target.Digest()), metav1.GetOptions{})
 	})
 	if err == nil && lease.Annotations[Label] == run.ID {
 		err = retry.Do(ctx, func(ctx context.Context) error {
-			return s.leases().Delete(ctx, lease.Name, metav1.DeleteOptions{
+			return r.records.Leases().Delete(ctx, lease.Name, metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion},
 			})
 		})

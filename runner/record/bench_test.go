@@ -37,7 +37,7 @@ func BenchmarkRecord(b *testing.B) {
 	for b.Loop() {
 		before := heap()
 		requests.Store(0)
-		held, err := record.New(client).Begin(ctx, newIntent(), "bench")
+		held, err := newRuns(client).Begin(ctx, newIntent(), "bench")
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func heap() int64 {
 }
 
 func BenchmarkPut(b *testing.B) {
-	held, err := record.New(api).Begin(context.Background(), newIntent(), "bench")
+	held, err := newRuns(api).Begin(context.Background(), newIntent(), "bench")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,15 +13,15 @@ import (
 
 // Cancel requests the end of a run from its holder, or from the next one if it has
 // none; id is as for Get. The error is a *NotRunningError when the run has ended.
-func (s *Store) Cancel(ctx context.Context, id string) error {
-	intent, err := s.running(ctx, id)
+func (r *Runs) Cancel(ctx context.Context, id string) error {
+	intent, err := r.running(ctx, id)
 	if err != nil {
 		return err
 	}
 	err = retry.Do(ctx, func(ctx context.Context) error {
-		err := s.mark(ctx, intent)
+		err := r.mark(ctx, intent)
 		for i := 0; i < conflicts && apierrors.IsConflict(err); i++ {
-			err = s.mark(ctx, intent)
+			err = r.mark(ctx, intent)
 		}
 		return err
 	})
@@ -29,20 +29,20 @@ func (s *Store) Cancel(ctx context.Context, id string) error {
 		return wrapCancel(intent, err)
 	}
 	// Without a Lease the run has just ended, or its Lease was deleted.
-	if _, err := s.running(ctx, intent.ID); err != nil {
+	if _, err := r.running(ctx, intent.ID); err != nil {
 		return err
 	}
-	unheld := s.newClaim(intent, "").desired(&coordinationv1.Lease{})
+	unheld := r.newClaim(intent, "").desired(&coordinationv1.Lease{})
 	unheld.Annotations[annotationCancel] = "true"
 	return wrapCancel(intent, retry.Do(ctx, func(ctx context.Context) error {
-		_, err := s.leases().Create(ctx, unheld, metav1.CreateOptions{})
+		_, err := r.records.Leases().Create(ctx, unheld, metav1.CreateOptions{})
 		return err
 	}))
 }
 
 // running returns the intent of a run in progress.
-func (s *Store) running(ctx context.Context, id string) (Intent, error) {
-	object, err := s.find(ctx, id)
+func (r *Runs) running(ctx context.Context, id string) (Intent, error) {
+	object, err := r.records.Find(ctx, id)
 	if err != nil {
 		return Intent{}, err
 	}
@@ -57,8 +57,8 @@ func (s *Store) running(ctx context.Context, id string) (Intent, error) {
 }
 
 // mark sets the annotation of a cancellation on the Lease.
-func (s *Store) mark(ctx context.Context, intent Intent) error {
-	lease, err := s.leases().Get(ctx, leaseName(intent.Target.Digest()), metav1.GetOptions{})
+func (r *Runs) mark(ctx context.Context, intent Intent) error {
+	lease, err := r.records.Leases().Get(ctx, leaseName(intent.Target.Digest()), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Store) mark(ctx context.Context, intent Intent) error {
 		return fmt.Errorf("another run of the same release is in progress: %q", other)
 	}
 	lease.Annotations[annotationCancel] = "true"
-	_, err = s.leases().Update(ctx, lease, metav1.UpdateOptions{})
+	_, err = r.records.Leases().Update(ctx, lease, metav1.UpdateOptions{})
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/google/uuid"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,17 +34,17 @@ type claim struct {
 	// nonce identifies this claim among others, also of the same holder.
 	nonce string
 	// lock serializes changes of the Lease.
-	lock lock
+	lock *semaphore.Weighted
 	// lease is the last known state.
 	lease *coordinationv1.Lease
 	// released is true when the claim was released.
 	released bool
 }
 
-func (s *Store) newClaim(intent Intent, holder string) *claim {
+func (r *Runs) newClaim(intent Intent, holder string) *claim {
 	return &claim{
-		leases: s.leases(), duration: s.duration, id: intent.ID, digest: intent.Target.Digest(), holder: holder,
-		nonce: uuid.NewString(), lock: newLock(),
+		leases: r.records.Leases(), duration: r.duration, id: intent.ID, digest: intent.Target.Digest(), holder: holder,
+		nonce: uuid.NewString(), lock: semaphore.NewWeighted(1),
 	}
 }
 
@@ -118,10 +120,10 @@ func (c *claim) reload(ctx context.Context) error {
 
 // owned returns ErrTakenOver if the Lease belongs to another claim.
 func (c *claim) owned(ctx context.Context) error {
-	if err := c.lock.acquire(ctx); err != nil {
+	if err := c.lock.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer c.lock.release()
+	defer c.lock.Release(1)
 	return retry.Do(ctx, c.reload)
 }
 
@@ -177,10 +179,10 @@ func (c *claim) remove(ctx context.Context) error {
 // change changes the Lease, with retries while another client changes but does not
 // acquire it.
 func (c *claim) change(ctx context.Context, edit func(context.Context) error) error {
-	if err := c.lock.acquire(ctx); err != nil {
+	if err := c.lock.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer c.lock.release()
+	defer c.lock.Release(1)
 	if c.released {
 		return nil
 	}
@@ -204,9 +206,9 @@ func (c *claim) change(ctx context.Context, edit func(context.Context) error) er
 
 // canceled is true if the cancellation of the run was requested.
 func (c *claim) canceled(ctx context.Context) (bool, error) {
-	if err := c.lock.acquire(ctx); err != nil {
+	if err := c.lock.Acquire(ctx, 1); err != nil {
 		return false, err
 	}
-	defer c.lock.release()
+	defer c.lock.Release(1)
 	return c.lease != nil && c.lease.Annotations[annotationCancel] == "true", nil
 }

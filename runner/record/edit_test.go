@@ -63,7 +63,7 @@ func TestEditOfHeldRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			held := begin(t, record.New(api), intent)
+			held := begin(t, newRuns(api), intent)
 			_, release := held.Hold(t.Context())
 			defer release()
 			checks := []string{"Etcd.Disk"}
@@ -135,7 +135,7 @@ func TestEditOfAbandonedRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			first := begin(t, record.New(api), intent)
+			first := begin(t, newRuns(api), intent)
 			for i := range 100 {
 				first.Put(incompressible(i, 4096))
 			}
@@ -144,7 +144,7 @@ func TestEditOfAbandonedRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.damage(t, intent.ID)
-			next := begin(t, record.New(api), again(intent))
+			next := begin(t, newRuns(api), again(intent))
 			if next.Record().ID != intent.ID || !next.Resumed() || next.Record().StartTime.IsZero() {
 				t.Errorf("want run %s resumed, got %+v", intent.ID, next.Record().Intent)
 			}
@@ -189,11 +189,11 @@ func TestEditOfReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			if err := performRun(t.Context(), record.New(api), intent); err != nil {
+			if err := performRun(t.Context(), newRuns(api), intent); err != nil {
 				t.Fatal(err)
 			}
 			tc.damage(t, intent.ID)
-			store := record.New(api)
+			store := newRuns(api)
 			if tc.unauthentic {
 				got, err := store.Get(t.Context(), intent.ID)
 				if err != nil {
@@ -219,12 +219,12 @@ func TestEditOfReport(t *testing.T) {
 func TestUnknownFormat(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	if err := begin(t, record.New(api), intent).Detach(t.Context()); err != nil {
+	if err := begin(t, newRuns(api), intent).Detach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	edit(t, headName(intent.ID), func(head *corev1.ConfigMap) { head.Data["format"] = "2" })
 	before := getMap(t, headName(intent.ID)).ResourceVersion
-	store := record.New(api)
+	store := newRuns(api)
 	_, began := store.Begin(t.Context(), again(intent), "tester")
 	_, got := store.Get(t.Context(), intent.ID)
 	_, followed := store.Follow(t.Context(), intent.ID, func(record.Record) {})

@@ -22,7 +22,7 @@ func TestGetByPrefix(t *testing.T) {
 	// Prefixes that random IDs are unlikely to have.
 	first.ID, second.ID, third.ID = "00ab0000-0000-4000-8000-000000000001", "00ab0000-0100-4000-8000-000000000002", "00ac0000-0000-4000-8000-000000000003"
 	for _, intent := range []record.Intent{first, second, third} {
-		begin(t, record.New(api), intent) // in progress: ended runs may be pruned
+		begin(t, newRuns(api), intent) // in progress: ended runs may be pruned
 	}
 	for name, tc := range map[string]struct {
 		reason, id, want string
@@ -40,7 +40,7 @@ func TestGetByPrefix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := record.New(api).Get(t.Context(), tc.id)
+			got, err := newRuns(api).Get(t.Context(), tc.id)
 			if tc.want != "" {
 				if err != nil || got.ID != tc.want {
 					t.Errorf("%s: got %q, %v, want %q", tc.reason, got.ID, err, tc.want)
@@ -54,15 +54,15 @@ func TestGetByPrefix(t *testing.T) {
 			if names := strings.Join(append(tc.candidates, ""), `" "`); !strings.Contains(err.Error(), strings.Trim(names, `" `)) {
 				t.Errorf("%s: the error lacks the candidates: %v", tc.reason, err)
 			}
-			if _, err := record.New(api).Follow(t.Context(), tc.id, func(record.Record) {}); !errors.As(err, &notFound) {
+			if _, err := newRuns(api).Follow(t.Context(), tc.id, func(record.Record) {}); !errors.As(err, &notFound) {
 				t.Errorf("%s: Follow returned %v", tc.reason, err)
 			}
-			if err := record.New(api).Cancel(t.Context(), tc.id); !errors.As(err, &notFound) {
+			if err := newRuns(api).Cancel(t.Context(), tc.id); !errors.As(err, &notFound) {
 				t.Errorf("%s: Cancel returned %v", tc.reason, err)
 			}
 		})
 	}
-	if _, found, err := record.New(api).Latest(t.Context(), newIntent()); found || err != nil {
+	if _, found, err := newRuns(api).Latest(t.Context(), newIntent()); found || err != nil {
 		t.Errorf("want no latest run of a release without runs: %v", err)
 	}
 }
@@ -89,7 +89,7 @@ func TestInvalidIntents(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
 			tc.change(&intent)
-			if _, err := record.New(api).Begin(t.Context(), intent, tc.holder); err == nil {
+			if _, err := newRuns(api).Begin(t.Context(), intent, tc.holder); err == nil {
 				t.Errorf("%s, but it was accepted", tc.reason)
 			}
 		})
@@ -104,9 +104,9 @@ func as(t *testing.T, needs access.Needs) kubernetes.Interface {
 
 func TestDeclaredNeedsSuffice(t *testing.T) {
 	t.Parallel()
-	holder := record.New(as(t, record.Needs()), record.LeaseDuration(time.Second))
-	reader := record.New(as(t, record.ReadNeeds()))
-	canceler := record.New(as(t, record.CancelNeeds()))
+	holder := newRuns(as(t, record.Needs()), record.LeaseDuration(time.Second))
+	reader := newRuns(as(t, record.ReadNeeds()))
+	canceler := newRuns(as(t, record.CancelNeeds()))
 	intent := newIntent()
 	begin(t, holder, intent).Put(aResult("Etcd.Disk"))
 	awaitAbandoned(t, reader, intent.ID)
@@ -142,7 +142,7 @@ func TestDeclaredNeedsSuffice(t *testing.T) {
 // Missing permissions are reported at once, with the error of the API server.
 func TestMissingPermissions(t *testing.T) {
 	t.Parallel()
-	store := record.New(as(t, access.Needs{}))
+	store := newRuns(as(t, access.Needs{}))
 	intent := newIntent()
 	_, began := store.Begin(t.Context(), intent, "tester")
 	_, got := store.Get(t.Context(), intent.ID)
@@ -168,7 +168,7 @@ func TestUnreachableAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, intent := record.New(client), newIntent()
+	store, intent := newRuns(client), newIntent()
 	for name, request := range map[string]func(context.Context) error{
 		"Begin": func(ctx context.Context) error { _, err := store.Begin(ctx, intent, "tester"); return err },
 		"Get":   func(ctx context.Context) error { _, err := store.Get(ctx, intent.ID); return err },

@@ -48,10 +48,20 @@ func aResult(check string) record.Result {
 	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: preflight.Fail, Reason: "DiskFull", Message: "the disk <of> etcd-0 is full"}, Source: finding.SourceJob, Blocks: true}}}
 }
 
-// quick returns a Store with the shortest Lease duration.
-func quick() *record.Store { return record.New(api, record.LeaseDuration(time.Second)) }
+// runs are the runs of a cluster with their records.
+type runs struct {
+	*record.Store
+	*record.Runs
+}
 
-func begin(t *testing.T, store *record.Store, intent record.Intent) *record.Held {
+func newRuns(client kubernetes.Interface, options ...record.Option) *runs {
+	return &runs{Store: record.New(client), Runs: record.NewRuns(client, options...)}
+}
+
+// quick returns a Store with the shortest Lease duration.
+func quick() *runs { return newRuns(api, record.LeaseDuration(time.Second)) }
+
+func begin(t *testing.T, store *runs, intent record.Intent) *record.Held {
 	t.Helper()
 	held, err := store.Begin(t.Context(), intent, "tester")
 	if err != nil {
@@ -83,7 +93,7 @@ func await(t *testing.T, id string, wanted func(record.Record) bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for seen := false; !seen; {
-		_, err := record.New(api).Follow(ctx, id, func(r record.Record) {
+		_, err := newRuns(api).Follow(ctx, id, func(r record.Record) {
 			if wanted(r) {
 				seen = true
 				cancel()
@@ -96,7 +106,7 @@ func await(t *testing.T, id string, wanted func(record.Record) bool) {
 }
 
 // awaitAbandoned follows a run until it has no holder.
-func awaitAbandoned(t *testing.T, store *record.Store, id string) record.Record {
+func awaitAbandoned(t *testing.T, store *runs, id string) record.Record {
 	t.Helper()
 	last, err := store.Follow(t.Context(), id, func(record.Record) {})
 	if !errors.Is(err, record.ErrAbandoned) {
@@ -120,7 +130,7 @@ func finish(t *testing.T, held *record.Held) {
 
 func get(t *testing.T, id string) record.Record {
 	t.Helper()
-	got, err := record.New(api).Get(t.Context(), id)
+	got, err := newRuns(api).Get(t.Context(), id)
 	if err != nil {
 		t.Fatalf("could not get run %s: %v", id, err)
 	}

@@ -32,26 +32,15 @@ const responseFraction = 3
 // Lease was released or deleted, or was not renewed for its duration, by the monotonic
 // clock of this machine, while it was watched. Begin of this Store then takes the run
 // over, unless another process does first.
-func (s *Store) Follow(ctx context.Context, id string, each func(Record)) (Record, error) {
-	return s.follow(ctx, id, each, false)
-}
-
-// HeldError is the error of a run that a process holds.
-type HeldError struct {
-	// Run is its ID, Holder the identity of the process: its user, machine and process ID.
-	Run, Holder string
-}
-
-// Error implements error.
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("run %s is in progress: %s holds it", e.Run, e.Holder)
+func (r *Runs) Follow(ctx context.Context, id string, each func(Record)) (Record, error) {
+	return r.follow(ctx, id, each, false)
 }
 
 // Unheld returns nil when no process holds a run: it is not recorded, it has ended, or its
 // holder is gone, which takes until its Lease expires. It returns a *HeldError as soon as the
 // holder renews the Lease.
-func (s *Store) Unheld(ctx context.Context, id string) error {
-	_, err := s.follow(ctx, id, func(Record) {}, true)
+func (r *Runs) Unheld(ctx context.Context, id string) error {
+	_, err := r.follow(ctx, id, func(Record) {}, true)
 	if _, unknown := errors.AsType[*NotFoundError](err); unknown || errors.Is(err, ErrAbandoned) {
 		return nil
 	}
@@ -62,9 +51,9 @@ func (s *Store) Unheld(ctx context.Context, id string) error {
 }
 
 // follow is Follow; with untilRenewed the renewal of the Lease ends it as a *HeldError.
-func (s *Store) follow(ctx context.Context, id string, each func(Record), untilRenewed bool) (Record, error) {
+func (r *Runs) follow(ctx context.Context, id string, each func(Record), untilRenewed bool) (Record, error) {
 	if !isID(id) {
-		object, err := s.find(ctx, id)
+		object, err := r.records.Find(ctx, id)
 		if err != nil {
 			return Record{}, err
 		}
@@ -72,7 +61,7 @@ func (s *Store) follow(ctx context.Context, id string, each func(Record), untilR
 	}
 	watching, fail := context.WithCancelCause(ctx)
 	f := &follower{
-		store: s, id: id, reader: reader{store: s}, each: each, record: Record{Intent: Intent{ID: id}},
+		runs: r, id: id, reader: NewReader(r.records), each: each, record: Record{Intent: Intent{ID: id}},
 		changed: make(chan struct{}, 1), fail: fail, untilRenewed: untilRenewed,
 	}
 	var watches sync.WaitGroup
@@ -100,9 +89,9 @@ var errEnded = errors.New("the run has ended")
 
 // follower follows one run.
 type follower struct {
-	store  *Store
+	runs   *Runs
 	id     string
-	reader reader
+	reader *Reader
 	each   func(Record)
 	// record is the last read record, of the known version of the header.
 	record Record
@@ -123,7 +112,7 @@ type follower struct {
 // headers watches the header, which changes with every result.
 func (f *follower) headers() *cache.ListWatch {
 	name := fields.OneTermEqualSelector("metadata.name", headerName(f.id)).String()
-	maps := f.store.maps()
+	maps := f.runs.records.Maps()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = name
@@ -141,7 +130,7 @@ func (f *follower) headers() *cache.ListWatch {
 // leases watches the Lease, and reports the state of the watch to the observer.
 func (f *follower) leases() *cache.ListWatch {
 	run := labels.Set{Label: f.id}.String()
-	leases := f.store.leases()
+	leases := f.runs.records.Leases()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			f.setWatching((*leaseObserver).pause)
@@ -164,7 +153,7 @@ func (f *follower) leases() *cache.ListWatch {
 // watch starts a watch, which lasts until ctx is done.
 func (f *follower) watch(ctx context.Context, watches *sync.WaitGroup, object runtime.Object, source *cache.ListWatch) cache.DoneChecker {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(source, f.store.client),
+		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(source, f.runs.client),
 		ObjectType:    object,
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    f.update,
@@ -313,7 +302,7 @@ func (f *follower) read(ctx context.Context, header *corev1.ConfigMap) error {
 	if unreadable(header) && !fromLabels(header).Phase.final() {
 		return nil // the next holder will write it again
 	}
-	record, err := readWith(ctx, &f.reader, header)
+	record, err := f.reader.Read(ctx, header)
 	if err != nil {
 		return err
 	}
@@ -327,7 +316,7 @@ func (f *follower) read(ctx context.Context, header *corev1.ConfigMap) error {
 // unheld verifies that the run has no holder: the holder writes the end before it
 // deletes the Lease, and another process may have acquired that since.
 func (f *follower) unheld(ctx context.Context) error {
-	header, err := f.store.get(ctx, headerName(f.id))
+	header, err := f.runs.records.Object(ctx, headerName(f.id))
 	if err != nil {
 		return fmt.Errorf("could not read the record of run %s: %w", f.id, err)
 	}
@@ -340,7 +329,7 @@ func (f *follower) unheld(ctx context.Context) error {
 		}
 	}
 	found, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
-		return f.store.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{Label: f.id}.String()})
+		return f.runs.records.Leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{Label: f.id}.String()})
 	})
 	switch {
 	case err != nil:
@@ -368,9 +357,9 @@ func (f *follower) checkLease(ctx context.Context, lease *coordinationv1.Lease) 
 	// The watched API server may hang.
 	quick, cancel := context.WithTimeout(ctx, duration/responseFraction)
 	defer cancel()
-	found, err := f.store.leases().Get(quick, lease.Name, metav1.GetOptions{})
+	found, err := f.runs.records.Leases().Get(quick, lease.Name, metav1.GetOptions{})
 	if err == nil && versionOf(found) == versionOf(lease) {
-		f.store.setExpired(found)
+		f.runs.expired.add(found)
 		return 0, ErrAbandoned
 	}
 	f.mutex.Lock()

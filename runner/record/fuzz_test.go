@@ -22,7 +22,7 @@ const fuzzID = "01234567-89ab-4cde-8f01-23456789abcd"
 func fuzzKey() []byte { return bytes.Repeat([]byte{7}, 32) }
 
 // canned responds like an API server with these ConfigMaps only.
-func canned(t *testing.T, objects ...*corev1.ConfigMap) *record.Store {
+func canned(t *testing.T, objects ...*corev1.ConfigMap) *runs {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{QPS: -1, Transport: transport.Func(func(r *http.Request) (*http.Response, error) {
 		var response any = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
@@ -49,7 +49,7 @@ func canned(t *testing.T, objects ...*corev1.ConfigMap) *record.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record.New(client)
+	return newRuns(client)
 }
 
 func aHead(header string, binary map[string][]byte) *corev1.ConfigMap {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -17,10 +19,6 @@ import (
 )
 
 const (
-	// Label is the ID of the run, on its header and its Lease. It is not
-	// label.Run, the label of the objects that a clean-up deletes.
-	Label         = "preflight.openshift.io/record"
-	labelPhase    = "preflight.openshift.io/phase"
 	labelDecision = "preflight.openshift.io/decision"
 	// labelRequester is the role that requested the run; none on records of versions
 	// without it.
@@ -57,10 +55,6 @@ type header struct {
 	// resultParts are the parts with full chunks, reportParts those after them.
 	resultParts, reportParts int
 }
-
-// Ended reports whether the labels of a header state that its run has ended. Labels are not
-// authentic.
-func Ended(labels map[string]string) bool { return Phase(labels[labelPhase]).final() }
 
 func partName(id string, number int) string { return fmt.Sprintf("%s-%d", headerName(id), number) }
 
@@ -105,7 +99,7 @@ func newHeader(intent Intent) (header, error) {
 func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap, error) {
 	r := h.record
 	text, err := yaml.Marshal(summary{
-		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: formatTime(r.StartTime), CompletionTime: formatTime(r.CompletionTime),
+		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: words.Time(r.StartTime), CompletionTime: words.Time(r.CompletionTime),
 		From: r.From, To: r.Target.Version, Image: r.Target.Image, Digest: r.Target.Digest(), ToolVersion: r.ToolVersion, Selection: r.Selection,
 		Requester: string(r.Requester), Generation: r.Generation, Provisional: r.Provisional, Narrowed: r.Narrowed, Ended: r.Ended,
 		Expected: len(r.Checks), Reported: h.reported, ResultParts: h.resultParts, ReportParts: h.reportParts,
@@ -120,7 +114,7 @@ func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: Namespace, Name: headerName(r.ID), UID: base.UID, ResourceVersion: base.ResourceVersion,
-			Labels:      map[string]string{Label: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()), labelPhase: string(r.Phase)},
+			Labels:      map[string]string{Label: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()), LabelPhase: string(r.Phase)},
 			Annotations: map[string]string{annotationClaim: claim},
 		},
 		Data:       map[string]string{keyFormat: format, keySummary: string(text), keyVerdict: decided},
@@ -204,7 +198,7 @@ func (s summary) record(of *corev1.ConfigMap) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	if written := lastWrite(of).UTC(); end.After(written) {
+	if written := cluster.LastWrite(of).UTC(); end.After(written) {
 		end = written
 	}
 	return Record{
@@ -219,9 +213,23 @@ func (s summary) record(of *corev1.ConfigMap) (Record, error) {
 // fromLabels is the record of an unreadable header, from its labels.
 func fromLabels(object *corev1.ConfigMap) Record {
 	return Record{
-		Intent: Intent{ID: object.Labels[Label]}, Phase: Phase(object.Labels[labelPhase]),
+		Intent: Intent{ID: object.Labels[Label]}, Phase: Phase(object.Labels[LabelPhase]),
 		StartTime: object.CreationTimestamp.UTC(), Authentication: unauthentic(object.Name, causeUnreadable),
 	}
 }
 
 const causeUnreadable = "is unreadable"
+
+func parseTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("could not decode a time: %w", err)
+	}
+	return t.UTC(), nil
+}
+
+// headerName is the name of the header of a run.
+func headerName(id string) string { return "preflight-" + label.Suffix(id) }

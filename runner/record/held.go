@@ -19,9 +19,9 @@ var errReleased = errors.New("this process has released the run")
 
 // Held is a run that this process holds. Its methods may be called concurrently.
 type Held struct {
-	store   *Store
+	records *Store
 	claim   *claim
-	writer  *writer
+	writer  *Writer
 	record  Record
 	resumed bool
 
@@ -46,7 +46,7 @@ func (h *Held) Resumed() bool { return h.resumed }
 
 // Now returns the time by the clock of the API server, to about a second.
 func (h *Held) Now() time.Time {
-	return h.writer.clock.now()
+	return h.writer.Clock.Now()
 }
 
 // Hold renews the Lease and writes the results of Put in the background, until the
@@ -119,7 +119,7 @@ func (h *Held) writing(ctx context.Context) {
 		if h.lost() != nil {
 			return
 		}
-		if err := h.checkOwner(h.writer.write(ctx)); err != nil {
+		if err := h.checkOwner(h.writer.Write(ctx)); err != nil {
 			h.notify() // retried after the interval
 		}
 		pause.Reset(writeInterval)
@@ -146,7 +146,7 @@ func (h *Held) stop(cause error) {
 // Put records a result. It never blocks: results are written in the background, at
 // most once per second. The last result of a check counts.
 func (h *Held) Put(result Result) {
-	h.writer.queue.add(result)
+	h.writer.Queue.Add(result)
 	h.notify()
 }
 
@@ -164,7 +164,7 @@ func (h *Held) Flush(ctx context.Context) error {
 	if err := h.lost(); err != nil {
 		return err
 	}
-	return h.checkOwner(h.writer.flush(ctx))
+	return h.checkOwner(h.writer.Flush(ctx))
 }
 
 // checkOwner ends the hold if another process holds the run.
@@ -181,23 +181,23 @@ func (h *Held) checkOwner(err error) error {
 // in progress. The error is ErrTakenOver when
 // another process holds the run.
 func (h *Held) Finish(ctx context.Context, ending Ending) error {
-	packed, err := ending.pack()
+	packed, err := PackEnding(ending)
 	if err != nil {
 		return err
 	}
 	if err := h.lost(); err != nil {
 		return err
 	}
-	if err := h.checkOwner(h.writer.finish(ctx, ending, packed)); err != nil {
+	if err := h.checkOwner(h.writer.Finish(ctx, ending, packed)); err != nil {
 		return err
 	}
 	// Afterwards, so that there is a verdict at any time.
-	earlier, ended := h.store.endEarlier(ctx, h.record, ending.Phase, h.Now())
+	earlier, ended := h.records.EndEarlier(ctx, h.record, ending.Phase, h.Now())
 	h.stop(errReleased)
 	if err := h.claim.remove(ctx); err != nil && !errors.Is(err, ErrTakenOver) {
 		return errors.Join(ended, err)
 	}
-	h.store.prune(ctx, earlier, ending.Phase)
+	h.records.Prune(ctx, earlier, ending.Phase)
 	return ended
 }
 
@@ -207,7 +207,7 @@ func (h *Held) Detach(ctx context.Context) error {
 	if err := h.lost(); err != nil {
 		return err
 	}
-	written := h.checkOwner(h.writer.close(ctx))
+	written := h.checkOwner(h.writer.Close(ctx))
 	h.stop(errReleased)
 	return errors.Join(written, h.claim.release(ctx))
 }

@@ -2,15 +2,13 @@ package record
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/retry"
 )
@@ -23,32 +21,11 @@ const (
 	keyLength = 32
 )
 
-// key authenticates records; nil if there is none.
-type key []byte
-
-// sum returns the MAC of a message in a domain, in hex: HMAC-SHA256, keyed with the
-// HMAC-SHA256 of the domain.
-func (k key) sum(domain string, message []byte) string {
-	derived := hmac.New(sha256.New, k)
-	derived.Write([]byte(domain))
-	mac := hmac.New(sha256.New, derived.Sum(nil))
-	mac.Write(message)
-	return hex.EncodeToString(mac.Sum(nil))
-}
-
-// loadedKey is the key, or what its absence means for the authentication of records.
-type loadedKey struct {
-	key     key
-	without Authentication
-	// absent is true if the Secret does not exist.
-	absent bool
-}
-
 // readKey reads the key. The error is one of the API server; a missing Secret and a
 // missing permission are none.
-func (s *Store) readKey(ctx context.Context) (loadedKey, error) {
+func readKey(ctx context.Context, client kubernetes.Interface) (loadedKey, error) {
 	secret, err := retry.Get(ctx, func(ctx context.Context) (*corev1.Secret, error) {
-		return s.client.CoreV1().Secrets(Namespace).Get(ctx, KeySecret, metav1.GetOptions{})
+		return client.CoreV1().Secrets(Namespace).Get(ctx, KeySecret, metav1.GetOptions{})
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -69,14 +46,14 @@ func withoutKey(state Authenticity, what string) Authentication {
 
 // ensureKey reads the key, and creates it if it does not exist. Of concurrent
 // processes, one creates it. A user who may not create it continues without.
-func (s *Store) ensureKey(ctx context.Context) (loadedKey, error) {
+func ensureKey(ctx context.Context, client kubernetes.Interface) (loadedKey, error) {
 	var loaded loadedKey
 	for range conflicts {
 		var err error
-		if loaded, err = s.readKey(ctx); err != nil || !loaded.absent {
+		if loaded, err = readKey(ctx, client); err != nil || !loaded.absent {
 			return loaded, err
 		}
-		switch err := s.createKey(ctx); {
+		switch err := createKey(ctx, client); {
 		case apierrors.IsForbidden(err):
 			return loadedKey{without: withoutKey(Unverifiable, "does not exist and may not be created by this user")}, nil
 		case err != nil && !apierrors.IsAlreadyExists(err):
@@ -86,7 +63,7 @@ func (s *Store) ensureKey(ctx context.Context) (loadedKey, error) {
 	return loaded, nil
 }
 
-func (s *Store) createKey(ctx context.Context) error {
+func createKey(ctx context.Context, client kubernetes.Interface) error {
 	random := make([]byte, keyLength)
 	_, _ = rand.Read(random) // it never returns an error
 	secret := &corev1.Secret{
@@ -94,7 +71,7 @@ func (s *Store) createKey(ctx context.Context) error {
 		Type:       corev1.SecretTypeOpaque, Immutable: new(true), Data: map[string][]byte{secretKey: random},
 	}
 	return retry.Do(ctx, func(ctx context.Context) error {
-		_, err := s.client.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{})
+		_, err := client.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{})
 		return err
 	})
 }

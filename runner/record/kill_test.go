@@ -53,7 +53,7 @@ func (e *killer) handle(r *http.Request, next http.RoundTripper) (*http.Response
 }
 
 // performRun performs all writes of a run whose results and report need parts.
-func performRun(ctx context.Context, store *record.Store, intent record.Intent) error {
+func performRun(ctx context.Context, store *runs, intent record.Intent) error {
 	held, err := store.Begin(ctx, intent, "tester")
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 	// The lease, the header and its MAC, a part of results, two of the report, the end,
 	// the lease.
 	const writes = 8
-	finish(t, begin(t, record.New(api), newIntent())) // the key exists
+	finish(t, begin(t, newRuns(api), newIntent())) // the key exists
 	for at := range writes + 1 {
 		for _, after := range []bool{false, true} {
 			if at > 0 && !after {
@@ -89,7 +89,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				ctx, kill := context.WithCancel(t.Context())
 				defer kill()
 				killing := &killer{at: at, after: after, kill: kill}
-				err := performRun(ctx, record.New(through(t, killing.handle), record.LeaseDuration(time.Second)), intent)
+				err := performRun(ctx, newRuns(through(t, killing.handle), record.LeaseDuration(time.Second)), intent)
 				if at == writes {
 					if err != nil || len(killing.writes) != writes {
 						t.Fatalf("want an end within %d writes, got %v after %q", writes, err, killing.writes)
@@ -101,7 +101,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 					t.Fatalf("want an error after %s", last)
 				}
 				ended := at > 6 || at == 6 && after
-				if got, err := record.New(api).Get(t.Context(), intent.ID); err == nil && (got.Phase != record.Running) != ended {
+				if got, err := newRuns(api).Get(t.Context(), intent.ID); err == nil && (got.Phase != record.Running) != ended {
 					t.Errorf("killed at %s, the run has phase %s", last, got.Phase)
 				}
 				continueRun(t, intent, ended)
@@ -113,7 +113,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 // continueRun continues the run as the next process does.
 func continueRun(t *testing.T, killed record.Intent, ended bool) {
 	t.Helper()
-	store, next := record.New(api), again(killed)
+	store, next := newRuns(api), again(killed)
 	err := performRun(t.Context(), store, next)
 	if busy := new(record.BusyError); errors.As(err, &busy) {
 		awaitAbandoned(t, store, busy.ID)
@@ -158,7 +158,7 @@ func TestFailureOfEveryWrite(t *testing.T) {
 			t.Parallel()
 			var mutex sync.Mutex
 			seen := map[string]bool{}
-			store := record.New(through(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			store := newRuns(through(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				mutex.Lock()
 				request := fmt.Sprintf("%s %s %d", r.Method, r.URL.Path, r.ContentLength)
 				first := !seen[request]
@@ -215,7 +215,7 @@ func status(code int) transport.Func {
 func TestRejections(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	store := record.New(through(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	store := newRuns(through(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/configmaps") {
 			return status(http.StatusForbidden)(r) // like an exceeded quota
 		}
@@ -225,7 +225,7 @@ func TestRejections(t *testing.T) {
 		t.Errorf("want the error of the API server, got %v", err)
 	}
 	wantNoLease(t, intent)
-	held := begin(t, record.New(api), again(intent))
+	held := begin(t, newRuns(api), again(intent))
 	if diff := cmp.Diff(false, held.Resumed()); diff != "" {
 		t.Error("want no run")
 	}

@@ -3,7 +3,6 @@ package record
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,16 +30,16 @@ const (
 // at least four digits. The error is a *NotFoundError if no run or several match.
 // Unreadable results are omitted; an unreadable report is an error.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
-	object, err := s.find(ctx, id)
+	object, err := s.Find(ctx, id)
 	if err != nil {
 		return Record{}, err
 	}
-	record, err := s.read(ctx, object)
+	record, err := NewReader(s).Read(ctx, object)
 	if err != nil || record.Phase.final() {
 		return record, err
 	}
 	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
-		return s.leases().Get(ctx, leaseName(record.Target.Digest()), metav1.GetOptions{})
+		return s.Leases().Get(ctx, leaseName(record.Target.Digest()), metav1.GetOptions{})
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -56,16 +55,16 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 // fingerprints. Only headers are verified. Of an unreadable record it returns what its
 // labels have.
 func (s *Store) List(ctx context.Context) ([]Record, error) {
-	headers, err := s.listHeaders(ctx, Label)
+	headers, err := s.Headers(ctx, Label)
 	if err != nil {
 		return nil, fmt.Errorf("could not list the records: %w", err)
 	}
-	key, err := s.readKey(ctx)
+	key, err := readKey(ctx, s.client)
 	if err != nil {
 		return nil, err
 	}
 	leases, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
-		return s.leases().List(ctx, metav1.ListOptions{LabelSelector: Label})
+		return s.Leases().List(ctx, metav1.ListOptions{LabelSelector: Label})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("could not list the leases of the runs: %w", err)
@@ -109,7 +108,7 @@ func (l loadedKey) listed(object *corev1.ConfigMap) Record {
 // not the latest.
 func (s *Store) Latest(ctx context.Context, intent Intent) (Record, bool, error) {
 	digest := intent.Target.Digest()
-	headers, err := s.listHeaders(ctx, labels.Set{label.Release: label.ReleaseValue(digest), labelPhase: string(Complete)}.String())
+	headers, err := s.Headers(ctx, labels.Set{label.Release: label.ReleaseValue(digest), LabelPhase: string(Complete)}.String())
 	if err != nil {
 		return Record{}, false, fmt.Errorf("could not list the records of a release: %w", err)
 	}
@@ -120,33 +119,17 @@ func (s *Store) Latest(ctx context.Context, intent Intent) (Record, bool, error)
 			return Record{}, false, fmt.Errorf("could not read record %s: %w", headers[i].Name, err)
 		}
 		if found.record.Selection == intent.Selection && found.record.Target.Digest() == digest {
-			record, err := s.read(ctx, &headers[i])
+			record, err := NewReader(s).Read(ctx, &headers[i])
 			return record, err == nil, err
 		}
 	}
 	return Record{}, false, nil
 }
 
-func (s *Store) read(ctx context.Context, object *corev1.ConfigMap) (Record, error) {
-	return readWith(ctx, &reader{store: s}, object)
-}
-
-func readWith(ctx context.Context, reader *reader, object *corev1.ConfigMap) (Record, error) {
-	record, err := reader.read(ctx, object)
-	var unknown *FormatError
-	switch {
-	case errors.As(err, &unknown):
-		return Record{}, unknown
-	case err != nil:
-		return Record{}, fmt.Errorf("could not read the record of run %s: %w", object.Labels[Label], err)
-	}
-	return record, nil
-}
-
-// find returns the header of the run with an ID or a prefix of one.
-func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) {
+// Find returns the header of the run with an ID or a prefix of one.
+func (s *Store) Find(ctx context.Context, id string) (*corev1.ConfigMap, error) {
 	if isID(id) {
-		object, err := s.get(ctx, headerName(id))
+		object, err := s.Object(ctx, headerName(id))
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("could not get the record of run %s: %w", id, err)
@@ -159,7 +142,7 @@ func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 	if len(prefix) < minPrefix {
 		return nil, &NotFoundError{ID: id}
 	}
-	headers, err := s.listHeaders(ctx, Label)
+	headers, err := s.Headers(ctx, Label)
 	if err != nil {
 		return nil, fmt.Errorf("could not list the records: %w", err)
 	}
@@ -180,12 +163,12 @@ func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 // digits are the hex digits of an ID in lower case, without dashes.
 func digits(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
-// prune deletes ended runs that are not kept, with their parts: those of the headers that
+// Prune deletes ended runs that are not kept, with their parts: those of the headers that
 // exceed the limits beside the run that has just ended in that phase. Runs that cannot be
 // deleted are left to the next run.
-func (s *Store) prune(ctx context.Context, headers []corev1.ConfigMap, ended Phase) {
+func (s *Store) Prune(ctx context.Context, headers []corev1.ConfigMap, ended Phase) {
 	for _, old := range surplus(headers, ended) {
-		if err := s.maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil && !apierrors.IsNotFound(err) {
+		if err := s.Maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil && !apierrors.IsNotFound(err) {
 			return
 		}
 	}
@@ -199,7 +182,7 @@ func surplus(headers []corev1.ConfigMap, ended Phase) []corev1.ConfigMap {
 	left[ended == Complete]--
 	var old []corev1.ConfigMap
 	for _, header := range headers {
-		verdict := header.Labels[labelPhase] == string(Complete)
+		verdict := header.Labels[LabelPhase] == string(Complete)
 		left[verdict]--
 		if left[verdict] < 0 {
 			old = append(old, header)

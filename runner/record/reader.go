@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// reader reads a record with its parts. A part with results never changes, so it is
+// Reader reads a record with its parts. A part with results never changes, so it is
 // read once.
-type reader struct {
+type Reader struct {
 	store *Store
 	// key is the key of the last read.
 	key   loadedKey
@@ -29,10 +29,25 @@ type part struct {
 	authentication Authentication
 }
 
-// read returns the record with this header. Unreadable results are omitted, since they
+// NewReader returns a Reader of the records of a store.
+func NewReader(store *Store) *Reader { return &Reader{store: store} }
+
+// Read returns the record with this header. Unreadable results are omitted, since they
 // can be read from their Jobs again. The report of an ended run must be readable. Of a
 // record that is not authentic, only the metadata is returned.
-func (r *reader) read(ctx context.Context, object *corev1.ConfigMap) (Record, error) {
+func (r *Reader) Read(ctx context.Context, object *corev1.ConfigMap) (Record, error) {
+	record, err := r.read(ctx, object)
+	var unknown *FormatError
+	switch {
+	case errors.As(err, &unknown):
+		return Record{}, unknown
+	case err != nil:
+		return Record{}, fmt.Errorf("could not read the record of run %s: %w", object.Labels[Label], err)
+	}
+	return record, nil
+}
+
+func (r *Reader) read(ctx context.Context, object *corev1.ConfigMap) (Record, error) {
 	found, err := parse(object)
 	if err != nil {
 		return Record{}, err
@@ -51,11 +66,11 @@ func (r *reader) read(ctx context.Context, object *corev1.ConfigMap) (Record, er
 }
 
 // verify verifies a header. The key is read again if it may have been replaced.
-func (r *reader) verify(ctx context.Context, object *corev1.ConfigMap, of header) (Authentication, error) {
+func (r *Reader) verify(ctx context.Context, object *corev1.ConfigMap, of header) (Authentication, error) {
 	if verified := r.key.verify(object, of.record.ID, object.UID); verified.State == Authentic {
 		return verified, nil
 	}
-	loaded, err := r.store.readKey(ctx)
+	loaded, err := readKey(ctx, r.store.client)
 	if err != nil {
 		return Authentication{}, err
 	}
@@ -65,7 +80,7 @@ func (r *reader) verify(ctx context.Context, object *corev1.ConfigMap, of header
 
 // content returns the record of an authentic header. The error is an *UnauthenticError
 // if a part is not authentic.
-func (r *reader) content(ctx context.Context, of header, owner types.UID) (Record, error) {
+func (r *Reader) content(ctx context.Context, of header, owner types.UID) (Record, error) {
 	record := of.record
 	record.Authentication = Authentication{State: Authentic}
 	var err error
@@ -89,7 +104,7 @@ func (r *reader) content(ctx context.Context, of header, owner types.UID) (Recor
 }
 
 // checkParts returns an *UnauthenticError if a part with results is not authentic.
-func (r *reader) checkParts(id string) error {
+func (r *Reader) checkParts(id string) error {
 	for _, part := range r.parts {
 		if part.authentication.State != Authentic {
 			return &UnauthenticError{ID: id, Authentication: part.authentication}
@@ -99,13 +114,13 @@ func (r *reader) checkParts(id string) error {
 }
 
 // results returns the results of all chunks, sorted by check.
-func (r *reader) results(ctx context.Context, of header, owner types.UID) ([]Result, error) {
+func (r *Reader) results(ctx context.Context, of header, owner types.UID) ([]Result, error) {
 	if r.owner != owner || len(r.parts) > of.resultParts {
-		*r = reader{store: r.store, key: r.key, owner: owner}
+		*r = Reader{store: r.store, key: r.key, owner: owner}
 	}
 	for len(r.parts) < of.resultParts {
 		name := partName(of.record.ID, len(r.parts)+1)
-		object, err := r.store.get(ctx, name)
+		object, err := r.store.Object(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +146,7 @@ func (r *reader) results(ctx context.Context, of header, owner types.UID) ([]Res
 }
 
 // part decodes the chunk of an object; nil if it does not exist.
-func (r *reader) part(object *corev1.ConfigMap, name, id string) part {
+func (r *Reader) part(object *corev1.ConfigMap, name, id string) part {
 	if object == nil {
 		return part{authentication: unauthentic(name, "does not exist")}
 	}
@@ -148,11 +163,11 @@ func (r *reader) part(object *corev1.ConfigMap, name, id string) part {
 }
 
 // report is the compressed report, from the header and its parts.
-func (r *reader) report(ctx context.Context, of header) ([]byte, error) {
+func (r *Reader) report(ctx context.Context, of header) ([]byte, error) {
 	packed := of.report
 	for i := range of.reportParts {
 		name := partName(of.record.ID, of.resultParts+i+1)
-		object, err := r.store.get(ctx, name)
+		object, err := r.store.Object(ctx, name)
 		switch {
 		case err != nil:
 			return nil, err

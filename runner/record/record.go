@@ -97,7 +97,6 @@
 package record
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"time"
@@ -106,8 +105,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
-	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/label"
 )
 
 // Namespace is the namespace of records: that of the cluster-version operator.
@@ -279,72 +276,14 @@ func (i Intent) same(other Intent) error {
 	return nil
 }
 
-// headerName is the name of the header of a run.
-func headerName(id string) string { return "preflight-" + label.Suffix(id) }
-
-var (
-	// ErrAbandoned means that the run has no holder: its Lease was released, or was not
-	// renewed.
-	ErrAbandoned = errors.New("the run has no holder")
-	// ErrTakenOver means that another process holds the run.
-	ErrTakenOver = errors.New("the run was taken over by another process")
-	// ErrCanceled means that the end of the run was requested.
-	ErrCanceled = errors.New("the run was canceled")
+const (
+	// Label is the ID of the run, on its header and its Lease. It is not
+	// label.Run, the label of the objects that a clean-up deletes.
+	Label = "preflight.openshift.io/record"
+	// LabelPhase is the phase of the run, on its header.
+	LabelPhase = "preflight.openshift.io/phase"
 )
 
-// BusyError means that another process holds the run in progress of the release.
-type BusyError struct {
-	ID, Holder string
-}
-
-// Error implements error.
-func (e *BusyError) Error() string {
-	return fmt.Sprintf("run %s of the same release is in progress, held by %q", e.ID, e.Holder)
-}
-
-// SelectionError means that the run in progress has another selection.
-type SelectionError struct {
-	ID, Selection string
-}
-
-// Error implements error.
-func (e *SelectionError) Error() string {
-	return fmt.Sprintf("run %s of the same release is in progress with another selection (%q)", e.ID, e.Selection)
-}
-
-// FormatError means that the record has a format of another version of the tool, which
-// this version does not support.
-type FormatError struct {
-	ID, Format string
-}
-
-// Error implements error.
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("run %s is recorded in format %q, which this version does not support: use the version that began the run, or a later one", e.ID, e.Format)
-}
-
-// NotFoundError means that an ID or prefix matches no run, or several.
-type NotFoundError struct {
-	ID string
-	// Candidates are the IDs of the matching runs, if there are several.
-	Candidates []string
-}
-
-// Error implements error.
-func (e *NotFoundError) Error() string {
-	if len(e.Candidates) > 0 {
-		return fmt.Sprintf("%q matches %s: %q; use the ID of one", e.ID, words.Count(len(e.Candidates), "run"), e.Candidates)
-	}
-	return fmt.Sprintf("no run has the ID %q, or an ID that starts with it (at least %d digits)", e.ID, minPrefix)
-}
-
-// NotRunningError means that the run has ended.
-type NotRunningError struct {
-	ID    string
-	Phase Phase
-}
-
-// Error implements error.
-func (e *NotRunningError) Error() string {
-	return fmt.Sprintf("run %s has ended in phase %s", e.ID, e.Phase)
-}
+// Ended reports whether the labels of a header state that its run has ended. Labels are not
+// authentic.
+func Ended(labels map[string]string) bool { return Phase(labels[LabelPhase]).final() }

@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	requests := &counter{counts: map[string]int{}}
-	store := record.New(through(t, requests.handle))
+	store := newRuns(through(t, requests.handle))
 	held := begin(t, store, intent)
 	if held.Resumed() {
 		t.Error("a new run is resumed")
@@ -104,7 +104,7 @@ func TestRun(t *testing.T) {
 func TestRecordIsReadable(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	held.Put(aResult("Etcd.Disk"))
 	finish(t, held)
 	listed, err := api.CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{
@@ -132,7 +132,7 @@ func TestConcurrentBegin(t *testing.T) {
 	t.Parallel()
 	const starters = 16
 	intent := newIntent()
-	stores := []*record.Store{record.New(api), record.New(api)}
+	stores := []*runs{newRuns(api), newRuns(api)}
 	var begun, busyIDs []string
 	var mutex sync.Mutex
 	var all sync.WaitGroup
@@ -172,7 +172,7 @@ func TestConcurrentBegin(t *testing.T) {
 func TestDetach(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	first := begin(t, record.New(api), intent)
+	first := begin(t, newRuns(api), intent)
 	_, release := first.Hold(t.Context())
 	first.Put(aResult("Etcd.Disk"))
 	if err := first.Detach(t.Context()); err != nil {
@@ -185,13 +185,13 @@ func TestDetach(t *testing.T) {
 	if err := first.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready()}); err == nil {
 		t.Error("a released run was ended")
 	}
-	second := begin(t, record.New(api), again(intent))
+	second := begin(t, newRuns(api), again(intent))
 	if !second.Resumed() || second.Record().ID != intent.ID || !second.Record().StartTime.Equal(first.Record().StartTime) {
 		t.Errorf("want run %s resumed, got %+v", intent.ID, second.Record())
 	}
 	wantResults(t, "results are kept", second.Record().Results, "Etcd.Disk")
 	finish(t, second)
-	third := begin(t, record.New(api), again(intent))
+	third := begin(t, newRuns(api), again(intent))
 	if third.Resumed() {
 		t.Error("an ended run was resumed")
 	}
@@ -202,7 +202,7 @@ func TestDetach(t *testing.T) {
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	version := func() string { return getMap(t, headName(intent.ID)).ResourceVersion }
 	begun := version()
 	if err := held.Flush(t.Context()); err != nil {
@@ -232,7 +232,7 @@ func TestFlush(t *testing.T) {
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	_, release := held.Hold(t.Context())
 	defer release()
 	received := make(chan record.Record, 100)
@@ -242,7 +242,7 @@ func TestFollow(t *testing.T) {
 	}
 	ended := make(chan ending, 1)
 	go func() {
-		got, err := record.New(api).Follow(t.Context(), intent.ID[:8], func(r record.Record) { received <- r })
+		got, err := newRuns(api).Follow(t.Context(), intent.ID[:8], func(r record.Record) { received <- r })
 		ended <- ending{got, err}
 	}()
 	if first := <-received; first.Phase != record.Running || first.Holder != "tester" || len(first.Results) != 0 {
@@ -267,7 +267,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("the last record must be returned only: %+v", late)
 		}
 	}
-	after, err := record.New(api).Follow(t.Context(), intent.ID, func(record.Record) { t.Error("unexpected call for an ended run") })
+	after, err := newRuns(api).Follow(t.Context(), intent.ID, func(record.Record) { t.Error("unexpected call for an ended run") })
 	if diff := cmp.Diff(end.record, after); diff != "" || err != nil {
 		t.Errorf("Follow of an ended run: %v (-want +got):\n%s", err, diff)
 	}
@@ -276,9 +276,9 @@ func TestFollow(t *testing.T) {
 func TestFollowStopsWithContext(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := record.New(api).Follow(ctx, intent.ID, func(record.Record) { cancel() })
+	_, err := newRuns(api).Follow(ctx, intent.ID, func(record.Record) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("want context.Canceled, got %v", err)
 	}
@@ -288,7 +288,7 @@ func TestFollowStopsWithContext(t *testing.T) {
 // isRecorded is false if the run was pruned.
 func isRecorded(t *testing.T, id string) bool {
 	t.Helper()
-	_, err := record.New(api).Get(t.Context(), id)
+	_, err := newRuns(api).Get(t.Context(), id)
 	if err != nil && !errors.As(err, new(*record.NotFoundError)) {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestHistoryIsPruned(t *testing.T) {
 		many[i] = incompressible(i, 4096)
 	}
 	first := newIntent()
-	held := begin(t, record.New(api), first)
+	held := begin(t, newRuns(api), first)
 	for _, result := range many {
 		held.Put(result)
 	}
@@ -317,10 +317,10 @@ func TestHistoryIsPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer parts.Stop()
-	inProgress := begin(t, record.New(api), newIntent())
+	inProgress := begin(t, newRuns(api), newIntent())
 	ended := 0
 	for ; ended < 2*kept || isRecorded(t, first.ID); ended++ { // several runs end within the same second
-		finish(t, begin(t, record.New(api), newIntent()))
+		finish(t, begin(t, newRuns(api), newIntent()))
 	}
 	gone := false
 	for event := range parts.ResultChan() {
@@ -332,7 +332,7 @@ func TestHistoryIsPruned(t *testing.T) {
 	if !gone {
 		t.Error("the header was pruned without its parts")
 	}
-	listed, err := record.New(api).List(t.Context())
+	listed, err := newRuns(api).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestHistoryIsPruned(t *testing.T) {
 	const unfinished = 10
 	var interrupted []string
 	for range unfinished + 1 {
-		run := begin(t, record.New(api), newIntent())
+		run := begin(t, newRuns(api), newIntent())
 		if err := run.Finish(t.Context(), record.Ending{Phase: record.Interrupted}); err != nil {
 			t.Fatal(err)
 		}
@@ -364,12 +364,12 @@ func TestHistoryIsPruned(t *testing.T) {
 		t.Errorf("%d interrupted runs displaced a run with a verdict", len(interrupted))
 	}
 	for range kept {
-		finish(t, begin(t, record.New(api), newIntent()))
+		finish(t, begin(t, newRuns(api), newIntent()))
 	}
 	if !isRecorded(t, interrupted[unfinished]) {
 		t.Errorf("%d runs with a verdict displaced the run that was interrupted last", kept)
 	}
-	listed, err = record.New(api).List(t.Context())
+	listed, err = newRuns(api).List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

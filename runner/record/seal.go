@@ -2,7 +2,10 @@ package record
 
 import (
 	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -17,6 +20,27 @@ const (
 	domainRecord  = "preflight.openshift.io/record.mac/v1"
 	domainVerdict = "preflight.openshift.io/verdict.mac/v1"
 )
+
+// key authenticates records; nil if there is none.
+type key []byte
+
+// sum returns the MAC of a message in a domain, in hex: HMAC-SHA256, keyed with the
+// HMAC-SHA256 of the domain.
+func (k key) sum(domain string, message []byte) string {
+	derived := hmac.New(sha256.New, k)
+	derived.Write([]byte(domain))
+	mac := hmac.New(sha256.New, derived.Sum(nil))
+	mac.Write(message)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// loadedKey is the key, or what its absence means for the authentication of records.
+type loadedKey struct {
+	key     key
+	without Authentication
+	// absent is true if the Secret does not exist.
+	absent bool
+}
 
 // seal sets the MACs of a header, whose UID the API server has assigned, or of a part,
 // whose owner is the header. A header without a UID gets only that of its verdict.
@@ -84,4 +108,9 @@ func canonical(object *corev1.ConfigMap, id string, header types.UID) []byte {
 		add("binaryData", name, string(object.BinaryData[name]))
 	}
 	return encoded
+}
+
+// unauthentic is the result for a ConfigMap.
+func unauthentic(name, cause string) Authentication {
+	return Authentication{State: Unauthentic, Cause: fmt.Sprintf("configmap %q %s", name, cause)}
 }

@@ -90,7 +90,7 @@ func decided() verdict.Verdict {
 func TestVerdictFile(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	running := getMap(t, headName(intent.ID))
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: decided(), Report: []byte("{}")}); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func trigger(t *testing.T, intent record.Intent) func() string {
 		Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: intent.From}},
 	}
 	configMaps := lister[*corev1.ConfigMap](func() (*corev1.ConfigMap, error) {
-		listed, err := record.New(api).List(t.Context())
+		listed, err := newRuns(api).List(t.Context())
 		if err != nil {
 			return nil, err
 		}
@@ -154,14 +154,14 @@ func TestVerdictOfTheTrigger(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	reason := trigger(t, intent)
-	begin(t, record.New(api), newIntent()) // a run of another release, with the key
+	begin(t, newRuns(api), newIntent()) // a run of another release, with the key
 	reasons := []string{reason()}
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	reasons = append(reasons, reason())
 	end(t, held, decided())
 	reasons = append(reasons, reason())
 	awaitNextSecond(t, intent.ID)
-	end(t, begin(t, record.New(api), again(intent)), ready())
+	end(t, begin(t, newRuns(api), again(intent)), ready())
 	reasons = append(reasons, reason())
 	if diff := cmp.Diff([]string{"PreflightMissing", "PreflightInProgress", "PreflightBlocked", ""}, reasons); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -176,9 +176,9 @@ func TestAttacksByDeletedVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := newIntent()
-			end(t, begin(t, record.New(api), first), ready())
+			end(t, begin(t, newRuns(api), first), ready())
 			second := again(first)
-			end(t, begin(t, record.New(api), second), newer)
+			end(t, begin(t, newRuns(api), second), newer)
 			if err := api.CoreV1().ConfigMaps(record.Namespace).Delete(t.Context(), headName(second.ID), metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -198,9 +198,9 @@ func TestOtherVerdictsStay(t *testing.T) {
 	t.Parallel()
 	first, later := newIntent(), newIntent()
 	later.Target, later.Provisional = first.Target, true
-	end(t, begin(t, record.New(api), first), ready())
-	end(t, begin(t, record.New(api), later), verdict.Verdict{Decision: verdict.NothingKnown, Provisional: true})
-	end(t, begin(t, record.New(api), newIntent()), decided())
+	end(t, begin(t, newRuns(api), first), ready())
+	end(t, begin(t, newRuns(api), later), verdict.Verdict{Decision: verdict.NothingKnown, Provisional: true})
+	end(t, begin(t, newRuns(api), newIntent()), decided())
 	if got := get(t, first.ID); got.Ended != "" {
 		t.Errorf("the verdict ended: %s", got.Ended)
 	}
@@ -213,7 +213,7 @@ func TestOtherVerdictsStay(t *testing.T) {
 func TestAttacksByForce(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	end(t, begin(t, record.New(api), intent), verdict.Verdict{Decision: verdict.Ready, Forced: true, Bypassed: []string{"KubeletSkew"}})
+	end(t, begin(t, newRuns(api), intent), verdict.Verdict{Decision: verdict.Ready, Forced: true, Bypassed: []string{"KubeletSkew"}})
 	header := getMap(t, headName(intent.ID))
 	var stated struct {
 		Decision string   `json:"decision"`
@@ -234,7 +234,7 @@ func TestAttacksByForce(t *testing.T) {
 // The controller states in the record that a verdict has ended.
 func TestOutdate(t *testing.T) {
 	t.Parallel()
-	store, intent := record.New(api), newIntent()
+	store, intent := newRuns(api), newIntent()
 	end(t, begin(t, store, intent), ready())
 	completed := get(t, intent.ID).CompletionTime
 	for _, cause := range []string{"Node a has changed\n" + strings.Repeat("x", 2000), "Node b has changed"} {
@@ -273,7 +273,7 @@ func awaitNextSecond(t *testing.T, id string) {
 func TestMACsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, record.New(api), intent)
+	held := begin(t, newRuns(api), intent)
 	for i := range 100 {
 		held.Put(incompressible(i, 4096))
 	}
@@ -361,7 +361,7 @@ func TestForgedRecords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			if err := performRun(t.Context(), record.New(api), intent); err != nil {
+			if err := performRun(t.Context(), newRuns(api), intent); err != nil {
 				t.Fatal(err)
 			}
 			if got := get(t, intent.ID); got.Verified() != nil || len(got.Report) == 0 {
@@ -370,12 +370,12 @@ func TestForgedRecords(t *testing.T) {
 			tc.forge(t, intent.ID)
 			got := get(t, intent.ID)
 			wantUnauthentic(t, tc.reason, got, record.Unauthentic, tc.cause)
-			latest, found, err := record.New(api).Latest(t.Context(), intent)
+			latest, found, err := newRuns(api).Latest(t.Context(), intent)
 			if err != nil || !found {
 				t.Errorf("%s: Latest returned %v, %v", tc.reason, found, err)
 			}
 			wantUnauthentic(t, tc.reason, latest, record.Unauthentic, tc.cause)
-			followed, err := record.New(api).Follow(t.Context(), intent.ID, func(record.Record) {})
+			followed, err := newRuns(api).Follow(t.Context(), intent.ID, func(record.Record) {})
 			if err != nil {
 				t.Errorf("%s: Follow returned %v", tc.reason, err)
 			}
@@ -419,14 +419,14 @@ func TestForgedRunInProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			first := begin(t, record.New(api), intent)
+			first := begin(t, newRuns(api), intent)
 			first.Put(aResult("Etcd.Disk"))
 			if err := first.Detach(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			edit(t, headName(intent.ID), tc.change)
 			wantUnauthentic(t, tc.reason, get(t, intent.ID), record.Unauthentic, "")
-			next := begin(t, record.New(api), again(intent))
+			next := begin(t, newRuns(api), again(intent))
 			if next.Record().ID != intent.ID || len(next.Record().Results) > 0 || next.Record().Verified() == nil {
 				t.Errorf("%s: the next holder has the results %v of run %s", tc.reason, next.Record().Results, next.Record().ID)
 			}
@@ -445,7 +445,7 @@ func TestForgedRunInProgress(t *testing.T) {
 func TestTimesAreBounded(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	finish(t, begin(t, record.New(api), intent))
+	finish(t, begin(t, newRuns(api), intent))
 	edit(t, headName(intent.ID), func(head *corev1.ConfigMap) {
 		lines := strings.Split(head.Data["run.yaml"], "\n")
 		for i, line := range lines {
@@ -538,7 +538,7 @@ func TestKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			secrets, intent := &secretStore{}, newIntent()
-			store := record.New(secrets.client(t))
+			store := newRuns(secrets.client(t))
 			act(tc.before, secrets)
 			held := begin(t, store, intent)
 			_, release := held.Hold(t.Context())
@@ -572,7 +572,7 @@ func act(change func(*secretStore), on *secretStore) {
 	}
 }
 
-func wantListed(t *testing.T, store *record.Store, id string, state record.Authenticity) {
+func wantListed(t *testing.T, store *runs, id string, state record.Authenticity) {
 	t.Helper()
 	listed, err := store.List(t.Context())
 	if err != nil {
@@ -595,7 +595,7 @@ func TestConcurrentCreationOfTheKey(t *testing.T) {
 	for i := range intents {
 		intents[i] = newIntent()
 		all.Go(func() {
-			held, err := record.New(client).Begin(t.Context(), intents[i], "tester")
+			held, err := newRuns(client).Begin(t.Context(), intents[i], "tester")
 			if err == nil {
 				err = held.Detach(context.WithoutCancel(t.Context()))
 			}
@@ -606,7 +606,7 @@ func TestConcurrentCreationOfTheKey(t *testing.T) {
 	}
 	all.Wait()
 	for _, intent := range intents {
-		got, err := record.New(client).Get(t.Context(), intent.ID)
+		got, err := newRuns(client).Get(t.Context(), intent.ID)
 		if err != nil || got.Verified() != nil {
 			t.Errorf("run %s: %v, %v", intent.ID, err, got.Verified())
 		}
@@ -621,8 +621,8 @@ func TestConcurrentCreationOfTheKey(t *testing.T) {
 func TestReaderWithoutTheKey(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	finish(t, begin(t, record.New(api), intent))
-	reader := record.New(as(t, access.Needs{Required: record.ReadNeeds().Required}))
+	finish(t, begin(t, newRuns(api), intent))
+	reader := newRuns(as(t, access.Needs{Required: record.ReadNeeds().Required}))
 	got, err := reader.Get(t.Context(), intent.ID)
 	if err != nil {
 		t.Fatal(err)

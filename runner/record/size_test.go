@@ -32,7 +32,7 @@ func TestThousandResults(t *testing.T) {
 	intent := newIntent()
 	intent.Checks = nil
 	var want []record.Result
-	first := begin(t, record.New(api), intent)
+	first := begin(t, newRuns(api), intent)
 	_, release := first.Hold(t.Context())
 	for i := range checks {
 		want = append(want, incompressible(i, size))
@@ -43,7 +43,7 @@ func TestThousandResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
-	second := begin(t, record.New(api), again(intent))
+	second := begin(t, newRuns(api), again(intent))
 	if got := second.Record().Results; !reflect.DeepEqual(want, got) {
 		t.Fatalf("the %d resumed results differ", len(got))
 	}
@@ -123,7 +123,7 @@ func TestResultsBeyondTheBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			held := begin(t, record.New(api), intent)
+			held := begin(t, newRuns(api), intent)
 			for _, result := range tc.results() {
 				held.Put(result)
 			}
@@ -143,7 +143,7 @@ func TestResultsBeyondTheBounds(t *testing.T) {
 
 func TestReportBeyondBounds(t *testing.T) {
 	t.Parallel()
-	held := begin(t, record.New(api), newIntent())
+	held := begin(t, newRuns(api), newIntent())
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready(), Report: make([]byte, 65<<20)}); err == nil {
 		t.Error("want an error for a report that cannot be read again")
 	}

@@ -3,13 +3,10 @@ package record
 import (
 	"context"
 	"errors"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -17,67 +14,30 @@ import (
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
-const (
-	defaultLeaseDuration = 10 * time.Second
-	minLeaseDuration     = time.Second
-	maxLeaseDuration     = 10 * time.Minute
-)
-
 // Store reads and writes the records of one cluster. All requests are retried, until
 // their context is done, while the API server is unreachable or overloaded.
 type Store struct {
-	client   kubernetes.Interface
-	duration time.Duration
-
-	mutex sync.Mutex
-	// expired are the versions of Leases that Follow has found expired, by name.
-	expired map[string]version
+	client kubernetes.Interface
 }
 
-// version identifies a state of an object.
-type version struct {
-	uid      types.UID
-	resource string
-}
+// New returns a Store. The client should have no rate limit (rest.Config.QPS -1): the
+// requests of a run are few and bounded.
+func New(client kubernetes.Interface) *Store { return &Store{client: client} }
 
-func versionOf(object metav1.Object) version {
-	return version{uid: object.GetUID(), resource: object.GetResourceVersion()}
-}
-
-// Option configures a Store.
-type Option func(*Store)
-
-// LeaseDuration is after which time without a renewal a Lease expires: others detect
-// after this time that the holder was killed, and a holder that cannot reach the API
-// server for a shorter time keeps the run. The default is 10 s; remote or slow API
-// servers need more. It is rounded to seconds, at least 1 s and at most 10 min. The
-// Lease is renewed three times within it.
-func LeaseDuration(duration time.Duration) Option {
-	return func(s *Store) {
-		s.duration = max(minLeaseDuration, min(duration.Round(time.Second), maxLeaseDuration))
-	}
-}
-
-// New returns a Store. The client should have no rate limit (rest.Config.QPS -1): the requests of a run are few and bounded.
-func New(client kubernetes.Interface, options ...Option) *Store {
-	store := &Store{client: client, duration: defaultLeaseDuration, expired: map[string]version{}}
-	for _, option := range options {
-		option(store)
-	}
-	return store
-}
-
-func (s *Store) maps() corev1client.ConfigMapInterface {
+// Maps is the client for the ConfigMaps of the records.
+func (s *Store) Maps() corev1client.ConfigMapInterface {
 	return s.client.CoreV1().ConfigMaps(Namespace)
 }
 
-func (s *Store) leases() coordinationv1client.LeaseInterface {
+// Leases is the client for the Leases of the runs.
+func (s *Store) Leases() coordinationv1client.LeaseInterface {
 	return s.client.CoordinationV1().Leases(Namespace)
 }
 
-func (s *Store) listHeaders(ctx context.Context, selector string) ([]corev1.ConfigMap, error) {
+// Headers lists the headers with these labels.
+func (s *Store) Headers(ctx context.Context, selector string) ([]corev1.ConfigMap, error) {
 	listed, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMapList, error) {
-		return s.maps().List(ctx, metav1.ListOptions{LabelSelector: selector})
+		return s.Maps().List(ctx, metav1.ListOptions{LabelSelector: selector})
 	})
 	if err != nil {
 		return nil, err
@@ -85,10 +45,10 @@ func (s *Store) listHeaders(ctx context.Context, selector string) ([]corev1.Conf
 	return listed.Items, nil
 }
 
-// get returns a ConfigMap; nil if it does not exist.
-func (s *Store) get(ctx context.Context, name string) (*corev1.ConfigMap, error) {
+// Object returns a ConfigMap; nil if it does not exist.
+func (s *Store) Object(ctx context.Context, name string) (*corev1.ConfigMap, error) {
 	object, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
-		return s.maps().Get(ctx, name, metav1.GetOptions{})
+		return s.Maps().Get(ctx, name, metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/fingerprint"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
@@ -44,7 +47,7 @@ type verdictFile struct {
 func verdictJSON(r Record, decided verdict.Verdict) (string, error) {
 	file := verdictFile{
 		Run: r.ID, From: r.From, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Selection: r.Selection, Provisional: r.Provisional,
-		Decision: statedDecision(r, decided), Forced: decided.Forced, Narrowed: r.Narrowed, CompletionTime: formatTime(r.CompletionTime), ValidUntil: validUntil(r, decided), Ended: r.Ended,
+		Decision: statedDecision(r, decided), Forced: decided.Forced, Narrowed: r.Narrowed, CompletionTime: words.Time(r.CompletionTime), ValidUntil: validUntil(r, decided), Ended: r.Ended,
 	}
 	file.Blocking, file.BlockingOmitted = bounded(append(slices.Clip(decided.Blocking), decided.Bypassed...))
 	file.Undecided, file.UndecidedOmitted = bounded(decided.Undecided)
@@ -83,15 +86,45 @@ func validUntil(r Record, decided verdict.Verdict) string {
 	if r.Phase != Complete {
 		return ""
 	}
-	return formatTime(ValidUntil(decided, r.CompletionTime))
+	return words.Time(ValidUntil(decided, r.CompletionTime))
 }
 
-// ValidUntil is the end of the validity of a verdict of that time: what the verdict
-// states, at most fingerprint.MaxAge later.
-func ValidUntil(decided verdict.Verdict, completed time.Time) time.Time {
-	latest := completed.Add(fingerprint.MaxAge)
-	if stated, err := time.Parse(time.RFC3339, decided.ValidUntil); err == nil && stated.Before(latest) {
-		return stated.UTC()
+// maxCause bounds the cause of the end of a verdict, in bytes.
+const maxCause = 512
+
+// endVerdictOf changes and seals an authentic header; false if its verdict has ended.
+func endVerdictOf(object *corev1.ConfigMap, loaded loadedKey, cause string, now time.Time) (bool, error) {
+	id := object.Labels[Label]
+	if verified := loaded.verify(object, id, object.UID); verified.State != Authentic {
+		return false, &UnauthenticError{ID: id, Authentication: verified}
 	}
-	return latest
+	changed, err := endVerdict(object, words.Line(cause, maxCause), words.Time(now))
+	if err != nil || !changed {
+		return false, err
+	}
+	loaded.key.seal(object, id)
+	return true, nil
+}
+
+// endVerdict changes the header of a complete run; false if its verdict has ended already.
+func endVerdict(object *corev1.ConfigMap, cause, now string) (bool, error) {
+	var text summary
+	if err := yaml.Unmarshal([]byte(object.Data[keySummary]), &text); err != nil {
+		return false, fmt.Errorf("could not decode %s of %s: %w", keySummary, object.Name, err)
+	}
+	if text.Phase != Complete || text.Ended != "" {
+		return false, nil
+	}
+	var file verdictFile
+	if err := json.Unmarshal([]byte(object.Data[keyVerdict]), &file); err != nil {
+		return false, fmt.Errorf("could not decode %s of %s: %w", keyVerdict, object.Name, err)
+	}
+	text.Ended, file.Ended, file.ValidUntil = cause, cause, min(file.ValidUntil, now)
+	summarized, err := yaml.Marshal(text)
+	if err != nil {
+		return false, err
+	}
+	object.Data[keySummary] = string(summarized)
+	object.Data[keyVerdict], err = file.encode()
+	return err == nil, err
 }

@@ -27,12 +27,12 @@ func (s *Store) Watch(ctx context.Context, changed func()) error {
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = Label
-			listed, err := s.maps().List(ctx, options)
+			listed, err := s.Maps().List(ctx, options)
 			return listed, check(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = Label
-			events, err := s.maps().Watch(ctx, options)
+			events, err := s.Maps().Watch(ctx, options)
 			return events, check(err)
 		},
 	}

@@ -42,6 +42,7 @@ type world struct {
 	client  kubernetes.Interface
 	state   openshift.State
 	records *record.Store
+	runs    *record.Runs
 }
 
 func newWorld(t *testing.T) world {
@@ -60,7 +61,7 @@ func newWorld(t *testing.T) world {
 	if err := client.CoordinationV1().Leases(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
 		t.Fatal(err)
 	}
-	w := world{t: t, client: client, state: state, records: record.New(client, record.LeaseDuration(time.Second))}
+	w := world{t: t, client: client, state: state, records: record.New(client), runs: record.NewRuns(client, record.LeaseDuration(time.Second))}
 	w.present()
 	return w
 }
@@ -78,7 +79,7 @@ func digest(digit rune) string { return "sha256:" + strings.Repeat(string(digit)
 // begin begins a run of the release whose digest consists of that digit.
 func (w world) begin(release rune, checks ...string) *record.Held {
 	w.t.Helper()
-	held, err := w.records.Begin(w.t.Context(), record.Intent{
+	held, err := w.runs.Begin(w.t.Context(), record.Intent{
 		ID: uuid.NewString(), From: "4.18.3", Target: update.Release{Version: "4.19." + string(release), Image: "registry/release@" + digest(release)},
 		ToolVersion: "test", Selection: runner.Options{}.Selection(), Checks: checks,
 	}, "laptop_1")

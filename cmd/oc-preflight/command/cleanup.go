@@ -91,7 +91,7 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *client, names []strin
 	var failures []error
 	for _, run := range runs {
 		if !f.forceLive {
-			if err := unheld(ctx, client, records, run); err != nil {
+			if err := unheld(ctx, client, record.NewRuns(reached.Kubernetes), run); err != nil {
 				failures = append(failures, err)
 				continue
 			}
@@ -103,11 +103,11 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *client, names []strin
 
 // unheld waits until no process holds the run. The error is that of a run that a process
 // holds.
-func unheld(ctx context.Context, client *client, records *record.Store, run string) error {
+func unheld(ctx context.Context, client *client, runs *record.Runs, run string) error {
 	defer client.waiting("waiting until the process of run " + run + " is known to be gone")()
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	err := records.Unheld(ctx, run)
+	err := runs.Unheld(ctx, run)
 	if held, ok := errors.AsType[*record.HeldError](err); ok {
 		return fmt.Errorf("%w, and nothing of it was deleted; end it: oc preflight cancel %s", held, run)
 	}

@@ -91,7 +91,7 @@ func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.D
 		return err == nil && (len(listed) == 0 || c.Now().Truncate(time.Second).After(listed[0].CompletionTime))
 	})
 	target := update.Release{Version: version, Image: image(version)}
-	held, err := records.Begin(t.Context(), record.Intent{
+	held, err := record.NewRuns(c.Kubernetes).Begin(t.Context(), record.Intent{
 		ID: uuid.NewString(), From: current, Target: target, ToolVersion: "test", Requester: record.ByUser, Selection: runner.Options{}.Selection(),
 	}, "test")
 	if err != nil {

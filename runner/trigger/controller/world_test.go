@@ -284,7 +284,7 @@ func (w *world) begin(version string) *record.Held {
 		ID: uuid.NewString(), From: current, Target: update.Release{Version: version, Image: image(version)}, ToolVersion: "test",
 		Selection: runner.Options{}.Selection(), Requester: record.ByUser,
 	}
-	held, err := record.New(w.cluster.Kubernetes).Begin(w.t.Context(), intent, "tester")
+	held, err := record.NewRuns(w.cluster.Kubernetes).Begin(w.t.Context(), intent, "tester")
 	if err != nil {
 		w.t.Fatal(err)
 	}
