@@ -9,7 +9,9 @@ import (
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/site"
 )
 
@@ -23,12 +25,12 @@ import (
 // graph of source, of which only the fields about graphs count. Where that graph lacks the
 // update, its risks are Unknown.
 func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source PlanRequest, options Options) (report.Report, error) {
-	run, err := record.New(cluster.Kubernetes).Get(ctx, id)
+	run, err := recordstore.New(cluster.Kubernetes).Get(ctx, id)
 	if err != nil {
 		return report.Report{}, err
 	}
 	if run.Phase != record.Running {
-		return report.Report{}, &record.NotRunningError{ID: run.ID, Phase: run.Phase}
+		return report.Report{}, &lease.NotRunningError{ID: run.ID, Phase: run.Phase}
 	}
 	if err := run.Verified(); err != nil {
 		return report.Report{}, err // what it covers may have been edited

@@ -8,7 +8,9 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/cleanup"
 	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
@@ -18,13 +20,13 @@ import (
 // prefix of an ID. The error for a run that has ended is a *record.NotRunningError.
 // ctx bounds the waiting. Of options, Observer is used.
 func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, options Options) (record.Record, error) {
-	c := cancellation{cluster: cluster, records: record.New(cluster.Kubernetes), runs: record.NewRuns(cluster.Kubernetes), progress: newSerial(options.Observer, options.withDefaults(cluster).Logger)}
+	c := cancellation{cluster: cluster, records: recordstore.New(cluster.Kubernetes), runs: lease.New(cluster.Kubernetes), progress: newSerial(options.Observer, options.withDefaults(cluster).Logger)}
 	run, err := c.records.Get(ctx, id)
 	if err != nil {
 		return record.Record{}, err
 	}
 	if run.Phase != record.Running {
-		return run, &record.NotRunningError{ID: run.ID, Phase: run.Phase}
+		return run, &lease.NotRunningError{ID: run.ID, Phase: run.Phase}
 	}
 	for {
 		if err := c.runs.Cancel(ctx, run.ID); err != nil {
@@ -32,12 +34,12 @@ func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, options Op
 		}
 		c.progress.step("cancellation of run %s was requested: waiting for its end", run.ID)
 		ended, err := c.runs.Follow(ctx, run.ID, c.followed)
-		if !errors.Is(err, record.ErrAbandoned) {
+		if !errors.Is(err, lease.ErrAbandoned) {
 			return ended, err
 		}
 		c.progress.step("run %s was abandoned: ending it here", run.ID)
 		ended, err = c.end(ctx, run)
-		if _, busy := errors.AsType[*record.BusyError](err); !busy {
+		if _, busy := errors.AsType[*lease.BusyError](err); !busy {
 			return ended, err
 		}
 	}
@@ -46,8 +48,8 @@ func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, options Op
 // cancellation is the end of one run in progress.
 type cancellation struct {
 	cluster  *cluster.Cluster
-	records  *record.Store
-	runs     *record.Runs
+	records  *recordstore.Store
+	runs     *lease.Runs
 	progress *serial
 }
 
@@ -93,7 +95,7 @@ func (c cancellation) missed(ctx context.Context, run record.Record, cause error
 }
 
 // canceled is the end of a run whose holder is gone.
-func canceled(held *record.Held, removal cleanup.Removal) (record.Ending, error) {
+func canceled(held *lease.Held, removal cleanup.Removal) (record.Ending, error) {
 	run := held.Record()
 	run.Phase, run.CompletionTime = record.Canceled, held.Now()
 	partial := standing.Partial(run)

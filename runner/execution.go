@@ -7,7 +7,7 @@ import (
 	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
@@ -30,8 +30,8 @@ type execution struct {
 	results results
 	reused  reuse
 	// records and record are where the run is recorded, held by this process.
-	records *record.Runs
-	record  *record.Held
+	records *lease.Runs
+	record  *lease.Held
 }
 
 // launchRun is what the objects of the run are named and labelled by.

@@ -13,15 +13,17 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
 // held is a run that this process holds.
 type held struct {
 	plan
-	records *record.Runs
-	record  *record.Held
+	records *lease.Runs
+	record  *lease.Held
 	results results
 	reused  reuse
 }
@@ -66,7 +68,7 @@ func (h held) bind(bound context.Context) execution {
 // conduct brings the run to its end, here or where it was taken over.
 func (e execution) conduct(ctx, bound context.Context) (report.Report, error) {
 	decided, err := e.hold(ctx, bound)
-	if !errors.Is(err, record.ErrTakenOver) {
+	if !errors.Is(err, recordstore.ErrTakenOver) {
 		return decided, err
 	}
 	e.progress.step("run %s was taken over by another process: waiting for its result", e.id)
@@ -83,10 +85,10 @@ func (e execution) hold(ctx, bound context.Context) (report.Report, error) {
 	defer release()
 	collected, failure := e.execute(holding)
 	why := context.Cause(holding)
-	if errors.Is(why, record.ErrTakenOver) {
+	if errors.Is(why, recordstore.ErrTakenOver) {
 		return report.Report{}, fmt.Errorf("run %s: %w", e.id, why)
 	}
-	if err := flush(ctx, e.record); errors.Is(err, record.ErrTakenOver) {
+	if err := flush(ctx, e.record); errors.Is(err, recordstore.ErrTakenOver) {
 		return report.Report{}, fmt.Errorf("run %s: %w", e.id, err)
 	}
 	if failure != nil {
@@ -107,7 +109,7 @@ func (e execution) hold(ctx, bound context.Context) (report.Report, error) {
 // flush writes the results before the Jobs are deleted that they were read from:
 // otherwise a process that continues the run would run them again. An error that
 // is not a takeover is met again when the record is closed.
-func flush(ctx context.Context, held *record.Held) error {
+func flush(ctx context.Context, held *lease.Held) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	return held.Flush(ctx)
@@ -150,7 +152,7 @@ func (e execution) close(ctx context.Context, decided report.Report, why error) 
 	if err != nil {
 		return err
 	}
-	if errors.Is(why, record.ErrCanceled) {
+	if errors.Is(why, lease.ErrCanceled) {
 		ending.Phase = record.Canceled
 	}
 	ending.Fingerprint = fingerprint.Read(ctx, e.snapshot)

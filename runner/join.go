@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -19,7 +20,7 @@ func join(ctx context.Context, p plan) (run, error) {
 	if p.options.NoJobs {
 		return unheld{plan: p, id: uuid.NewString()}, nil
 	}
-	records := record.NewRuns(p.cluster.Kubernetes)
+	records := lease.New(p.cluster.Kubernetes)
 	begun, finished, err := claim(ctx, p, records)
 	if err != nil {
 		return nil, err
@@ -44,11 +45,11 @@ func join(ctx context.Context, p plan) (run, error) {
 
 // claim makes this process the holder of the run, or waits for the result of
 // another holder: one of the two is returned.
-func claim(ctx context.Context, p plan, records *record.Runs) (*record.Held, record.Record, error) {
+func claim(ctx context.Context, p plan, records *lease.Runs) (*lease.Held, record.Record, error) {
 	intent, holder := p.intent(uuid.NewString()), holder()
 	for {
 		begun, err := records.Begin(ctx, intent, holder)
-		busy, isBusy := errors.AsType[*record.BusyError](err)
+		busy, isBusy := errors.AsType[*lease.BusyError](err)
 		if !isBusy {
 			return begun, record.Record{}, notClaimed(err)
 		}
@@ -59,7 +60,7 @@ func claim(ctx context.Context, p plan, records *record.Runs) (*record.Held, rec
 		case err == nil && finished.Verified() != nil:
 			p.progress.step("%v; the preflight is run again", finished.Verified())
 			continue
-		case !errors.Is(err, record.ErrAbandoned):
+		case !errors.Is(err, lease.ErrAbandoned):
 			return nil, finished, err
 		}
 		p.progress.step("run %s was abandoned by %s: taking it over", busy.ID, busy.Holder)

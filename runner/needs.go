@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
@@ -22,7 +22,7 @@ import (
 // for every release and that image mode. The rules of a release's roles come on
 // top; [Listing] has them for one release.
 func RunNeeds(images image.Mode) access.Needs {
-	return Options{Images: images}.readingNeeds().And(record.Needs()).And(record.KeyNeeds()).And(jobplan.AnyNeeds())
+	return Options{Images: images}.readingNeeds().And(recordstore.Needs()).And(recordstore.KeyNeeds()).And(jobplan.AnyNeeds())
 }
 
 // ChecksNeeds are the permissions of Checks.
@@ -36,7 +36,7 @@ func TargetsNeeds() access.Needs {
 }
 
 // CancelNeeds are the permissions of Cancel.
-func CancelNeeds() access.Needs { return record.Needs().And(cleanup.Needs()) }
+func CancelNeeds() access.Needs { return recordstore.Needs().And(cleanup.Needs()) }
 
 // builtinNeeds are folded from what the built-in checks declare. None is required:
 // a check without its permission is Unknown.
@@ -96,9 +96,9 @@ func (o Options) writingNeeds(draft jobplan.Draft) access.Needs {
 	case o.NoJobs:
 		return access.Needs{}
 	case len(draft.Checks) == 0:
-		return record.Needs().And(record.KeyNeeds())
+		return recordstore.Needs().And(recordstore.KeyNeeds())
 	}
-	return record.Needs().And(record.KeyNeeds()).And(draft.Needs())
+	return recordstore.Needs().And(recordstore.KeyNeeds()).And(draft.Needs())
 }
 
 // pullNeeds are the permissions to have nodes pull images. Where the kubelets may

@@ -8,7 +8,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
 	"github.com/openshift/update-preflight/runner/writeguard"
 )
@@ -23,11 +25,11 @@ type reuse struct {
 
 // reusable finds the last complete run of the release, if its record is authentic and
 // all its checks passed and still hold. Everything that may have been fixed since is checked again.
-func reusable(ctx context.Context, p plan, records *record.Runs) (reuse, bool) {
+func reusable(ctx context.Context, p plan, records *lease.Runs) (reuse, bool) {
 	if p.options.Rerun || len(p.draft.Checks) == 0 {
 		return reuse{}, false
 	}
-	last, found, err := record.New(p.cluster.Kubernetes).Latest(ctx, p.intent(""))
+	last, found, err := recordstore.New(p.cluster.Kubernetes).Latest(ctx, p.intent(""))
 	if err != nil || !found {
 		return reuse{}, false
 	}

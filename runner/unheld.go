@@ -7,7 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 // unheld is a run without Jobs: nothing of it can be continued by another
@@ -38,7 +38,7 @@ func (u unheld) record(ctx context.Context, decided report.Report) report.Report
 	ending, err := endingOf(decided)
 	if err == nil {
 		ending.Fingerprint = fingerprint.Read(ctx, u.snapshot)
-		err = record.New(u.cluster.Kubernetes).Add(ctx, u.intent(u.id), ending)
+		err = recordstore.New(u.cluster.Kubernetes).Add(ctx, u.intent(u.id), ending)
 	}
 	switch {
 	case err == nil:

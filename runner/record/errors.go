@@ -39,5 +39,5 @@ func (e *NotFoundError) Error() string {
 	if len(e.Candidates) > 0 {
 		return fmt.Sprintf("%q matches %s: %q; use the ID of one", e.ID, words.Count(len(e.Candidates), "run"), e.Candidates)
 	}
-	return fmt.Sprintf("no run has the ID %q, or an ID that starts with it (at least %d digits)", e.ID, minPrefix)
+	return fmt.Sprintf("no run has the ID %q, or an ID that starts with it (at least %d digits)", e.ID, MinPrefix)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -51,7 +52,7 @@ func cancel(ctx context.Context, client *client, id string) error {
 		return err
 	}
 	if ended.Phase != record.Canceled {
-		return &record.NotRunningError{ID: ended.ID, Phase: ended.Phase}
+		return &lease.NotRunningError{ID: ended.ID, Phase: ended.Phase}
 	}
 	fmt.Fprintf(client.streams.Out, "run %s was canceled; %d of %s had reported\n", ended.ID, len(ended.Results), words.Count(len(ended.Checks), "check"))
 	return nil

@@ -13,7 +13,9 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/cleanup"
 	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 // shortestPrefix is the least length of a prefix of the ID of a run that is not
@@ -73,7 +75,7 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *client, names []strin
 	if err := client.review(ctx, reached, cleanupNeeds()); err != nil {
 		return err
 	}
-	objects, records := inventory.New(reached.Kubernetes, reached.Metadata), record.New(reached.Kubernetes)
+	objects, records := inventory.New(reached.Kubernetes, reached.Metadata), recordstore.New(reached.Kubernetes)
 	runs, err := cleanup.Runs(ctx, objects)
 	if err != nil {
 		return err
@@ -91,7 +93,7 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *client, names []strin
 	var failures []error
 	for _, run := range runs {
 		if !f.forceLive {
-			if err := unheld(ctx, client, record.NewRuns(reached.Kubernetes), run); err != nil {
+			if err := unheld(ctx, client, lease.New(reached.Kubernetes), run); err != nil {
 				failures = append(failures, err)
 				continue
 			}
@@ -103,12 +105,12 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *client, names []strin
 
 // unheld waits until no process holds the run. The error is that of a run that a process
 // holds.
-func unheld(ctx context.Context, client *client, runs *record.Runs, run string) error {
+func unheld(ctx context.Context, client *client, runs *lease.Runs, run string) error {
 	defer client.waiting("waiting until the process of run " + run + " is known to be gone")()
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	err := runs.Unheld(ctx, run)
-	if held, ok := errors.AsType[*record.HeldError](err); ok {
+	if held, ok := errors.AsType[*lease.HeldError](err); ok {
 		return fmt.Errorf("%w, and nothing of it was deleted; end it: oc preflight cancel %s", held, run)
 	}
 	return err
@@ -116,7 +118,7 @@ func unheld(ctx context.Context, client *client, runs *record.Runs, run string) 
 
 // identify is the ID of the run with that ID or prefix of one: of a run with objects
 // in the cluster, which need not be recorded, or of a recorded run.
-func identify(ctx context.Context, records *record.Store, withObjects []string, name string) (string, error) {
+func identify(ctx context.Context, records *recordstore.Store, withObjects []string, name string) (string, error) {
 	var matching []string
 	for _, id := range withObjects {
 		if id == name {
@@ -138,7 +140,7 @@ func identify(ctx context.Context, records *record.Store, withObjects []string, 
 
 // cleanupNeeds are the permissions that "cleanup" needs.
 func cleanupNeeds() access.Needs {
-	return cleanup.Needs().And(access.Needs{Required: record.ReadNeeds().Required}) // not what is authenticated
+	return cleanup.Needs().And(access.Needs{Required: recordstore.ReadNeeds().Required}) // not what is authenticated
 }
 
 func cleanupRun(ctx context.Context, client *client, objects *inventory.Objects, run string) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/updateservice"
@@ -158,13 +159,13 @@ func hintFor(err error) string {
 	if _, ok := errors.AsType[*launch.EscalationError](err); ok {
 		return "Print a role with these permissions: oc preflight auth run"
 	}
-	if busy, ok := errors.AsType[*record.BusyError](err); ok {
+	if busy, ok := errors.AsType[*lease.BusyError](err); ok {
 		return "Follow the run: oc preflight attach " + busy.ID
 	}
 	if other, ok := errors.AsType[*record.SelectionError](err); ok {
 		return fmt.Sprintf("Follow the run: oc preflight attach %s; or end it: oc preflight cancel %[1]s", other.ID)
 	}
-	if ended, ok := errors.AsType[*record.NotRunningError](err); ok {
+	if ended, ok := errors.AsType[*lease.NotRunningError](err); ok {
 		return "Read its report: oc preflight status " + ended.ID
 	}
 	if unauthentic, ok := errors.AsType[*record.UnauthenticError](err); ok {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 func newHistory(client *client) *cobra.Command {
@@ -89,4 +89,4 @@ func showHistory(c *cobra.Command, client *client, flags historyFlags) error {
 }
 
 // historyNeeds are the permissions to read records, and to watch them with --watch.
-func historyNeeds() access.Needs { return recordNeeds().And(record.WatchNeeds()) }
+func historyNeeds() access.Needs { return recordNeeds().And(recordstore.WatchNeeds()) }

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 // errNoRun is returned for a cluster without records.
@@ -23,7 +24,7 @@ var errNoRun = errors.New("no run is recorded in this cluster; start one: oc pre
 
 // recordNeeds are the permissions to read records, without following a run.
 func recordNeeds() access.Needs {
-	needs := record.ReadNeeds()
+	needs := recordstore.ReadNeeds()
 	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool { return request.Verb == "watch" })
 	return needs
 }
@@ -32,7 +33,7 @@ func recordNeeds() access.Needs {
 type runStore struct {
 	*cluster.Cluster
 
-	records *record.Store
+	records *recordstore.Store
 }
 
 // runStore connects to the cluster, for commands with these permissions.
@@ -44,7 +45,7 @@ func (c *client) runStore(ctx context.Context, needs access.Needs) (runStore, er
 	if err := c.review(ctx, reached, needs); err != nil {
 		return runStore{}, err
 	}
-	return runStore{Cluster: reached, records: record.New(reached.Kubernetes)}, nil
+	return runStore{Cluster: reached, records: recordstore.New(reached.Kubernetes)}, nil
 }
 
 // wantedRun is which run to show: that of an argument, the newest one of a target, or

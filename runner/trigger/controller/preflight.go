@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/lease"
 )
 
 // onCluster runs preflights on a cluster.
@@ -42,7 +42,7 @@ func (p onCluster) run(ctx context.Context, target Target) (report.Report, error
 // cancel implements preflights.
 func (p onCluster) cancel(ctx context.Context, id string) error {
 	_, err := runner.Cancel(ctx, p.cluster, id, p.options)
-	if _, ended := errors.AsType[*record.NotRunningError](err); ended {
+	if _, ended := errors.AsType[*lease.NotRunningError](err); ended {
 		return nil
 	}
 	return err
