@@ -13,8 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/retry"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/record"
@@ -205,4 +209,64 @@ func sortNewest(headers []corev1.ConfigMap) {
 	slices.SortFunc(headers, func(a, b corev1.ConfigMap) int {
 		return cmp.Or(ends[b.UID].Compare(ends[a.UID]), strings.Compare(b.Name, a.Name))
 	})
+}
+
+// Watch calls changed for each record and for each change of one, one call at a time,
+// until ctx is done. The error is that of a user who may not watch. Leases are not watched:
+// their holders renew them every few seconds.
+func (s *Store) Watch(ctx context.Context, changed func()) error {
+	watching, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	check := func(err error) error {
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			fail(err)
+		}
+		return err
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = record.Label
+			listed, err := s.Maps().List(ctx, options)
+			return listed, check(err)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = record.Label
+			events, err := s.Maps().Watch(ctx, options)
+			return events, check(err)
+		},
+	}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(source, s.client),
+		ObjectType:    &corev1.ConfigMap{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { changed() },
+			UpdateFunc: func(any, any) { changed() },
+			DeleteFunc: func(any) { changed() },
+		},
+	})
+	informer.RunWithContext(watching)
+	if ctx.Err() == nil {
+		return fmt.Errorf("could not watch the records: %w", context.Cause(watching))
+	}
+	return nil
+}
+
+// LeaseName is the name of the Lease for the run of a release in progress.
+func LeaseName(digest string) string { return "preflight-" + label.ReleaseValue(digest) }
+
+func HolderOf(lease *coordinationv1.Lease) string {
+	if lease == nil || lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// expiryOf is when the Lease expires unless it is renewed, by the clock of the API
+// server, which records the time of the last write without its fraction of a second;
+// zero if that is not known.
+func expiryOf(lease *coordinationv1.Lease) time.Time {
+	if lease == nil || lease.Spec.LeaseDurationSeconds == nil || len(lease.ManagedFields) == 0 {
+		return time.Time{}
+	}
+	return cluster.LastWrite(lease).Add(time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second + time.Second)
 }
