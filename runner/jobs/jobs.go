@@ -32,6 +32,7 @@ package jobs
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -57,6 +58,19 @@ type Options struct {
 	Progress func(Status)
 }
 
+// Status is the progress of one check.
+type Status struct {
+	// Check is the name of the check.
+	Check string
+	State State
+	// Detail is a clause about what the check waits for; may be empty.
+	Detail string
+	// Since is when State and Detail last changed.
+	Since time.Time
+	// Findings are set when State is Done.
+	Findings []finding.Finding
+}
+
 // Sources returns one source per check of the plan. It starts the watches, which
 // last until ctx is done. All sources have to be collected, with the same ctx,
 // since each is queued in the order of the plan. Existing Jobs whose UID start
@@ -68,7 +82,7 @@ func Sources(ctx context.Context, client kubernetes.Interface, start starter, pl
 	if options.Parallelism <= 0 {
 		options.Parallelism = defaultParallelism
 	}
-	tracked, err := track(ctx, client, start, plan, options.Parallelism)
+	tracked, err := track(ctx, client, start.UID, plan, options.Parallelism)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,14 @@ type Log struct {
 	Error string
 }
 
+// text is what was read; nil before it was read.
+func (l *Log) text() []byte {
+	if l == nil {
+		return nil
+	}
+	return l.Text
+}
+
 // newest is the pod of the last attempt.
 func (o Observation) newest() (Pod, bool) {
 	if len(o.Pods) == 0 {

@@ -47,7 +47,7 @@ func (r *run) deleteEvicted(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case check := <-r.tracker.evicted:
-			r.tracker.record("deleting the Job of a completed check", r.start.End(ctx, check))
+			r.tracker.failures.record("deleting the Job of a completed check", r.start.End(ctx, check))
 		}
 	}
 }

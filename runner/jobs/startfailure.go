@@ -36,7 +36,7 @@ const preflightBinary = "/bin/preflight"
 // startFailure classifies a program that the runtime could not execute, which a
 // retry cannot fix. An image may lack /bin/preflight, as the enhancement allows,
 // unless its manifest promises a result.
-func (o Observation) startFailure(pod Pod) (Classification, bool) {
+func startFailure(o Observation, pod Pod) (Classification, bool) {
 	message, final := startError(o.Check, pod)
 	if message == "" {
 		return Classification{}, false
@@ -45,13 +45,13 @@ func (o Observation) startFailure(pod Pod) (Classification, bool) {
 	missing := strings.Contains(message, command) && (strings.Contains(message, "no such file or directory") || strings.Contains(message, "not found"))
 	switch {
 	case missing && strings.HasPrefix(command, preflightBinary) && !o.Check.Framed:
-		return o.done(finding.Skipped(ReasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
+		return done(o, finding.Skipped(ReasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
 	case missing:
-		return o.unknown(cause{reason: ReasonBinaryMissing, detail: sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
+		return unknown(o, cause{reason: ReasonBinaryMissing, detail: sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
 	case !final:
 		return Classification{}, false
 	}
-	return o.unknown(cause{reason: ReasonNotExecutable, detail: sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
+	return unknown(o, cause{reason: ReasonNotExecutable, detail: sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
 }
 
 // startError is the runtime's error message for the check's container. With

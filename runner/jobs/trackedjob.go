@@ -83,6 +83,36 @@ func (j *trackedJob) ownWarnings() []*corev1.Event {
 	})
 }
 
+// markDeleted handles a Job that a list does not contain: it is deleted if it was
+// observed, or created, before the last of these lists was begun. True means that it is
+// deleted now.
+func (j *trackedJob) markDeleted(existing map[types.UID]bool, lists int) bool {
+	observed := j.job != nil && !existing[j.job.UID]
+	created := j.job == nil && j.createdAt > 0 && j.createdAt < lists
+	if j.deleted || !observed && !created {
+		return false
+	}
+	j.deleted = true
+	j.notify()
+	return true
+}
+
+func (j *trackedJob) markPodsGone(existing map[types.UID]bool) {
+	for at := range j.pods {
+		if pod := &j.pods[at]; !pod.Gone && !existing[pod.UID] {
+			pod.Gone = true
+			j.notify()
+		}
+	}
+}
+
+// observation is the observed state; failures are the requests that fail at present.
+func (j *trackedJob) observation(failures string) Observation {
+	return Observation{
+		Check: j.check, Job: j.job, Deleted: j.deleted, Pods: j.ownPods(), Warnings: j.ownWarnings(), APIErrors: failures,
+	}
+}
+
 // notify signals a change of the Job to its source.
 func (j *trackedJob) notify() {
 	select {
