@@ -6,25 +6,27 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/graphsource"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
 // Attach waits for a recorded run that is in progress, and continues it when the
 // process that held it is gone, with its release and its selection. Of options, what
 // selects checks is that of the run. A run that has ended is an error, a
-// *record.NotRunningError, and so is one whose record is not authentic, a
+// *lease.NotRunningError, and so is one whose record is not authentic, a
 // *record.UnauthenticError; id may be a prefix of an ID.
 //
 // The risks of a later update of a path are not recorded: they are read again from the
 // graph of source. Where that graph lacks the update, its risks are Unknown.
 func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source graphsource.Request, options Options) (report.Report, error) {
-	run, err := record.New(cluster.Kubernetes).Get(ctx, id)
+	run, err := recordstore.New(cluster.Kubernetes).Get(ctx, id)
 	if err != nil {
 		return report.Report{}, err
 	}
 	if run.Phase != record.Running {
-		return report.Report{}, &record.NotRunningError{ID: run.ID, Phase: run.Phase}
+		return report.Report{}, &lease.NotRunningError{ID: run.ID, Phase: run.Phase}
 	}
 	if err := run.Verified(); err != nil {
 		return report.Report{}, err // what it covers may have been edited

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
@@ -18,7 +18,7 @@ import (
 type Listing struct {
 	// Checks may run; they are in the order of their manifests. Their Jobs are the
 	// author's.
-	Checks []launch.Check
+	Checks []jobplan.Check
 	// Verdict and Findings are about the release itself: its signature, its
 	// manifests, and the checks that are refused.
 	Verdict  verdict.Verdict

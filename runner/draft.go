@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector/departure"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/contents"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/selection"
 )
@@ -18,7 +18,7 @@ type draft struct {
 	preparation preparation
 	// contents lack the manifests of the Jobs, which chosen has.
 	contents contents.Contents
-	chosen   launch.Draft
+	chosen   jobplan.Draft
 	// sources are the findings so far.
 	sources []collector.Source
 }

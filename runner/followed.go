@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/runner/execution"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
@@ -96,7 +97,7 @@ func (u unheld) record(ctx context.Context, decided report.Report) report.Report
 	ending, err := hold.EndingOf(decided)
 	if err == nil {
 		ending.Fingerprint = fingerprint.Read(ctx, p.scene.Snapshot)
-		err = record.New(p.scene.Cluster.Kubernetes).Add(ctx, u.draft.intent(u.id), ending)
+		err = recordstore.New(p.scene.Cluster.Kubernetes).Add(ctx, u.draft.intent(u.id), ending)
 	}
 	switch {
 	case err == nil:

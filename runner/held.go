@@ -14,11 +14,17 @@ import (
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/cleanup"
 	"github.com/openshift/update-preflight/runner/execution"
 	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
 // run is a run of the release: held by this process, followed while another process
@@ -38,8 +44,8 @@ func join(ctx context.Context, d draft) (run, error) {
 	if p.options.Selection.NoJobs {
 		return unheld{draft: d, id: uuid.NewString()}, nil
 	}
-	records := record.New(p.scene.Cluster.Kubernetes)
-	begun, finished, err := hold.Join(ctx, records, d.intent(uuid.NewString()), p.progress)
+	client := p.scene.Cluster.Kubernetes
+	begun, finished, err := hold.Join(ctx, lease.New(client), d.intent(uuid.NewString()), p.progress)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +65,7 @@ func join(ctx context.Context, d draft) (run, error) {
 	}
 	if !p.options.Limits.Rerun {
 		present := standing.Present{Cluster: p.scene.Snapshot, Now: p.scene.Cluster.Now()}
-		if earlier, ok := hold.Reusable(ctx, records, d.intent(""), present, p.progress); ok {
+		if earlier, ok := hold.Reusable(ctx, client, d.intent(""), present, p.progress); ok {
 			return newHeld(d, begun, earlier, p.scene.Deadline()), nil
 		}
 	}
@@ -70,7 +76,7 @@ func join(ctx context.Context, d draft) (run, error) {
 type held struct {
 	preparation preparation
 	execution   execution.Execution
-	record      *record.Held
+	record      *lease.Held
 	reused      hold.Reuse
 	deadline    time.Time
 	// stop ends the renewal of the Lease, and cause is why the checks ended; both are set
@@ -81,16 +87,18 @@ type held struct {
 
 // newHeld binds the draft to the run. The draft, which may have thousands of manifests, is
 // not kept.
-func newHeld(d draft, begun *record.Held, known hold.Reuse, deadline time.Time) *held {
+func newHeld(d draft, begun *lease.Held, known hold.Reuse, deadline time.Time) *held {
 	p, taken := d.preparation, begun.Record()
+	objects := inventory.New(p.scene.Cluster.Kubernetes, p.scene.Cluster.Metadata)
 	jobs := execution.Jobs{
-		Run: launch.Run{
+		Run: jobplan.Run{
 			ID: taken.ID, From: p.scene.About.Version, Target: p.target, StartTime: taken.StartTime, Deadline: deadline, ToolVersion: p.options.Hooks.ToolVersion,
 		},
-		Launcher: launch.New(p.scene.Cluster.Kubernetes, p.scene.Cluster.Metadata), Parallelism: p.options.Limits.Parallelism,
+		Objects: objects, Launcher: launch.New(objects), Parallelism: p.options.Limits.Parallelism,
 		Known: known.Results, Reused: known.ID != "", Resumed: begun.Resumed(),
 	}
 	jobs.Planned = d.chosen.Bind(jobs.Run)
+	jobs.Guard = writeguard.New(objects, jobs.Launcher, jobs.Planned.Run)
 	h := &held{preparation: p, execution: d.execution(&jobs), record: begun, reused: known, deadline: deadline}
 	h.execution.Reported = h.reporter()
 	return h
@@ -141,15 +149,14 @@ func (h *held) execute(ctx context.Context) (execution.Found, error) {
 // conclude ends the run here, or where it was taken over.
 func (h *held) conclude(ctx context.Context, found execution.Found, failure error) (report.Report, error) {
 	decided, err := h.end(ctx, found, failure)
-	if !errors.Is(err, record.ErrTakenOver) {
+	if !errors.Is(err, recordstore.ErrTakenOver) {
 		return decided, err
 	}
 	id := h.execution.Jobs.Run.ID
 	h.preparation.progress.Stepf("run %s was taken over by another process: waiting for its result", id)
 	bound, cancel := h.bound(ctx)
 	defer cancel()
-	records := record.New(h.preparation.scene.Cluster.Kubernetes)
-	finished, failed := records.Follow(bound, id, hold.Reporting(h.preparation.progress))
+	finished, failed := lease.New(h.preparation.scene.Cluster.Kubernetes).Follow(bound, id, hold.Reporting(h.preparation.progress))
 	if failed != nil {
 		return report.Report{}, fmt.Errorf("run %s was taken over by another process; run the preflight again: %w", id, failed)
 	}
@@ -160,10 +167,10 @@ func (h *held) conclude(ctx context.Context, found execution.Found, failure erro
 func (h *held) end(ctx context.Context, found execution.Found, failure error) (report.Report, error) {
 	defer h.stop()
 	run := h.execution.Jobs.Run
-	if errors.Is(h.cause, record.ErrTakenOver) {
+	if errors.Is(h.cause, recordstore.ErrTakenOver) {
 		return report.Report{}, fmt.Errorf("run %s: %w", run.ID, h.cause)
 	}
-	if err := h.flush(ctx); errors.Is(err, record.ErrTakenOver) {
+	if err := h.flush(ctx); errors.Is(err, recordstore.ErrTakenOver) {
 		return report.Report{}, fmt.Errorf("run %s: %w", run.ID, err)
 	}
 	if failure != nil {
@@ -218,7 +225,7 @@ func (h *held) close(ctx context.Context, decided report.Report) error {
 	if err != nil {
 		return err
 	}
-	if errors.Is(h.cause, record.ErrCanceled) {
+	if errors.Is(h.cause, lease.ErrCanceled) {
 		ending.Phase = record.Canceled
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
@@ -255,7 +262,7 @@ func (h *held) remove(ctx context.Context) (*report.Removal, error) {
 	limit := removeTimeout + removeShare*time.Duration(len(h.created()))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	done, err := jobs.Launcher.Cleanup(ctx, jobs.Run.ID)
+	done, err := cleanup.Run(ctx, jobs.Objects, jobs.Run.ID)
 	if err != nil {
 		err = &hold.RemovalError{Run: jobs.Run.ID, Left: len(done.Left), Err: err}
 	}
@@ -264,5 +271,5 @@ func (h *held) remove(ctx context.Context) (*report.Removal, error) {
 
 // created are the objects that the run has created so far.
 func (h *held) created() []finding.Object {
-	return append([]finding.Object{}, h.execution.Jobs.Launcher.Created(h.execution.Jobs.Run.ID)...)
+	return append([]finding.Object{}, h.execution.Jobs.Objects.Created.Of(h.execution.Jobs.Run.ID)...)
 }

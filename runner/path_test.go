@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -97,7 +98,7 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 	for _, each := range made.Updates {
 		expectOnlyRecord(t, w, each.Run.ID, record.Complete)
 	}
-	stored, err := record.New(w.cluster.Kubernetes).Get(t.Context(), made.Updates[1].Run.ID)
+	stored, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), made.Updates[1].Run.ID)
 	if err != nil || stored.Decision != string(verdict.NothingKnown) || !strings.Contains(stored.Selection, next) {
 		t.Errorf("decision %q, selection %s, error %v; want NothingKnown, and the path", stored.Decision, stored.Selection, err)
 	}
@@ -228,7 +229,7 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 			if got := find(t, decided, risks); got.Outcome != tc.risks {
 				t.Errorf("%s: the risks are %s: %s; want %s", tc.reason, got.Outcome, got.Message, tc.risks)
 			}
-			stored, err := record.New(p.cluster.Kubernetes).Get(t.Context(), p.id())
+			stored, err := recordstore.New(p.cluster.Kubernetes).Get(t.Context(), p.id())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,7 +21,9 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/openshift"
 )
@@ -71,7 +73,7 @@ func expectOnlyRecord(t *testing.T, w world, id string, phase record.Phase) {
 	if err != nil || len(leases.Items) > 0 {
 		t.Errorf("%d Leases are left, error %v", len(leases.Items), err)
 	}
-	found, err := record.New(w.cluster.Kubernetes).Get(t.Context(), id)
+	found, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), id)
 	if err != nil || found.Phase != phase {
 		t.Errorf("the phase of the record is %q, want %q; error %v", found.Phase, phase, err)
 	}
@@ -166,7 +168,7 @@ func TestInterruptedRunIsCleanedUp(t *testing.T) {
 
 func TestCanceledRunIsCleanedUp(t *testing.T) {
 	w := withJobs(t)
-	records := record.New(w.cluster.Kubernetes)
+	records := lease.New(w.cluster.Kubernetes)
 	started := make(chan string, 1)
 	w.options.Hooks.Observer = observer{started: func(run string) { started <- run }}
 	canceled := make(chan error, 1)
@@ -249,7 +251,7 @@ func TestEveryRunIsRecorded(t *testing.T) {
 			w.apply(t)
 			change(&w)
 			decided := w.run(t)
-			found, err := record.New(w.cluster.Kubernetes).Get(t.Context(), decided.Run.ID)
+			found, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), decided.Run.ID)
 			if err != nil || decided.Verdict.Decision != verdict.Blocked || found.Decision != string(verdict.Blocked) {
 				t.Errorf("decision %s, recorded %q, error %v; want Blocked in both", decided.Verdict.Decision, found.Decision, err)
 			}

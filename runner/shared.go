@@ -5,7 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/hold"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // sharedResults are the results of the checks of a path. A check that several releases
@@ -30,8 +30,8 @@ func newSharedResults() *sharedResults {
 
 // known returns the result that an earlier update of the path had of the same check, by the
 // checks of a draft.
-func (s *sharedResults) known(draft launch.Draft) func(launch.Check) ([]finding.Finding, bool) {
-	return func(check launch.Check) ([]finding.Finding, bool) {
+func (s *sharedResults) known(draft jobplan.Draft) func(jobplan.Check) ([]finding.Finding, bool) {
+	return func(check jobplan.Check) ([]finding.Finding, bool) {
 		if s == nil {
 			return nil, false
 		}

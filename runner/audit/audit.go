@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/accountcopy"
 )
 
 // nameAudit names the findings about the access of the ServiceAccounts of checks, each
@@ -91,7 +91,7 @@ const reasonNotAudited finding.Reason = "NotAudited"
 // Audit is what the temporary accounts of the checks may do: by the roles of the
 // plan, and by the groups of the ServiceAccounts of their namespaces.
 type Audit struct {
-	accounts []launch.Account
+	accounts []accountcopy.Account
 	// groups are the permissions of the groups, and aggregated the API groups that other
 	// servers serve; err is the error of reading them.
 	groups     []rights.GroupRights
@@ -100,7 +100,7 @@ type Audit struct {
 }
 
 // New reads what the ServiceAccounts of the checks' namespaces may do.
-func New(ctx context.Context, client kubernetes.Interface, accounts []launch.Account) Audit {
+func New(ctx context.Context, client kubernetes.Interface, accounts []accountcopy.Account) Audit {
 	var namespaces []string
 	for _, account := range accounts {
 		namespaces = append(namespaces, account.Namespace)
@@ -165,7 +165,7 @@ func (a Audit) Barred() map[string]string {
 }
 
 // unguardedBy are the permissions of an account that the guard cannot deny, by its roles.
-func (a Audit) unguardedBy(account launch.Account) []access.Request {
+func (a Audit) unguardedBy(account accountcopy.Account) []access.Request {
 	return rights.Unguarded(rights.Writing(account.Rules), a.aggregated)
 }
 
@@ -175,7 +175,7 @@ func notAudited(format string, args ...any) finding.Finding {
 }
 
 // judgeAccount is the finding about a temporary account, by the rules of its roles.
-func (a Audit) judgeAccount(account launch.Account, protection string) finding.Finding {
+func (a Audit) judgeAccount(account accountcopy.Account, protection string) finding.Finding {
 	writes, unguarded := rights.Writing(account.Rules), a.unguardedBy(account)
 	secrets := account.SecretReads()
 	switch {
@@ -257,13 +257,13 @@ func NotRun(check, cause string) finding.Finding {
 		Do(finding.Accept(cause))
 }
 
-func aboutAccount(account launch.Account, f finding.Finding) finding.Finding {
+func aboutAccount(account accountcopy.Account, f finding.Finding) finding.Finding {
 	return f.Named(nameOf(account)).
 		About(finding.Object{APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name})
 }
 
 // nameOf is the name of the finding about an account.
-func nameOf(account launch.Account) string {
+func nameOf(account accountcopy.Account) string {
 	return nameAudit + "-" + account.Namespace + "." + account.Author
 }
 
@@ -271,7 +271,7 @@ func nameOf(account launch.Account) string {
 func nameOfGroups(namespace string) string { return nameAudit + "-" + namespace }
 
 // subjectOf is the beginning of a sentence about an account.
-func subjectOf(account launch.Account) string {
+func subjectOf(account accountcopy.Account) string {
 	kind := "ServiceAccount of the release"
 	if account.Copied {
 		kind = "ServiceAccount"

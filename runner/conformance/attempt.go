@@ -10,8 +10,8 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // attempt is the data that one attempt left.
@@ -76,7 +76,7 @@ func (s *trialResults) left(check, trial string) (left attempt, ok bool) {
 
 // final is true when the check ended with a result that its exit
 // code matches. Without a declared frame the exit code is the result.
-func (a attempt) final(check launch.Check, log []byte) bool {
+func (a attempt) final(check jobplan.Check, log []byte) bool {
 	run := check.Job.Labels[label.Run]
 	for _, data := range [][]byte{[]byte(a.end.Message), log} {
 		result, err := preflight.ParseFrame(data)

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -23,7 +24,7 @@ const maxTime = time.Minute
 
 // evidence is the data about one check.
 type evidence struct {
-	check  launch.Check
+	check  jobplan.Check
 	images string
 	tried  map[string]attempt
 	rights rights.Rights
@@ -33,7 +34,7 @@ type evidence struct {
 	reads bool
 }
 
-func (s *session) evidence(check launch.Check) evidence {
+func (s *session) evidence(check jobplan.Check) evidence {
 	return evidence{
 		check: check, images: s.subject.describeImages(check), tried: s.tried[check.Name], rights: s.accounts[check.Name], reads: s.reading[check.Name], alone: s.subject.alone,
 	}

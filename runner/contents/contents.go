@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/runner/definition"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/proof"
 )
@@ -65,13 +65,13 @@ func (c Contents) AdminGates() map[string]string {
 
 // Draft returns the checks of the release and of the site for a cluster at the version
 // from.
-func (c Contents) Draft(from string) launch.Draft {
-	drafted := launch.Draft{}
+func (c Contents) Draft(from string) jobplan.Draft {
+	drafted := jobplan.Draft{}
 	if c.release != nil {
-		drafted = launch.NewDraft(from, c.release)
+		drafted = jobplan.New(from, c.release)
 	}
 	if c.site != nil {
-		drafted = drafted.WithSite(launch.NewDraft(from, c.site))
+		drafted = drafted.WithSite(jobplan.New(from, c.site))
 	}
 	return drafted
 }

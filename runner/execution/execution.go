@@ -20,9 +20,12 @@ import (
 	"github.com/openshift/update-preflight/runner/contents"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
 // Execution runs the checks of one run.
@@ -47,10 +50,13 @@ type Execution struct {
 // Jobs are the Jobs of a run that this process holds.
 type Jobs struct {
 	// Run is what the objects of the run are named and labelled by.
-	Run     launch.Run
-	Planned launch.Plan
-	// Launcher creates the objects of the run and deletes them.
+	Run     jobplan.Run
+	Planned jobplan.Plan
+	// Launcher creates the objects of the run, which Objects has; Guard denies the pods of
+	// the checks to write.
+	Objects  *inventory.Objects
 	Launcher *launch.Launcher
+	Guard    *writeguard.Guard
 	// Parallelism bounds the Jobs that are unfinished at one time.
 	Parallelism int
 	// Known are results that need not be collected again. Those of an earlier run are

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/proof"
 )
 
@@ -75,10 +75,10 @@ const nameSitePolicy = "SiteImagePolicy"
 func (e Execution) sitePolicies() []collector.Source {
 	covered := map[string]string{}
 	for _, check := range e.planned() {
-		if !check.Site() {
+		if !check.Site {
 			continue
 		}
-		for _, image := range launch.ImagesOf(check.Job) {
+		for _, image := range jobplan.ImagesOf(check.Job) {
 			if e.Contents.Proof.Policies.Covers(image) {
 				covered[image] = image
 			}

@@ -8,15 +8,17 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/departure"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/accountcopy"
 	"github.com/openshift/update-preflight/runner/audit"
 	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
 // planned are the checks of the release that the run has planned.
-func (e Execution) planned() []launch.Check {
+func (e Execution) planned() []jobplan.Check {
 	if e.Jobs == nil {
 		return nil
 	}
@@ -32,14 +34,14 @@ func (e Execution) start(ctx context.Context) ([]collector.Source, error) {
 		return e.reuse(ctx)
 	}
 	launcher := e.Jobs.Launcher
-	planned := launcher.CopyAccounts(ctx, e.Jobs.Planned)
+	planned := accountcopy.Make(ctx, e.Scene.Cluster.Kubernetes, e.Jobs.Planned)
 	if e.Jobs.Resumed {
 		if err := launcher.Resume(ctx, planned); err != nil {
 			return nil, err
 		}
 	}
-	guard := launcher.BeginGuard(ctx, e.Jobs.Run)
-	defer func() { _ = guard.Created() }() // before the objects of a run that fails are deleted
+	e.Jobs.Guard.Begin(ctx)
+	defer func() { _ = e.Jobs.Guard.Created() }() // before the objects of a run that fails are deleted
 	e.Progress.Stepf("validating the checks of the release: %d", len(e.Jobs.Planned.Checks))
 	rejected, valid := launcher.Validate(ctx, planned)
 	if err := launch.Ungrantable(rejected); err != nil {
@@ -47,7 +49,7 @@ func (e Execution) start(ctx context.Context) ([]collector.Source, error) {
 	}
 	sources := selection.Refused(rejected)
 	if len(valid.Checks) > 0 {
-		guarded, allowed := e.guard(ctx, guard, valid)
+		guarded, allowed := e.guard(ctx, valid)
 		sources, valid = append(sources, guarded...), allowed
 	}
 	if err := launcher.Prepare(ctx, valid); err != nil {
@@ -64,11 +66,11 @@ func (e Execution) start(ctx context.Context) ([]collector.Source, error) {
 }
 
 // exceeded describes the quotas that checks wait for, each once.
-func exceeded(checks []launch.Check) []string {
+func exceeded(checks []jobplan.Check) []string {
 	var texts []string
 	for _, check := range checks {
-		text := fmt.Sprintf("checks wait for the quota of namespace %s: %s", check.Job.Namespace, check.Exceeded())
-		if check.Exceeded() != "" && !slices.Contains(texts, text) {
+		text := fmt.Sprintf("checks wait for the quota of namespace %s: %s", check.Job.Namespace, check.Exceeded)
+		if check.Exceeded != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -78,10 +80,10 @@ func exceeded(checks []launch.Check) []string {
 // guard puts the read-only guard into force, and audits the accounts of the checks
 // meanwhile. The returned plan lacks the checks whose write access the guard cannot
 // deny, unless the administrator accepts that by name.
-func (e Execution) guard(ctx context.Context, begun *launch.BegunGuard, valid launch.Plan) ([]collector.Source, launch.Plan) {
+func (e Execution) guard(ctx context.Context, valid jobplan.Plan) ([]collector.Source, jobplan.Plan) {
 	audits := make(chan audit.Audit, 1)
-	go func() { audits <- audit.New(ctx, e.Scene.Cluster.Kubernetes, valid.Accounts()) }()
-	guard := begun.Await(ctx, valid)
+	go func() { audits <- audit.New(ctx, e.Scene.Cluster.Kubernetes, accountcopy.Of(valid)) }()
+	guard := e.Jobs.Guard.Await(ctx, valid)
 	audited := <-audits
 	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.Source(guard)}
 
@@ -106,7 +108,7 @@ func (e Execution) verifyGuard(ctx context.Context, findings []finding.Finding) 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
 	defer cancel()
-	changed, found := e.Jobs.Launcher.GuardChanged(ctx, e.Jobs.Run)
+	changed, found := e.Jobs.Guard.Changed(ctx)
 	if !found {
 		return
 	}

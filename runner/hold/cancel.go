@@ -7,50 +7,54 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
 // Cancel ends a run early, and returns its record when it has ended. It requests the end
 // from the process that holds the run. Without such a process it takes the run over,
 // deletes its objects in the cluster, and closes its record. id may be a
-// prefix of an ID. The error for a run that has ended is a *record.NotRunningError.
+// prefix of an ID. The error for a run that has ended is a *lease.NotRunningError.
 // ctx bounds the waiting.
 func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, observer *progress.Serial) (record.Record, error) {
-	c := cancellation{cluster: cluster, records: record.New(cluster.Kubernetes), progress: observer}
+	c := cancellation{cluster: cluster, records: recordstore.New(cluster.Kubernetes), runs: lease.New(cluster.Kubernetes), progress: observer}
 	run, err := c.records.Get(ctx, id)
 	if err != nil {
 		return record.Record{}, err
 	}
 	if run.Phase != record.Running {
-		return run, &record.NotRunningError{ID: run.ID, Phase: run.Phase}
+		return run, &lease.NotRunningError{ID: run.ID, Phase: run.Phase}
 	}
 	for {
-		if err := c.records.Cancel(ctx, run.ID); err != nil {
+		if err := c.runs.Cancel(ctx, run.ID); err != nil {
 			return run, err
 		}
 		c.progress.Stepf("cancellation of run %s was requested: waiting for its end", run.ID)
-		ended, err := c.records.Follow(ctx, run.ID, c.followed)
-		if !errors.Is(err, record.ErrAbandoned) {
+		ended, err := c.runs.Follow(ctx, run.ID, c.followed)
+		if !errors.Is(err, lease.ErrAbandoned) {
 			return ended, err
 		}
 		c.progress.Stepf("run %s was abandoned: ending it here", run.ID)
 		ended, err = c.end(ctx, run)
-		if _, busy := errors.AsType[*record.BusyError](err); !busy {
+		if _, busy := errors.AsType[*lease.BusyError](err); !busy {
 			return ended, err
 		}
 	}
 }
 
 // CancelNeeds are the permissions of Cancel.
-func CancelNeeds() access.Needs { return record.Needs().And(launch.CleanupNeeds()) }
+func CancelNeeds() access.Needs { return recordstore.Needs().And(cleanup.Needs()) }
 
 // cancellation is the end of one run in progress.
 type cancellation struct {
 	cluster  *cluster.Cluster
-	records  *record.Store
+	records  *recordstore.Store
+	runs     *lease.Runs
 	progress *progress.Serial
 }
 
@@ -64,13 +68,13 @@ func (c cancellation) followed(now record.Record) {
 // end does what the holder of the run did not do. Where objects cannot be deleted,
 // the run stays in progress for the next attempt.
 func (c cancellation) end(ctx context.Context, run record.Record) (record.Record, error) {
-	held, err := c.records.Begin(ctx, run.Intent, holder())
+	held, err := c.runs.Begin(ctx, run.Intent, holder())
 	if err != nil {
 		return c.endedMeanwhile(ctx, run, err)
 	}
 	_, release := held.Hold(ctx) // its context ends at once: the run is canceled
 	defer release()
-	removal, err := launch.New(c.cluster.Kubernetes, c.cluster.Metadata).Cleanup(ctx, run.ID)
+	removal, err := cleanup.Run(ctx, inventory.New(c.cluster.Kubernetes, c.cluster.Metadata), run.ID)
 	if err != nil {
 		return run, errors.Join(err, held.Detach(ctx))
 	}
@@ -96,7 +100,7 @@ func (c cancellation) endedMeanwhile(ctx context.Context, run record.Record, cau
 }
 
 // canceled is the end of a run whose holder is gone.
-func canceled(held *record.Held, removal launch.Removal) (record.Ending, error) {
+func canceled(held *lease.Held, removal cleanup.Removal) (record.Ending, error) {
 	run := held.Record()
 	run.Phase, run.CompletionTime = record.Canceled, held.Now()
 	partial := standing.Partial(run)

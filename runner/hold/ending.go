@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/cleanup"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -25,7 +25,7 @@ func EndingOf(decided report.Report) (record.Ending, error) {
 }
 
 // RemovalOf is what a report has of a cleanup.
-func RemovalOf(done launch.Removal) *report.Removal {
+func RemovalOf(done cleanup.Removal) *report.Removal {
 	return &report.Removal{Deleted: append([]finding.Object{}, done.Deleted...), Left: append([]finding.Object{}, done.Left...), Foreign: done.Foreign}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -22,22 +23,22 @@ import (
 // Join makes this process the holder of the run, or waits for the result of another
 // holder, which may be of another run of the same release: one of the two is returned. An
 // *input.Error is about a run in progress with another selection.
-func Join(ctx context.Context, records *record.Store, intent record.Intent, observer *progress.Serial) (*record.Held, record.Record, error) {
+func Join(ctx context.Context, runs *lease.Runs, intent record.Intent, observer *progress.Serial) (*lease.Held, record.Record, error) {
 	holder := holder()
 	for {
-		begun, err := records.Begin(ctx, intent, holder)
-		busy, isBusy := errors.AsType[*record.BusyError](err)
+		begun, err := runs.Begin(ctx, intent, holder)
+		busy, isBusy := errors.AsType[*lease.BusyError](err)
 		if !isBusy {
 			return begun, record.Record{}, notClaimed(err)
 		}
 		observer.Started(busy.ID)
 		observer.Stepf("run %s of this release is held by %s: waiting for its result", busy.ID, busy.Holder)
-		finished, err := records.Follow(ctx, busy.ID, Reporting(observer))
+		finished, err := runs.Follow(ctx, busy.ID, Reporting(observer))
 		switch {
 		case err == nil && finished.Verified() != nil:
 			observer.Stepf("%v; the preflight is run again", finished.Verified())
 			continue
-		case !errors.Is(err, record.ErrAbandoned):
+		case !errors.Is(err, lease.ErrAbandoned):
 			return nil, finished, err
 		}
 		observer.Stepf("run %s was abandoned by %s: taking it over", busy.ID, busy.Holder)

@@ -6,12 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
 // Reuse is a complete run whose results are reused; the zero value is none.
@@ -24,11 +28,11 @@ type Reuse struct {
 
 // Reusable finds the last complete run of the intent, if its record is authentic and
 // all its checks passed and still hold. Everything that may have been fixed since is checked again.
-func Reusable(ctx context.Context, records *record.Store, intent record.Intent, present standing.Present, observer *progress.Serial) (Reuse, bool) {
+func Reusable(ctx context.Context, client kubernetes.Interface, intent record.Intent, present standing.Present, observer *progress.Serial) (Reuse, bool) {
 	if len(intent.Checks) == 0 {
 		return Reuse{}, false
 	}
-	last, found, err := records.Latest(ctx, intent)
+	last, found, err := recordstore.New(client).Latest(ctx, intent)
 	if err != nil || !found {
 		return Reuse{}, false
 	}
@@ -43,7 +47,7 @@ func Reusable(ctx context.Context, records *record.Store, intent record.Intent, 
 	if err != nil {
 		return Reuse{}, false
 	}
-	if slices.ContainsFunc(stored.Findings, func(f finding.Finding) bool { return f.Reason == string(launch.ReasonGuardChanged) }) {
+	if slices.ContainsFunc(stored.Findings, func(f finding.Finding) bool { return f.Reason == string(writeguard.ReasonGuardChanged) }) {
 		observer.Stepf("the checks of run %s are run again: its read-only guard was changed", last.ID)
 		return Reuse{}, false
 	}
@@ -51,7 +55,7 @@ func Reusable(ctx context.Context, records *record.Store, intent record.Intent, 
 		observer.Stepf("the results of run %s of %s no longer hold: %s", last.ID, stored.Run.CompletionTime, causes[0])
 		return Reuse{}, false
 	}
-	if err := records.DeleteStaleLease(ctx, last); err != nil {
+	if err := lease.New(client).DeleteStaleLease(ctx, last); err != nil {
 		observer.Stepf("%v", err)
 	}
 	until, _ := standing.ValidUntil(stored) // it is known, since it has not passed

@@ -13,9 +13,6 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// maxText bounds the external text repeated in a message, in bytes.
-const maxText = 512
-
 // maxCause bounds the text of an underlying error, in bytes: the responses of
 // several mirrors must fit.
 const maxCause = 1536
@@ -106,6 +103,3 @@ func unusable(err error) error {
 	}
 	return failure
 }
-
-// oneLine sanitizes external text for a message.
-func oneLine(text string) string { return words.Line(text, maxText) }

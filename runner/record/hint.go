@@ -9,15 +9,9 @@ func (e *NotFoundError) ExitCode() int { return 2 }
 func (e *NotFoundError) Hint() string { return "List the runs: oc preflight history" }
 
 // Hint is the command to run next.
-func (e *BusyError) Hint() string { return "Follow the run: oc preflight attach " + e.ID }
-
-// Hint is the command to run next.
 func (e *SelectionError) Hint() string {
 	return fmt.Sprintf("Follow the run: oc preflight attach %s; or end it: oc preflight cancel %[1]s", e.ID)
 }
-
-// Hint is the command to run next.
-func (e *NotRunningError) Hint() string { return "Read its report: oc preflight status " + e.ID }
 
 // Hint is the command to run next.
 func (e *UnauthenticError) Hint() string {

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/site"
 )
 
@@ -57,9 +57,9 @@ func (s Selection) Validate() error {
 // Choose returns the draft with the selected checks that are to run, and a source for each
 // other one. Where known has the findings of a selected check, it is not run again. An
 // *input.Error is about a selector that matches no check.
-func (s Selection) Choose(drafted launch.Draft, known func(launch.Check) ([]finding.Finding, bool)) (launch.Draft, []collector.Source, error) {
+func (s Selection) Choose(drafted jobplan.Draft, known func(jobplan.Check) ([]finding.Finding, bool)) (jobplan.Draft, []collector.Source, error) {
 	if err := s.matches(drafted.Checks); err != nil {
-		return launch.Draft{}, nil, err
+		return jobplan.Draft{}, nil, err
 	}
 	sources := Refused(drafted.Refused)
 	checks := drafted.Checks
@@ -78,7 +78,7 @@ func (s Selection) Choose(drafted launch.Draft, known func(launch.Check) ([]find
 	return drafted, sources, nil
 }
 
-func notSelected(check launch.Check) finding.Finding {
+func notSelected(check jobplan.Check) finding.Finding {
 	return finding.Unknown(reasonNotSelected, "excluded by the selection; not run").Named(check.Name).
 		Remedy("Run the check, or accept the finding.").
 		Do(finding.Retry(finding.OptionSelection), finding.Accept(check.Name))
@@ -94,7 +94,7 @@ func Refused(findings []finding.Finding) []collector.Source {
 	return sources
 }
 
-func (s Selection) selects(check launch.Check) bool {
+func (s Selection) selects(check jobplan.Check) bool {
 	matches := func(selector string) bool { return selects(selector, check) }
 	return !s.NoJobs &&
 		(len(s.Only) == 0 || slices.ContainsFunc(s.Only, matches)) &&
@@ -102,9 +102,9 @@ func (s Selection) selects(check launch.Check) bool {
 }
 
 // matches refuses a selector that matches no check of the release.
-func (s Selection) matches(checks []launch.Check) error {
+func (s Selection) matches(checks []jobplan.Check) error {
 	for _, selector := range slices.Concat(s.Only, s.Skip) {
-		if slices.ContainsFunc(checks, func(check launch.Check) bool { return selects(selector, check) }) {
+		if slices.ContainsFunc(checks, func(check jobplan.Check) bool { return selects(selector, check) }) {
 			continue
 		}
 		var names []string
@@ -118,6 +118,6 @@ func (s Selection) matches(checks []launch.Check) error {
 
 // selects compares a selector with a check's component, spelled as in the release
 // or in CamelCase, and with its name.
-func selects(selector string, check launch.Check) bool {
+func selects(selector string, check jobplan.Check) bool {
 	return strings.EqualFold(selector, check.Name) || strings.EqualFold(selector, check.Prefix()) || selector == check.Component
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 // recentRuns bounds the records that are read for one completion.
@@ -116,7 +117,7 @@ func gates(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.C
 
 // runIDs are the IDs of the recorded runs, the newest first.
 func runIDs(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	all, err := record.New(reached.Kubernetes).List(ctx)
+	all, err := recordstore.New(reached.Kubernetes).List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +144,13 @@ func runsAndChecks(ctx context.Context, reached *cluster.Cluster, args []string)
 
 // checksOfRun are the checks of the run in the first argument.
 func checksOfRun(ctx context.Context, reached *cluster.Cluster, args []string) ([]cobra.Completion, error) {
-	run, err := record.New(reached.Kubernetes).Get(ctx, runs.RunID(args[0]))
+	run, err := recordstore.New(reached.Kubernetes).Get(ctx, runs.RunID(args[0]))
 	return run.Checks, err
 }
 
 // recent are what of returns for the newest records, without duplicates.
 func recent(ctx context.Context, reached *cluster.Cluster, of func(record.Record) []string) ([]cobra.Completion, error) {
-	records := record.New(reached.Kubernetes)
+	records := recordstore.New(reached.Kubernetes)
 	all, err := records.List(ctx)
 	if err != nil {
 		return nil, err

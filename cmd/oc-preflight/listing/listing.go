@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // maxLine bounds one cell of a table, in bytes.
@@ -27,7 +27,7 @@ type Check struct {
 	Images    []string `json:"images"`
 }
 
-func checkOf(check launch.Check) Check {
+func checkOf(check jobplan.Check) Check {
 	entry := Check{
 		Name: check.Name, Component: check.Component, Manifest: check.File,
 		Namespace: check.Job.Namespace, Images: []string{},
@@ -52,7 +52,7 @@ type Listing struct {
 }
 
 // New is the document about the checks of a release.
-func New(checks []launch.Check, findings []finding.Finding) Listing {
+func New(checks []jobplan.Check, findings []finding.Finding) Listing {
 	document := Listing{APIVersion: report.APIVersion, Kind: Kind, Checks: []Check{}, Findings: findings}
 	for _, check := range checks {
 		document.Checks = append(document.Checks, checkOf(check))

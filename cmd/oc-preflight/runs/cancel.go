@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -55,7 +56,7 @@ func cancel(ctx context.Context, client *cli.Client, id string) error {
 		return err
 	}
 	if ended.Phase != record.Canceled {
-		return &record.NotRunningError{ID: ended.ID, Phase: ended.Phase}
+		return &lease.NotRunningError{ID: ended.ID, Phase: ended.Phase}
 	}
 	fmt.Fprintf(client.Streams.Out, "run %s was canceled; %d of %s had reported\n", ended.ID, len(ended.Results), words.Count(len(ended.Checks), "check"))
 	return nil

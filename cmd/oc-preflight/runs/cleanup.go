@@ -13,8 +13,11 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 // shortestPrefix is the least length of a prefix of the ID of a run that is not
@@ -74,8 +77,8 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 	if err := client.Review(ctx, reached, CleanupNeeds()); err != nil {
 		return err
 	}
-	launcher, records := launch.New(reached.Kubernetes, reached.Metadata), record.New(reached.Kubernetes)
-	runs, err := launcher.Runs(ctx)
+	objects, records := inventory.New(reached.Kubernetes, reached.Metadata), recordstore.New(reached.Kubernetes)
+	runs, err := cleanup.Runs(ctx, objects)
 	if err != nil {
 		return err
 	}
@@ -92,24 +95,24 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 	var failures []error
 	for _, run := range runs {
 		if !f.forceLive {
-			if err := unheld(ctx, client, records, run); err != nil {
+			if err := unheld(ctx, client, lease.New(reached.Kubernetes), run); err != nil {
 				failures = append(failures, err)
 				continue
 			}
 		}
-		failures = append(failures, cleanupRun(ctx, client, launcher, run))
+		failures = append(failures, cleanupRun(ctx, client, objects, run))
 	}
 	return errors.Join(failures...)
 }
 
 // unheld waits until no process holds the run. The error is that of a run that a process
 // holds.
-func unheld(ctx context.Context, client *cli.Client, records *record.Store, run string) error {
+func unheld(ctx context.Context, client *cli.Client, runs *lease.Runs, run string) error {
 	defer client.Waiting("waiting until the process of run " + run + " is known to be gone")()
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	err := records.Unheld(ctx, run)
-	if held, ok := errors.AsType[*record.HeldError](err); ok {
+	err := runs.Unheld(ctx, run)
+	if held, ok := errors.AsType[*lease.HeldError](err); ok {
 		return fmt.Errorf("%w, and nothing of it was deleted; end it: oc preflight cancel %s", held, run)
 	}
 	return err
@@ -117,7 +120,7 @@ func unheld(ctx context.Context, client *cli.Client, records *record.Store, run 
 
 // identify is the ID of the run with that ID or prefix of one: of a run with objects
 // in the cluster, which need not be recorded, or of a recorded run.
-func identify(ctx context.Context, records *record.Store, withObjects []string, name string) (string, error) {
+func identify(ctx context.Context, records *recordstore.Store, withObjects []string, name string) (string, error) {
 	var matching []string
 	for _, id := range withObjects {
 		if id == name {
@@ -139,13 +142,13 @@ func identify(ctx context.Context, records *record.Store, withObjects []string, 
 
 // CleanupNeeds are the permissions that "cleanup" needs.
 func CleanupNeeds() access.Needs {
-	return launch.CleanupNeeds().And(access.Needs{Required: record.ReadNeeds().Required}) // not what is authenticated
+	return cleanup.Needs().And(access.Needs{Required: recordstore.ReadNeeds().Required}) // not what is authenticated
 }
 
-func cleanupRun(ctx context.Context, client *cli.Client, launcher *launch.Launcher, run string) error {
+func cleanupRun(ctx context.Context, client *cli.Client, objects *inventory.Objects, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	removal, err := launcher.Cleanup(ctx, run)
+	removal, err := cleanup.Run(ctx, objects, run)
 	for _, object := range removal.Deleted {
 		fmt.Fprintf(client.Streams.Out, "deleted %s\n", ObjectName(object))
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 func NewHistory(client *cli.Client) *cobra.Command {
@@ -92,4 +92,4 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 }
 
 // HistoryNeeds are the permissions to read records, and to watch them with --watch.
-func HistoryNeeds() access.Needs { return RecordNeeds().And(record.WatchNeeds()) }
+func HistoryNeeds() access.Needs { return RecordNeeds().And(recordstore.WatchNeeds()) }

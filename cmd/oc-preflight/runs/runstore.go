@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 // errNoRun is returned for a cluster without records.
@@ -33,7 +34,7 @@ const maxNamed = 10
 
 // RecordNeeds are the permissions to read records, without following a run.
 func RecordNeeds() access.Needs {
-	needs := record.ReadNeeds()
+	needs := recordstore.ReadNeeds()
 	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool { return request.Verb == "watch" })
 	return needs
 }
@@ -42,7 +43,7 @@ func RecordNeeds() access.Needs {
 type runStore struct {
 	*cluster.Cluster
 
-	records *record.Store
+	records *recordstore.Store
 }
 
 // OpenRunStore connects to the cluster, for commands with these permissions.
@@ -54,7 +55,7 @@ func OpenRunStore(ctx context.Context, c *cli.Client, needs access.Needs) (runSt
 	if err := c.Review(ctx, reached, needs); err != nil {
 		return runStore{}, err
 	}
-	return runStore{Cluster: reached, records: record.New(reached.Kubernetes)}, nil
+	return runStore{Cluster: reached, records: recordstore.New(reached.Kubernetes)}, nil
 }
 
 // wantedRun is which run to show: that of an argument, the newest one of a target, or

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 // Options are what may be chosen about the controller. All fields are required.
@@ -40,7 +40,7 @@ type Options struct {
 // controller plans at each event, and has its conductor follow the plan.
 type controller struct {
 	cluster   *cluster.Cluster
-	records   *record.Store
+	records   *recordstore.Store
 	reader    client.Reader
 	options   Options
 	selection string
@@ -60,7 +60,7 @@ type controller struct {
 // while the manager leads.
 func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
-		cluster: cluster, records: record.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
+		cluster: cluster, records: recordstore.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
 		selection: options.Run.Coverage(), metrics: newMetrics(), starts: map[string]time.Time{},
 		signaler: newSignaler(options.Signals, cluster.Now),
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
@@ -32,7 +32,7 @@ const judgedAgain = "the cluster has changed: judged again, the decision is "
 // next plan has a run of its target, which reuses the results of the checks that hold.
 type judge struct {
 	cluster    *cluster.Cluster
-	records    *record.Store
+	records    *recordstore.Store
 	options    runner.Options
 	monitoring monitoring.Finder
 	logger     *slog.Logger

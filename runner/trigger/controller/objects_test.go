@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/test/await"
@@ -149,7 +150,7 @@ func TestChangedClusterEndsTheRecordedVerdict(t *testing.T) {
 		}
 	})
 	await.Until(t, "the record states the end of the verdict", func(ctx context.Context) bool {
-		found, err := record.New(w.cluster.Kubernetes).Get(ctx, id)
+		found, err := recordstore.New(w.cluster.Kubernetes).Get(ctx, id)
 		return err == nil && found.Ended == "Node added is new" && found.Verified() == nil
 	})
 }
@@ -200,7 +201,7 @@ func TestVerdictIsJudgedAgain(t *testing.T) {
 	if err := w.client.Status().Update(t.Context(), etcd); err != nil {
 		t.Fatal(err)
 	}
-	records := record.New(w.cluster.Kubernetes)
+	records := recordstore.New(w.cluster.Kubernetes)
 	await.Until(t, "the record states the end of the verdict", func(ctx context.Context) bool {
 		found, err := records.Get(ctx, id)
 		return err == nil && found.Ended == "the cluster has changed: judged again, the decision is Blocked" && found.Verified() == nil
@@ -260,7 +261,7 @@ func TestRequestRuns(t *testing.T) {
 	w.create(requestFor("mine", minor))
 	status := w.awaitStatus("mine", "Undecided", phase(v1alpha1.Undecided))
 	w.awaitStatus("later", "Pending", phase(v1alpha1.Pending))
-	recorded, err := record.New(w.cluster.Kubernetes).Get(t.Context(), status.Run)
+	recorded, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), status.Run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func TestRequestYields(t *testing.T) {
 	}
 	logged("the request is withdrawn", `cause="the result of the run is not needed"`, 1)
 	logged("all runs have ended", "the preflight has ended", 3)
-	if recorded, err := record.New(w.cluster.Kubernetes).Get(t.Context(), held); err != nil || recorded.Phase != record.Running {
+	if recorded, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), held); err != nil || recorded.Phase != record.Running {
 		t.Errorf("the run of another process is in phase %s: %v; it is never canceled", recorded.Phase, err)
 	}
 	w.setVersion()

@@ -12,8 +12,8 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/progress"
-	"github.com/openshift/update-preflight/runner/record"
 )
 
 // onCluster runs preflights on a cluster.
@@ -44,7 +44,7 @@ func (p onCluster) run(ctx context.Context, target Target) (report.Report, error
 // cancel implements preflights.
 func (p onCluster) cancel(ctx context.Context, id string) error {
 	_, err := hold.Cancel(ctx, p.cluster, id, progress.New(p.options.Hooks.Observer, p.options.Hooks.Logger))
-	if _, ended := errors.AsType[*record.NotRunningError](err); ended {
+	if _, ended := errors.AsType[*lease.NotRunningError](err); ended {
 		return nil
 	}
 	return err
