@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/internal/page"
+	page "github.com/openshift/update-preflight/collector/document/text"
 	"github.com/openshift/update-preflight/collector/report"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/internal/html"
-	"github.com/openshift/update-preflight/collector/internal/page"
+	"github.com/openshift/update-preflight/collector/document/html"
+	page "github.com/openshift/update-preflight/collector/document/text"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/internal/gfm"
-	"github.com/openshift/update-preflight/collector/internal/page"
+	gfm "github.com/openshift/update-preflight/collector/document/markdown"
+	page "github.com/openshift/update-preflight/collector/document/text"
 	"github.com/openshift/update-preflight/collector/words"
 )
 

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/internal/gfm"
-	"github.com/openshift/update-preflight/collector/internal/page"
+	gfm "github.com/openshift/update-preflight/collector/document/markdown"
+	page "github.com/openshift/update-preflight/collector/document/text"
 	"github.com/openshift/update-preflight/collector/junit"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/internal/page"
+	page "github.com/openshift/update-preflight/collector/document/text"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/internal/html"
-	"github.com/openshift/update-preflight/collector/internal/page"
+	"github.com/openshift/update-preflight/collector/document/html"
+	page "github.com/openshift/update-preflight/collector/document/text"
 )
 
 // timeline has the checks of which it is known when they waited or ran.

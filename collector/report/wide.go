@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/internal/page"
+	page "github.com/openshift/update-preflight/collector/document/text"
 )
 
 // WriteWide writes the targets as a table with all columns and without the findings.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/internal/gfm"
-	"github.com/openshift/update-preflight/collector/internal/page"
+	gfm "github.com/openshift/update-preflight/collector/document/markdown"
+	page "github.com/openshift/update-preflight/collector/document/text"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 

@@ -1,6 +1,6 @@
-// Package gfm answers: how is text that others wrote put into a document in GitHub Flavored
+// Package markdown answers: how is text that others wrote put into a document in GitHub Flavored
 // Markdown? As data: it makes no element, link or mention.
-package gfm
+package markdown
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package gfm_test
+package markdown_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/openshift/update-preflight/collector/internal/gfm"
+	gfm "github.com/openshift/update-preflight/collector/document/markdown"
 )
 
 func TestDocument(t *testing.T) {

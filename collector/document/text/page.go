@@ -1,8 +1,8 @@
-// Package page answers: how is a report laid out as text for people?
+// Package text answers: how is a report laid out as text for people?
 //
 // A page only lays out: texts of findings are printable when they are built, and
 // those of a stored report when it is read.
-package page
+package text
 
 import (
 	"bytes"
