@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/document/html"
+	"github.com/openshift/update-preflight/collector/internal/html"
 	page "github.com/openshift/update-preflight/collector/document/text"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"

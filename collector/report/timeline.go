@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/document/html"
+	"github.com/openshift/update-preflight/collector/internal/html"
 	page "github.com/openshift/update-preflight/collector/document/text"
 )
 

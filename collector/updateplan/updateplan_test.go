@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/path"
-	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/test/golden"
@@ -81,10 +81,10 @@ func solve(t *testing.T, b updateplan.Basis, to string) updateplan.Plan {
 	return made
 }
 
-func write(t *testing.T, made updateplan.Plan, format string) string {
+func write(t *testing.T, made updateplan.Plan, output string) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := report.Write(&text, format, made); err != nil {
+	if err := format.Write(&text, output, made, format.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -119,15 +119,15 @@ func TestGolden(t *testing.T) {
 			if made.Decision != tc.decision {
 				t.Errorf("%s: the decision is %s, want %s", tc.reason, made.Decision, tc.decision)
 			}
-			for _, format := range []string{"text", "json", "markdown", "html", "imageset", "images"} {
-				expect(t, name+"."+format, write(t, made, format))
+			for _, output := range []string{"text", "json", "markdown", "html", "imageset", "images"} {
+				expect(t, name+"."+output, write(t, made, output))
 			}
-			for _, format := range []string{"text", "json", "yaml", "markdown", "html", "images"} {
-				if diff := cmp.Diff(write(t, made, format), write(t, stored(t, made), format)); diff != "" {
-					t.Errorf("%s: the stored plan as %s: -plan +stored:\n%s", name, format, diff)
+			for _, output := range []string{"text", "json", "yaml", "markdown", "html", "images"} {
+				if diff := cmp.Diff(write(t, made, output), write(t, stored(t, made), output)); diff != "" {
+					t.Errorf("%s: the stored plan as %s: -plan +stored:\n%s", name, output, diff)
 				}
 			}
-			if err := report.Write(io.Discard, "imageset", stored(t, made)); err == nil {
+			if err := format.Write(io.Discard, "imageset", stored(t, made), format.Style{}); err == nil {
 				t.Errorf("%s: the stored plan has no configurations of oc-mirror", name)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/test/golden"
@@ -25,19 +25,19 @@ func sample() conformance.Report {
 }
 
 func TestWrite(t *testing.T) {
-	for _, format := range []string{"text", "json", "junit"} {
-		t.Run(format, func(t *testing.T) {
+	for _, output := range []string{"text", "json", "junit"} {
+		t.Run(output, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := report.Write(&got, format, sample()); err != nil {
+			if err := format.Write(&got, output, sample(), format.Style{}); err != nil {
 				t.Fatal(err)
 			}
-			golden.Compare(t, "testdata/report."+format, got.Bytes())
+			golden.Compare(t, "testdata/report."+output, got.Bytes())
 			if bytes.ContainsRune(got.Bytes(), '\x1b') {
 				t.Error("the output has terminal control characters")
 			}
 		})
 	}
-	if err := report.Write(&bytes.Buffer{}, "xml", sample()); err == nil {
+	if err := format.Write(&bytes.Buffer{}, "xml", sample(), format.Style{}); err == nil {
 		t.Error("an unknown format is accepted")
 	}
 }
@@ -45,7 +45,7 @@ func TestWrite(t *testing.T) {
 func TestJUnitOfHostileText(t *testing.T) {
 	hostile := conformance.Report{Results: []conformance.Result{{Check: "\x00", Requirement: "]]>", Outcome: preflight.Fail, Message: "\xff\x1b", Remediation: "<&"}}}
 	var got bytes.Buffer
-	if err := report.Write(&got, "junit", hostile); err != nil {
+	if err := format.Write(&got, "junit", hostile, format.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := xml.Unmarshal(got.Bytes(), new(any)); err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 func newExplain(streams genericiooptions.IOStreams) *cobra.Command {
@@ -40,8 +40,8 @@ Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown w
 	return c
 }
 
-func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []string, format string) error {
-	if err := report.CheckFormat(format, explain.Page{}); err != nil {
+func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []string, output string) error {
+	if err := format.Check(output, explain.Page{}); err != nil {
 		return usageError(err)
 	}
 	entries, err := explain.Entries()
@@ -49,7 +49,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 		return err
 	}
 	if len(args) == 0 {
-		return report.Write(streams.Out, format, explain.All(entries))
+		return format.Write(streams.Out, output, explain.All(entries), format.Style{})
 	}
 	page, err := explain.Find(entries, args[0])
 	if _, ok := errors.AsType[*explain.UnknownError](err); ok {
@@ -58,7 +58,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 	if err != nil {
 		return err
 	}
-	return report.Write(streams.Out, format, page)
+	return format.Write(streams.Out, output, page, format.Style{})
 }
 
 func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {

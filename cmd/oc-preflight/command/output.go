@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 // outputFlag is -o for a document.
 func outputFlag(c *cobra.Command, output *string, document any) {
-	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(report.Formats(document), ", ")+".")
-	completeFormats(c, "output", "", report.Formats(document))
+	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(format.Names(document), ", ")+".")
+	completeFormats(c, "output", "", format.Names(document))
 }
 
 // outputFlags are -o and --report: the same document in several formats.
@@ -32,7 +32,7 @@ func (f *outputFlags) add(c *cobra.Command, document any) {
 	f.format, f.color = "text", colorAuto
 	outputFlag(c, &f.format, document)
 	c.Flags().StringArrayVar(&f.files, "report", nil, "FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
-	completeFormats(c, "report", "=", report.Formats(document))
+	completeFormats(c, "report", "=", format.Names(document))
 }
 
 // addText also adds the flags that change a text.
@@ -46,7 +46,7 @@ const maxReportFiles = 20
 
 // check rejects formats that the document does not have, and files without a name.
 func (f *outputFlags) check(document any) error {
-	if err := report.CheckFormat(f.format, document); err != nil {
+	if err := format.Check(f.format, document); err != nil {
 		return err
 	}
 	if err := f.checkColor(); err != nil {
@@ -56,11 +56,11 @@ func (f *outputFlags) check(document any) error {
 		return fmt.Errorf("--report: %d files, but at most %d are written", len(f.files), maxReportFiles)
 	}
 	for _, text := range f.files {
-		format, path, ok := strings.Cut(text, "=")
+		name, path, ok := strings.Cut(text, "=")
 		if !ok || path == "" {
 			return fmt.Errorf("--report: %q is not FORMAT=FILE, such as json=report.json", text)
 		}
-		if err := report.CheckFormat(format, document); err != nil {
+		if err := format.Check(name, document); err != nil {
 			return fmt.Errorf("--report %s: %w", text, err)
 		}
 	}
@@ -75,8 +75,8 @@ func (f *outputFlags) open(stdout io.Writer, document any) (*output, error) {
 	}
 	opened := &output{stdout: stdout, format: f.format, style: f.style(stdout)}
 	for _, text := range f.files {
-		format, path, _ := strings.Cut(text, "=")
-		if err := opened.create(format, path); err != nil {
+		name, path, _ := strings.Cut(text, "=")
+		if err := opened.create(name, path); err != nil {
 			opened.close()
 			return nil, usageError(fmt.Errorf("--report %s: %w", text, err))
 		}
@@ -89,12 +89,12 @@ type output struct {
 	stdout io.Writer
 	format string
 	// style is that of a text on standard output.
-	style report.Style
+	style format.Style
 	files []*reportFile
 }
 
 // create adds a file.
-func (o *output) create(format, path string) error {
+func (o *output) create(name, path string) error {
 	path, err := resolve(path)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (o *output) create(format, path string) error {
 			return errors.New("the file is named twice")
 		}
 	}
-	file := &reportFile{format: format, path: path}
+	file := &reportFile{format: name, path: path}
 	if err := file.create(); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (o *output) create(format, path string) error {
 // write writes the document to standard output and to each file. A file that fails does
 // not keep the others from being written.
 func (o *output) write(document any) error {
-	return errors.Join(report.WriteStyled(o.stdout, o.format, document, o.style), o.writeFiles(document))
+	return errors.Join(format.Write(o.stdout, o.format, document, o.style), o.writeFiles(document))
 }
 
 // writeFiles writes the document to each file alone.
@@ -186,7 +186,7 @@ func (f *reportFile) write(document any) error {
 			return err
 		}
 	}
-	err := report.Write(f.unfinished, f.format, document)
+	err := format.Write(f.unfinished, f.format, document, format.Style{})
 	if err := errors.Join(err, f.unfinished.Sync()); err != nil {
 		return err
 	}

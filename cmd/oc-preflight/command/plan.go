@@ -13,9 +13,9 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/imageset"
 	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -267,5 +267,5 @@ func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
 	if made.Decision != updateplan.NoPath || !slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.format) {
 		return nil
 	}
-	return report.Write(out, f.output.format, made)
+	return format.Write(out, f.output.format, made, format.Style{})
 }

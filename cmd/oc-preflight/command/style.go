@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 // The values of --color.
@@ -65,8 +65,8 @@ func (f *textFlags) checkColor() error {
 }
 
 // style is that of a text on w.
-func (f *textFlags) style(w io.Writer) report.Style {
-	style := report.Style{Details: f.details, Color: f.color == colorAlways, Hint: "--details"}
+func (f *textFlags) style(w io.Writer) format.Style {
+	style := format.Style{Details: f.details, Color: f.color == colorAlways, Hint: "--details"}
 	file, ok := terminal(w)
 	if !ok {
 		return style

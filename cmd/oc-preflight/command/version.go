@@ -9,7 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -32,7 +32,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
   oc preflight version --client -o json | jq -r .client`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := report.CheckFormat(output, versions.Versions{}); err != nil {
+			if err := format.Check(output, versions.Versions{}); err != nil {
 				return usageError(err)
 			}
 			made := versions.New(program.Version())
@@ -43,7 +43,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 					fmt.Fprintf(client.streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), maxLine))
 				}
 			}
-			return report.Write(client.streams.Out, output, made)
+			return format.Write(client.streams.Out, output, made, format.Style{})
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")

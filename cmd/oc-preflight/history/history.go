@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
@@ -74,20 +75,20 @@ type run struct {
 }
 
 // WriteText is WriteStyled for a file.
-func (h History) WriteText(w io.Writer) error { return h.WriteStyled(w, report.Style{}) }
+func (h History) WriteText(w io.Writer) error { return h.WriteStyled(w, format.Style{}) }
 
 // mostRuns limits the tables without Style.Limit.
 const mostRuns = 20
 
 // WriteStyled writes the newest runs as a table. On a terminal each run is one line.
-func (h History) WriteStyled(w io.Writer, style report.Style) error {
+func (h History) WriteStyled(w io.Writer, style format.Style) error {
 	digits := shortest(h.records)
 	return h.write(w, style, style.Clip, func(table io.Writer, listed []record.Record) { h.summarize(table, listed, digits, style) })
 }
 
 // WriteWide writes the newest runs as a table with all columns. A row that a terminal
 // cannot show in one line is wrapped.
-func (h History) WriteWide(w io.Writer, style report.Style) error {
+func (h History) WriteWide(w io.Writer, style format.Style) error {
 	whole := func(row string) string { return row }
 	return h.write(w, style, whole, func(table io.Writer, listed []record.Record) { h.describe(table, listed, style) })
 }
@@ -102,7 +103,7 @@ func (h History) WriteName(w io.Writer) error {
 }
 
 // write writes a table of the newest runs, and how many are left out.
-func (h History) write(w io.Writer, style report.Style, line func(row string) string, rows func(table io.Writer, listed []record.Record)) error {
+func (h History) write(w io.Writer, style format.Style, line func(row string) string, rows func(table io.Writer, listed []record.Record)) error {
 	if len(h.records) == 0 {
 		_, err := io.WriteString(w, "no run is recorded in this cluster\n")
 		return err
@@ -124,7 +125,7 @@ func (h History) write(w io.Writer, style report.Style, line func(row string) st
 }
 
 // describe writes the rows with all columns.
-func (h History) describe(table io.Writer, listed []record.Record, style report.Style) {
+func (h History) describe(table io.Writer, listed []record.Record, style format.Style) {
 	fmt.Fprintln(table, "RUN\tFROM\tTO\tDECISION\tSTARTED\tTOOK\tBY\tCHECKS\tHOLDER\tIMAGE\tWHAT")
 	for _, each := range listed {
 		why := outdated(each, h.records, h.now)
@@ -135,7 +136,7 @@ func (h History) describe(table io.Writer, listed []record.Record, style report.
 }
 
 // summarize writes the rows for a narrow terminal, the IDs by their first digits.
-func (h History) summarize(table io.Writer, listed []record.Record, digits int, style report.Style) {
+func (h History) summarize(table io.Writer, listed []record.Record, digits int, style format.Style) {
 	fmt.Fprintln(table, "RUN\tTO\tDECISION\tWHEN\tBY\tWHAT")
 	for _, each := range listed {
 		why := outdated(each, h.records, h.now)
@@ -154,7 +155,7 @@ func outdated(run record.Record, runs []record.Record, now time.Time) string {
 }
 
 // stated is the decision, or the phase of a run in progress.
-func stated(run record.Record, why string, style report.Style) string {
+func stated(run record.Record, why string, style format.Style) string {
 	switch {
 	case run.Phase == record.Running:
 		return style.Symbol(string(run.Phase))
@@ -165,7 +166,7 @@ func stated(run record.Record, why string, style report.Style) string {
 }
 
 // along is the path of a run of a later update; empty for any other run.
-func along(run record.Record, style report.Style) string {
+func along(run record.Record, style format.Style) string {
 	path := runner.PathOf(run)
 	if len(path) == 0 {
 		return ""

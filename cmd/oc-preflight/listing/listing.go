@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -62,7 +63,7 @@ func New(checks []launch.Check, findings []finding.Finding) Listing {
 
 // WriteWide writes the checks as a table with all columns, and every finding that is not a
 // pass.
-func (l Listing) WriteWide(w io.Writer, _ report.Style) error {
+func (l Listing) WriteWide(w io.Writer, _ format.Style) error {
 	return l.write(w, "CHECK\tNAMESPACE\tCOMPONENT\tMANIFEST\tIMAGES", func(check Check) []string {
 		return []string{check.Name, check.Namespace, check.Component, check.Manifest, strings.Join(check.Images, ",")}
 	})

@@ -7,136 +7,138 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/picture"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Block is a part of a page: Section, Paragraph, Names, Command, Table, Fold, Steps,
-// Timeline, Matrix, Route or Ranges.
-type Block interface {
-	// node draws the block; its headings have that level or lower ones.
-	node(level int) g.Node
+// maxEntries, maxNames and maxRows bound lists.
+const maxEntries, maxNames, maxRows = 200, 200, 1000
+
+// writer makes the nodes of a page, and counts what is on it.
+type writer struct {
+	// size is that of the texts of items, in bytes.
+	size int
+	// omitted counts the items for which there was no room.
+	omitted int
+	// anchors counts the items that can be linked to.
+	anchors int
 }
 
-// Section is a part with a heading. Sections in sections have lower headings.
-type Section struct {
-	Title string
-	// Mark is a result, shown with the heading; none if it has no word.
-	Mark Decision
-	// Anchor is what steps and pictures link to; empty for none.
-	Anchor Anchor
-	Blocks []Block
-}
-
-// Anchor is a place in a page.
-type Anchor int
-
-// id is the identifier in HTML.
-func (a Anchor) id() string { return fmt.Sprintf("f%d", a) }
-
-// Paragraph is text of one or more lines after an optional lead.
-type Paragraph struct{ Lead, Text string }
-
-// Names are names after a lead. Those after the first 200 are counted.
-type Names struct {
-	Lead  string
-	Names []string
-}
-
-// Command is to be copied.
-type Command struct{ Text string }
-
-// Table has a heading in the first cell of each row, and a heading for each column
-// unless there are no columns. Rows after the first 1 000 are counted.
-type Table struct {
-	Caption string
-	Columns []string
-	Rows    [][]string
-}
-
-// Fold is closed until it is opened.
-type Fold struct {
-	Summary string
-	Blocks  []Block
-}
-
-// Steps are to be taken in order.
-type Steps []Step
-
-// Step is text that links to a section.
-type Step struct {
-	Name, Text string
-	To         Anchor
-}
-
-const (
-	// maxNames and maxRows bound lists.
-	maxNames, maxRows = 200, 1000
-	// highest is the level of the headings below the title, and lowest that of HTML.
-	highest, lowest = 2, 6
-)
-
-func nodes(blocks []Block, level int) g.Node {
-	return g.Map(blocks, func(b Block) g.Node { return b.node(level) })
-}
-
-func (s Section) node(level int) g.Node {
-	return line(h.Section(
-		g.If(s.Anchor != 0, h.ID(s.Anchor.id())),
-		g.If(s.Mark.Level != "", h.Class(string(s.Mark.Level))),
-		line(),
-		line(g.El(fmt.Sprintf("h%d", min(level, lowest)), s.heading())),
-		nodes(s.Blocks, level+1),
-	))
-}
-
-func (s Section) heading() g.Node {
-	if s.Mark.Word == "" {
-		return text(s.Title)
-	}
-	return g.Group{s.Mark.Level.icon(), g.Text(" "), text(s.Title), g.Text(" "), h.Small(text(s.Mark.Word))}
-}
-
-func (p Paragraph) node(int) g.Node {
-	content, before := g.Group{}, lead(p.Lead)
-	for _, block := range words.Blocks(words.Lines(p.Text, maxText)) {
-		if block.Verbatim {
-			content = append(content, before, line(h.Pre(h.Code(g.Text(block.Text)))))
-		} else {
-			content = append(content, line(h.P(before, lines(block.Text))))
-		}
-		before = nil
+// blocks are the nodes of blocks, whose headings have that level or lower ones.
+func (w *writer) blocks(blocks []document.Block, level int) g.Node {
+	content := g.Group{}
+	for _, each := range blocks {
+		content = append(content, w.block(each, level))
 	}
 	return content
 }
 
-func (n Names) node(int) g.Node {
-	content := g.Group{lead(n.Lead)}
-	for i, name := range n.Names[:min(len(n.Names), maxNames)] {
+func (w *writer) block(b document.Block, level int) g.Node {
+	switch b := b.(type) {
+	case document.Verdict:
+		return verdict(b)
+	case document.Section:
+		return section(b.Title, b.Mark, "", level, w.blocks(b.Blocks, level+1))
+	case document.Paragraph:
+		return line(h.P(text(b.Text)))
+	case document.List:
+		return list(b)
+	case document.Command:
+		return command(b)
+	case document.Table:
+		return table(b)
+	case document.Items:
+		return w.items(b, level)
+	case document.Details:
+		return line(h.Details(line(), line(h.Summary(text(strings.TrimSpace(b.Mark.Word+" "+b.Summary)))), w.blocks(b.Blocks, level)))
+	case document.Picture:
+		return drawing(b)
+	case document.Conclusion:
+		return line(h.P(text(b.Text)))
+	}
+	return nil
+}
+
+func verdict(v document.Verdict) g.Node {
+	if v.Subject == "" {
+		return line(h.P(h.Class("decision "+string(v.Level)), picture.Icon(v.Level), g.Text(" "), h.Strong(text(v.Word)), after(": ", v.Meaning)))
+	}
+	return g.Group{
+		line(h.P(h.Class("decision "+string(v.Level)), picture.Icon(v.Level), g.Text(" "), h.Strong(text(v.Word)), after(" ", v.Subject))),
+		g.If(v.Meaning != "", line(h.P(text(v.Meaning)))),
+	}
+}
+
+// section is a part with a heading, whose anchor is empty for none.
+func section(title string, mark document.Mark, anchor string, level int, content g.Node) g.Node {
+	heading := g.Group{text(title)}
+	if mark.Word != "" {
+		heading = g.Group{picture.Icon(mark.Level), g.Text(" "), text(title), g.Text(" "), h.Small(text(mark.Word))}
+	}
+	return line(h.Section(
+		g.If(anchor != "", h.ID(anchor)),
+		g.If(mark.Level != "", h.Class(string(mark.Level))),
+		line(),
+		line(g.El(fmt.Sprintf("h%d", min(level, lowest)), heading)),
+		content,
+	))
+}
+
+func list(l document.List) g.Node {
+	switch {
+	case len(l.Entries) == 0:
+		return nil
+	case l.Names:
+		return names(l)
+	}
+	entries := l.Entries[:min(len(l.Entries), maxEntries)]
+	return g.Group{
+		g.If(l.Lead != "", line(h.P(text(l.Lead)))),
+		line(h.Ul(line(), g.Map(entries, func(entry string) g.Node { return line(h.Li(lines(entry))) }))),
+		more(len(l.Entries)-len(entries), "entries"),
+	}
+}
+
+func names(l document.List) g.Node {
+	content := g.Group{lead(l.Lead)}
+	for i, name := range l.Entries[:min(len(l.Entries), maxNames)] {
 		content = append(content, g.If(i > 0, g.Text(", ")), h.Code(text(name)))
 	}
-	if more := len(n.Names) - maxNames; more > 0 {
+	if more := len(l.Entries) - maxNames; more > 0 {
 		content = append(content, g.Textf(", and %d more", more))
 	}
 	return line(h.P(content))
 }
 
-func (c Command) node(int) g.Node {
-	return line(h.Pre(h.Code(g.Text(strings.TrimSpace(words.Lines(c.Text, maxText))))))
+// more states how many are left out; nothing for none.
+func more(count int, noun string) g.Node {
+	return g.If(count > 0, line(h.P(g.Textf("%d more %s are left out here, since the page is bounded. The JSON document has all of them.", count, noun))))
 }
 
-func (t Table) node(int) g.Node {
-	rows := t.Rows[:min(len(t.Rows), maxRows)]
-	table := line(scroll(t.Caption, line(h.Table(
-		line(),
-		line(h.Caption(text(t.Caption))),
-		g.If(len(t.Columns) > 0, line(h.THead(h.Tr(g.Map(t.Columns, func(column string) g.Node { return h.Th(h.Scope("col"), text(column)) }))))),
-		h.TBody(line(), g.Map(rows, row)),
-		line(),
-	))))
-	if more := len(t.Rows) - len(rows); more > 0 {
-		return g.Group{table, line(h.P(g.Textf("%d more rows are left out here, since the page is bounded. The JSON document has all of them.", more)))}
+func command(c document.Command) g.Node {
+	return g.Group{
+		g.If(c.Lead != "", line(h.P(text(c.Lead)))),
+		line(h.Pre(h.Code(g.Text(strings.TrimSpace(words.Lines(c.Text, maxText)))))),
 	}
-	return table
+}
+
+func table(t document.Table) g.Node {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	rows := t.Rows[:min(len(t.Rows), maxRows)]
+	column := func(name string) g.Node { return h.Th(h.Scope("col"), text(name)) }
+	return g.Group{
+		line(scroll(t.Title, line(h.Table(
+			line(),
+			g.If(t.Title != "", line(h.Caption(text(t.Title)))),
+			g.If(len(t.Columns) > 0, line(h.THead(h.Tr(g.Map(t.Columns, column))))),
+			h.TBody(line(), g.Map(rows, row)),
+			line(),
+		)))),
+		more(len(t.Rows)-len(rows), "rows"),
+	}
 }
 
 func row(cells []string) g.Node {
@@ -146,28 +148,24 @@ func row(cells []string) g.Node {
 			content = append(content, h.Th(h.Scope("row"), text(cell)))
 			continue
 		}
-		content = append(content, h.Td(text(cell)))
+		content = append(content, h.Td(lines(cell)))
 	}
 	return line(h.Tr(content))
 }
 
 // scroll contains what may be wider than the page, and can be reached with the keyboard.
 func scroll(label string, content g.Node) g.Node {
-	return h.Div(h.Class("scroll"), h.Role("region"), h.TabIndex("0"), h.Aria("label", words.Line(label, maxLine)), line(), content)
+	return h.Div(h.Class("scroll"), h.Role("region"), h.TabIndex("0"), g.If(label != "", h.Aria("label", words.Line(label, maxLine))), line(), content)
 }
 
-func (f Fold) node(level int) g.Node {
-	return line(h.Details(line(), line(h.Summary(text(f.Summary))), nodes(f.Blocks, level)))
-}
-
-func (s Steps) node(int) g.Node {
-	return line(h.Ol(line(), g.Map(s, Step.item)))
-}
-
-func (s Step) item() g.Node {
-	name := text(s.Name)
-	if s.To != 0 {
-		name = h.A(h.Href("#"+s.To.id()), name)
+func drawing(p document.Picture) g.Node {
+	return g.Group{
+		h.Figure(
+			line(),
+			line(scroll(p.Title, line(p.Drawing))),
+			line(h.FigCaption(text(strings.TrimSpace(p.Title+". "+p.Legend)))),
+		),
+		line(),
+		table(p.Table),
 	}
-	return line(h.Li(name, g.If(s.Text != "", g.Text(": ")), lines(s.Text)))
 }

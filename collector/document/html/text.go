@@ -9,11 +9,8 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxText bounds a text of lines, in bytes.
-const maxText = 4 << 10
-
-// maxLine bounds a text on one line, in bytes.
-const maxLine = 1 << 10
+// maxText bounds a text of lines, and maxLine one on one line, in bytes.
+const maxText, maxLine = 4 << 10, 1 << 10
 
 // text is data on one line.
 func text(data string) g.Node { return g.Text(words.Line(data, maxLine)) }
@@ -40,8 +37,11 @@ func line(nodes ...g.Node) g.Node { return append(g.Group(nodes), g.Raw("\n")) }
 // lines are the lines of a text, below each other.
 func lines(data string) g.Node {
 	content := g.Group{}
-	for i, each := range splitLines(data) {
-		if i > 0 {
+	for each := range strings.Lines(words.Lines(data, maxText)) {
+		if each = strings.TrimSpace(each); each == "" {
+			continue
+		}
+		if len(content) > 0 {
 			content = append(content, line(h.Br()))
 		}
 		content = append(content, g.Text(each))
@@ -49,13 +49,17 @@ func lines(data string) g.Node {
 	return content
 }
 
-// splitLines are the lines of a text, without empty ones.
-func splitLines(data string) []string {
-	var all []string
-	for each := range strings.Lines(words.Lines(data, maxText)) {
-		if each = strings.TrimSpace(each); each != "" {
-			all = append(all, each)
+// prose is text of one or more lines after an optional lead. Lines that are verbatim are a
+// block of their own.
+func prose(leading, data string) g.Node {
+	content, before := g.Group{}, lead(leading)
+	for _, block := range words.Blocks(words.Lines(data, maxText)) {
+		if block.Verbatim {
+			content = append(content, before, line(h.Pre(h.Code(g.Text(block.Text)))))
+		} else {
+			content = append(content, line(h.P(before, lines(block.Text))))
 		}
+		before = nil
 	}
-	return all
+	return content
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxLine bounds text that must be on one line, in bytes.
-const maxLine = 4 << 10
-
 // width is that of lists of names.
 const width = 90
 
@@ -62,23 +59,4 @@ func hang(first, text, prefix string, limit int) string {
 		}
 	}
 	return strings.Join(append(lines, line), "\n")
-}
-
-// broken is the line with spaces in words of more than that many characters.
-func broken(line string, limit int) string {
-	var text strings.Builder
-	run := 0
-	for _, r := range line {
-		switch {
-		case r == ' ':
-			run = 0
-		case run == limit:
-			text.WriteByte(' ')
-			run = 1
-		default:
-			run++
-		}
-		text.WriteRune(r)
-	}
-	return text.String()
 }

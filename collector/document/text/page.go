@@ -64,9 +64,6 @@ func (p *Page) Names(label string, names []string) {
 	p.Line("%-8s %s\n", label, strings.ReplaceAll(Wrap(names), "\n", "\n"+indent))
 }
 
-// hanging is the indent of what belongs to an item.
-const hanging = "    "
-
 // Marked writes a line that begins with a marked word. Lines that do not fit a terminal
 // continue under a hanging indent.
 func (p *Page) Marked(before, word, rest string) {

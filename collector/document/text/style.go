@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/openshift/update-preflight/collector/document"
 )
 
 // Style is the layout of text. Its zero value is for a file or a pipe:
@@ -32,11 +34,7 @@ const (
 	narrowest, widest = 40, 120
 	// listColumns are those of lists in a file or a pipe.
 	listColumns = 98
-	// briefLines is the number of lines of a message on a terminal without details, and
-	// remedyLines that of a remedy: it has commands. The causes and commands of a few
-	// findings fit a terminal of 24 lines.
-	briefLines, remedyLines = 2, 10
-	// usualColumns is the width that these numbers are for; narrower ones have more lines.
+	// usualColumns is the width that the numbers of lines are for; narrower ones have more.
 	usualColumns = 80
 )
 
@@ -84,13 +82,50 @@ func (s Style) Ellipsis() string {
 	return "..."
 }
 
-// ascii replaces the symbols in data, such as those of a shortened message, for a terminal
-// that may not have them.
+// ascii replaces the arrow between two versions, and for a terminal that may not have them
+// the symbols in data, such as those of a shortened message.
 func (s Style) ascii(text string) string {
-	if s.Symbols || s.Width == 0 {
+	switch {
+	case s.Symbols:
 		return text
+	case s.Width == 0:
+		return strings.ReplaceAll(text, " → ", " -> ")
 	}
 	return strings.NewReplacer("…", "...", "→", "->").Replace(text)
+}
+
+// View is what a text in the style shows of a document.
+func (s Style) View() document.View { return document.View{Brief: s.Brief(), Limit: s.Limit} }
+
+func (s Style) more(number int) string { return s.More(number) }
+
+func (s Style) clip(row string) string { return s.Clip(row) }
+
+func (s Style) symbol(word string) string { return s.Symbol(word) }
+
+// mark is Mark for a result whose word may be any.
+func (s Style) mark(m document.Mark) string {
+	has := markOf(m.Word)
+	if has.symbol == "" {
+		has = levelMark(m.Level)
+	}
+	return s.with(has, m.Word)
+}
+
+// levelMark is the mark of a level.
+func levelMark(level document.Level) mark {
+	switch level {
+	case document.Good:
+		return markOf("PASS")
+	case document.Bad:
+		return markOf("FAIL")
+	case document.Unclear:
+		return markOf("UNKNOWN")
+	case document.Caution:
+		return markOf("WARN")
+	case document.Neutral:
+	}
+	return mark{}
 }
 
 // Arrow stands between two versions.
@@ -147,8 +182,9 @@ func (s Style) Symbol(word string) string {
 }
 
 // Mark is a word with its symbol and color. The word itself is always there.
-func (s Style) Mark(word string) string {
-	has := markOf(word)
+func (s Style) Mark(word string) string { return s.with(markOf(word), word) }
+
+func (s Style) with(has mark, word string) string {
 	if s.Symbols && has.symbol != "" {
 		word = has.symbol + " " + word
 	}
