@@ -88,7 +88,8 @@ type Table struct {
 	// Result is the heading of the column whose words are results; empty for none.
 	Result string
 	Rows   [][]string
-	// Whole is true where a row is never cut to fit a terminal.
+	// Whole is true where the table is all of a text: its columns are named also without rows,
+	// and a row is never cut to fit a terminal.
 	Whole bool
 	// More counts the rows that are left out of the view.
 	More int
@@ -101,8 +102,8 @@ func (t *Table) Row(name, value string) {
 	}
 }
 
-// Details need no attention. They are closed, or replaced by their summary, until someone
-// asks for them.
+// Details need no attention. They are closed, or replaced by their summary, until they are
+// asked for.
 type Details struct {
 	Mark    Mark
 	Summary string

@@ -15,7 +15,7 @@ import (
 const maxCell = 1 << 10
 
 func (w *writer) table(t document.Table) {
-	if len(t.Rows) == 0 {
+	if len(t.Rows) == 0 && !t.Whole {
 		return
 	}
 	w.separate(t)
