@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/update-preflight/collector/document/markdown"
 	"github.com/openshift/update-preflight/collector/document/text"
 	"github.com/openshift/update-preflight/collector/junit"
-	"github.com/openshift/update-preflight/collector/report"
 )
 
 // Style is the layout of text.
@@ -49,6 +48,14 @@ func formats() []format {
 		of("images", writeImages),
 		of("imageset", writeImageSet),
 		provisional(of("preflight-v1-json", writePreflightV1)),
+		of("text", func(w io.Writer, v interface{ WriteText(io.Writer) error }, _ Style) error { return v.WriteText(w) }),
+		of("markdown", func(w io.Writer, v interface{ WriteMarkdown(io.Writer) error }, _ Style) error { return v.WriteMarkdown(w) }),
+		of("html", func(w io.Writer, v interface{ WriteHTML(io.Writer) error }, _ Style) error { return v.WriteHTML(w) }),
+		of("junit", func(w io.Writer, v interface{ WriteJUnit(io.Writer) error }, _ Style) error { return v.WriteJUnit(w) }),
+		of("images", func(w io.Writer, v interface{ WriteImages(io.Writer) error }, _ Style) error { return v.WriteImages(w) }),
+		of("imageset", func(w io.Writer, v interface{ WriteImageSet(io.Writer) error }, _ Style) error { return v.WriteImageSet(w) }),
+		of("wide", func(w io.Writer, v interface{ WriteWide(io.Writer, Style) error }, s Style) error { return v.WriteWide(w, s) }),
+		of("name", func(w io.Writer, v interface{ WriteName(io.Writer) error }, _ Style) error { return v.WriteName(w) }),
 	}
 }
 
@@ -90,9 +97,6 @@ type testCases interface {
 // ([]string, error), short with Short() string, junit with JUnit() junit.Results, images with
 // Images() []string, and imageset with ImageSet() ([]imageset.File, error).
 func Names(value any) []string {
-	if legacy(value) {
-		return report.Formats(value)
-	}
 	var names []string
 	for _, each := range formats() {
 		if each.has(value) && !each.provisional {
@@ -104,9 +108,6 @@ func Names(value any) []string {
 
 // Check returns an error that lists the formats of the value when name is none of them.
 func Check(name string, value any) error {
-	if legacy(value) {
-		return report.CheckFormat(name, value)
-	}
 	if slices.ContainsFunc(formats(), func(f format) bool { return f.name == name && f.has(value) }) {
 		return nil
 	}
@@ -116,22 +117,13 @@ func Check(name string, value any) error {
 // Write writes the value in a format; the style is that of text and wide. A format that the
 // value does not have is the error of Check, and nothing is written.
 func Write(w io.Writer, name string, value any, style Style) error {
-	if legacy(value) {
-		return report.WriteStyled(w, name, value, style)
-	}
 	if err := Check(name, value); err != nil {
 		return err
 	}
 	for _, each := range formats() {
-		if each.name == name {
+		if each.name == name && each.has(value) {
 			return each.write(w, value, style)
 		}
 	}
 	return nil // Check has found it
-}
-
-// legacy values write themselves.
-func legacy(value any) bool {
-	_, ok := value.(document.Source)
-	return !ok
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -45,7 +46,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, args []string) err
 	if err := errors.Join(flags.checkConduct(), flags.route.graph.validate(flags.pullFlags)); err != nil {
 		return usageError(err)
 	}
-	out, err := flags.output.open(client.streams.Out, report.Report{})
+	out, err := flags.output.open(client.streams.Out, reportview.Report{})
 	if err != nil {
 		return err
 	}

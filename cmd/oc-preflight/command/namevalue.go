@@ -1,6 +1,8 @@
 package command
 
-import "github.com/openshift/update-preflight/collector/report"
+import (
+	"github.com/openshift/update-preflight/collector/report"
+)
 
 // nameValue is the value of a flag, as it is or with its kind, as "-o name" writes it.
 type nameValue struct {

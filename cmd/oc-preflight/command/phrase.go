@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
 
@@ -27,24 +28,24 @@ func phraseOf(c *cobra.Command) phrase {
 }
 
 // withCommands fills in the commands of the actions that are requests to this program.
-func (p phrase) withCommands(decided report.Report) report.Report {
+func (p phrase) withCommands(decided report.Report) reportview.Report {
 	if p.target == "" {
 		p.target = targetOf(decided)
 	}
 	if len(decided.Path) > 1 {
 		p.target = hops(decided.Path[1:])
 	}
-	return p.report(decided)
+	return reportview.Report{Report: p.report(decided)}
 }
 
 // withPathCommands is withCommands for a path.
-func (p phrase) withPathCommands(made report.Path) report.Path {
+func (p phrase) withPathCommands(made report.Path) reportview.Path {
 	p.target = cmp.Or(p.target, hops(made.Versions[min(1, len(made.Versions)):]))
 	made.Updates = slices.Clone(made.Updates)
 	for i, each := range made.Updates {
 		made.Updates[i] = p.report(each)
 	}
-	return made
+	return reportview.Path{Path: made}
 }
 
 func hops(releases []string) string { return "--hop " + strings.Join(releases, " --hop ") }
@@ -77,7 +78,7 @@ func (p phrase) report(decided report.Report) report.Report {
 
 // withTargetCommands is withCommands for a list of targets: the commands of a
 // finding about several targets have report.AnyTarget as the version.
-func (p phrase) withTargetCommands(judged report.Targets) report.Targets {
+func (p phrase) withTargetCommands(judged report.Targets) reportview.Targets {
 	judged.Findings = slices.Clone(judged.Findings)
 	for i, f := range judged.Findings {
 		version := report.AnyTarget
@@ -94,7 +95,7 @@ func (p phrase) withTargetCommands(judged report.Targets) report.Targets {
 		}
 		judged.Actions = []finding.Action{finding.Run("%s", p.verb(verb, "--to "+next.Version, p.given))}
 	}
-	return judged
+	return reportview.Targets{Targets: judged}
 }
 
 func (p phrase) findings(findings []finding.Finding) []finding.Finding {

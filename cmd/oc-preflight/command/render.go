@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner/standing"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -29,10 +30,6 @@ The verdict and the exit code are those of the time of the report. A verdict tha
 expired no longer holds, and the exit code is 4; whether the cluster has changed since,
 only "status" reports. A report whose decision contradicts its findings is bad input. A
 file is not authenticated: its findings are those that its author wrote.
-
-The format preflight-v1-json is that of openshift/enhancements#1930: the findings that
-count against the update, as risks of the target. It is provisional and may change with
-that enhancement; do not build on it yet.
 ` + exitHelp,
 		Example: `  # Show the report that a script stored
   oc preflight run --to-latest -o json > report.json
@@ -61,7 +58,7 @@ that enhancement; do not build on it yet.
 			return render(c, streams, args[0], output)
 		},
 	}
-	output.addText(c, report.Report{})
+	output.addText(c, reportview.Report{})
 	return c
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 )
@@ -52,7 +52,7 @@ func (f *runFlags) conductFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
-	f.output.addText(c, report.Report{})
+	f.output.addText(c, reportview.Report{})
 }
 
 func (f *runFlags) addImages(c *cobra.Command) {
@@ -66,9 +66,9 @@ func (f *runFlags) checkConduct() error {
 // document is an empty one of the kind that the run makes.
 func (f *runFlags) document() any {
 	if f.route.requested() {
-		return report.Path{}
+		return reportview.Path{}
 	}
-	return report.Report{}
+	return reportview.Report{}
 }
 
 // options are those of the flags, for a cluster.

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
@@ -90,7 +91,7 @@ as you may read them, with the limits of each.
 			if err := flags.check(args); err != nil {
 				return usageError(err)
 			}
-			out, err := output.open(client.streams.Out, report.Report{})
+			out, err := output.open(client.streams.Out, reportview.Report{})
 			if err != nil {
 				return err
 			}
@@ -98,7 +99,7 @@ as you may read them, with the limits of each.
 			return status(c, client, args, flags, out)
 		},
 	}
-	output.addText(c, report.Report{})
+	output.addText(c, reportview.Report{})
 	flags.add(c)
 	return c
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
 )
@@ -61,7 +62,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	c.Flags().Var(nameValue{&flags.to, report.UpdateName}, "to", "Show only the update to this version.")
 	flags.judgeFlags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
-	flags.output.addText(c, report.Targets{})
+	flags.output.addText(c, reportview.Targets{})
 	client.quietFlag(c)
 	const standard, interval = 10, 30 * time.Second
 	limitFlag(c, &flags.limit, standard)
@@ -74,7 +75,7 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err := errors.Join(flags.check(), checkLimit(flags.limit)); err != nil {
 		return usageError(err)
 	}
-	out, err := flags.output.open(client.streams.Out, report.Targets{})
+	out, err := flags.output.open(client.streams.Out, reportview.Targets{})
 	if err != nil {
 		return err
 	}

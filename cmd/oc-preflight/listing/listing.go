@@ -75,7 +75,12 @@ func (l Listing) WriteName(w io.Writer) error {
 	for _, check := range l.Checks {
 		names = append(names, check.Name)
 	}
-	return report.WriteNames(w, report.CheckName, names)
+	for _, each := range names {
+		if _, err := fmt.Fprintln(w, report.CheckName+"/"+words.Line(each, 256)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WriteText writes the checks as a table, and every finding that is not a pass.
