@@ -230,7 +230,7 @@ func TestGolden(t *testing.T) {
 		"changes-none":    diff.Compare(before(), before()),
 		"changes-cluster": diff.Compare(before(), elsewhere()),
 	} {
-		for _, output := range []string{"text", "json"} {
+		for _, output := range []string{"text", "json", "markdown", "html"} {
 			t.Run(name+"."+output, func(t *testing.T) {
 				var got bytes.Buffer
 				if err := format.Write(&got, output, changes, format.Style{}); err != nil {

@@ -3,56 +3,61 @@ package diff
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
-	page "github.com/openshift/update-preflight/collector/document/text"
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 )
 
-// WriteText writes the changes as text.
-func (c Changes) WriteText(w io.Writer) error {
-	var p page.Page
-	writeSides(&p, c)
+// Document is the two verdicts, what the reports are about, then what is new, changed and
+// fixed.
+func (c Changes) Document(document.View) document.Document {
+	var items document.Items
 	for _, change := range c.New {
-		writeNew(&p, change)
+		items.Entries = append(items.Entries, newItem(change))
 	}
 	for _, change := range c.Changed {
-		writeChanged(&p, change)
+		items.Entries = append(items.Entries, changedItem(change))
 	}
 	for _, change := range c.Fixed {
-		writeFixed(&p, change)
+		items.Entries = append(items.Entries, fixedItem(change))
 	}
-	if len(c.Added) > 0 {
-		p.Names("ADDED", c.Added)
+	return document.Document{
+		Title: "Changes between two preflights", Source: "The JSON document has all data.",
+		Blocks: []document.Block{
+			c.verdict(), c.sides(), items,
+			document.List{Lead: "ADDED", Entries: c.Added, Names: true}, document.List{Lead: "DROPPED", Entries: c.Dropped, Names: true},
+			document.Conclusion{Text: fmt.Sprintf("Verdict: %s before, %s now", c.Before.Verdict.Summary(), c.After.Verdict.Summary())},
+		},
 	}
-	if len(c.Dropped) > 0 {
-		p.Names("DROPPED", c.Dropped)
-	}
-	p.Line("Verdict: %s before, %s now", c.Before.Verdict.Summary(), c.After.Verdict.Summary())
-	_, err := p.WriteTo(w)
-	return err
 }
 
-func writeSides(p *page.Page, changes Changes) {
-	before, after := changes.Before, changes.After
-	if was, is := before.Verdict.Summary(), after.Verdict.Summary(); was == is {
-		p.Line("%s, as before.\n", is)
-	} else {
-		p.Line("%s now, %s before.\n", is, was)
+func (c Changes) verdict() document.Block {
+	was, is := c.Before.Verdict.Summary(), c.After.Verdict.Summary()
+	if was == is {
+		return document.Paragraph{Text: is + ", as before."}
 	}
-	p.Row("Before", ran(before))
-	p.Row("Now", ran(after))
+	return document.Paragraph{Text: fmt.Sprintf("%s now, %s before.", is, was)}
+}
+
+// sides is what the two reports are about.
+func (c Changes) sides() document.Table {
+	before, after := c.Before, c.After
+	table := document.Table{Title: "What is compared"}
+	table.Row("Before", ran(before))
+	table.Row("Now", ran(after))
 	if before.Target.Image != after.Target.Image {
-		p.Row("Releases", before.Target.Image+" before,\n"+after.Target.Image+" now")
+		table.Row("Releases", before.Target.Image+" before,\n"+after.Target.Image+" now")
 	}
 	if before.Cluster.ID != after.Cluster.ID {
-		p.Row("Clusters", fmt.Sprintf("these are runs on two clusters: %s before, %s now", before.Cluster.ID, after.Cluster.ID))
+		table.Row("Clusters", fmt.Sprintf("these are runs on two clusters: %s before, %s now", before.Cluster.ID, after.Cluster.ID))
 	}
-	p.Row("Checks", fmt.Sprintf("%d of %d reported before, %d of %d now",
+	table.Row("Checks", fmt.Sprintf("%d of %d reported before, %d of %d now",
 		before.Expected.Reported, before.Expected.Checks, after.Expected.Reported, after.Expected.Checks))
-	p.Row("Findings", fmt.Sprintf("%d new, %d changed, %d fixed, %d the same", len(changes.New), len(changes.Changed), len(changes.Fixed), changes.Same))
-	p.Line("")
+	table.Row("Findings", fmt.Sprintf("%d new, %d changed, %d fixed, %d the same", len(c.New), len(c.Changed), len(c.Fixed), c.Same))
+	return table
 }
 
 // ran describes a run and how it ended.
@@ -65,41 +70,41 @@ func ran(side Side) string {
 		cmp.Or(side.Cluster.Version, "an unknown version"), cmp.Or(side.Target.Version, "an unknown version"), phase)
 }
 
-func writeNew(p *page.Page, change Change) {
-	was := ""
+// itemOf is a finding as it is now, with the word for its change.
+func itemOf(f finding.Finding, word, state string) document.Item {
+	item := reportview.Item(f)
+	item.Group, item.Mark.Word, item.State = strings.ToUpper(word[:1])+word[1:], strings.ToUpper(word), state
+	return item
+}
+
+func newItem(change Change) document.Item {
+	state := "is " + reportview.Outcome(*change.After)
 	if change.Before != nil {
-		was = ", was " + page.Outcome(*change.Before)
+		state += ", was " + reportview.Outcome(*change.Before)
 	}
-	p.Line("%-8s %s: %s%s", "NEW", change.After.Name, page.Outcome(*change.After), was)
-	p.Details(*change.After)
-	p.Line("")
+	return itemOf(*change.After, "new", state)
 }
 
-func writeChanged(p *page.Page, change Change) {
-	was, is := page.Outcome(*change.Before), page.Outcome(*change.After)
-	if was == is {
-		p.Line("%-8s %s: %s as before", "CHANGED", change.After.Name, is)
-	} else {
-		p.Line("%-8s %s: %s, was %s", "CHANGED", change.After.Name, is, was)
+func changedItem(change Change) document.Item {
+	was, is := reportview.Outcome(*change.Before), reportview.Outcome(*change.After)
+	state := "is " + is + " as before"
+	if was != is {
+		state = "is " + is + ", was " + was
 	}
-	if strings.TrimSpace(change.Before.Message) != strings.TrimSpace(change.After.Message) {
-		p.Paragraph("Before: ", change.Before.Message)
-		p.Paragraph("Now:    ", change.After.Message)
-		after := *change.After
-		after.Message = ""
-		p.Details(after)
-	} else {
-		p.Details(*change.After)
+	item := itemOf(*change.After, "changed", state)
+	if before := strings.TrimSpace(change.Before.Message); before != strings.TrimSpace(change.After.Message) {
+		item.Fact("Before:", before)
 	}
-	p.Line("")
+	return item
 }
 
-func writeFixed(p *page.Page, change Change) {
+func fixedItem(change Change) document.Item {
 	is := "is gone"
 	if change.After != nil {
-		is = page.Outcome(*change.After)
+		is = "is " + reportview.Outcome(*change.After)
 	}
-	p.Line("%-8s %s: %s, was %s", "FIXED", change.Before.Name, is, page.Outcome(*change.Before))
-	p.Paragraph("Before: ", change.Before.Message)
-	p.Line("")
+	item := document.Item{Group: "Fixed", Mark: document.Mark{Level: document.Good, Word: "FIXED"}, Names: []string{change.Before.Name}}
+	item.State = is + ", was " + reportview.Outcome(*change.Before)
+	item.Fact("Before:", change.Before.Message)
+	return item
 }
