@@ -3,48 +3,64 @@ package conformance
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
+	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/junit"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// maxLine bounds one text of the report, in bytes.
-const maxLine = 4 << 10
-
-// headline is the conclusion of the report.
-func (r Report) headline() string {
+// verdict is the conclusion of the report.
+func (r Report) verdict() document.Verdict {
 	switch r.Outcome() {
 	case preflight.Pass:
-		return "Conforms: the check can be shipped."
+		return document.Verdict{Mark: document.Mark{Level: document.Good, Word: "Conforms"}, Meaning: "the check can be shipped."}
 	case preflight.Fail:
-		return "Does not conform: do not ship the check."
+		return document.Verdict{Mark: document.Mark{Level: document.Bad, Word: "Does not conform"}, Meaning: "do not ship the check."}
 	case preflight.Unknown, preflight.Warn, preflight.Skipped:
 	}
-	return "Undecided: not all requirements could be tested."
+	return document.Verdict{Mark: document.Mark{Level: document.Unclear, Word: "Undecided"}, Meaning: "not all requirements could be tested."}
 }
 
-// WriteText writes the results as text.
-func (r Report) WriteText(w io.Writer) error {
-	var page bytes.Buffer
-	check := ""
-	for _, result := range r.Results {
-		if result.Check != check {
-			check = result.Check
-			fmt.Fprintf(&page, "%s\n", words.Line(check, maxLine))
+// headline is the conclusion in one sentence.
+func (r Report) headline() string { return r.verdict().Word + ": " + r.verdict().Meaning }
+
+// Document is the results for each check, those that need attention first, then the
+// conclusion.
+func (r Report) Document(document.View) document.Document {
+	made := document.Document{Title: "Conformance of checks", Source: "The JSON document has all data."}
+	for rest := r.Results; len(rest) > 0; {
+		check := rest[0].Check
+		end := slices.IndexFunc(rest, func(result Result) bool { return result.Check != check })
+		if end < 0 {
+			end = len(rest)
 		}
-		fmt.Fprintf(&page, "  %-8s %-19s %s\n", strings.ToUpper(string(result.Outcome)), result.Requirement, words.Line(result.Message, maxLine))
-		if result.Outcome != preflight.Pass && result.Remediation != "" {
-			fmt.Fprintf(&page, "  %28s Fix: %s\n", "", words.Line(result.Remediation, maxLine))
-		}
+		made.Blocks = append(made.Blocks, document.Section{Title: check, Blocks: blocksOf(rest[:end])})
+		rest = rest[end:]
 	}
-	fmt.Fprintf(&page, "\n%s\n", r.headline())
-	_, err := w.Write(page.Bytes())
-	return err
+	made.Blocks = append(made.Blocks, r.verdict())
+	return made
+}
+
+// blocksOf are the results for one check.
+func blocksOf(results []Result) []document.Block {
+	var items document.Items
+	table := document.Table{Title: "Requirements", Columns: []string{"Outcome", "Requirement", "Result"}}
+	for _, result := range results {
+		outcome := strings.ToUpper(string(result.Outcome))
+		if result.Outcome == preflight.Pass || result.Outcome == preflight.Skipped {
+			table.Rows = append(table.Rows, []string{outcome, result.Requirement, result.Message})
+			continue
+		}
+		level := map[preflight.Outcome]document.Level{preflight.Fail: document.Bad, preflight.Unknown: document.Unclear, preflight.Warn: document.Caution}[result.Outcome]
+		items.Entries = append(items.Entries, document.Item{
+			Mark: document.Mark{Level: level, Word: outcome}, Names: []string{result.Requirement}, State: "(" + string(result.Reason) + ")",
+			Counts: result.Outcome != preflight.Warn, Message: result.Message, Remedy: result.Remediation,
+		})
+	}
+	return []document.Block{items, table}
 }
 
 // MarshalJSON implements json.Marshaler: the outcome is included.
@@ -62,9 +78,9 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// WriteJUnit writes a test case for each requirement, and one for the outcome, so that a
-// report without results does not pass.
-func (r Report) WriteJUnit(w io.Writer) error {
+// JUnit has a test case for each requirement, and one for the outcome, so that a report
+// without results does not pass.
+func (r Report) JUnit() junit.Results {
 	var cases []junit.Case
 	for _, result := range r.Results {
 		text := strings.TrimSpace(result.Message + "\n" + result.Remediation)
@@ -77,7 +93,7 @@ func (r Report) WriteJUnit(w io.Writer) error {
 		})
 	}
 	outcome := r.Outcome()
-	return junit.Write(w, "", nil, append(cases, junit.Case{
+	return junit.Results{Cases: append(cases, junit.Case{
 		Suite: "conformance", Class: "conformance", Name: "Outcome", Outcome: outcome, Type: string(outcome), Message: r.headline(), Text: r.headline(),
-	}))
+	})}
 }

@@ -25,7 +25,7 @@ func sample() conformance.Report {
 }
 
 func TestWrite(t *testing.T) {
-	for _, output := range []string{"text", "json", "junit"} {
+	for _, output := range []string{"text", "json", "junit", "markdown", "html"} {
 		t.Run(output, func(t *testing.T) {
 			var got bytes.Buffer
 			if err := format.Write(&got, output, sample(), format.Style{}); err != nil {
