@@ -90,7 +90,7 @@ func conform(c *cobra.Command, client *client, flags conformanceFlags, argument 
 	if len(result.Results) == 0 && err != nil {
 		return err
 	}
-	if err := errors.Join(err, format.Write(client.streams.Out, flags.output, result, format.Style{})); err != nil {
+	if err := errors.Join(err, format.Write(client.streams.Out, flags.output, result, styleOf(client.streams.Out))); err != nil {
 		return err
 	}
 	return conforms(result)

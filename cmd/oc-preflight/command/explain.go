@@ -49,7 +49,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 		return err
 	}
 	if len(args) == 0 {
-		return format.Write(streams.Out, output, explain.All(entries), format.Style{})
+		return format.Write(streams.Out, output, explain.All(entries), styleOf(streams.Out))
 	}
 	page, err := explain.Find(entries, args[0])
 	if _, ok := errors.AsType[*explain.UnknownError](err); ok {
@@ -58,7 +58,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 	if err != nil {
 		return err
 	}
-	return format.Write(streams.Out, output, page, format.Style{})
+	return format.Write(streams.Out, output, page, styleOf(streams.Out))
 }
 
 func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -29,7 +29,7 @@ type outputFlags struct {
 }
 
 func (f *outputFlags) add(c *cobra.Command, document any) {
-	f.format, f.color = "text", colorAuto
+	f.format, f.color, f.details = "text", colorAuto, true
 	outputFlag(c, &f.format, document)
 	c.Flags().StringArrayVar(&f.files, "report", nil, "FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
 	completeFormats(c, "report", "=", format.Names(document))

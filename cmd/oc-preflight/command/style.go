@@ -80,6 +80,9 @@ func (f *textFlags) style(w io.Writer) format.Style {
 	return style
 }
 
+// styleOf is the style of a text on w that has no flags.
+func styleOf(w io.Writer) format.Style { return (&textFlags{color: colorAuto, details: true}).style(w) }
+
 // unicodeLocale reports whether the locale has the encoding UTF-8.
 func unicodeLocale() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {

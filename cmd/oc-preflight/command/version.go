@@ -43,7 +43,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 					fmt.Fprintf(client.streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), maxLine))
 				}
 			}
-			return format.Write(client.streams.Out, output, made, format.Style{})
+			return format.Write(client.streams.Out, output, made, styleOf(client.streams.Out))
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")

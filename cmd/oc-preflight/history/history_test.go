@@ -82,7 +82,7 @@ func TestGolden(t *testing.T) {
 			ended(run("cccccccc-89cc-4cde-8f01-23456789abcd", 0, record.Complete, "Ready"), -time.Second),
 		},
 	} {
-		for _, output := range []string{"text", "wide", "name", "json"} {
+		for _, output := range []string{"text", "wide", "name", "json", "markdown", "html"} {
 			t.Run(name+"."+output, func(t *testing.T) {
 				var got bytes.Buffer
 				if err := format.Write(&got, output, history.Of(runs, start.Add(51*time.Hour)), format.Style{}); err != nil {

@@ -34,7 +34,7 @@ func shipped() listing.Listing {
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for name, listed := range map[string]listing.Listing{"release": shipped(), "none": listing.New(nil, []finding.Finding{})} {
-		for _, output := range []string{"text", "wide", "name", "json"} {
+		for _, output := range []string{"text", "wide", "name", "json", "markdown", "html"} {
 			var text bytes.Buffer
 			if err := format.Write(&text, output, listed, format.Style{}); err != nil {
 				t.Fatal(err)
