@@ -28,7 +28,8 @@ func (c Changes) Document(document.View) document.Document {
 		Title: "Changes between two preflights", Source: "The JSON document has all data.",
 		Blocks: []document.Block{
 			c.verdict(), c.sides(), items,
-			document.List{Lead: "ADDED", Entries: c.Added, Names: true}, document.List{Lead: "DROPPED", Entries: c.Dropped, Names: true},
+			document.List{Lead: "ADDED", Entries: c.Added, Names: true},
+			document.List{Lead: "DROPPED", Entries: c.Dropped, Names: true},
 			document.Conclusion{Text: fmt.Sprintf("Verdict: %s before, %s now", c.Before.Verdict.Summary(), c.After.Verdict.Summary())},
 		},
 	}

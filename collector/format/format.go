@@ -48,14 +48,6 @@ func formats() []format {
 		of("images", writeImages),
 		of("imageset", writeImageSet),
 		provisional(of("preflight-v1-json", writePreflightV1)),
-		of("text", func(w io.Writer, v interface{ WriteText(io.Writer) error }, _ Style) error { return v.WriteText(w) }),
-		of("markdown", func(w io.Writer, v interface{ WriteMarkdown(io.Writer) error }, _ Style) error { return v.WriteMarkdown(w) }),
-		of("html", func(w io.Writer, v interface{ WriteHTML(io.Writer) error }, _ Style) error { return v.WriteHTML(w) }),
-		of("junit", func(w io.Writer, v interface{ WriteJUnit(io.Writer) error }, _ Style) error { return v.WriteJUnit(w) }),
-		of("images", func(w io.Writer, v interface{ WriteImages(io.Writer) error }, _ Style) error { return v.WriteImages(w) }),
-		of("imageset", func(w io.Writer, v interface{ WriteImageSet(io.Writer) error }, _ Style) error { return v.WriteImageSet(w) }),
-		of("wide", func(w io.Writer, v interface{ WriteWide(io.Writer, Style) error }, s Style) error { return v.WriteWide(w, s) }),
-		of("name", func(w io.Writer, v interface{ WriteName(io.Writer) error }, _ Style) error { return v.WriteName(w) }),
 	}
 }
 
@@ -121,7 +113,7 @@ func Write(w io.Writer, name string, value any, style Style) error {
 		return err
 	}
 	for _, each := range formats() {
-		if each.name == name && each.has(value) {
+		if each.name == name {
 			return each.write(w, value, style)
 		}
 	}

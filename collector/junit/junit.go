@@ -170,8 +170,3 @@ func (s *suite) add(entry testCase) {
 	}
 	s.Cases = append(s.Cases, entry)
 }
-
-// Write writes results.
-func Write(w io.Writer, timestamp string, facts []Property, cases []Case) error {
-	return Results{Time: timestamp, Properties: facts, Cases: cases}.Write(w)
-}

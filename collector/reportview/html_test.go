@@ -77,15 +77,17 @@ func TestHTMLIsOnlyText(t *testing.T) {
 			for _, text := range texts {
 				got := wellFormed(t, encoded(t, "html", page(text)))
 				if strings.Contains(strings.TrimSpace(text), "\n") {
-					got = strings.ReplaceAll(got, " <br>", "") // lines are kept
+					got = withoutBreaks(got) // lines are kept
 				}
-				if got != plain {
+				if got != plain && got != withoutBreaks(plain) {
 					t.Errorf("%q changes the elements:\n%s\nwant\n%s", text, got, plain)
 				}
 			}
 		})
 	}
 }
+
+func withoutBreaks(elements string) string { return strings.ReplaceAll(elements, " <br>", "") }
 
 // hostileDocument has a text in every field of external origin.
 func hostileDocument(text string) report.Report {

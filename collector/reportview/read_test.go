@@ -8,8 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/format"
+	"github.com/openshift/update-preflight/collector/planview"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/reportview"
+	"github.com/openshift/update-preflight/collector/updateplan"
 )
 
 func TestReadReturnsWrittenReport(t *testing.T) {
@@ -156,6 +158,8 @@ func shown(value any) any {
 		return reportview.Report{Report: value}
 	case report.Path:
 		return reportview.Path{Path: value}
+	case updateplan.Plan:
+		return planview.Plan{Plan: value}
 	case report.Targets:
 		return reportview.Targets{Targets: value}
 	}

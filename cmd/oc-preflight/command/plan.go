@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/imageset"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/planview"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -110,11 +111,11 @@ func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
 	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
-	f.output.add(c, updateplan.Plan{})
+	f.output.add(c, planview.Plan{})
 }
 
 func (f planFlags) validate() error {
-	if err := f.output.check(updateplan.Plan{}); err != nil {
+	if err := f.output.check(planview.Plan{}); err != nil {
 		return err
 	}
 	if f.targets() > 1 {
@@ -160,7 +161,7 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 	if err := flags.validate(); err != nil {
 		return usageError(err)
 	}
-	out, err := flags.output.open(client.streams.Out, updateplan.Plan{})
+	out, err := flags.output.open(client.streams.Out, planview.Plan{})
 	if err != nil {
 		return err
 	}
@@ -244,7 +245,7 @@ func (f planFlags) make(ctx context.Context, client *client, request runner.Plan
 // write writes the plan, or its files to the directory instead of standard output.
 func (f planFlags) write(out *output, made updateplan.Plan) error {
 	if f.directory == "" {
-		return out.write(made)
+		return out.write(planview.Plan{Plan: made})
 	}
 	if err := os.MkdirAll(f.directory, 0o755); err != nil { //nolint:gosec // not secret
 		return fmt.Errorf("--dir: %w", err)
@@ -258,7 +259,7 @@ func (f planFlags) write(out *output, made updateplan.Plan) error {
 			return err
 		}
 	}
-	return out.writeFiles(made)
+	return out.writeFiles(planview.Plan{Plan: made})
 }
 
 // writeNoPath writes the document of a plan without a path. In formats that are not for
@@ -267,5 +268,5 @@ func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
 	if made.Decision != updateplan.NoPath || !slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.format) {
 		return nil
 	}
-	return format.Write(out, f.output.format, made, format.Style{})
+	return format.Write(out, f.output.format, planview.Plan{Plan: made}, format.Style{})
 }

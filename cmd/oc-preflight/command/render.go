@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/openshift/update-preflight/collector/planview"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/updateplan"
@@ -117,7 +118,7 @@ func present(stored report.Document, again phrase, now time.Time) (shown any, ex
 		return again.withPathCommands(made), exitOfPath(made), nil
 	case updateplan.Kind:
 		plan, err := updateplan.Read(stored.JSON())
-		return plan, exitOfPlan(plan), err
+		return planview.Plan{Plan: plan}, exitOfPlan(plan), err
 	}
 	decided, err := stored.Report()
 	if err != nil {

@@ -1,5 +1,7 @@
-// Package markdown answers: how is text that others wrote put into a document in GitHub Flavored
-// Markdown? As data: it makes no element, link or mention.
+// Package markdown answers: how is a document written in GitHub Flavored Markdown?
+//
+// [Write] writes it for tickets and pull requests. Texts are data: they make no element, link
+// or mention.
 package markdown
 
 import (
@@ -13,57 +15,58 @@ import (
 // maxText bounds one text, code span or command, in bytes.
 const maxText = 4 << 10
 
-// Document is a document that is being written. Its zero value is empty.
-type Document struct{ text strings.Builder }
+// page is a document that is being written. Its zero value is empty.
+type page struct{ text strings.Builder }
 
 // WriteTo implements io.WriterTo.
-func (d *Document) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.WriteString(w, d.text.String())
+func (p *page) WriteTo(w io.Writer) (int64, error) {
+	n, err := io.WriteString(w, p.text.String())
 	return int64(n), err
 }
 
-// Len is the size of the document so far, in bytes.
-func (d *Document) Len() int { return d.text.Len() }
+// size is the size of the document so far, in bytes.
+func (p *page) size() int { return p.text.Len() }
 
-// Append adds another document.
-func (d *Document) Append(other *Document) { d.text.WriteString(other.text.String()) }
+// append adds another document.
+func (p *page) append(other *page) { p.text.WriteString(other.text.String()) }
 
-// Line writes one line, which may have elements.
-func (d *Document) Line(text string) { d.text.WriteString(text + "\n") }
+// line writes one line, which may have elements.
+func (p *page) line(text string) { p.text.WriteString(text + "\n") }
 
-// Paragraph writes a paragraph, which may have elements.
-func (d *Document) Paragraph(text string) { d.Line(strings.TrimSpace(text) + "\n") }
+// add writes a paragraph, which may have elements.
+func (p *page) add(text string) { p.line(strings.TrimSpace(text) + "\n") }
 
-// Row is a row of a table; a cell is one line, and may have elements.
-func (d *Document) Row(cells ...string) {
+// row is a row of a table; a cell is one line, and may have elements.
+func (p *page) row(cells ...string) {
 	var row strings.Builder
 	for _, cell := range cells {
 		cell = strings.ReplaceAll(strings.TrimSpace(cell), `\|`, "|")
 		row.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ") // also in code spans
 	}
-	d.Line(row.String() + "|")
+	p.line(row.String() + "|")
 }
 
-// Command is a command, to be copied.
-func (d *Document) Command(command string) {
+// command is a command, to be copied.
+func (p *page) command(command string) {
 	if command = strings.TrimSpace(words.Lines(command, maxText)); command != "" {
-		d.block("sh", command)
+		p.fenced("sh", command)
 	}
 }
 
-// Block is text in which nothing is interpreted, with its lines.
-func (d *Document) Block(text string) { d.block("text", strings.TrimRight(text, "\n")) }
+// verbatim is text in which nothing is interpreted, with its lines.
+func (p *page) verbatim(text string) { p.fenced("text", strings.TrimRight(text, "\n")) }
 
-func (d *Document) block(language, text string) {
+// fenced writes text in which nothing is interpreted.
+func (p *page) fenced(language, text string) {
 	fence := strings.Repeat("`", max(3, longestRun(text)+1))
-	d.Paragraph(fence + language + "\n" + text + "\n" + fence)
+	p.add(fence + language + "\n" + text + "\n" + fence)
 }
 
-// Codes are names as code spans, at most that many.
-func Codes(names []string, most int) string {
+// codes are names as code spans, at most that many.
+func codes(names []string, most int) string {
 	var spans []string
 	for _, name := range names[:min(len(names), most)] {
-		spans = append(spans, Code(name))
+		spans = append(spans, code(name))
 	}
 	if more := len(names) - most; more > 0 {
 		spans = append(spans, fmt.Sprintf("and %d more", more))
@@ -71,8 +74,8 @@ func Codes(names []string, most int) string {
 	return strings.Join(spans, ", ")
 }
 
-// Code is a code span, in which nothing is interpreted.
-func Code(text string) string {
+// code is a code span, in which nothing is interpreted.
+func code(text string) string {
 	text = words.Line(text, maxText)
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -97,9 +100,9 @@ func longestRun(text string) int {
 	return longest
 }
 
-// Text is text on one line, in which nothing is interpreted: no element of Markdown or
+// escape is text on one line, in which nothing is interpreted: no element of Markdown or
 // HTML, no link, and no mention of a user or an issue.
-func Text(text string) string {
+func escape(text string) string {
 	// An empty comment separates what GitHub and GitLab would link.
 	const apart = "<!-- -->"
 	return strings.NewReplacer(
@@ -108,24 +111,24 @@ func Text(text string) string {
 	).Replace(words.Line(text, maxText))
 }
 
-// Prose writes lines of text after a lead, which may have elements. Lines that are
+// prose writes lines of text after a lead, which may have elements. Lines that are
 // verbatim are a block of their own.
-func (d *Document) Prose(lead, text string) {
+func (p *page) prose(lead, text string) {
 	for _, block := range words.Blocks(words.Lines(text, maxText)) {
 		if block.Verbatim {
-			d.block("text", block.Text)
+			p.fenced("text", block.Text)
 			continue
 		}
-		d.Paragraph(lead + Lines(block.Text))
+		p.add(lead + escapeLines(block.Text))
 		lead = ""
 	}
 }
 
-// Lines are lines of text, each of which is escaped.
-func Lines(text string) string {
+// escapeLines are lines of text, each of which is escaped.
+func escapeLines(text string) string {
 	var lines []string
 	for line := range strings.Lines(words.Lines(text, maxText)) {
-		if line = Text(strings.TrimSpace(line)); line != "" {
+		if line = escape(strings.TrimSpace(line)); line != "" {
 			lines = append(lines, plain(line))
 		}
 	}

@@ -26,13 +26,13 @@ func Write(w io.Writer, d document.Document) error {
 	written := &writer{}
 	written.blocks(d.Blocks, highest)
 	written.left(written.omitted, "findings")
-	_, err := written.WriteTo(w)
+	_, err := written.page.WriteTo(w)
 	return err
 }
 
 // writer writes blocks, and counts what is left out.
 type writer struct {
-	Document
+	page page
 
 	// omitted counts the items for which there was no room.
 	omitted int
@@ -50,7 +50,7 @@ func (w *writer) block(b document.Block, level int) {
 	case document.Verdict:
 		w.verdict(b)
 	case document.Section:
-		w.heading(level, strings.TrimSuffix(Text(b.Title)+": "+Text(b.Mark.Word), ": "))
+		w.heading(level, strings.TrimSuffix(escape(b.Title)+": "+escape(b.Mark.Word), ": "))
 		w.blocks(b.Blocks, level+1)
 	case document.Paragraph:
 		w.paragraph(b.Text)
@@ -58,15 +58,15 @@ func (w *writer) block(b document.Block, level int) {
 		w.list(b)
 	case document.Command:
 		w.paragraph(b.Lead)
-		w.Command(b.Text)
+		w.page.command(b.Text)
 	case document.Table:
 		w.table(b)
 	case document.Items:
 		w.items(b, level)
 	case document.Details:
-		w.Line("<details><summary>" + strings.TrimSpace(Text(b.Mark.Word+" "+b.Summary)) + "</summary>\n")
+		w.page.line("<details><summary>" + strings.TrimSpace(escape(b.Mark.Word+" "+b.Summary)) + "</summary>\n")
 		w.blocks(b.Blocks, level)
-		w.Line("</details>\n")
+		w.page.line("</details>\n")
 	case document.Picture:
 		w.picture(b)
 	case document.Conclusion:
@@ -75,23 +75,23 @@ func (w *writer) block(b document.Block, level int) {
 }
 
 func (w *writer) heading(level int, text string) {
-	w.Line(strings.Repeat("#", min(level, lowest)) + " " + text + "\n")
+	w.page.line(strings.Repeat("#", min(level, lowest)) + " " + text + "\n")
 }
 
 // paragraph writes data; nothing if it is empty.
 func (w *writer) paragraph(text string) {
 	if text != "" {
-		w.Paragraph(Lines(text))
+		w.page.add(escapeLines(text))
 	}
 }
 
 func (w *writer) verdict(v document.Verdict) {
-	word := "**" + Text(v.Word) + "**"
+	word := "**" + escape(v.Word) + "**"
 	if v.Subject == "" {
-		w.Paragraph(word + ": " + Text(v.Meaning))
+		w.page.add(word + ": " + escape(v.Meaning))
 		return
 	}
-	w.Paragraph(word + " " + Text(v.Subject))
+	w.page.add(word + " " + escape(v.Subject))
 	w.paragraph(v.Meaning)
 }
 
@@ -100,22 +100,22 @@ func (w *writer) list(l document.List) {
 	case len(l.Entries) == 0:
 		return
 	case l.Names:
-		w.Paragraph(strings.TrimSpace("**" + Text(l.Lead) + "** " + Codes(l.Entries, maxEntries)))
+		w.page.add(strings.TrimSpace("**" + escape(l.Lead) + "** " + codes(l.Entries, maxEntries)))
 		return
 	}
 	w.paragraph(l.Lead)
 	entries := l.Entries[:min(len(l.Entries), maxEntries)]
 	for _, each := range entries {
-		w.Line("- " + Text(each))
+		w.page.line("- " + escape(each))
 	}
-	w.Line("")
+	w.page.line("")
 	w.left(len(l.Entries)-len(entries), "entries")
 }
 
 // left states how many are left out; nothing for none.
 func (w *writer) left(count int, noun string) {
 	if count > 0 {
-		w.Paragraph(fmt.Sprintf("Left out here, since the document is bounded: %d %s. `-o json` has all.", count, noun))
+		w.page.add(fmt.Sprintf("Left out here, since the document is bounded: %d %s. `-o json` has all.", count, noun))
 	}
 }
 
@@ -127,30 +127,30 @@ func (w *writer) table(t document.Table) {
 	if len(columns) == 0 {
 		columns = []string{"", ""}
 	}
-	w.Row(columns...)
-	w.Row(slices.Repeat([]string{"---"}, len(columns))...)
+	w.page.row(columns...)
+	w.page.row(slices.Repeat([]string{"---"}, len(columns))...)
 	written := 0
-	for ; written < len(t.Rows) && w.Len() < maxSize; written++ {
+	for ; written < len(t.Rows) && w.page.size() < maxSize; written++ {
 		var cells []string
 		for i, each := range t.Rows[written] {
 			if i == 0 && len(t.Columns) == 0 {
-				cells = append(cells, Text(each))
+				cells = append(cells, escape(each))
 			} else {
 				cells = append(cells, cell(each))
 			}
 		}
-		w.Row(cells...)
+		w.page.row(cells...)
 	}
-	w.Line("")
+	w.page.line("")
 	w.left(len(t.Rows)-written, "rows")
 }
 
 // cell is data in a table: a code span for a name.
 func cell(text string) string {
 	if isName(text) {
-		return Code(text)
+		return code(text)
 	}
-	return strings.ReplaceAll(Lines(text), "\n", "")
+	return strings.ReplaceAll(escapeLines(text), "\n", "")
 }
 
 // isName reports whether text is a name, such as a version, a pull spec or a URL: one word
@@ -161,10 +161,10 @@ func isName(text string) bool {
 
 func (w *writer) picture(p document.Picture) {
 	if p.Text != "" {
-		w.Block(words.Printable(p.Text))
+		w.page.verbatim(words.Printable(p.Text))
 		return
 	}
-	w.Paragraph("**" + Text(p.Title) + "**")
+	w.page.add("**" + escape(p.Title) + "**")
 	w.table(p.Table)
 }
 
@@ -177,7 +177,7 @@ func (w *writer) items(items document.Items, level int) {
 		}
 	}
 	if items.Lead != "" && len(open) > 0 {
-		w.Paragraph(Text(items.Lead) + " " + Codes(open, maxOpen))
+		w.page.add(escape(items.Lead) + " " + codes(open, maxOpen))
 	}
 	group := ""
 	for _, each := range items.Entries {
@@ -187,36 +187,36 @@ func (w *writer) items(items document.Items, level int) {
 			below++
 		}
 		if each.Group != group {
-			one.heading(level, Text(each.Group))
+			one.heading(level, escape(each.Group))
 		}
 		one.item(each, below)
-		if w.Len()+one.Len() > maxSize {
+		if w.page.size()+one.page.size() > maxSize {
 			w.omitted++
 			continue
 		}
 		group = each.Group
-		w.Append(&one.Document)
+		w.page.append(&one.page)
 	}
 	w.left(items.More, "entries")
 }
 
 func (w *writer) item(item document.Item, level int) {
-	title := Codes(item.Names, maxOpen) + " " + Text(item.Mark.Word+" "+item.State)
+	title := codes(item.Names, maxOpen) + " " + escape(item.Mark.Word+" "+item.State)
 	if item.Number > 0 {
 		title = fmt.Sprintf("%d. %s", item.Number, title)
 	}
 	w.heading(level, title)
-	w.Prose("", item.Message)
-	w.Prose("**Fix:** ", item.Remedy)
+	w.page.prose("", item.Message)
+	w.page.prose("**Fix:** ", item.Remedy)
 	for _, each := range item.Commands {
-		w.Command(each)
+		w.page.command(each)
 	}
 	for _, fact := range item.Facts {
-		lead := "**" + Text(fact.Lead) + "** "
+		lead := "**" + escape(fact.Lead) + "** "
 		if isName(fact.Text) {
-			w.Paragraph(lead + Code(fact.Text))
+			w.page.add(lead + code(fact.Text))
 		} else {
-			w.Prose(lead, fact.Text)
+			w.page.prose(lead, fact.Text)
 		}
 	}
 	w.table(item.Evidence)

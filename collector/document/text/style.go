@@ -1,11 +1,15 @@
+// Package text answers: how is a document written as text for a terminal or a file?
+//
+// [Write] writes a document in a [Style]. Texts are made printable and bounded here; only what
+// a document states begins in the first column, not what a check reports.
 package text
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Style is the layout of text. Its zero value is for a file or a pipe:
@@ -46,26 +50,28 @@ func (s Style) Columns() int {
 	return min(max(s.Width, narrowest), widest)
 }
 
-// Entries is how many of a number of entries are listed, where standard is the default
-// limit; 0 is none.
-func (s Style) Entries(number, standard int) int {
-	limit := cmp.Or(s.Limit, standard)
-	if limit <= 0 {
-		return number
-	}
-	return min(number, limit)
-}
-
-// More is the line that counts entries which are left out.
-func (s Style) More(number int) string {
+// more is the line that counts entries which are left out.
+func (s Style) more(number int) string {
 	return strings.TrimSuffix(fmt.Sprintf("... and %d more (%s)", number, s.AllHint), " ()")
 }
+
+// limit is the number of columns of folded text; 0 in a file or a pipe, where each paragraph
+// is one line.
+func (s Style) limit() int {
+	if s.Width == 0 {
+		return 0
+	}
+	return s.Columns()
+}
+
+// clean is text on one line.
+func (s Style) clean(text string) string { return s.ascii(words.Line(text, maxLine)) }
 
 // Brief reports whether texts are shortened to fit a terminal.
 func (s Style) Brief() bool { return s.Width > 0 && !s.Details }
 
-// Clip is the row of a table in one line of a terminal.
-func (s Style) Clip(row string) string {
+// clip is the row of a table in one line of a terminal.
+func (s Style) clip(row string) string {
 	characters := []rune(row)
 	if s.Width == 0 || len(characters) <= s.Columns() {
 		return row
@@ -97,12 +103,6 @@ func (s Style) ascii(text string) string {
 // View is what a text in the style shows of a document.
 func (s Style) View() document.View { return document.View{Brief: s.Brief(), Limit: s.Limit} }
 
-func (s Style) more(number int) string { return s.More(number) }
-
-func (s Style) clip(row string) string { return s.Clip(row) }
-
-func (s Style) symbol(word string) string { return s.Symbol(word) }
-
 // mark is Mark for a result whose word may be any.
 func (s Style) mark(m document.Mark) string {
 	has := markOf(m.Word)
@@ -126,14 +126,6 @@ func levelMark(level document.Level) mark {
 	case document.Neutral:
 	}
 	return mark{}
-}
-
-// Arrow stands between two versions.
-func (s Style) Arrow() string {
-	if s.Symbols {
-		return "→"
-	}
-	return "->"
 }
 
 // mark is the symbol and the color of a word.
@@ -168,8 +160,8 @@ func markOf(word string) mark {
 	return mark{}
 }
 
-// Symbol is a word with its symbol, for a table. Of several words the first decides.
-func (s Style) Symbol(word string) string {
+// symbol is a word with its symbol, for a table. Of several words the first decides.
+func (s Style) symbol(word string) string {
 	first, rest, _ := strings.Cut(word, " ")
 	has := markOf(first)
 	if !s.Symbols || has.symbol == "" {

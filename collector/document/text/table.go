@@ -30,7 +30,7 @@ func (w *writer) table(t document.Table) {
 	fmt.Fprintln(table, strings.ToUpper(strings.Join(t.Columns, "\t")))
 	result := slices.Index(t.Columns, t.Result)
 	for _, each := range t.Rows {
-		fmt.Fprintln(table, strings.Join(w.cells(each, result), "\t"))
+		fmt.Fprintln(table, strings.Join(cells(w.style, each, result), "\t"))
 	}
 	_ = table.Flush() // to a buffer
 	for line := range strings.Lines(aligned.String()) {
@@ -46,12 +46,12 @@ func (w *writer) table(t document.Table) {
 }
 
 // cells are the cells of a row, none of which is empty. That of the column result has a symbol.
-func (w *writer) cells(row []string, result int) []string {
+func cells(style Style, row []string, result int) []string {
 	cells := make([]string, 0, len(row))
 	for i, each := range row {
-		cell := w.style.ascii(cmp.Or(words.Line(each, maxCell), "-"))
+		cell := style.ascii(cmp.Or(words.Line(each, maxCell), "-"))
 		if i == result {
-			cell = w.style.symbol(cell)
+			cell = style.symbol(cell)
 		}
 		cells = append(cells, cell)
 	}
@@ -60,9 +60,9 @@ func (w *writer) cells(row []string, result int) []string {
 
 // row writes a name and its value, of one or more lines.
 func (w *writer) row(name, value string) {
-	lead := fmt.Sprintf("%-10s ", w.clean(name))
+	lead := fmt.Sprintf("%-10s ", w.style.clean(name))
 	for line := range strings.Lines(value) {
-		w.line(wrap(lead, w.clean(line), valueIndent, w.limit()))
+		w.line(wrap(lead, w.style.clean(line), valueIndent, w.style.limit()))
 		lead = valueIndent
 	}
 }

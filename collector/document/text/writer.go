@@ -50,7 +50,7 @@ func (w *writer) block(b document.Block) {
 		w.verdict(b)
 	case document.Section:
 		w.separate(b)
-		w.line(w.clean(b.Title))
+		w.line(w.style.clean(b.Title))
 		w.last = b
 		w.blocks(b.Blocks)
 		w.last = b
@@ -61,7 +61,7 @@ func (w *writer) block(b document.Block) {
 		w.list(b)
 	case document.Command:
 		w.separate(b)
-		w.command(strings.TrimPrefix(b.Lead+" ", " "), b.Text)
+		w.line(command(w.style, strings.TrimPrefix(b.Lead+" ", " "), b.Text))
 	case document.Table:
 		w.table(b)
 	case document.Items:
@@ -72,7 +72,7 @@ func (w *writer) block(b document.Block) {
 		w.picture(b)
 	case document.Conclusion:
 		w.separate(b)
-		w.line(w.clean(b.Text)) // in one line, however narrow the terminal is
+		w.line(w.style.clean(b.Text)) // in one line, however narrow the terminal is
 	}
 }
 
@@ -111,21 +111,15 @@ func isLine(b document.Block) bool {
 // line writes what is clean already.
 func (w *writer) line(text string) { w.text.WriteString(strings.TrimRight(text, " ") + "\n") }
 
-// clean is text on one line.
-func (w *writer) clean(text string) string { return w.style.ascii(words.Line(text, maxLine)) }
-
-// limit is the number of columns of folded text; 0 in a file or a pipe, where each paragraph
-// is one line.
-func (w *writer) limit() int {
-	if w.style.Width == 0 {
-		return 0
+func (w *writer) lines(lines []string) {
+	for _, each := range lines {
+		w.line(each)
 	}
-	return w.style.Columns()
 }
 
 func (w *writer) paragraph(text string) {
 	if text != "" {
-		w.line(wrap("", w.clean(text), "", w.limit()))
+		w.line(wrap("", w.style.clean(text), "", w.style.limit()))
 	}
 }
 
@@ -134,22 +128,8 @@ func (w *writer) verdict(v document.Verdict) {
 		w.paragraph(strings.TrimPrefix(v.Word+": "+v.Meaning, ": "))
 		return
 	}
-	w.marked("", document.Mark{Level: v.Level, Word: strings.ToUpper(v.Word)}, v.Subject)
+	w.line(marked(w.style, "", document.Mark{Level: v.Level, Word: strings.ToUpper(v.Word)}, v.Subject))
 	w.paragraph(v.Meaning)
-}
-
-// marked writes a line that begins with a marked word.
-func (w *writer) marked(before string, mark document.Mark, rest string) {
-	mark.Word = words.Line(mark.Word, maxLine)
-	plain := before + Style{Symbols: w.style.Symbols}.mark(mark) + "  "
-	lines := wrap(plain, w.clean(rest), hanging, w.limit())
-	w.line(strings.TrimRight(before+w.style.mark(mark), " ") + strings.TrimPrefix(lines, strings.TrimRight(plain, " ")))
-}
-
-// command writes a command in full, so that it can be copied. Its further lines begin in
-// the first column: they may be those of a here-document.
-func (w *writer) command(before, command string) {
-	w.line(before + "$ " + w.style.ascii(words.Printable(strings.TrimSpace(command))))
 }
 
 func (w *writer) list(l document.List) {
@@ -158,13 +138,13 @@ func (w *writer) list(l document.List) {
 	}
 	w.separate(l)
 	if l.Names {
-		lead := fmt.Sprintf("%-8s ", w.clean(l.Lead))
-		w.line(wrap(lead, w.clean(strings.Join(l.Entries, ", ")), namesIndent, w.style.Columns()))
+		lead := fmt.Sprintf("%-8s ", w.style.clean(l.Lead))
+		w.line(wrap(lead, w.style.clean(strings.Join(l.Entries, ", ")), namesIndent, w.style.Columns()))
 		return
 	}
 	w.paragraph(l.Lead)
 	for _, each := range l.Entries {
-		w.line(wrap("- ", w.clean(each), "  ", w.limit()))
+		w.line(wrap("- ", w.style.clean(each), "  ", w.style.limit()))
 	}
 }
 
@@ -178,7 +158,7 @@ func (w *writer) details(d document.Details) {
 	if w.style.Hint != "" {
 		summary += " (" + w.style.Hint + ")"
 	}
-	w.marked("", d.Mark, summary)
+	w.line(marked(w.style, "", d.Mark, summary))
 }
 
 func (w *writer) picture(p document.Picture) {
@@ -201,7 +181,7 @@ func (w *writer) items(items document.Items) {
 	for _, each := range items.Entries {
 		if !short || each.Counts {
 			w.separate(items)
-			w.item(each)
+			w.lines(item(w.style, each))
 			continue
 		}
 		if others[each.Mark] == nil {
@@ -211,7 +191,7 @@ func (w *writer) items(items document.Items) {
 	}
 	for _, mark := range marks {
 		w.separate(items)
-		w.marked("", mark, words.List(others[mark], maxOthers))
+		w.line(marked(w.style, "", mark, words.List(others[mark], maxOthers)))
 	}
 	if items.More > 0 {
 		w.line(strings.TrimSuffix(fmt.Sprintf("... and %d more (%s)", items.More, w.style.Hint), " ()"))
