@@ -7,8 +7,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/reportview"
 )
 
 // Document is the two verdicts, what the reports are about, then what is new, changed and
@@ -73,21 +73,21 @@ func ran(side Side) string {
 
 // itemOf is a finding as it is now, with the word for its change.
 func itemOf(f finding.Finding, word, state string) document.Item {
-	item := reportview.Item(f)
+	item := findingview.Item(f)
 	item.Group, item.Mark.Word, item.State = strings.ToUpper(word[:1])+word[1:], strings.ToUpper(word), state
 	return item
 }
 
 func newItem(change Change) document.Item {
-	state := "is " + reportview.Outcome(*change.After)
+	state := "is " + findingview.Outcome(*change.After)
 	if change.Before != nil {
-		state += ", was " + reportview.Outcome(*change.Before)
+		state += ", was " + findingview.Outcome(*change.Before)
 	}
 	return itemOf(*change.After, "new", state)
 }
 
 func changedItem(change Change) document.Item {
-	was, is := reportview.Outcome(*change.Before), reportview.Outcome(*change.After)
+	was, is := findingview.Outcome(*change.Before), findingview.Outcome(*change.After)
 	state := "is " + is + " as before"
 	if was != is {
 		state = "is " + is + ", was " + was
@@ -102,10 +102,10 @@ func changedItem(change Change) document.Item {
 func fixedItem(change Change) document.Item {
 	is := "is gone"
 	if change.After != nil {
-		is = "is " + reportview.Outcome(*change.After)
+		is = "is " + findingview.Outcome(*change.After)
 	}
 	item := document.Item{Group: "Fixed", Mark: document.Mark{Level: document.Good, Word: "FIXED"}, Names: []string{change.Before.Name}}
-	item.State = is + ", was " + reportview.Outcome(*change.Before)
+	item.State = is + ", was " + findingview.Outcome(*change.Before)
 	item.Fact("Before:", change.Before.Message)
 	return item
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/document/picture"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/reportview"
+	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -91,7 +91,7 @@ func marks(update updateplan.Update) []picture.Mark {
 	}
 	for _, f := range update.Findings {
 		if blocks(f) {
-			all = append(all, picture.Mark{Mark: reportview.Mark(f), Text: f.Name})
+			all = append(all, picture.Mark{Mark: findingview.Mark(f), Text: f.Name})
 		}
 	}
 	return all
@@ -125,7 +125,7 @@ func (p Plan) draw() string {
 		}
 		for _, f := range each.Findings {
 			if blocks(f) {
-				line("  %s   |  %s %s", bar, reportview.Label(f), name(f.Name))
+				line("  %s   |  %s %s", bar, findingview.Label(f), name(f.Name))
 			}
 		}
 		line("  %s   v", bar)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/document"
-	"github.com/openshift/update-preflight/collector/reportview"
+	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -30,7 +30,7 @@ func section(update updateplan.Update, number int) document.Section {
 	}
 	for _, f := range update.Findings {
 		if f.Outcome != preflight.Pass && f.Outcome != preflight.Skipped {
-			items.Entries = append(items.Entries, reportview.Item(f))
+			items.Entries = append(items.Entries, findingview.Item(f))
 		}
 	}
 	return document.Section{Title: title, Blocks: []document.Block{table, items}}

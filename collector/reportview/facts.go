@@ -158,8 +158,7 @@ func kinds(objects []finding.Object) string {
 func objectNames(objects []finding.Object) []string {
 	var names []string
 	for _, object := range objects {
-		object.APIVersion = ""
-		names = append(names, objectName(object))
+		names = append(names, object.Kind+" "+strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
 	}
 	return names
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -44,7 +45,7 @@ func itemsOf(findings []finding.Finding) []document.Item {
 	slices.SortStableFunc(causes, func(a, b cause) int { return cmp.Compare(groupOf(a.finding), groupOf(b.finding)) })
 	var items []document.Item
 	for i, each := range causes {
-		item := Item(each.finding)
+		item := findingview.Item(each.finding)
 		item.Names, item.Group = each.names, groups()[groupOf(each.finding)]
 		if each.finding.Bypass == nil {
 			item.Number = i + 1
@@ -84,7 +85,7 @@ func causesOf(findings []finding.Finding) []cause {
 
 // keyOf is all of a finding that is shown, but for its name.
 func keyOf(f finding.Finding) string {
-	key := fmt.Sprintf("%s %t %q %q %q %q %q %q", Label(f), f.Blocks, f.Reason, f.Message, f.Remediation, f.URL, sharedActions(f.Actions), f.Objects)
+	key := fmt.Sprintf("%s %t %q %q %q %q %q %q", findingview.Label(f), f.Blocks, f.Reason, f.Message, f.Remediation, f.URL, sharedActions(f.Actions), f.Objects)
 	if f.Bypass != nil {
 		key += fmt.Sprintf(" %q", *f.Bypass)
 	}
@@ -141,7 +142,7 @@ const (
 func requires(f finding.Finding) string {
 	switch {
 	case f.Bypass != nil:
-		return Label(f)
+		return findingview.Label(f)
 	case f.Stops():
 		return mustBeFixed
 	case f.Inconclusive():
@@ -156,7 +157,7 @@ func requires(f finding.Finding) string {
 
 func plural(word string, number int) string {
 	switch {
-	case word == acknowledged:
+	case word == findingview.Acknowledged:
 		return "acknowledged"
 	case word == warning && number > 1:
 		return "warnings"
@@ -164,34 +165,27 @@ func plural(word string, number int) string {
 	return word
 }
 
-// counts are the numbers of findings by what they require.
+// counts are the numbers of findings, after that of the checks that have reported where some
+// have not.
 func (r Report) counts() string {
+	text := countsOf(r.Findings)
+	if r.Run.Phase == report.PhaseRunning || r.Expected.Reported < r.Expected.Checks {
+		reported := fmt.Sprintf("%d of %s reported", r.Expected.Reported, words.Count(r.Expected.Checks, "check"))
+		return strings.TrimSuffix(reported+", "+text, ", ")
+	}
+	return cmp.Or(text, "no findings")
+}
+
+// countsOf are the numbers of findings by what they require.
+func countsOf(findings []finding.Finding) string {
 	numbers := map[string]int{}
-	for _, f := range r.Findings {
+	for _, f := range findings {
 		numbers[requires(f)]++
 	}
 	var parts []string
-	if r.Run.Phase == report.PhaseRunning || r.Expected.Reported < r.Expected.Checks {
-		parts = append(parts, fmt.Sprintf("%d of %s reported", r.Expected.Reported, words.Count(r.Expected.Checks, "check")))
-	}
-	for _, each := range []string{mustBeFixed, inconclusive, warning, forced, accepted, acknowledged, passed, skipped} {
+	for _, each := range []string{mustBeFixed, inconclusive, warning, findingview.Forced, findingview.Accepted, findingview.Acknowledged, passed, skipped} {
 		if n := numbers[each]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, plural(each, n)))
-		}
-	}
-	return cmp.Or(strings.Join(parts, ", "), "no findings")
-}
-
-// tally counts the findings by label, the worst first.
-func tally(findings []finding.Finding) string {
-	counts := map[string]int{}
-	for _, f := range findings {
-		counts[Label(f)]++
-	}
-	var parts []string
-	for _, label := range []string{"FAIL", "UNKNOWN", forced, accepted, acknowledged, "WARN", "SKIPPED", "PASS"} {
-		if counts[label] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[label], label))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document/text"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/junit"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -46,7 +47,7 @@ func (r Report) cases() []junit.Case {
 func caseOf(f finding.Finding) junit.Case {
 	c := junit.Case{
 		Suite: string(f.Source), Class: "preflight." + string(f.Source), Name: f.Name, Outcome: f.Outcome,
-		Type: f.Reason, Message: f.Message, Text: text.Item(Item(f)), Seconds: seconds(f.Job),
+		Type: f.Reason, Message: f.Message, Text: text.Item(findingview.Item(f)), Seconds: seconds(f.Job),
 	}
 	if !f.Open() && (f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown) {
 		c.Outcome = preflight.Warn
@@ -74,7 +75,7 @@ func (r Report) verdictCase() junit.Case {
 		c.Outcome = preflight.Unknown
 	}
 	c.Message = r.headline()
-	c.Text = fmt.Sprintf("%s\n%s", c.Message, tally(r.Findings))
+	c.Text = fmt.Sprintf("%s\n%s", c.Message, countsOf(r.Findings))
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/document/picture"
+	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -68,7 +69,7 @@ func (p Path) picture() document.Picture {
 		hop := picture.Hop{Text: each.Target.UpdateKind, Marks: []picture.Mark{decided}}
 		for _, f := range each.Findings {
 			if f.Open() {
-				hop.Marks = append(hop.Marks, picture.Mark{Mark: Mark(f), Text: f.Name})
+				hop.Marks = append(hop.Marks, picture.Mark{Mark: findingview.Mark(f), Text: f.Name})
 			}
 		}
 		route.Hops = append(route.Hops, hop)

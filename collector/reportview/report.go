@@ -2,7 +2,7 @@
 //
 // [Report], [Path] and [Targets] are the documents of the values of package report: they state
 // of which blocks they consist, in the order in which they are read, and their JSON is that of
-// the value. [Item] is one finding. Nothing is decided here.
+// the value. Nothing is decided here.
 package reportview
 
 import (
@@ -102,16 +102,4 @@ func levelOf(decision verdict.Decision) document.Level {
 	case verdict.Undecided:
 	}
 	return document.Unclear
-}
-
-// Findings are the document of findings alone.
-type Findings []finding.Finding
-
-// Document has every finding in full, also those that passed.
-func (f Findings) Document(document.View) document.Document {
-	var items document.Items
-	for _, each := range f {
-		items.Entries = append(items.Entries, Item(each))
-	}
-	return document.Document{Title: "Findings", Blocks: []document.Block{items}}
 }

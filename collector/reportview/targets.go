@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/document/picture"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -121,7 +122,7 @@ func (t Targets) candidateFacts(target report.Candidate) document.Table {
 		table.Row("Duration", target.Duration.String())
 	}
 	table.Row("Checks", fmt.Sprintf("%d of %d reported; %s", target.Expected.Reported, target.Expected.Checks, notAsked))
-	table.Row("Findings", tally(t.findings()))
+	table.Row("Findings", countsOf(t.findings()))
 	return table
 }
 
@@ -195,7 +196,7 @@ func (t Targets) matrix(findings []shared, table document.Table) document.Pictur
 		matrix.Findings = append(matrix.Findings, f.Name)
 		for _, version := range f.TargetFinding.Targets {
 			for _, row := range rows[version] {
-				matrix.Rows[row].Results[i] = Mark(f.Finding)
+				matrix.Rows[row].Results[i] = findingview.Mark(f.Finding)
 			}
 		}
 	}
@@ -229,7 +230,7 @@ func (t Targets) items(view document.View, findings []shared) document.Items {
 			items.More = len(findings) - i
 			break
 		}
-		item := Item(each.Finding)
+		item := findingview.Item(each.Finding)
 		item.Number = i + 1
 		about := scope(each.TargetFinding.Targets, t.Targets.Targets)
 		if view.Full {
@@ -306,7 +307,7 @@ func (t Targets) shared(view document.View, rows []report.Candidate) []shared {
 		if quiet(f.Finding) || elsewhere {
 			continue
 		}
-		key := group{name: f.Name, label: Label(f.Finding)}
+		key := group{name: f.Name, label: findingview.Label(f.Finding)}
 		if view.Full {
 			key.number = i
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/document/picture"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/findingview"
 )
 
 // timeline has the checks of which it is known when they waited or ran; nothing for none.
@@ -16,7 +17,7 @@ func timeline(findings []finding.Finding) []document.Block {
 		if f.Job == nil || drawn[finding.Object{Namespace: f.Job.Namespace, Name: f.Job.Name}] {
 			continue
 		}
-		bar := picture.Bar{Name: f.Name, Result: Label(f), Level: level(f), Waits: waits(f.Job.Waits)}
+		bar := picture.Bar{Name: f.Name, Result: findingview.Label(f), Level: findingview.Mark(f).Level, Waits: waits(f.Job.Waits)}
 		start, end, ran := times(f.Job)
 		if ran {
 			bar.Start, bar.End = start, end

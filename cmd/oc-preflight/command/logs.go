@@ -11,9 +11,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/logs"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -122,7 +122,7 @@ func recorded(client *client, run record.Record, check string) error {
 	switch {
 	case at >= 0:
 		fmt.Fprintf(client.streams.ErrOut, "the pods of %s and their logs were deleted; these are its recorded findings:\n", check)
-		return format.Write(client.streams.Out, "text", reportview.Findings(run.Results[at].Findings), styleOf(client.streams.Out))
+		return format.Write(client.streams.Out, "text", findingview.Findings(run.Results[at].Findings), styleOf(client.streams.Out))
 	case run.Phase == record.Running:
 		return fmt.Errorf("%s has neither pods nor a result: it has not started, or its Job was just deleted", check)
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/reportview"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -80,7 +80,7 @@ func (l Listing) document(columns []string, row func(Check) []string) document.D
 	var items document.Items
 	for _, f := range l.Findings {
 		if f.Outcome != preflight.Pass {
-			items.Entries = append(items.Entries, reportview.Item(f))
+			items.Entries = append(items.Entries, findingview.Item(f))
 		}
 	}
 	return document.Document{Title: "Checks of the release", Source: "The JSON document has all data.", Blocks: []document.Block{table, items}}

@@ -1,6 +1,10 @@
-package reportview
+// Package findingview answers: how is a finding shown to people?
+//
+// [Item] is a finding as an entry of a document, with its [Mark] and everything about it.
+package findingview
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,9 +16,9 @@ import (
 
 // The labels of findings that are bypassed.
 const (
-	acknowledged = "acked"
-	accepted     = "accepted"
-	forced       = "forced"
+	Acknowledged = "acked"
+	Accepted     = "accepted"
+	Forced       = "forced"
 )
 
 // Label is the outcome of a finding, or how it was bypassed.
@@ -24,11 +28,11 @@ func Label(f finding.Finding) string {
 	}
 	switch f.Bypass.By {
 	case finding.ByAdminAck:
-		return acknowledged
+		return Acknowledged
 	case finding.ByAcceptedRisk:
-		return accepted
+		return Accepted
 	}
-	return forced
+	return Forced
 }
 
 // Mark is the label of a finding with its level.
@@ -67,6 +71,18 @@ func state(f finding.Finding) string {
 // Outcome is how a finding ended, on one line.
 func Outcome(f finding.Finding) string { return Label(f) + " " + state(f) }
 
+// Findings are the document of findings alone.
+type Findings []finding.Finding
+
+// Document has every finding in full, also those that passed.
+func (f Findings) Document(document.View) document.Document {
+	var items document.Items
+	for _, each := range f {
+		items.Entries = append(items.Entries, Item(each))
+	}
+	return document.Document{Title: "Findings", Blocks: []document.Block{items}}
+}
+
 // maxFacts bounds the evidence and the objects of a finding.
 const maxFacts = 20
 
@@ -87,7 +103,7 @@ func Item(f finding.Finding) document.Item {
 		item.Fact("About:", objectName(object))
 	}
 	if more := len(f.Objects) - maxFacts; more > 0 {
-		item.Fact("About:", limited(objectNames(f.Objects)[maxFacts:], 0))
+		item.Fact("About:", fmt.Sprintf("and %d more", more))
 	}
 	if f.Job != nil && f.Job.Name != "" {
 		item.Fact("Job:", strings.TrimSuffix(f.Job.Namespace+"/"+f.Job.Name+" on node "+f.Job.Node, " on node "))
@@ -97,8 +113,8 @@ func Item(f finding.Finding) document.Item {
 	for _, name := range names[:min(len(names), maxFacts)] {
 		item.Evidence.Row(name, f.Evidence[name])
 	}
-	if more := first(names, maxFacts); len(more) < len(names) {
-		item.Evidence.Row("", more[maxFacts]+" in the JSON document")
+	if more := len(names) - maxFacts; more > 0 {
+		item.Evidence.Row("More", fmt.Sprintf("%d more facts are in the JSON document", more))
 	}
 	return item
 }
