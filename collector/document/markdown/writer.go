@@ -186,7 +186,7 @@ func (w *writer) items(items document.Items, level int) {
 		if each.Group != "" {
 			below++
 		}
-		if each.Group != group {
+		if each.Group != group && each.Group != "" {
 			one.heading(level, escape(each.Group))
 		}
 		one.item(each, below)
