@@ -43,6 +43,41 @@ type Document struct {
 	Blocks        []Block
 }
 
+// Compact is the document without blocks that have no content. A writer writes such a document.
+func (d Document) Compact() Document {
+	d.Blocks = compact(d.Blocks)
+	return d
+}
+
+func compact(blocks []Block) []Block {
+	var kept []Block
+	for _, each := range blocks {
+		switch b := each.(type) {
+		case Section:
+			b.Blocks = compact(b.Blocks)
+			each = b
+		case List:
+			if len(b.Entries) == 0 {
+				continue
+			}
+		case Table:
+			if len(b.Rows) == 0 && !b.Whole {
+				continue
+			}
+		case Items:
+			if len(b.Entries) == 0 {
+				continue
+			}
+		case Command:
+			if b.Text == "" {
+				continue
+			}
+		}
+		kept = append(kept, each)
+	}
+	return kept
+}
+
 // Block is a part of a document: Verdict, Section, Paragraph, List, Command, Table, Items,
 // Details, Picture or Conclusion.
 type Block interface{ block() }

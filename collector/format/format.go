@@ -35,9 +35,9 @@ type format struct {
 func formats() []format {
 	return []format{
 		of("text", func(w io.Writer, d document.Source, style Style) error {
-			return text.Write(w, d.Document(style.View()), style)
+			return text.Write(w, d.Document(style.View()).Compact(), style)
 		}),
-		of("wide", func(w io.Writer, d wide, style Style) error { return text.Write(w, d.Wide(style.View()), style) }),
+		of("wide", func(w io.Writer, d wide, style Style) error { return text.Write(w, d.Wide(style.View()).Compact(), style) }),
 		of("name", writeNames),
 		of("short", writeShort),
 		of("json", func(w io.Writer, value any, _ Style) error { return encodeJSON(w, value) }),
@@ -54,7 +54,7 @@ func formats() []format {
 // page is a format that every document has, in full.
 func page(name string, write func(io.Writer, document.Document) error) format {
 	return of(name, func(w io.Writer, d document.Source, _ Style) error {
-		return write(w, d.Document(document.View{Full: true}))
+		return write(w, d.Document(document.View{Full: true}).Compact())
 	})
 }
 

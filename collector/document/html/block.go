@@ -86,10 +86,7 @@ func section(title string, mark document.Mark, anchor string, level int, content
 }
 
 func list(l document.List) g.Node {
-	switch {
-	case len(l.Entries) == 0:
-		return nil
-	case l.Names:
+	if l.Names {
 		return names(l)
 	}
 	entries := l.Entries[:min(len(l.Entries), maxEntries)]

@@ -96,10 +96,7 @@ func (w *writer) verdict(v document.Verdict) {
 }
 
 func (w *writer) list(l document.List) {
-	switch {
-	case len(l.Entries) == 0:
-		return
-	case l.Names:
+	if l.Names {
 		w.page.add(strings.TrimSpace("**" + escape(l.Lead) + "** " + codes(l.Entries, maxEntries)))
 		return
 	}

@@ -15,9 +15,6 @@ import (
 const maxCell = 1 << 10
 
 func (w *writer) table(t document.Table) {
-	if len(t.Rows) == 0 && !t.Whole {
-		return
-	}
 	w.separate(t)
 	if len(t.Columns) == 0 {
 		for _, each := range t.Rows {

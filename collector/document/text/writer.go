@@ -42,7 +42,7 @@ func (w *writer) blocks(blocks []document.Block) {
 	}
 }
 
-// block writes a block, unless it is empty.
+// block writes a block.
 func (w *writer) block(b document.Block) {
 	switch b := b.(type) {
 	case document.Verdict:
@@ -133,9 +133,6 @@ func (w *writer) verdict(v document.Verdict) {
 }
 
 func (w *writer) list(l document.List) {
-	if len(l.Entries) == 0 {
-		return
-	}
 	w.separate(l)
 	if l.Names {
 		lead := fmt.Sprintf("%-8s ", w.style.clean(l.Lead))
