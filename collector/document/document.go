@@ -52,30 +52,27 @@ func (d Document) Compact() Document {
 func compact(blocks []Block) []Block {
 	var kept []Block
 	for _, each := range blocks {
-		switch b := each.(type) {
-		case Section:
-			b.Blocks = compact(b.Blocks)
-			each = b
-		case List:
-			if len(b.Entries) == 0 {
-				continue
-			}
-		case Table:
-			if len(b.Rows) == 0 && !b.Whole {
-				continue
-			}
-		case Items:
-			if len(b.Entries) == 0 {
-				continue
-			}
-		case Command:
-			if b.Text == "" {
-				continue
-			}
+		if section, ok := each.(Section); ok {
+			section.Blocks = compact(section.Blocks)
+			each = section
 		}
-		kept = append(kept, each)
+		if !empty(each) {
+			kept = append(kept, each)
+		}
 	}
 	return kept
+}
+
+func empty(b Block) bool {
+	switch b := b.(type) {
+	case List:
+		return len(b.Entries) == 0
+	case Table:
+		return len(b.Rows) == 0 && !b.Whole
+	case Items:
+		return len(b.Entries) == 0
+	}
+	return false
 }
 
 // Block is a part of a document: Verdict, Section, Paragraph, List, Command, Table, Items,

@@ -37,7 +37,9 @@ func formats() []format {
 		of("text", func(w io.Writer, d document.Source, style Style) error {
 			return text.Write(w, d.Document(style.View()).Compact(), style)
 		}),
-		of("wide", func(w io.Writer, d wide, style Style) error { return text.Write(w, d.Wide(style.View()).Compact(), style) }),
+		of("wide", func(w io.Writer, d wide, style Style) error {
+			return text.Write(w, d.Wide(style.View()).Compact(), style)
+		}),
 		of("name", writeNames),
 		of("short", writeShort),
 		of("json", func(w io.Writer, value any, _ Style) error { return encodeJSON(w, value) }),

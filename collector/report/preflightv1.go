@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// Documentation is the URL of what has none of its own.
-	Documentation = "https://github.com/openshift/update-preflight"
+	// documentation is the URL of what has none of its own.
+	documentation = "https://github.com/openshift/update-preflight"
 
 	// preflightV1 is the format of openshift/enhancements#1930, which is provisional:
 	// it may still change there, and then changes here.
@@ -100,7 +100,7 @@ func risksOf(findings []finding.Finding, version string) []preflightRisk {
 	if len(risks) <= maxRisks {
 		return risks
 	}
-	rest := preflightRisk{Name: moreRisks, URL: Documentation, TargetVersion: version}
+	rest := preflightRisk{Name: moreRisks, URL: documentation, TargetVersion: version}
 	rest.Message = fmt.Sprintf("%d more findings count against the update", len(risks)-maxRisks+1)
 	return append(risks[:maxRisks-1], rest)
 }
@@ -112,7 +112,7 @@ func riskOf(f finding.Finding, version string) preflightRisk {
 	}
 	link := f.URL
 	if parsed, err := url.Parse(link); err != nil || !parsed.IsAbs() || parsed.Host == "" {
-		link = Documentation
+		link = documentation
 	}
 	message := words.Lines(f.Message, maxRiskMessage)
 	if message == "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
@@ -80,7 +81,7 @@ func (r Report) Names() ([]string, error) {
 	if r.Run.ID == "" {
 		return nil, errors.New("the report has no name: its run is not recorded")
 	}
-	return []string{report.RunName + "/" + r.Run.ID}, nil
+	return []string{format.RunName + "/" + r.Run.ID}, nil
 }
 
 // level is the shape of the decision.

@@ -254,7 +254,7 @@ func TestNames(t *testing.T) {
 		t.Error("a run that is not recorded has no name")
 	}
 	for text, want := range map[string]string{"preflight/3b6f": "3b6f", "3b6f": "3b6f", "update/3b6f": "update/3b6f"} {
-		if got := report.BareName(report.RunName, text); got != want {
+		if got := format.BareName(format.RunName, text); got != want {
 			t.Errorf("%s without its kind is %q, want %q", text, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document/picture"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/findingview"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -48,7 +49,7 @@ func (t Targets) Document(view document.View) document.Document {
 func (t Targets) Names() ([]string, error) {
 	var names []string
 	for _, target := range t.ByUrgency() {
-		names = append(names, report.UpdateName+"/"+target.Version)
+		names = append(names, format.UpdateName+"/"+target.Version)
 	}
 	return names, nil
 }
@@ -194,7 +195,7 @@ func (t Targets) matrix(findings []shared, table document.Table) document.Pictur
 	}
 	for i, f := range findings {
 		matrix.Findings = append(matrix.Findings, f.Name)
-		for _, version := range f.TargetFinding.Targets {
+		for _, version := range f.Targets {
 			for _, row := range rows[version] {
 				matrix.Rows[row].Results[i] = findingview.Mark(f.Finding)
 			}
@@ -232,11 +233,11 @@ func (t Targets) items(view document.View, findings []shared) document.Items {
 		}
 		item := findingview.Item(each.Finding)
 		item.Number = i + 1
-		about := scope(each.TargetFinding.Targets, t.Targets.Targets)
+		about := scope(each.Targets, t.Targets.Targets)
 		if view.Full {
-			item.Group, about = "Findings", limited(each.TargetFinding.Targets, mostNamesOnPage)
+			item.Group, about = "Findings", limited(each.Targets, mostNamesOnPage)
 		}
-		if len(each.TargetFinding.Targets) > 0 {
+		if len(each.Targets) > 0 {
 			item.Facts = append([]document.Fact{{Lead: "Targets:", Text: about, Brief: true}}, item.Facts...)
 		}
 		if each.varies {

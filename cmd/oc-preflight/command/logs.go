@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/findingview"
 	"github.com/openshift/update-preflight/collector/format"
-	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -77,7 +76,7 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 	if err != nil {
 		return err
 	}
-	check, err := checkOf(run.Record, report.BareName(report.CheckName, args[len(args)-1]))
+	check, err := checkOf(run.Record, format.BareName(format.CheckName, args[len(args)-1]))
 	if err != nil {
 		return usageError(err)
 	}

@@ -1,7 +1,7 @@
 package command
 
 import (
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 // nameValue is the value of a flag, as it is or with its kind, as "-o name" writes it.
@@ -15,7 +15,7 @@ func (v nameValue) String() string { return *v.text }
 
 // Set implements pflag.Value.
 func (v nameValue) Set(text string) error {
-	*v.text = report.BareName(v.kind, text)
+	*v.text = format.BareName(v.kind, text)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -176,7 +177,7 @@ func (r foundRun) ambiguous(stored report.Report) report.Report {
 }
 
 // runID is the ID of a run in an argument: as it is, or as "-o name" writes it.
-func runID(argument string) string { return report.BareName(report.RunName, argument) }
+func runID(argument string) string { return format.BareName(format.RunName, argument) }
 
 // short names a run in a sentence.
 func short(run record.Record) string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/reportview"
@@ -31,7 +32,7 @@ type statusFlags struct {
 }
 
 func (f *statusFlags) add(c *cobra.Command) {
-	c.Flags().Var(nameValue{&f.target.Version, report.UpdateName}, "to", "Show the newest run of the update to this version.")
+	c.Flags().Var(nameValue{&f.target.Version, format.UpdateName}, "to", "Show the newest run of the update to this version.")
 	c.Flags().StringVar(&f.target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	f.watchFlags.add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")

@@ -8,6 +8,7 @@ import (
 	"github.com/blang/semver/v4"
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature"
@@ -21,7 +22,7 @@ type targetFlags struct {
 }
 
 func (f *targetFlags) add(c *cobra.Command) {
-	c.Flags().Var(nameValue{&f.target.Version, report.UpdateName}, "to", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
+	c.Flags().Var(nameValue{&f.target.Version, format.UpdateName}, "to", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
 	c.Flags().BoolVar(&f.target.Latest, "to-latest", false, "Select the newest available update.")
 	c.Flags().StringVar(&f.target.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
 	c.Flags().BoolVar(&f.force, "force", false, "Bypass the verification of the release and every finding that blocks. The verdict reports it.")

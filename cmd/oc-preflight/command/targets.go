@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -59,7 +60,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return targets(c, client, flags) },
 	}
-	c.Flags().Var(nameValue{&flags.to, report.UpdateName}, "to", "Show only the update to this version.")
+	c.Flags().Var(nameValue{&flags.to, format.UpdateName}, "to", "Show only the update to this version.")
 	flags.judgeFlags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.addText(c, reportview.Targets{})

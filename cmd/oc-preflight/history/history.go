@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
@@ -123,7 +124,7 @@ func (h History) document(view document.View, table document.Table, row func(eac
 func (h History) Names() ([]string, error) {
 	var names []string
 	for _, each := range h.Runs {
-		names = append(names, report.RunName+"/"+each.ID)
+		names = append(names, format.RunName+"/"+each.ID)
 	}
 	return names, nil
 }

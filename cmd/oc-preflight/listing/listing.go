@@ -7,6 +7,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/findingview"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -90,7 +91,7 @@ func (l Listing) document(columns []string, row func(Check) []string) document.D
 func (l Listing) Names() ([]string, error) {
 	var names []string
 	for _, check := range l.Checks {
-		names = append(names, report.CheckName+"/"+check.Name)
+		names = append(names, format.CheckName+"/"+check.Name)
 	}
 	return names, nil
 }

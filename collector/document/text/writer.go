@@ -88,7 +88,7 @@ func (w *writer) separate(next document.Block) {
 		w.line("")
 		return
 	}
-	if table, ok := last.(document.Table); w.style.Brief() && !(ok && len(table.Columns) > 0) || isLine(last) && isLine(next) {
+	if table, ok := last.(document.Table); w.style.Brief() && (!ok || len(table.Columns) == 0) || isLine(last) && isLine(next) {
 		return
 	}
 	w.line("")

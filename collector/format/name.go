@@ -1,8 +1,6 @@
-package report
+package format
 
-import (
-	"strings"
-)
+import "strings"
 
 // The kinds in the format name.
 const (
