@@ -66,11 +66,7 @@ func TestHTMLGolden(t *testing.T) {
 func TestHTMLIsOnlyText(t *testing.T) {
 	t.Parallel()
 	texts := append(hostile(), `"><script>alert(1)</script>`, `' onload='alert(1)`, "javascript:alert(1)", "</title><script>", "</style>", "<!--", "]]>", "{{.}}", "&#60;b&#62;", "</svg><script>")
-	for name, page := range map[string]func(string) any{
-		"Report": func(text string) any { return hostileDocument(text) }, "Path": func(text string) any { return hostilePath(text) },
-		"Targets": func(text string) any { return hostileTargets(text) },
-		"Plan":    func(text string) any { return hostilePlan(text) }, "NoPath": func(text string) any { return hostileNoPath(text) },
-	} {
+	for name, page := range hostileDocuments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plain := wellFormed(t, encoded(t, "html", page("text")))
@@ -84,6 +80,15 @@ func TestHTMLIsOnlyText(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// hostileDocuments are all documents, with a text in every field.
+func hostileDocuments() map[string]func(string) any {
+	return map[string]func(string) any{
+		"Report": func(text string) any { return hostileDocument(text) }, "Path": func(text string) any { return hostilePath(text) },
+		"Targets": func(text string) any { return hostileTargets(text) },
+		"Plan":    func(text string) any { return hostilePlan(text) }, "NoPath": func(text string) any { return hostileNoPath(text) },
 	}
 }
 

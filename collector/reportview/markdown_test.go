@@ -1,7 +1,6 @@
 package reportview_test
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,9 +12,7 @@ import (
 	"github.com/yuin/goldmark/text"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // hostile returns texts with markup.
@@ -29,36 +26,24 @@ func hostile() []string {
 	}
 }
 
-// Parsed as GitHub does, hostile text has no effect.
+// Parsed as GitHub does, hostile text in every field of every document has no effect.
 func TestMarkdownIsOnlyText(t *testing.T) {
 	t.Parallel()
-	plain := structure(t, hostileReport("text"))
-	for _, what := range hostile() {
-		got := structure(t, hostileReport(what))
-		if strings.Contains(got, "Link") || strings.Contains(got, "Image") || strings.Contains(got, "RawHTML <s") {
-			t.Errorf("%q makes links, images or HTML: %s", what, got)
-		}
-		if lines := strings.Count(strings.TrimSpace(what), "\n"); lines == 0 && got != plain {
-			t.Errorf("%q changes the structure:\n%s\nwant\n%s", what, got, plain)
-		}
+	for name, document := range hostileDocuments() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plain := structure(t, encoded(t, "markdown", document("text")))
+			for _, what := range hostile() {
+				got := structure(t, encoded(t, "markdown", document(what)))
+				if strings.Contains(got, "Link") || strings.Contains(got, "Image") || strings.Contains(got, "RawHTML <s") {
+					t.Errorf("%q makes links, images or HTML: %s", what, got)
+				}
+				if lines := strings.Count(strings.TrimSpace(what), "\n"); lines == 0 && got != plain {
+					t.Errorf("%q changes the structure:\n%s\nwant\n%s", what, got, plain)
+				}
+			}
+		})
 	}
-}
-
-// hostileReport has a text in every field of external origin.
-func hostileReport(what string) []byte {
-	doc := blocked()
-	f := finding.Fail("Reason", "%s", what).Remedy("%s", what).Do(finding.Run("%s", what)).Documented(what).Named(what).From(finding.SourceJob).
-		About(preflight.Object{Kind: what, Namespace: what, Name: what})
-	accepted := finding.Fail("Other", "%s", what).Named("Accepted").From(finding.SourceJob)
-	passed := finding.Pass("Passed", "%s", what).Named(what + "2").From(finding.SourceJob)
-	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{f, accepted, passed}, verdict.Expectation{Checks: 3, Reported: 3}, verdict.Policy{Accepted: map[string]string{"Accepted": what}})
-	doc.Cluster.Version, doc.Target.Version, doc.Target.Image, doc.Target.Signers = what, what, what, []string{what}
-	doc.CVO.Message, doc.Run.ID = what, what
-	var out bytes.Buffer
-	if err := format.Write(&out, "markdown", shown(doc), format.Style{}); err != nil {
-		panic(err)
-	}
-	return out.Bytes()
 }
 
 // structure are the kinds of the blocks and links of a document, with the raw HTML.

@@ -103,7 +103,7 @@ func (w *writer) list(l document.List) {
 	w.paragraph(l.Lead)
 	entries := l.Entries[:min(len(l.Entries), maxEntries)]
 	for _, each := range entries {
-		w.page.line("- " + escape(each))
+		w.page.line("- " + plain(escape(each)))
 	}
 	w.page.line("")
 	w.left(len(l.Entries)-len(entries), "entries")
