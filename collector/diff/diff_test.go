@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/diff"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -229,13 +230,13 @@ func TestGolden(t *testing.T) {
 		"changes-none":    diff.Compare(before(), before()),
 		"changes-cluster": diff.Compare(before(), elsewhere()),
 	} {
-		for _, format := range []string{"text", "json"} {
-			t.Run(name+"."+format, func(t *testing.T) {
+		for _, output := range []string{"text", "json", "markdown", "html"} {
+			t.Run(name+"."+output, func(t *testing.T) {
 				var got bytes.Buffer
-				if err := report.Write(&got, format, changes); err != nil {
+				if err := format.Write(&got, output, changes, format.Style{}); err != nil {
 					t.Fatal(err)
 				}
-				golden.Compare(t, "testdata/"+name+"."+format, got.Bytes())
+				golden.Compare(t, "testdata/"+name+"."+output, got.Bytes())
 			})
 		}
 	}
@@ -244,7 +245,7 @@ func TestGolden(t *testing.T) {
 func TestJSONReadsBack(t *testing.T) {
 	want := diff.Compare(before(), after())
 	var written bytes.Buffer
-	if err := report.Write(&written, "json", want); err != nil {
+	if err := format.Write(&written, "json", want, format.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	var got diff.Changes
@@ -260,7 +261,7 @@ func TestJSONReadsBack(t *testing.T) {
 func FuzzCompare(f *testing.F) {
 	for _, seed := range []report.Report{before(), after(), elsewhere()} {
 		var written bytes.Buffer
-		if err := report.Write(&written, "json", seed); err != nil {
+		if err := format.Write(&written, "json", seed, format.Style{}); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(written.Bytes())

@@ -81,20 +81,25 @@ type note struct {
 	Text    string `xml:",chardata"`
 }
 
-// Write writes test cases. Fail and Unknown fail; a Warn passes with its text as output.
-// The timestamp is RFC 3339 in UTC, or empty. The properties are those of each suite.
-func Write(w io.Writer, timestamp string, facts []Property, cases []Case) error {
+// Results are test cases with what they are about.
+type Results struct {
+	// Time is RFC 3339 in UTC, or empty.
+	Time string
+	// Properties are those of each suite. One without a value is left out.
+	Properties []Property
+	Cases      []Case
+}
+
+// Write writes the test cases. Fail and Unknown fail; a Warn passes with its text as output.
+func (r Results) Write(w io.Writer) error {
 	var all document
-	var about *properties
-	if len(facts) > 0 {
-		about = &properties{Properties: facts}
-	}
+	about := r.about()
 	suites := map[string]*suite{}
 	names := map[string]int{}
-	for _, c := range cases {
+	for _, c := range r.Cases {
 		group := suites[c.Suite]
 		if group == nil {
-			group = &suite{Name: c.Suite, Timestamp: timestamp, Properties: about}
+			group = &suite{Name: c.Suite, Timestamp: r.Time, Properties: about}
 			suites[c.Suite] = group
 			all.Suites = append(all.Suites, group)
 		}
@@ -120,6 +125,20 @@ func Write(w io.Writer, timestamp string, facts []Property, cases []Case) error 
 	text.WriteString("\n")
 	_, err := w.Write(text.Bytes())
 	return err
+}
+
+// about are the properties that have a value; nil for none.
+func (r Results) about() *properties {
+	var known []Property
+	for _, each := range r.Properties {
+		if each.Value = words.Line(each.Value, maxMessage); each.Value != "" {
+			known = append(known, each)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return &properties{Properties: known}
 }
 
 func (c Case) entry() testCase {

@@ -51,7 +51,7 @@ func TestWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var text bytes.Buffer
-			if err := junit.Write(&text, "2026-11-21T08:00:00Z", nil, tc.cases); err != nil {
+			if err := (junit.Results{Time: "2026-11-21T08:00:00Z", Cases: tc.cases}).Write(&text); err != nil {
 				t.Fatal(err)
 			}
 			if text.Len() > 64<<10 || strings.Contains(text.String(), "<error") || strings.ContainsAny(text.String(), "\x1b\u202e") {
@@ -99,7 +99,7 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestWriteFails(t *testing.T) {
 	t.Parallel()
-	if err := junit.Write(broken{}, "", nil, []junit.Case{{Name: "A"}}); !errors.Is(err, errBroken) {
+	if err := (junit.Results{Cases: []junit.Case{{Name: "A"}}}).Write(broken{}); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want %v", err, errBroken)
 	}
 }

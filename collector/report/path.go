@@ -2,7 +2,6 @@ package report
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/openshift/update-preflight/collector/verdict"
 )
@@ -74,29 +73,4 @@ func (p Path) Interrupted() bool {
 		}
 	}
 	return false
-}
-
-// route is the path on one line.
-func (p Path) route(style Style) string {
-	names := make([]string, 0, len(p.Versions))
-	for _, version := range p.Versions {
-		names = append(names, orUnknown(version))
-	}
-	return strings.Join(names, " "+style.Arrow()+" ")
-}
-
-// unreported are the versions of the updates without a report.
-func (p Path) unreported() []string {
-	var names []string
-	for _, version := range p.Versions[min(len(p.Updates)+1, len(p.Versions)):] {
-		names = append(names, orUnknown(version))
-	}
-	return names
-}
-
-func orUnknown(version string) string {
-	if version == "" {
-		return "(unknown version)"
-	}
-	return version
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"net/url"
 	"slices"
 
@@ -13,8 +12,8 @@ import (
 )
 
 const (
-	// Documentation is the URL of what has none of its own.
-	Documentation = "https://github.com/openshift/update-preflight"
+	// documentation is the URL of what has none of its own.
+	documentation = "https://github.com/openshift/update-preflight"
 
 	// preflightV1 is the format of openshift/enhancements#1930, which is provisional:
 	// it may still change there, and then changes here.
@@ -54,19 +53,19 @@ type preflightRisk struct {
 	TargetVersion string `json:"targetVersion"`
 }
 
-// WritePreflightV1 writes the report as preflight-v1-json: a risk for each name of
+// PreflightV1 is the report as preflight-v1-json: a risk for each name of
 // findings that fail or are inconclusive, and are not bypassed, or only by force: the format
 // cannot state that, and force is not the decision of who reads it. At most 500 are written;
 // the last one then counts the others. A target without a semantic version is an error.
-func (r Report) WritePreflightV1(w io.Writer) error {
+func (r Report) PreflightV1() (any, error) {
 	version := r.Target.Version
 	if _, err := semver.Parse(version); err != nil {
-		return fmt.Errorf("the target %q has no semantic version, which the format %s requires (%q): %w", r.Target.Image, preflightV1, version, err)
+		return nil, fmt.Errorf("the target %q has no semantic version, which the format %s requires (%q): %w", r.Target.Image, preflightV1, version, err)
 	}
-	return encodeJSON(w, preflightResult{
+	return preflightResult{
 		Format: preflightV1, PreflightID: r.Run.StartTime + "-preflight-" + version, TargetVersion: version,
 		ExecutionStatus: r.executionStatus(), Risks: risksOf(r.Findings, version),
-	})
+	}, nil
 }
 
 // executionStatus is "completed" only for a verdict that holds, is not provisional, and rests
@@ -101,7 +100,7 @@ func risksOf(findings []finding.Finding, version string) []preflightRisk {
 	if len(risks) <= maxRisks {
 		return risks
 	}
-	rest := preflightRisk{Name: moreRisks, URL: Documentation, TargetVersion: version}
+	rest := preflightRisk{Name: moreRisks, URL: documentation, TargetVersion: version}
 	rest.Message = fmt.Sprintf("%d more findings count against the update", len(risks)-maxRisks+1)
 	return append(risks[:maxRisks-1], rest)
 }
@@ -113,7 +112,7 @@ func riskOf(f finding.Finding, version string) preflightRisk {
 	}
 	link := f.URL
 	if parsed, err := url.Parse(link); err != nil || !parsed.IsAbs() || parsed.Host == "" {
-		link = Documentation
+		link = documentation
 	}
 	message := words.Lines(f.Message, maxRiskMessage)
 	if message == "" {

@@ -1,11 +1,13 @@
 // Package report answers: how is a verdict written down?
 //
-// It has the documents of the product, which are its stable interface, and the
-// output formats: [Write] writes any document in any format that it has. Formats
-// only render; everything is decided before.
+// [Report] is the result of a run, [Path] that of a path, and [Targets] that of all updates:
+// the documents of the product, which are its stable interface. [Read] reads one that was
+// stored. Package reportview shows them to people.
 package report
 
 import (
+	"slices"
+
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -76,8 +78,8 @@ type AskedAgain struct {
 	Reason string `json:"reason"`
 }
 
-// from is the version that the update starts from.
-func (r Report) from() string {
+// From is the version that the update starts from.
+func (r Report) From() string {
 	if before := len(r.Path) - 2; before >= 0 {
 		return r.Path[before]
 	}
@@ -177,4 +179,19 @@ type CVO struct {
 	// of ClusterVersion, or NotEvaluated.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+}
+
+// Acceptable names the open findings that an administrator may accept; none of a detached
+// run, whose checks have not ended.
+func (r Report) Acceptable() []string {
+	if r.Run.Detached {
+		return nil
+	}
+	var names []string
+	for _, f := range r.Findings {
+		if f.Open() && f.Source.Acceptable() && !slices.Contains(names, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }

@@ -40,7 +40,7 @@ type Targets struct {
 // Next is the target to continue with: the newest that is clear, or the newest if none
 // is, and an available update rather than a conditional one; false if there are no targets.
 func (t Targets) Next() (Candidate, bool) {
-	listed := byUrgency(t.Targets)
+	listed := t.ByUrgency()
 	if len(listed) == 0 {
 		return Candidate{}, false
 	}
@@ -52,9 +52,9 @@ func (t Targets) Next() (Candidate, bool) {
 	return listed[0], true
 }
 
-// byUrgency are the targets that are clear, then the undecided and the blocked ones, each
+// ByUrgency are the targets that are clear, then the undecided and the blocked ones, each
 // the newest first.
-func byUrgency(targets []Candidate) []Candidate {
+func (t Targets) ByUrgency() []Candidate {
 	rank := func(target Candidate) int {
 		switch target.Verdict.Decision {
 		case verdict.Ready:
@@ -65,7 +65,7 @@ func byUrgency(targets []Candidate) []Candidate {
 		}
 		return 1
 	}
-	return slices.SortedStableFunc(slices.Values(targets), func(a, b Candidate) int { return cmp.Compare(rank(a), rank(b)) })
+	return slices.SortedStableFunc(slices.Values(t.Targets), func(a, b Candidate) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // Candidate is one update, and the verdict about it.

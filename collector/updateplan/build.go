@@ -211,10 +211,10 @@ func (p *Plan) schedule(b Basis, best path.Path) {
 	}
 }
 
-// unpausedAt are the positions on the path at which a pool is unpaused.
-func (p Plan) unpausedAt(pool Pool) []int {
+// UnpausedAt are the positions on the path at which a pool is unpaused.
+func (p Plan) UnpausedAt(pool Pool) []int {
 	var at []int
-	for i, version := range p.versions() {
+	for i, version := range p.Versions() {
 		if slices.Contains(pool.Unpause, version) {
 			at = append(at, i)
 		}
@@ -222,8 +222,8 @@ func (p Plan) unpausedAt(pool Pool) []int {
 	return at
 }
 
-// versions are those of the path, the present one first.
-func (p Plan) versions() []string {
+// Versions are those of the path, the present one first.
+func (p Plan) Versions() []string {
 	versions := []string{p.From}
 	for _, each := range p.Updates {
 		versions = append(versions, each.To)
@@ -239,7 +239,7 @@ func (p *Plan) estimate(on Rollout) {
 	}
 	pools := make([]rollout.Pool, 0, len(p.Pools))
 	for _, pool := range p.Pools {
-		pools = append(pools, rollout.Pool{Name: pool.Name, Nodes: pool.Nodes, Parallel: pool.Parallel, Unpause: p.unpausedAt(pool)})
+		pools = append(pools, rollout.Pool{Name: pool.Name, Nodes: pool.Nodes, Parallel: pool.Parallel, Unpause: p.UnpausedAt(pool)})
 	}
 	estimate := on.Model.Estimate(kinds, pools)
 	var control rollout.Range

@@ -217,3 +217,7 @@ type Change struct {
 	Reason  ChangeReason `json:"reason"`
 	Message string       `json:"message"`
 }
+
+// Mirror are the configurations of oc-mirror for the releases of the path, in the order in
+// which they are mirrored; none for a plan that was read.
+func (p Plan) Mirror() []imageset.File { return p.mirror }

@@ -3,7 +3,6 @@ package updateplan_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,9 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/path"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/planview"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/test/golden"
@@ -81,10 +81,10 @@ func solve(t *testing.T, b updateplan.Basis, to string) updateplan.Plan {
 	return made
 }
 
-func write(t *testing.T, made updateplan.Plan, format string) string {
+func write(t *testing.T, made updateplan.Plan, output string) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := report.Write(&text, format, made); err != nil {
+	if err := format.Write(&text, output, planview.Plan{Plan: made}, format.Style{Width: 80, Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
@@ -119,15 +119,15 @@ func TestGolden(t *testing.T) {
 			if made.Decision != tc.decision {
 				t.Errorf("%s: the decision is %s, want %s", tc.reason, made.Decision, tc.decision)
 			}
-			for _, format := range []string{"text", "json", "markdown", "html", "imageset", "images"} {
-				expect(t, name+"."+format, write(t, made, format))
+			for _, output := range []string{"text", "json", "markdown", "html", "imageset", "images"} {
+				expect(t, name+"."+output, write(t, made, output))
 			}
-			for _, format := range []string{"text", "json", "yaml", "markdown", "html", "images"} {
-				if diff := cmp.Diff(write(t, made, format), write(t, stored(t, made), format)); diff != "" {
-					t.Errorf("%s: the stored plan as %s: -plan +stored:\n%s", name, format, diff)
+			for _, output := range []string{"text", "json", "yaml", "markdown", "html", "images"} {
+				if diff := cmp.Diff(write(t, made, output), write(t, stored(t, made), output)); diff != "" {
+					t.Errorf("%s: the stored plan as %s: -plan +stored:\n%s", name, output, diff)
 				}
 			}
-			if err := report.Write(io.Discard, "imageset", stored(t, made)); err == nil {
+			if err := format.Write(io.Discard, "imageset", planview.Plan{Plan: stored(t, made)}, format.Style{}); err == nil {
 				t.Errorf("%s: the stored plan has no configurations of oc-mirror", name)
 			}
 		})
@@ -284,7 +284,7 @@ func TestComplete(t *testing.T) {
 	made := updateplan.Complete(b, "4.18.17")
 	compared := b.Compare(stored(t, solve(t, basis(t, "4.16.27", "eus-4.18"), "4.18.17")))
 	made.Comparison = &compared
-	want := "Complete: the cluster has 4.18.17.\n\nThe stored plan of 2026-11-22T12:00:00Z still holds.\n\n"
+	want := "Complete: the cluster has 4.18.17.\n\nThe stored plan of 2026-11-22T12:00:00Z still holds.\n"
 	if diff := cmp.Diff(want, write(t, made, "text")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -325,8 +325,13 @@ func FuzzRead(f *testing.F) {
 		if _, err := json.Marshal(read); err != nil {
 			t.Errorf("%q was read, and cannot be written: %v", content, err)
 		}
-		if err := errors.Join(read.WriteText(io.Discard), read.WriteMarkdown(io.Discard)); err != nil {
-			t.Error(err)
+		for _, output := range format.Names(planview.Plan{}) {
+			if output == "imageset" {
+				continue // a plan that was read has none
+			}
+			if err := format.Write(io.Discard, output, planview.Plan{Plan: read}, format.Style{}); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

@@ -59,7 +59,7 @@ func TestCompletion(t *testing.T) {
 func TestVersion(t *testing.T) {
 	w := newWorld(t)
 	got := w.call(exit.Ready, "version")
-	w.contains(got.stdout, "Client: ", "Cluster:    4.18.3\n", "Kubernetes: v")
+	w.contains(got.stdout, "Client ", "Cluster    4.18.3\n", "Kubernetes v")
 	if got := w.call(exit.Ready, "version", "--client").stdout; strings.Contains(got, "Cluster") {
 		t.Errorf("--client prints the version of the cluster:\n%s", got)
 	}

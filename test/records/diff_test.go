@@ -15,7 +15,7 @@ func TestDiff(t *testing.T) {
 	after := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"), newFinding("Etcd.Space", preflight.Unknown, "ImagePull")), nil)
 
 	w.contains(w.call(exit.Ready, "diff", before, after[:8]).stdout, "Undecided now, Blocked before.\n", "Findings   0 new, 1 changed, 1 fixed, 0 the same\n",
-		"CHANGED  Etcd.Space: UNKNOWN (ImagePull), was FAIL (Full)\n", "FIXED    Etcd.Quorum: PASS (Passed), was FAIL (NoQuorum)\n",
+		"CHANGED  Etcd.Space is UNKNOWN (ImagePull), was FAIL (Full)\n", "FIXED  Etcd.Quorum is PASS (Passed), was FAIL (NoQuorum)\n",
 		"Verdict: Blocked before, Undecided now\n")
 
 	var changes diff.Changes

@@ -225,7 +225,7 @@ func TestLogsOfDeletedPods(t *testing.T) {
 	for _, name := range []string{"Etcd.Quorum", "Etcd.Members"} {
 		got := w.call(exit.Ready, "logs", id, name)
 		w.contains(got.stderr, "the pods of Etcd.Quorum and their logs were deleted; these are its recorded findings:\n")
-		w.contains(got.stdout, "FAIL     Etcd.Members (NoQuorum)\n         because of NoQuorum\n")
+		w.contains(got.stdout, "FAIL  Etcd.Members (NoQuorum)\n    because of NoQuorum\n")
 	}
 	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Space").stderr, "error: Etcd.Space has neither pods nor a result")
 	w.contains(w.call(exit.BadInput, "logs", id, "Etcd.Sparce").stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)

@@ -157,7 +157,7 @@ func Faults() Lane {
 // no cluster first.
 func Attacks() Lane {
 	alone := Lane{Flags: []string{"-count=1", "-run", "^TestAttacks|^TestScripts$/^attacks$"}, Processes: 1, Verbose: true}
-	for _, path := range []string{"signature", "runner/cache", "runner/repository", "runner/jobs", "collector/report", "cmd/oc-preflight/command"} {
+	for _, path := range []string{"signature", "runner/cache", "runner/repository", "runner/jobs", "collector/reportview", "cmd/oc-preflight/command"} {
 		alone.Packages = append(alone.Packages, module+"/"+path)
 	}
 	onCluster := alone

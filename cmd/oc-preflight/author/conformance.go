@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -69,7 +69,7 @@ check does not conform, 4 a trial was inconclusive, 130 interrupted.`,
 	c.Flags().StringVar(&flags.from, "from", "4.20.0", "Version of the cluster that is passed to the check.")
 	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version of the target that is passed to the check.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "Time limit of one trial; up to three are made one after another.")
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: "+strings.Join(report.Formats(conformance.Report{}), ", ")+".")
+	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: "+strings.Join(format.Names(conformance.Report{}), ", ")+".")
 	return c
 }
 
@@ -94,7 +94,7 @@ func conform(c *cobra.Command, client *cli.Client, flags conformanceFlags, argum
 	if len(result.Results) == 0 && err != nil {
 		return err
 	}
-	if err := errors.Join(err, report.Write(client.Streams.Out, flags.output, result)); err != nil {
+	if err := errors.Join(err, format.Write(client.Streams.Out, flags.output, result, terminal.Style(client.Streams.Out))); err != nil {
 		return err
 	}
 	return conforms(result)
@@ -113,7 +113,7 @@ func conforms(result conformance.Report) error {
 }
 
 func (f conformanceFlags) validate() error {
-	if err := report.CheckFormat(f.output, conformance.Report{}); err != nil {
+	if err := format.Check(f.output, conformance.Report{}); err != nil {
 		return err
 	}
 	if f.timeout <= 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -36,7 +36,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
   oc preflight version --client -o json | jq -r .client`,
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := report.CheckFormat(output, versions.Versions{}); err != nil {
+			if err := format.Check(output, versions.Versions{}); err != nil {
 				return exitcode.BadUsage(err)
 			}
 			made := versions.New(program.Version())
@@ -47,7 +47,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 					fmt.Fprintf(client.Streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), terminal.MaxLine))
 				}
 			}
-			return report.Write(client.Streams.Out, output, made)
+			return format.Write(client.Streams.Out, output, made, terminal.Style(client.Streams.Out))
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")

@@ -12,7 +12,8 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 func NewExplain(streams genericiooptions.IOStreams) *cobra.Command {
@@ -43,8 +44,8 @@ Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown w
 	return c
 }
 
-func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []string, format string) error {
-	if err := report.CheckFormat(format, explain.Page{}); err != nil {
+func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []string, output string) error {
+	if err := format.Check(output, explain.Page{}); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	entries, err := explain.Entries()
@@ -52,7 +53,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 		return err
 	}
 	if len(args) == 0 {
-		return report.Write(streams.Out, format, explain.All(entries))
+		return format.Write(streams.Out, output, explain.All(entries), terminal.Style(streams.Out))
 	}
 	page, err := explain.Find(entries, args[0])
 	if _, ok := errors.AsType[*explain.UnknownError](err); ok {
@@ -61,7 +62,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 	if err != nil {
 		return err
 	}
-	return report.Write(streams.Out, format, page)
+	return format.Write(streams.Out, output, page, terminal.Style(streams.Out))
 }
 
 func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {

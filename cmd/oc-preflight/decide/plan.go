@@ -18,10 +18,11 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/imageset"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/planner"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/planview"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner"
@@ -118,11 +119,11 @@ func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
 	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
-	f.output.Add(c, updateplan.Plan{})
+	f.output.Add(c, planview.Plan{})
 }
 
 func (f planFlags) validate() error {
-	if err := f.output.Check(updateplan.Plan{}); err != nil {
+	if err := f.output.Check(planview.Plan{}); err != nil {
 		return err
 	}
 	if f.targets() > 1 {
@@ -168,7 +169,7 @@ func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
 	if err := flags.validate(); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, updateplan.Plan{})
+	out, err := flags.output.Open(client.Streams.Out, planview.Plan{})
 	if err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 // write writes the plan, or its files to the directory instead of standard output.
 func (f planFlags) write(out *flagset.Destination, made updateplan.Plan) error {
 	if f.directory == "" {
-		return out.Write(made)
+		return out.Write(planview.Plan{Plan: made})
 	}
 	if err := os.MkdirAll(f.directory, 0o755); err != nil { //nolint:gosec // not secret
 		return fmt.Errorf("--dir: %w", err)
@@ -272,7 +273,7 @@ func (f planFlags) write(out *flagset.Destination, made updateplan.Plan) error {
 			return err
 		}
 	}
-	return out.WriteFiles(made)
+	return out.WriteFiles(planview.Plan{Plan: made})
 }
 
 // writeNoPath writes the document of a plan without a path. In formats that are not for
@@ -281,5 +282,5 @@ func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
 	if made.Decision != updateplan.NoPath || !slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.Format) {
 		return nil
 	}
-	return report.Write(out, f.output.Format, made)
+	return format.Write(out, f.output.Format, planview.Plan{Plan: made}, format.Style{})
 }

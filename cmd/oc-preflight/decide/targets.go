@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -71,7 +72,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Show only the update to this version.")
 	flags.Judge.Add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
-	flags.output.AddText(c, report.Targets{})
+	flags.output.AddText(c, reportview.Targets{})
 	client.QuietFlag(c)
 	const standard, interval = 10, 30 * time.Second
 	flagset.LimitFlag(c, &flags.limit, standard)
@@ -84,7 +85,7 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if err := errors.Join(flags.Check(), flagset.CheckLimit(flags.limit)); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, report.Targets{})
+	out, err := flags.output.Open(client.Streams.Out, reportview.Targets{})
 	if err != nil {
 		return err
 	}

@@ -5,16 +5,14 @@
 package explain
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
+	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -78,18 +76,17 @@ func All(entries []source.Entry) Index {
 	return Index{APIVersion: report.APIVersion, Kind: Kind, Entries: entries}
 }
 
-// WriteText writes the names of the findings, then those of the reasons.
-func (x Index) WriteText(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tKIND\tPACKAGE")
+// Document is the names of the findings, then those of the reasons.
+func (x Index) Document(document.View) document.Document {
+	table := document.Table{Title: "Findings and reasons", Columns: []string{"Name", "Kind", "Package"}}
 	for _, kind := range []string{source.KindFinding, source.KindReason} {
 		for _, entry := range x.Entries {
 			if entry.Kind == kind {
-				fmt.Fprintf(table, "%s\t%s\t%s\n", entry.Name, entry.Kind, entry.Package)
+				table.Rows = append(table.Rows, []string{entry.Name, entry.Kind, entry.Package})
 			}
 		}
 	}
-	return table.Flush()
+	return document.Document{Title: "Findings and their reasons", Blocks: []document.Block{table}}
 }
 
 // Find returns the entries of a word: exactly that one, or for a finding such as
@@ -134,43 +131,17 @@ func similar(entries []source.Entry, word string) []string {
 	return slices.Compact(names)
 }
 
-// width is that of the text, in characters.
-const width = 80
-
-// WriteText writes each entry with its meaning, cause and remedy.
-func (p Page) WriteText(w io.Writer) error {
-	var page bytes.Buffer
-	for i, entry := range p.Entries {
-		if i > 0 {
-			page.WriteByte('\n')
-		}
-		fmt.Fprintf(&page, "%s (%s of %s)\n", entry.Name, strings.ToLower(entry.Kind), entry.Package)
-		paragraph(&page, "", entry.Meaning)
-		paragraph(&page, "Cause:  ", entry.Cause)
-		paragraph(&page, "Remedy: ", entry.Remedy)
+// Document is each entry with its meaning, cause and remedy.
+func (p Page) Document(document.View) document.Document {
+	made := document.Document{Title: "What a finding means"}
+	for _, entry := range p.Entries {
+		var about document.Table
+		about.Row("Cause", entry.Cause)
+		about.Row("Remedy", entry.Remedy)
+		made.Blocks = append(made.Blocks, document.Section{
+			Title:  fmt.Sprintf("%s (%s of %s)", entry.Name, strings.ToLower(entry.Kind), entry.Package),
+			Blocks: []document.Block{document.Paragraph{Text: entry.Meaning}, about},
+		})
 	}
-	_, err := w.Write(page.Bytes())
-	return err
-}
-
-// paragraph writes text in lines of the width, indented behind its label.
-func paragraph(page *bytes.Buffer, label, text string) {
-	if text == "" {
-		return
-	}
-	const margin = "  "
-	line := margin + label
-	indent := strings.Repeat(" ", len(line))
-	empty := true
-	for word := range strings.FieldsSeq(text) {
-		if !empty && len(line)+1+len(word) > width {
-			page.WriteString(line + "\n")
-			line, empty = indent, true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
-	}
-	page.WriteString(line + "\n")
+	return made
 }

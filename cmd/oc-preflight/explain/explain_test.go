@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/test/golden"
 )
@@ -97,17 +98,20 @@ func TestText(t *testing.T) {
 		{Kind: source.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate."},
 	}}
 	var got bytes.Buffer
-	if err := page.WriteText(&got); err != nil {
+	if err := format.Write(&got, "text", page, format.Style{Width: 80, Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `Timeout (reason of collector)
-  Reported for a check that did not end before the deadline of the run, which
-  includes the time that it waits for a node.
-  Cause:  It is slow.
-  Remedy: Wait.
+
+Reported for a check that did not end before the deadline of the run, which
+includes the time that it waits for a node.
+
+Cause      It is slow.
+Remedy     Wait.
 
 AdminAck (finding of collector/gate)
-  The gate.
+
+The gate.
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

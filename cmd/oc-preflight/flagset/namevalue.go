@@ -3,7 +3,7 @@ package flagset
 import (
 	"github.com/spf13/pflag"
 
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 // UpdateValue is the value of a flag that takes the version of an update, or the name of an
@@ -15,7 +15,7 @@ type updateName struct{ version *string }
 func (n updateName) String() string { return *n.version }
 
 func (n updateName) Set(text string) error {
-	*n.version = report.BareName(report.UpdateName, text)
+	*n.version = format.BareName(format.UpdateName, text)
 	return nil
 }
 

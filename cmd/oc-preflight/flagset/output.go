@@ -14,13 +14,13 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 // OutputFlag is -o for a document.
 func OutputFlag(c *cobra.Command, output *string, document any) {
-	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(report.Formats(document), ", ")+".")
-	completion.Formats(c, "output", "", report.Formats(document))
+	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(format.Names(document), ", ")+".")
+	completion.Formats(c, "output", "", format.Names(document))
 }
 
 // Output are -o and --report: the same document in several formats.
@@ -32,10 +32,10 @@ type Output struct {
 }
 
 func (f *Output) Add(c *cobra.Command, document any) {
-	f.Format, f.color = "text", terminal.ColorAuto
+	f.Format, f.color, f.details = "text", terminal.ColorAuto, true
 	OutputFlag(c, &f.Format, document)
 	c.Flags().StringArrayVar(&f.files, "report", nil, "FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
-	completion.Formats(c, "report", "=", report.Formats(document))
+	completion.Formats(c, "report", "=", format.Names(document))
 }
 
 // AddText also adds the flags that change a text.
@@ -49,7 +49,7 @@ const maxReportFiles = 20
 
 // Check rejects formats that the document does not have, and files without a name.
 func (f *Output) Check(document any) error {
-	if err := report.CheckFormat(f.Format, document); err != nil {
+	if err := format.Check(f.Format, document); err != nil {
 		return err
 	}
 	if err := f.checkColor(); err != nil {
@@ -59,11 +59,11 @@ func (f *Output) Check(document any) error {
 		return fmt.Errorf("--report: %d files, but at most %d are written", len(f.files), maxReportFiles)
 	}
 	for _, text := range f.files {
-		format, path, ok := strings.Cut(text, "=")
+		name, path, ok := strings.Cut(text, "=")
 		if !ok || path == "" {
 			return fmt.Errorf("--report: %q is not FORMAT=FILE, such as json=report.json", text)
 		}
-		if err := report.CheckFormat(format, document); err != nil {
+		if err := format.Check(name, document); err != nil {
 			return fmt.Errorf("--report %s: %w", text, err)
 		}
 	}
@@ -78,8 +78,8 @@ func (f *Output) Open(stdout io.Writer, document any) (*Destination, error) {
 	}
 	opened := &Destination{Stdout: stdout, format: f.Format, Style: f.style(stdout)}
 	for _, text := range f.files {
-		format, path, _ := strings.Cut(text, "=")
-		if err := opened.create(format, path); err != nil {
+		name, path, _ := strings.Cut(text, "=")
+		if err := opened.create(name, path); err != nil {
 			opened.Close()
 			return nil, exitcode.BadUsage(fmt.Errorf("--report %s: %w", text, err))
 		}
@@ -92,12 +92,12 @@ type Destination struct {
 	Stdout io.Writer
 	format string
 	// Style is that of a text on standard output.
-	Style report.Style
+	Style format.Style
 	files []*reportFile
 }
 
 // create adds a file.
-func (o *Destination) create(format, path string) error {
+func (o *Destination) create(name, path string) error {
 	path, err := resolve(path)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (o *Destination) create(format, path string) error {
 			return errors.New("the file is named twice")
 		}
 	}
-	file := &reportFile{format: format, path: path}
+	file := &reportFile{format: name, path: path}
 	if err := file.create(); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (o *Destination) create(format, path string) error {
 // Write writes the document to standard output and to each file. A file that fails does
 // not keep the others from being written.
 func (o *Destination) Write(document any) error {
-	return errors.Join(report.WriteStyled(o.Stdout, o.format, document, o.Style), o.WriteFiles(document))
+	return errors.Join(format.Write(o.Stdout, o.format, document, o.Style), o.WriteFiles(document))
 }
 
 // WriteFiles writes the document to each file alone.
@@ -189,7 +189,7 @@ func (f *reportFile) write(document any) error {
 			return err
 		}
 	}
-	err := report.Write(f.unfinished, f.format, document)
+	err := format.Write(f.unfinished, f.format, document, format.Style{})
 	if err := errors.Join(err, f.unfinished.Sync()); err != nil {
 		return err
 	}

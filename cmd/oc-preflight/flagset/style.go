@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 // textFlags are the flags that change the text format.
@@ -57,7 +57,7 @@ func (f *textFlags) checkColor() error {
 }
 
 // style is that of a text on w.
-func (f *textFlags) style(w io.Writer) report.Style {
+func (f *textFlags) style(w io.Writer) format.Style {
 	style := terminal.StyleOf(w, f.color)
 	style.Details, style.Hint = f.details, "--details"
 	return style

@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/screen"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -165,7 +165,7 @@ func (w *watched) redraw(document any) error {
 	style := w.Style
 	style.Width = width - 1
 	var text bytes.Buffer
-	if err := report.WriteStyled(&text, w.format, document, style); err != nil {
+	if err := format.Write(&text, w.format, document, style); err != nil {
 		return err
 	}
 	w.mutex.Lock()

@@ -2,18 +2,17 @@
 package history
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"io"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
@@ -73,75 +72,61 @@ type run struct {
 	Outdated string `json:"outdated,omitempty"`
 }
 
-// WriteText is WriteStyled for a file.
-func (h History) WriteText(w io.Writer) error { return h.WriteStyled(w, report.Style{}) }
-
-// mostRuns limits the tables without Style.Limit.
+// mostRuns limits the tables by default.
 const mostRuns = 20
 
-// WriteStyled writes the newest runs as a table. On a terminal each run is one line.
-func (h History) WriteStyled(w io.Writer, style report.Style) error {
+// Document is the newest runs as a table. On a terminal each run is one line; a page has all
+// runs with all columns, since it may be read later.
+func (h History) Document(view document.View) document.Document {
+	if view.Full {
+		return h.Wide(view)
+	}
 	digits := shortest(h.records)
-	return h.write(w, style, style.Clip, func(table io.Writer, listed []record.Record) { h.summarize(table, listed, digits, style) })
-}
-
-// WriteWide writes the newest runs as a table with all columns. A row that a terminal
-// cannot show in one line is wrapped.
-func (h History) WriteWide(w io.Writer, style report.Style) error {
-	whole := func(row string) string { return row }
-	return h.write(w, style, whole, func(table io.Writer, listed []record.Record) { h.describe(table, listed, style) })
-}
-
-// WriteName writes preflight/ID for every run.
-func (h History) WriteName(w io.Writer) error {
-	var ids []string
-	for _, each := range h.Runs {
-		ids = append(ids, each.ID)
-	}
-	return report.WriteNames(w, report.RunName, ids)
-}
-
-// write writes a table of the newest runs, and how many are left out.
-func (h History) write(w io.Writer, style report.Style, line func(row string) string, rows func(table io.Writer, listed []record.Record)) error {
-	if len(h.records) == 0 {
-		_, err := io.WriteString(w, "no run is recorded in this cluster\n")
-		return err
-	}
-	var page bytes.Buffer
-	table := tabwriter.NewWriter(&page, 0, 0, 2, ' ', 0)
-	listed := h.records[:style.Entries(len(h.records), mostRuns)]
-	rows(table, listed)
-	_ = table.Flush() // to a buffer
-	if more := len(h.records) - len(listed); more > 0 {
-		fmt.Fprintln(&page, style.More(more))
-	}
-	for row := range strings.Lines(page.String()) {
-		if _, err := fmt.Fprintln(w, line(strings.TrimRight(row, "\n"))); err != nil {
-			return err
+	table := document.Table{Columns: []string{"Run", "To", "Decision", "When", "By", "What"}}
+	return h.document(view, table, func(each record.Record, why string) []string {
+		return []string{
+			each.ID[:min(digits, len(each.ID))], each.Target.Version, stated(each, why), since(each.StartTime, h.now),
+			string(each.Requester), h.shortened(what(each, why, h.now), digits) + along(each),
 		}
-	}
-	return nil
+	})
 }
 
-// describe writes the rows with all columns.
-func (h History) describe(table io.Writer, listed []record.Record, style report.Style) {
-	fmt.Fprintln(table, "RUN\tFROM\tTO\tDECISION\tSTARTED\tTOOK\tBY\tCHECKS\tHOLDER\tIMAGE\tWHAT")
-	for _, each := range listed {
-		why := outdated(each, h.records, h.now)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", each.ID, cell(each.From), cell(each.Target.Version),
-			stated(each, why, style), cell(stamp(each.StartTime)), took(each), cell(string(each.Requester)), len(each.Checks),
-			cell(holder(each, h.now)), cell(each.Target.Image), what(each, why, h.now)+along(each, style))
+// Wide is the newest runs as a table with all columns.
+func (h History) Wide(view document.View) document.Document {
+	table := document.Table{
+		Columns: []string{"Run", "From", "To", "Decision", "Started", "Took", "By", "Checks", "Holder", "Image", "What"}, Whole: true,
 	}
+	return h.document(view, table, func(each record.Record, why string) []string {
+		return []string{
+			each.ID, each.From, each.Target.Version, stated(each, why), stamp(each.StartTime), took(each), string(each.Requester),
+			strconv.Itoa(len(each.Checks)), holder(each, h.now), each.Target.Image, what(each, why, h.now) + along(each),
+		}
+	})
 }
 
-// summarize writes the rows for a narrow terminal, the IDs by their first digits.
-func (h History) summarize(table io.Writer, listed []record.Record, digits int, style report.Style) {
-	fmt.Fprintln(table, "RUN\tTO\tDECISION\tWHEN\tBY\tWHAT")
-	for _, each := range listed {
-		why := outdated(each, h.records, h.now)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version),
-			stated(each, why, style), since(each.StartTime, h.now), cell(string(each.Requester)), h.shortened(what(each, why, h.now), digits)+along(each, style))
+// document has a table of the newest runs.
+func (h History) document(view document.View, table document.Table, row func(each record.Record, why string) []string) document.Document {
+	made := document.Document{Title: "Preflights of this cluster", Source: "The JSON document has all data."}
+	if len(h.records) == 0 {
+		made.Blocks = []document.Block{document.Paragraph{Text: "no run is recorded in this cluster"}}
+		return made
 	}
+	listed := h.records[:view.Entries(len(h.records), mostRuns)]
+	for _, each := range listed {
+		table.Rows = append(table.Rows, row(each, outdated(each, h.records, h.now)))
+	}
+	table.Title, table.Result, table.More = "Runs", "Decision", len(h.records)-len(listed)
+	made.Blocks = []document.Block{table}
+	return made
+}
+
+// Names is preflight/ID for every run.
+func (h History) Names() ([]string, error) {
+	var names []string
+	for _, each := range h.Runs {
+		names = append(names, format.RunName+"/"+each.ID)
+	}
+	return names, nil
 }
 
 // outdated is why the verdict of a run no longer holds, as far as the records show it.
@@ -154,23 +139,23 @@ func outdated(run record.Record, runs []record.Record, now time.Time) string {
 }
 
 // stated is the decision, or the phase of a run in progress.
-func stated(run record.Record, why string, style report.Style) string {
+func stated(run record.Record, why string) string {
 	switch {
 	case run.Phase == record.Running:
-		return style.Symbol(string(run.Phase))
+		return string(run.Phase)
 	case why != "":
-		return style.Symbol(cell(decision(run)) + " (outdated)")
+		return cmp.Or(decision(run), "-") + " (outdated)"
 	}
-	return style.Symbol(cell(decision(run)))
+	return decision(run)
 }
 
 // along is the path of a run of a later update; empty for any other run.
-func along(run record.Record, style report.Style) string {
+func along(run record.Record) string {
 	path := runner.PathOf(run)
 	if len(path) == 0 {
 		return ""
 	}
-	return "; path " + cell(strings.Join(path, " "+style.Arrow()+" "))
+	return "; path " + strings.Join(path, " → ")
 }
 
 // what is the state of a run beside its decision.
@@ -179,13 +164,13 @@ func what(run record.Record, why string, now time.Time) string {
 	case run.Abandoned(now):
 		return "left: attach to it or cancel it"
 	case run.Phase == record.Running:
-		return "held by " + cell(run.Holder)
+		return "held by " + cmp.Or(run.Holder, "-")
 	case run.Verified() != nil:
-		return cell(string(run.Phase) + ", " + string(run.Authentication.State))
+		return string(run.Phase) + ", " + string(run.Authentication.State)
 	case why != "":
-		return cell(why)
+		return why
 	}
-	return fmt.Sprintf("%s in %s", cell(string(run.Phase)), took(run))
+	return fmt.Sprintf("%s in %s", run.Phase, cmp.Or(took(run), "-"))
 }
 
 // shortened has the IDs of the runs as the table has them.
@@ -233,14 +218,14 @@ func holder(run record.Record, now time.Time) string {
 
 func took(run record.Record) string {
 	if run.CompletionTime.IsZero() {
-		return cell("")
+		return ""
 	}
 	return since(run.StartTime, run.CompletionTime)
 }
 
 func since(start, end time.Time) string {
 	if start.IsZero() {
-		return cell("")
+		return ""
 	}
 	return duration.HumanDuration(max(0, end.Sub(start)))
 }
@@ -251,6 +236,3 @@ func stamp(t time.Time) string {
 	}
 	return t.UTC().Format(time.RFC3339)
 }
-
-// cell is the text of a column, which is never empty.
-func cell(text string) string { return cmp.Or(words.Line(text, 256), "-") }

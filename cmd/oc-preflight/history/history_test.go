@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/golden"
@@ -82,13 +82,13 @@ func TestGolden(t *testing.T) {
 			ended(run("cccccccc-89cc-4cde-8f01-23456789abcd", 0, record.Complete, "Ready"), -time.Second),
 		},
 	} {
-		for _, format := range []string{"text", "wide", "name", "json"} {
-			t.Run(name+"."+format, func(t *testing.T) {
+		for _, output := range []string{"text", "wide", "name", "json", "markdown", "html"} {
+			t.Run(name+"."+output, func(t *testing.T) {
 				var got bytes.Buffer
-				if err := report.Write(&got, format, history.Of(runs, start.Add(51*time.Hour))); err != nil {
+				if err := format.Write(&got, output, history.Of(runs, start.Add(51*time.Hour)), format.Style{}); err != nil {
 					t.Fatal(err)
 				}
-				golden.Compare(t, "testdata/"+name+"."+format, got.Bytes())
+				golden.Compare(t, "testdata/"+name+"."+output, got.Bytes())
 			})
 		}
 	}
@@ -104,7 +104,7 @@ func TestTerminal(t *testing.T) {
 	runs[0].Requester = record.Ahead
 	for _, width := range []int{80, 40} {
 		var got bytes.Buffer
-		if err := report.WriteStyled(&got, "text", history.Of(runs, start.Add(51*time.Hour)), report.Style{Width: width, Symbols: true}); err != nil {
+		if err := format.Write(&got, "text", history.Of(runs, start.Add(51*time.Hour)), format.Style{Width: width, Symbols: true}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(got.String()) {
@@ -117,7 +117,7 @@ func TestTerminal(t *testing.T) {
 }
 
 func TestUnknownFormatNamesTheOthers(t *testing.T) {
-	err := report.Write(&bytes.Buffer{}, "xml", history.Of(nil, start))
+	err := format.Write(&bytes.Buffer{}, "xml", history.Of(nil, start), format.Style{})
 	if err == nil || !strings.Contains(err.Error(), `"xml": it must be one of text, wide, name, json, yaml`) {
 		t.Errorf("format xml: %v", err)
 	}
@@ -130,7 +130,7 @@ func TestLimit(t *testing.T) {
 	}
 	tests := map[string]struct {
 		reason string
-		format string
+		output string
 		limit  int
 		lines  int
 		last   string
@@ -144,7 +144,7 @@ func TestLimit(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := report.WriteStyled(&got, test.format, history.Of(runs, start.Add(51*time.Hour)), report.Style{Limit: test.limit, AllHint: "--limit 0"}); err != nil {
+			if err := format.Write(&got, test.output, history.Of(runs, start.Add(51*time.Hour)), format.Style{Limit: test.limit, AllHint: "--limit 0"}); err != nil {
 				t.Fatal(err)
 			}
 			if lines := strings.Count(got.String(), "\n"); lines != test.lines || !strings.HasSuffix(got.String(), test.last) {

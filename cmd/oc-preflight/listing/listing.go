@@ -2,20 +2,16 @@
 package listing
 
 import (
-	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/findingview"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobplan"
 )
-
-// maxLine bounds one cell of a table, in bytes.
-const maxLine = 1 << 10
 
 // Check is one check of a Listing.
 type Check struct {
@@ -60,47 +56,42 @@ func New(checks []jobplan.Check, findings []finding.Finding) Listing {
 	return document
 }
 
-// WriteWide writes the checks as a table with all columns, and every finding that is not a
-// pass.
-func (l Listing) WriteWide(w io.Writer, _ report.Style) error {
-	return l.write(w, "CHECK\tNAMESPACE\tCOMPONENT\tMANIFEST\tIMAGES", func(check Check) []string {
-		return []string{check.Name, check.Namespace, check.Component, check.Manifest, strings.Join(check.Images, ",")}
-	})
-}
-
-// WriteName writes check/NAME for every check.
-func (l Listing) WriteName(w io.Writer) error {
-	var names []string
-	for _, check := range l.Checks {
-		names = append(names, check.Name)
+// Document is the checks as a table, and every finding that is not a pass.
+func (l Listing) Document(view document.View) document.Document {
+	if view.Full {
+		return l.Wide(view)
 	}
-	return report.WriteNames(w, report.CheckName, names)
-}
-
-// WriteText writes the checks as a table, and every finding that is not a pass.
-func (l Listing) WriteText(w io.Writer) error {
-	return l.write(w, "CHECK\tNAMESPACE\tMANIFEST", func(check Check) []string {
+	return l.document([]string{"Check", "Namespace", "Manifest"}, func(check Check) []string {
 		return []string{check.Name, check.Namespace, check.Manifest}
 	})
 }
 
-func (l Listing) write(w io.Writer, header string, row func(Check) []string) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, header)
+// Wide is the document with all columns.
+func (l Listing) Wide(document.View) document.Document {
+	return l.document([]string{"Check", "Namespace", "Component", "Manifest", "Images"}, func(check Check) []string {
+		return []string{check.Name, check.Namespace, check.Component, check.Manifest, strings.Join(check.Images, ",")}
+	})
+}
+
+func (l Listing) document(columns []string, row func(Check) []string) document.Document {
+	table := document.Table{Title: "Checks", Columns: columns, Whole: true}
 	for _, check := range l.Checks {
-		columns := row(check)
-		for i, each := range columns {
-			columns[i] = words.Line(each, maxLine)
-		}
-		fmt.Fprintln(table, strings.Join(columns, "\t"))
+		table.Rows = append(table.Rows, row(check))
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	var items document.Items
 	for _, f := range l.Findings {
 		if f.Outcome != preflight.Pass {
-			fmt.Fprintf(w, "\n%s %s (%s): %s\n", f.Outcome, f.Name, f.Reason, strings.ReplaceAll(words.Printable(f.Message), "\n", "\n  "))
+			items.Entries = append(items.Entries, findingview.Item(f))
 		}
 	}
-	return nil
+	return document.Document{Title: "Checks of the release", Source: "The JSON document has all data.", Blocks: []document.Block{table, items}}
+}
+
+// Names is check/NAME for every check.
+func (l Listing) Names() ([]string, error) {
+	var names []string
+	for _, check := range l.Checks {
+		names = append(names, format.CheckName+"/"+check.Name)
+	}
+	return names, nil
 }

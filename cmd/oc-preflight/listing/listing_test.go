@@ -10,7 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/test/golden"
 )
@@ -34,12 +34,12 @@ func shipped() listing.Listing {
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for name, listed := range map[string]listing.Listing{"release": shipped(), "none": listing.New(nil, []finding.Finding{})} {
-		for _, format := range []string{"text", "wide", "name", "json"} {
+		for _, output := range []string{"text", "wide", "name", "json", "markdown", "html"} {
 			var text bytes.Buffer
-			if err := report.Write(&text, format, listed); err != nil {
+			if err := format.Write(&text, output, listed, format.Style{}); err != nil {
 				t.Fatal(err)
 			}
-			golden.Compare(t, "testdata/"+name+"."+format, text.Bytes())
+			golden.Compare(t, "testdata/"+name+"."+output, text.Bytes())
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
 
@@ -31,24 +32,24 @@ func Of(c *cobra.Command) Phrase {
 }
 
 // WithCommands fills in the commands of the actions that are requests to this program.
-func (p Phrase) WithCommands(decided report.Report) report.Report {
+func (p Phrase) WithCommands(decided report.Report) reportview.Report {
 	if p.Target == "" {
 		p.Target = targetOf(decided)
 	}
 	if len(decided.Path) > 1 {
 		p.Target = hops(decided.Path[1:])
 	}
-	return p.report(decided)
+	return reportview.Report{Report: p.report(decided)}
 }
 
 // WithPathCommands is withCommands for a path.
-func (p Phrase) WithPathCommands(made report.Path) report.Path {
+func (p Phrase) WithPathCommands(made report.Path) reportview.Path {
 	p.Target = cmp.Or(p.Target, hops(made.Versions[min(1, len(made.Versions)):]))
 	made.Updates = slices.Clone(made.Updates)
 	for i, each := range made.Updates {
 		made.Updates[i] = p.report(each)
 	}
-	return made
+	return reportview.Path{Path: made}
 }
 
 func hops(releases []string) string { return "--hop " + strings.Join(releases, " --hop ") }
@@ -81,7 +82,7 @@ func (p Phrase) report(decided report.Report) report.Report {
 
 // WithTargetCommands is withCommands for a list of targets: the commands of a
 // finding about several targets have report.AnyTarget as the version.
-func (p Phrase) WithTargetCommands(judged report.Targets) report.Targets {
+func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 	judged.Findings = slices.Clone(judged.Findings)
 	for i, f := range judged.Findings {
 		version := report.AnyTarget
@@ -98,7 +99,7 @@ func (p Phrase) WithTargetCommands(judged report.Targets) report.Targets {
 		}
 		judged.Actions = []finding.Action{finding.Run("%s", p.Verb(verb, "--to "+next.Version, p.Given))}
 	}
-	return judged
+	return reportview.Targets{Targets: judged}
 }
 
 func (p Phrase) Findings(findings []finding.Finding) []finding.Finding {

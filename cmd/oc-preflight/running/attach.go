@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -49,7 +50,7 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 	if err := errors.Join(flags.checkConduct(), flags.route.graph.Validate(flags.Pull)); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.Output.Open(client.Streams.Out, report.Report{})
+	out, err := flags.Output.Open(client.Streams.Out, reportview.Report{})
 	if err != nil {
 		return err
 	}

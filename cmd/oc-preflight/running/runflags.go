@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 )
@@ -55,7 +55,7 @@ func (f *RunFlags) conductFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", Ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
-	f.Output.AddText(c, report.Report{})
+	f.Output.AddText(c, reportview.Report{})
 }
 
 func (f *RunFlags) AddImages(c *cobra.Command) {
@@ -69,9 +69,9 @@ func (f *RunFlags) checkConduct() error {
 // document is an empty one of the kind that the run makes.
 func (f *RunFlags) document() any {
 	if f.route.requested() {
-		return report.Path{}
+		return reportview.Path{}
 	}
-	return report.Report{}
+	return reportview.Report{}
 }
 
 // Options are those of the flags, for a cluster.

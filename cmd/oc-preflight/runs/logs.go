@@ -12,9 +12,11 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/logs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/findingview"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -78,7 +80,7 @@ func readLogs(ctx context.Context, client *cli.Client, args []string, read reade
 	if err != nil {
 		return err
 	}
-	check, err := checkOf(run.Record, report.BareName(report.CheckName, args[len(args)-1]))
+	check, err := checkOf(run.Record, format.BareName(format.CheckName, args[len(args)-1]))
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
@@ -123,7 +125,7 @@ func recorded(client *cli.Client, run record.Record, check string) error {
 	switch {
 	case at >= 0:
 		fmt.Fprintf(client.Streams.ErrOut, "the pods of %s and their logs were deleted; these are its recorded findings:\n", check)
-		return report.Findings(run.Results[at].Findings).WriteText(client.Streams.Out)
+		return format.Write(client.Streams.Out, "text", findingview.Findings(run.Results[at].Findings), terminal.Style(client.Streams.Out))
 	case run.Phase == record.Running:
 		return fmt.Errorf("%s has neither pods nor a result: it has not started, or its Job was just deleted", check)
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/collector/planview"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner/standing"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -33,9 +35,6 @@ expired no longer holds, and the exit code is 4; whether the cluster has changed
 only "status" reports. A report whose decision contradicts its findings is bad input. A
 file is not authenticated: its findings are those that its author wrote.
 
-The format preflight-v1-json is that of openshift/enhancements#1930: the findings that
-count against the update, as risks of the target. It is provisional and may change with
-that enhancement; do not build on it yet.
 ` + exitcode.Help,
 		Example: `  # Show the report that a script stored
   oc preflight run --to-latest -o json > report.json
@@ -64,7 +63,7 @@ that enhancement; do not build on it yet.
 			return render(c, streams, args[0], output)
 		},
 	}
-	output.AddText(c, report.Report{})
+	output.AddText(c, reportview.Report{})
 	return c
 }
 
@@ -123,7 +122,7 @@ func present(stored report.Document, again phrase.Phrase, now time.Time) (shown 
 		return again.WithPathCommands(made), exitcode.OfPath(made), nil
 	case updateplan.Kind:
 		plan, err := updateplan.Read(stored.JSON())
-		return plan, exitcode.OfPlan(plan), err
+		return planview.Plan{Plan: plan}, exitcode.OfPlan(plan), err
 	}
 	decided, err := stored.Report()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -187,7 +188,7 @@ func (r foundRun) ambiguous(stored report.Report) report.Report {
 }
 
 // RunID is the ID of a run in an argument: as it is, or as "-o name" writes it.
-func RunID(argument string) string { return report.BareName(report.RunName, argument) }
+func RunID(argument string) string { return format.BareName(format.RunName, argument) }
 
 // short names a run in a sentence.
 func short(run record.Record) string {

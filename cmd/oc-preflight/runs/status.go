@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/words"
@@ -97,7 +98,7 @@ as you may read them, with the limits of each.
 			if err := flags.check(args); err != nil {
 				return exitcode.BadUsage(err)
 			}
-			out, err := output.Open(client.Streams.Out, report.Report{})
+			out, err := output.Open(client.Streams.Out, reportview.Report{})
 			if err != nil {
 				return err
 			}
@@ -105,7 +106,7 @@ as you may read them, with the limits of each.
 			return Status(c, client, args, flags, out)
 		},
 	}
-	output.AddText(c, report.Report{})
+	output.AddText(c, reportview.Report{})
 	flags.add(c)
 	return c
 }

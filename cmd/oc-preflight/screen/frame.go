@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
@@ -26,7 +26,7 @@ const (
 // Frame is the state at a time, in at most height lines of at most style.Width columns:
 // the bar, the step, the findings that need attention, the checks that run or wait,
 // those that delay the run longest first, and the hints. It is empty without a step.
-func (p *Progress) Frame(now time.Time, height int, style report.Style) []string {
+func (p *Progress) Frame(now time.Time, height int, style format.Style) []string {
 	if p.step == "" || height < 1 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (p *Progress) Frame(now time.Time, height int, style report.Style) []string
 }
 
 // bar is the state of the whole: the longest form that fits.
-func (p *Progress) bar(now time.Time, style report.Style) string {
+func (p *Progress) bar(now time.Time, style format.Style) string {
 	elapsed := duration.HumanDuration(now.Sub(p.Start))
 	bound := elapsed
 	if p.Limit > 0 {
@@ -80,7 +80,7 @@ func (p *Progress) bar(now time.Time, style report.Style) string {
 
 // form joins the parts, with a bar between before and after where checks are expected;
 // false if that does not fit.
-func (p *Progress) form(before, after []string, style report.Style) (string, bool) {
+func (p *Progress) form(before, after []string, style format.Style) (string, bool) {
 	const gap, narrowest, widest = "  ", 6, 20
 	empty := func(part string) bool { return part == "" }
 	parts := slices.DeleteFunc(slices.Concat(before, after), empty)
@@ -96,7 +96,7 @@ func (p *Progress) form(before, after []string, style report.Style) (string, boo
 }
 
 // meter is a bar of that many columns.
-func meter(done, all, columns int, style report.Style) string {
+func meter(done, all, columns int, style format.Style) string {
 	if !style.Symbols {
 		full := (columns - 2) * done / all
 		return "[" + strings.Repeat("#", full) + strings.Repeat(".", columns-2-full) + "]"
@@ -106,7 +106,7 @@ func meter(done, all, columns int, style report.Style) string {
 }
 
 // tally is the number of findings by label: passes first.
-func (p *Progress) tally(style report.Style) string {
+func (p *Progress) tally(style format.Style) string {
 	var parts []string
 	for _, each := range []label{labelPass, labelWarn, labelUnknown, labelFail} {
 		if p.counts[each] > 0 {
@@ -117,7 +117,7 @@ func (p *Progress) tally(style report.Style) string {
 }
 
 // sign is the symbol of a label in its color, or its word where symbols are not shown.
-func sign(of label, style report.Style) string {
+func sign(of label, style format.Style) string {
 	if !style.Symbols {
 		return style.Mark(string(of))
 	}
@@ -145,7 +145,7 @@ func (p *Progress) states() string {
 }
 
 // findings are the findings that need attention, the worst first, in at most rows lines.
-func (p *Progress) findings(rows int, style report.Style) []string {
+func (p *Progress) findings(rows int, style format.Style) []string {
 	if !p.Findings {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (p *Progress) shown() []jobs.Status {
 }
 
 // checks are the checks that run or wait, in at most rows lines.
-func (p *Progress) checks(now time.Time, rows int, style report.Style) []string {
+func (p *Progress) checks(now time.Time, rows int, style format.Style) []string {
 	statuses := p.shown()
 	names := nameColumns(statuses, style.Width)
 	var lines []string
@@ -196,7 +196,7 @@ func reason(status jobs.Status) string {
 }
 
 // spinner shows that the display is alive.
-func spinner(now time.Time, style report.Style) string {
+func spinner(now time.Time, style format.Style) string {
 	const interval = 200 * time.Millisecond
 	turns := []string{"-", "\\", "|", "/"}
 	if style.Symbols {

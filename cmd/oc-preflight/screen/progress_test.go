@@ -14,7 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/screen"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/test/golden"
@@ -103,15 +103,15 @@ func unknown() *screen.Progress {
 }
 
 func TestFrame(t *testing.T) {
-	symbols := report.Style{Symbols: true}
+	symbols := format.Style{Symbols: true}
 	tests := map[string]struct {
 		reason   string
 		progress *screen.Progress
 		height   int
-		style    report.Style
+		style    format.Style
 	}{
 		"waiting":      {"the bar, the finding, the checks and the hint", waiting(), 23, symbols},
-		"waiting-text": {"a locale without UTF-8 has words instead of symbols", waiting(), 23, report.Style{}},
+		"waiting-text": {"a locale without UTF-8 has words instead of symbols", waiting(), 23, format.Style{}},
 		"crowded":      {"the checks that wait longest, and the number of the others", crowded(), 23, symbols},
 		"low":          {"a terminal of few rows keeps the bar and the hint", crowded(), 6, symbols},
 		"foreign":      {"wide characters are measured in columns, control characters are not shown", foreign(), 23, symbols},
@@ -143,7 +143,7 @@ func TestFrameFitsEverySize(t *testing.T) {
 	for _, p := range []*screen.Progress{waiting(), crowded(), foreign(), unknown()} {
 		for width := 1; width < 200; width += 3 {
 			for height := range 30 {
-				style := report.Style{Symbols: width%2 == 0, Color: true, Width: width}
+				style := format.Style{Symbols: width%2 == 0, Color: true, Width: width}
 				lines := p.Frame(start.Add(time.Hour), height, style)
 				if len(lines) > height {
 					t.Fatalf("%d lines in %d by %d", len(lines), width, height)
@@ -162,7 +162,7 @@ func TestFrameFitsEverySize(t *testing.T) {
 func TestFrameIsASCIIWithoutSymbols(t *testing.T) {
 	for _, p := range []*screen.Progress{waiting(), crowded(), unknown()} {
 		for width := 1; width < 100; width++ {
-			for _, line := range p.Frame(start.Add(time.Hour), 20, report.Style{Width: width}) {
+			for _, line := range p.Frame(start.Add(time.Hour), 20, format.Style{Width: width}) {
 				if at := strings.IndexFunc(line, func(r rune) bool { return r > unicode.MaxASCII }); at >= 0 {
 					t.Fatalf("%d columns: %q", width, line)
 				}
@@ -174,16 +174,16 @@ func TestFrameIsASCIIWithoutSymbols(t *testing.T) {
 func TestReset(t *testing.T) {
 	p := waiting()
 	p.Reset()
-	if got := p.Frame(start, 23, report.Style{Width: 79}); len(got) > 0 || len(p.Notable()) > 0 {
+	if got := p.Frame(start, 23, format.Style{Width: 79}); len(got) > 0 || len(p.Notable()) > 0 {
 		t.Errorf("after Reset the frame is %q, and %d findings are left; want none", got, len(p.Notable()))
 	}
 	p.Step("deleting the objects")
 	want := []string{"  deleting the objects"}
-	if diff := cmp.Diff(want, p.Frame(start.Add(time.Second), 23, report.Style{Width: 79})); diff != "" {
+	if diff := cmp.Diff(want, p.Frame(start.Add(time.Second), 23, format.Style{Width: 79})); diff != "" {
 		t.Errorf("the frame of the next step, which must not scroll the report away (-want +got):\n%s", diff)
 	}
 	p.Status(jobs.Status{Check: "Etcd.Quorum", State: jobs.Queued})
-	if got := p.Frame(start.Add(time.Second), 23, report.Style{Width: 79}); len(got) < 3 {
+	if got := p.Frame(start.Add(time.Second), 23, format.Style{Width: 79}); len(got) < 3 {
 		t.Errorf("the frame of the next update is %q; want the bar, the step and the hints again", got)
 	}
 }

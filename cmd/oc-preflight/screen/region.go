@@ -8,7 +8,7 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 // Control sequences of terminals: ECMA-48 section 8.3, and the synchronized output of
@@ -27,7 +27,7 @@ func colored() displaywidth.Options { return displaywidth.Options{ControlSequenc
 func widthOf(line string) int { return colored().String(line) }
 
 // clip is a line in at most that many columns.
-func clip(line string, most int, style report.Style) string {
+func clip(line string, most int, style format.Style) string {
 	most, more := max(most, 1), style.Ellipsis()
 	if widthOf(more) > most {
 		more = ""
@@ -92,7 +92,7 @@ func (r *Region) erase(page *strings.Builder, width int) {
 
 // Fit is a text in at most height lines of at most the style's columns; the last counts those
 // that are left out.
-func Fit(text string, height int, style report.Style) []string {
+func Fit(text string, height int, style format.Style) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
 		lines = append(lines, clip(strings.TrimRight(line, "\n"), style.Width, style))

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/format"
 )
 
 // The values of --color.
@@ -17,9 +17,16 @@ const (
 	ColorNever  = "never"
 )
 
+// Style is the style of a text on w that no flag changes.
+func Style(w io.Writer) format.Style {
+	style := StyleOf(w, ColorAuto)
+	style.Details, style.Hint = true, "--details"
+	return style
+}
+
 // StyleOf is the style of a text on w, for a value of --color.
-func StyleOf(w io.Writer, color string) report.Style {
-	style := report.Style{Color: color == ColorAlways}
+func StyleOf(w io.Writer, color string) format.Style {
+	style := format.Style{Color: color == ColorAlways}
 	file, ok := Of(w)
 	if !ok {
 		return style

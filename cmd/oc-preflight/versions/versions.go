@@ -2,15 +2,9 @@
 package versions
 
 import (
-	"fmt"
-	"io"
-
+	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/words"
 )
-
-// maxLine bounds one version as text, in bytes.
-const maxLine = 1 << 10
 
 // Versions are the document of "version". What could not be read is empty.
 type Versions struct {
@@ -32,15 +26,11 @@ func New(client string) Versions {
 	return Versions{APIVersion: report.APIVersion, Kind: Kind, Client: client}
 }
 
-// WriteText writes one line for each version.
-func (v Versions) WriteText(w io.Writer) error {
-	for _, each := range [][2]string{{"Client", v.Client}, {"Cluster", v.Cluster}, {"Kubernetes", v.Kubernetes}} {
-		if each[1] == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "%-12s%s\n", each[0]+":", words.Line(each[1], maxLine)); err != nil {
-			return err
-		}
-	}
-	return nil
+// Document has one line for each version.
+func (v Versions) Document(document.View) document.Document {
+	table := document.Table{Title: "Versions"}
+	table.Row("Client", v.Client)
+	table.Row("Cluster", v.Cluster)
+	table.Row("Kubernetes", v.Kubernetes)
+	return document.Document{Title: "Versions of oc preflight and the cluster", Blocks: []document.Block{table}}
 }

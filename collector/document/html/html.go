@@ -1,0 +1,54 @@
+// Package html answers: how is a document written as one HTML page?
+//
+// [Write] writes one file without scripts, links to elsewhere and requests. It is readable
+// without its style sheet, which a Content-Security-Policy may forbid: the order, the
+// headings and the tables carry everything, and pictures are drawn with attributes.
+// Texts are data: they are made printable, bounded and escaped here. A page that is too large
+// is cut, and states that.
+package html
+
+import (
+	"crypto/sha256"
+	_ "embed" // for page.css
+	"encoding/base64"
+	"io"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/openshift/update-preflight/collector/document"
+)
+
+//go:embed page.css
+var style string
+
+// highest is the level of the headings below the title, and lowest that of HTML.
+const highest, lowest = 2, 6
+
+// Write writes the document as a page.
+func Write(w io.Writer, d document.Document) error {
+	hash := sha256.Sum256([]byte(style))
+	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'; base-uri 'none'; form-action 'none'"
+	var page writer
+	return line(h.Doctype(h.HTML(h.Lang("en"),
+		line(),
+		h.Head(
+			line(),
+			line(h.Meta(h.Charset("utf-8"))),
+			line(h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy))),
+			line(h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1"))),
+			line(h.Meta(h.Name("color-scheme"), h.Content("light dark"))),
+			line(h.Meta(h.Name("referrer"), h.Content("no-referrer"))),
+			line(h.TitleEl(text(d.Title))),
+			line(h.StyleEl(g.Raw(style))),
+		),
+		line(),
+		h.Body(
+			line(),
+			line(h.Header(h.H1(text(d.Title)))),
+			line(h.Main(line(), page.blocks(d.Blocks, highest), page.left())),
+			g.If(d.Source != "", line(h.Footer(h.P(text(d.Source))))),
+		),
+		line(),
+	))).Render(w)
+}

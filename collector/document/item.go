@@ -1,0 +1,46 @@
+package document
+
+// Items are findings, risks or changes.
+type Items struct {
+	// Lead introduces a list of those that count against the update, on a page; empty for
+	// none.
+	Lead    string
+	Entries []Item
+	// More counts the entries that are left out of the view.
+	More int
+}
+
+// Item is a finding, a risk or a change.
+type Item struct {
+	// Group is the heading, on a page, of this item and those after it of the same group.
+	Group string
+	// Number is the place in a list; 0 for an item without one.
+	Number int
+	Mark   Mark
+	// Names are what the item is about. State follows them on the same line.
+	Names []string
+	State string
+	// Counts is true for an item that counts against the update: beside it, others are
+	// less important.
+	Counts bool
+	// Message and Remedy may have lines. Commands are the remedy's.
+	Message, Remedy string
+	Commands        []string
+	Facts           []Fact
+	// Evidence is for a page alone.
+	Evidence Table
+}
+
+// Fact is about an item. It is on one line where Text is.
+type Fact struct {
+	Lead, Text string
+	// Brief is true for a fact that is part of a brief view.
+	Brief bool
+}
+
+// Fact adds a fact, unless its text is empty.
+func (i *Item) Fact(lead, text string) {
+	if text != "" {
+		i.Facts = append(i.Facts, Fact{Lead: lead, Text: text})
+	}
+}

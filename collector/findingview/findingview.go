@@ -1,0 +1,124 @@
+// Package findingview answers: how is a finding shown to people?
+//
+// [Item] is a finding as an entry of a document, with its [Mark] and everything about it.
+package findingview
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// The labels of findings that are bypassed.
+const (
+	Acknowledged = "acked"
+	Accepted     = "accepted"
+	Forced       = "forced"
+)
+
+// Label is the outcome of a finding, or how it was bypassed.
+func Label(f finding.Finding) string {
+	if f.Bypass == nil {
+		return strings.ToUpper(string(f.Outcome))
+	}
+	switch f.Bypass.By {
+	case finding.ByAdminAck:
+		return Acknowledged
+	case finding.ByAcceptedRisk:
+		return Accepted
+	}
+	return Forced
+}
+
+// Mark is the label of a finding with its level.
+func Mark(f finding.Finding) document.Mark {
+	return document.Mark{Level: level(f), Word: Label(f)}
+}
+
+func level(f finding.Finding) document.Level {
+	switch {
+	case f.Bypass != nil:
+		return document.Neutral
+	case f.Outcome == preflight.Fail && f.Blocks:
+		return document.Bad
+	case f.Outcome == preflight.Unknown:
+		return document.Unclear
+	case f.Outcome == preflight.Warn, f.Outcome == preflight.Fail:
+		return document.Caution
+	case f.Outcome == preflight.Pass:
+		return document.Good
+	}
+	return document.Neutral
+}
+
+// state is the reason of a finding, and what its label does not lead one to expect.
+func state(f finding.Finding) string {
+	text := "(" + f.Reason + ")"
+	switch {
+	case f.Bypass != nil && f.Bypass.Detail != "":
+		text += ": " + f.Bypass.Detail
+	case f.Outcome == preflight.Fail && !f.Blocks:
+		text += ": does not block this update"
+	}
+	return text
+}
+
+// Outcome is how a finding ended, on one line.
+func Outcome(f finding.Finding) string { return Label(f) + " " + state(f) }
+
+// Findings are the document of findings alone.
+type Findings []finding.Finding
+
+// Document has every finding in full, also those that passed.
+func (f Findings) Document(document.View) document.Document {
+	var items document.Items
+	for _, each := range f {
+		items.Entries = append(items.Entries, Item(each))
+	}
+	return document.Document{Title: "Findings", Blocks: []document.Block{items}}
+}
+
+// maxFacts bounds the evidence and the objects of a finding.
+const maxFacts = 20
+
+// Item is a finding with everything about it. What to do about a finding that does not count
+// is left out.
+func Item(f finding.Finding) document.Item {
+	item := document.Item{Mark: Mark(f), Names: []string{f.Name}, State: state(f), Counts: f.Open(), Message: f.Message}
+	if f.Bypass == nil {
+		item.Remedy = f.Remediation
+		for _, action := range f.Actions {
+			if action.Command != "" {
+				item.Commands = append(item.Commands, action.Command)
+			}
+		}
+	}
+	item.Fact("See:", f.URL)
+	for _, object := range f.Objects[:min(len(f.Objects), maxFacts)] {
+		item.Fact("About:", objectName(object))
+	}
+	if more := len(f.Objects) - maxFacts; more > 0 {
+		item.Fact("About:", fmt.Sprintf("and %d more", more))
+	}
+	if f.Job != nil && f.Job.Name != "" {
+		item.Fact("Job:", strings.TrimSuffix(f.Job.Namespace+"/"+f.Job.Name+" on node "+f.Job.Node, " on node "))
+	}
+	item.Evidence.Title = "Evidence"
+	names := slices.Sorted(maps.Keys(f.Evidence))
+	for _, name := range names[:min(len(names), maxFacts)] {
+		item.Evidence.Row(name, f.Evidence[name])
+	}
+	if more := len(names) - maxFacts; more > 0 {
+		item.Evidence.Row("More", fmt.Sprintf("%d more facts are in the JSON document", more))
+	}
+	return item
+}
+
+func objectName(object finding.Object) string {
+	return strings.TrimSpace(object.APIVersion + " " + object.Kind + " " + strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
+}

@@ -1,0 +1,175 @@
+package reportview
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+)
+
+// The bounds of lists of names: in a text, and on a page.
+const mostNames, mostNamesOnPage = 12, 200
+
+// facts are the subject and the basis of the verdict; in a brief view only what may change
+// what to do.
+func (r Report) facts(view document.View) document.Table {
+	table := document.Table{Title: "About this report"}
+	if len(r.Actions) == 0 {
+		table.Row("Acceptable", strings.Join(r.Acceptable(), ","))
+	}
+	if !view.Brief {
+		table.Row("Image", r.Target.Image)
+		if r.Target.UpdateKind != "" {
+			table.Row("Update", r.Target.UpdateKind+", from "+r.From())
+		}
+	}
+	if view.Full {
+		table.Row("Cluster", r.Cluster.ID)
+	}
+	if r.Run.Phase == report.PhaseRunning {
+		r.progress(&table, view)
+	} else {
+		r.basis(&table, view)
+		r.run(&table, view)
+		r.validity(&table, view)
+	}
+	for _, each := range r.Switches {
+		table.Row("Switch", fmt.Sprintf("%s: %s; without the controller, %s", strings.TrimSuffix(each.Name+"="+each.Mode, "="), each.Limit, each.WithoutController))
+	}
+	return table
+}
+
+// basis is what the verdict rests on; in a brief view what it does not lead one to expect: a
+// release that is not verified, and a CVO that does not act on the verdict.
+func (r Report) basis(table *document.Table, view document.View) {
+	if !view.Brief || !r.Target.Verified {
+		table.Row("Signature", signature(r.Target))
+	}
+	switch accepts := r.CVO.Accepts; {
+	case !view.Brief:
+		table.Row("Checks", fmt.Sprintf("%d of %d reported", r.Expected.Reported, r.Expected.Checks))
+		if view.Full {
+			table.Row("Missing", limited(r.Expected.Missing, mostNamesOnPage))
+		}
+		table.Row("CVO", behavior(r.CVO))
+		table.Row("Created", kinds(r.Created))
+	case accepts != nil && *accepts != (r.Verdict.Decision == verdict.Ready):
+		text, _, _ := strings.Cut(behavior(r.CVO), ": ")
+		table.Row("CVO", text)
+	}
+	if view.Full && r.Removal != nil {
+		table.Row("Not deleted", limited(objectNames(r.Removal.Left), mostNamesOnPage))
+	}
+	if r.Duration != nil && (!view.Brief || r.Verdict.Decision == verdict.Ready) {
+		table.Row("Duration", r.Duration.String())
+	}
+}
+
+func (r Report) run(table *document.Table, view document.View) {
+	if view.Brief && r.Run.Phase == report.PhaseComplete && r.Run.ChecksFrom == "" {
+		return // the conclusion has the run
+	}
+	text := cmp.Or(r.Run.ID, "not recorded") + ", " + r.Run.Phase + " at " + r.Run.CompletionTime
+	if r.Run.ChecksFrom != "" {
+		text += "\nthe results of the release's checks are those of run " + r.Run.ChecksFrom
+	}
+	table.Row("Run", text)
+}
+
+// validity is until when the verdict holds, or why it no longer does.
+func (r Report) validity(table *document.Table, view document.View) {
+	if !r.Holds() {
+		table.Row("Outdated", strings.Join(first(r.Standing.Ended, 10), "\n"))
+		return
+	}
+	if r.Standing != nil && r.Standing.Judged != "" {
+		table.Row("Judged", "gates, risks and health at "+r.Standing.Judged+"; the release and its checks at "+r.Run.CompletionTime)
+	}
+	switch {
+	case r.Verdict.ValidUntil == "":
+	case view.Brief && r.Verdict.Decision != verdict.Ready: // a new run follows
+	case view.Brief:
+		table.Row("Holds", "until "+r.Verdict.ValidUntil+", unless the cluster changes")
+	default:
+		table.Row("Holds", "until "+r.Verdict.ValidUntil+", unless a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition changes before; "+
+			"gates, risks and health are judged again whenever it is shown")
+	}
+}
+
+// progress is how far a run in progress is. Its signature and CVO's answer are known at its
+// end.
+func (r Report) progress(table *document.Table, view document.View) {
+	table.Row("Checks", fmt.Sprintf("%d of %d reported so far", r.Expected.Reported, r.Expected.Checks))
+	most := mostNames
+	if view.Full {
+		most = mostNamesOnPage
+	}
+	table.Row("Awaited", limited(r.Expected.Missing, most))
+	table.Row("Run", r.Run.ID+", "+r.Run.Phase+" since "+r.Run.StartTime)
+	if r.Standing != nil {
+		table.Row("Held by", cmp.Or(r.Standing.Holder, "no process: the run continues when a process attaches to it"))
+	}
+}
+
+func signature(target report.Target) string {
+	if !target.Verified {
+		return "NOT VERIFIED"
+	}
+	return "verified, signed by " + strings.Join(target.Signers, "; ")
+}
+
+// behavior is what CVO would do with the same request.
+func behavior(cvo report.CVO) string {
+	text := "unknown whether CVO would accept this update"
+	if cvo.Accepts != nil && *cvo.Accepts {
+		text = "would accept this update"
+	} else if cvo.Accepts != nil {
+		text = "would refuse this update"
+	}
+	if cvo.Reason != "" {
+		text += " (" + cvo.Reason + ")"
+	}
+	if cvo.Message != "" {
+		text += ": " + cvo.Message
+	}
+	return text
+}
+
+// kinds counts objects by kind, in the order of their names.
+func kinds(objects []finding.Object) string {
+	counts := map[string]int{}
+	for _, object := range objects {
+		counts[object.Kind]++
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// objectNames are kinds and names of objects.
+func objectNames(objects []finding.Object) []string {
+	var names []string
+	for _, object := range objects {
+		names = append(names, object.Kind+" "+strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
+	}
+	return names
+}
+
+// limited are the first most names on one line, and how many more there are.
+func limited(names []string, most int) string { return strings.Join(first(names, most), ", ") }
+
+// first are the first most names, and how many more there are.
+func first(names []string, most int) []string {
+	if len(names) <= most {
+		return names
+	}
+	return append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", len(names)-most))
+}

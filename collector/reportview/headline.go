@@ -1,0 +1,142 @@
+package reportview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// verdict is the decision with the numbers of findings, and what it means where that is not
+// the same for every such decision.
+func (r Report) verdict(view document.View) document.Verdict {
+	word, meaning := decisionOf(r.Report)
+	if r.Verdict.Forced && r.Holds() {
+		word += " (forced)"
+	}
+	made := document.Verdict{Subject: r.update() + ": " + r.counts() + r.took()}
+	made.Level, made.Word = r.level(), cmp.Or(word, r.Run.Phase)
+	plain := r.Verdict.Decision == verdict.Ready || r.Verdict.Decision == verdict.Blocked
+	if !view.Brief || !plain || !r.Holds() || r.Run.Phase == report.PhaseRunning || remarks(r.Report) != "" {
+		made.Meaning = strings.ToUpper(meaning[:1]) + meaning[1:]
+	}
+	return made
+}
+
+// headline is the decision and what it means, in one sentence.
+func (r Report) headline() string {
+	word, meaning := decisionOf(r.Report)
+	if word == "" {
+		return strings.ToUpper(meaning[:1]) + meaning[1:]
+	}
+	return word + ": " + meaning
+}
+
+// decisionOf is the word for the decision, and what it means. A run in progress has no
+// word unless a finding blocks.
+func decisionOf(r report.Report) (word, meaning string) {
+	target := cmp.Or(r.Target.Version, "the release")
+	switch {
+	case r.Run.Phase == report.PhaseRunning && r.Verdict.Decision == verdict.Blocked:
+		return "Blocked so far", fmt.Sprintf("do not update this cluster to %s yet. The run has not ended.", target)
+	case r.Run.Phase == report.PhaseRunning:
+		return "", fmt.Sprintf("no verdict yet on the update to %s: the run has not ended.", target)
+	case !r.Holds():
+		return "Outdated", fmt.Sprintf("the verdict on the update to %s was %s, and no longer holds.", target, r.Verdict.Summary())
+	}
+	text := map[verdict.Decision]string{
+		verdict.Ready:        fmt.Sprintf("this cluster can be updated to %s.", target),
+		verdict.NothingKnown: fmt.Sprintf("nothing that can be evaluated in advance blocks the update to %s.", target),
+		verdict.Blocked:      fmt.Sprintf("do not update this cluster to %s yet.", target),
+		verdict.Undecided:    fmt.Sprintf("the update to %s could not be evaluated completely.", target),
+	}[r.Verdict.Decision]
+	return string(r.Verdict.Decision), cmp.Or(text, "the decision is not known to this version.") + remarks(r)
+}
+
+// remarks are what limits a verdict.
+func remarks(r report.Report) string {
+	text := ""
+	if r.Verdict.Provisional {
+		text += fmt.Sprintf(" Provisional: judged from %s.", r.Cluster.Version)
+	}
+	if r.Verdict.Forced {
+		text += " FORCED: findings that block were bypassed by force."
+	}
+	switch {
+	case r.Run.Detached:
+		text += " The checks continue in the cluster: attach to the run."
+	case r.Run.Phase == report.PhaseInterrupted:
+		text += " The run was interrupted."
+	case r.Run.Phase == report.PhaseCanceled:
+		text += " The run was canceled."
+	}
+	return text
+}
+
+// standing is the decision about one update, if it is current.
+func (r Report) standing() string {
+	if !r.Holds() {
+		return notHolding(r.Verdict.Decision)
+	}
+	return r.Verdict.Summary()
+}
+
+func notHolding(decision verdict.Decision) string {
+	return fmt.Sprintf("none that holds (it was %s)", decision)
+}
+
+// update is from which version to which.
+func (r Report) update() string {
+	return cmp.Or(r.From(), "?") + " → " + cmp.Or(r.Target.Version, "the release")
+}
+
+// took is how long the run took; empty where that is unknown.
+func (r Report) took() string {
+	start, end, ok := period(r.Run.StartTime, r.Run.CompletionTime)
+	const longest = 7 * 24 * time.Hour // a longer run has a wrong clock
+	took := end.Sub(start).Round(time.Second)
+	if !ok || took > longest {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", took)
+}
+
+// Short is the verdict in one line that stands alone.
+func (r Report) Short() string {
+	const most = 2
+	text := "Verdict: " + r.Verdict.Summary()
+	switch {
+	case r.Run.Phase == report.PhaseRunning:
+		text = "Verdict so far: " + string(r.Verdict.Decision)
+	case !r.Holds():
+		text = "Verdict: " + notHolding(r.Verdict.Decision)
+	}
+	text += ", " + r.update()
+	if r.Run.ID != "" {
+		text += ", run " + r.Run.ID[:min(shortID, len(r.Run.ID))]
+	}
+	var open []string
+	for _, f := range r.Findings {
+		if f.Open() && !slices.Contains(open, f.Name) {
+			open = append(open, f.Name)
+		}
+	}
+	switch {
+	case !r.Holds():
+		text += ": run the preflight again"
+	case r.Run.Detached:
+		text += ": attach to the run"
+	case len(open) > 0:
+		text += ": fix " + words.List(open, most)
+	}
+	return text
+}
+
+// shortID is the length of the first group of a UUID.
+const shortID = 8
