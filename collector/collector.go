@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/verdict"
 )
 
 // Collection is the result of all sources.
@@ -56,4 +57,9 @@ func (c Collection) And(other Collection) Collection {
 	missing := slices.Concat(c.Missing, other.Missing)
 	slices.Sort(missing)
 	return Collection{Findings: slices.Concat(c.Findings, other.Findings), Expected: c.Expected + other.Expected, Missing: missing}
+}
+
+// Expectation counts the sources and those that have reported.
+func (c Collection) Expectation() verdict.Expectation {
+	return verdict.Expectation{Checks: c.Expected, Reported: c.Expected - len(c.Missing), Missing: c.Missing}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/test/release"
@@ -72,14 +72,14 @@ func extract(t *testing.T, components ...release.Component) (got *payload.Releas
 
 // planned is a plan with the findings of refused Jobs.
 type planned struct {
-	launch.Plan
+	jobplan.Plan
 	Refused []finding.Finding
 }
 
 // plan returns the plan of a run of the release.
 func plan(r *payload.Release) planned {
-	draft := launch.NewDraft("", r)
-	return planned{Plan: draft.Bind(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Target: r.Release}), Refused: draft.Refused}
+	draft := jobplan.New("", r)
+	return planned{Plan: draft.Bind(jobplan.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Target: r.Release}), Refused: draft.Refused}
 }
 
 func TestRelease(t *testing.T) {

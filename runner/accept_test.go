@@ -7,6 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
@@ -24,8 +25,8 @@ func file(t *testing.T, entries string) []acceptance.Acceptance {
 
 func TestAcceptancesOfAFile(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.options.Accept = nil
-	w.options.Accepted = file(t, `
+	w.options.Judgement.Accept = nil
+	w.options.Judgement.Accepted = file(t, `
 - {risk: Etcd.Quorum, reason: no jobs here, owner: ann, expires: 2099-01-01, versions: 4.19.x}
 - {risk: RiskA, reason: old, owner: bob, expires: 2020-01-01}
 - {risk: RiskB, reason: elsewhere, owner: bob, versions: 4.20.x}
@@ -49,7 +50,7 @@ func TestAcceptancesOfClusterVersion(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.state.Desired = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: check}}}
 	w.apply(t)
-	w.options.Accept = nil
+	w.options.Judgement.Accept = nil
 	if decided := w.run(t); decided.Verdict.Decision != verdict.Ready || find(t, decided, check).Bypass.Detail != acceptance.Origin {
 		t.Errorf("%+v, bypass %+v; want it accepted by ClusterVersion", decided.Verdict, find(t, decided, check).Bypass)
 	}
@@ -57,7 +58,7 @@ func TestAcceptancesOfClusterVersion(t *testing.T) {
 
 func TestAcceptingAGateHasNoEffect(t *testing.T) {
 	w := newWorld(t, map[string]string{"ack-4.18-x": "Read https://example.com/x first."})
-	w.options.Accept = append(w.options.Accept, accepting("AdminAck-ack-4.18-x")...)
+	w.options.Judgement.Accept = append(w.options.Judgement.Accept, accepting("AdminAck-ack-4.18-x")...)
 	decided := w.run(t)
 	f := find(t, decided, "AcceptanceWithoutEffect")
 	if decided.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(f.Message, "itself blocks the update") {
@@ -73,7 +74,7 @@ func TestAcceptingAGateHasNoEffect(t *testing.T) {
 func TestAcceptancesOfUnreadChecksAreNotReported(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.target = runner.Target{Image: digested("7")} // no such release, and no signature
-	w.options.Accept = accepting(check, "RiskA")
+	w.options.Judgement.Accept = accepting(check, "RiskA")
 	f := find(t, w.run(t), "AcceptanceUnused")
 	if strings.Contains(f.Message, check) || !strings.Contains(f.Message, "RiskA") {
 		t.Errorf("%q; the checks of a release that is not read are unknown", f.Message)
@@ -82,7 +83,7 @@ func TestAcceptancesOfUnreadChecksAreNotReported(t *testing.T) {
 
 func TestNamesThatCannotBeAccepted(t *testing.T) {
 	for _, name := range []string{"", "risk", "Risk_A", "-"} {
-		w := world{cluster: connect(t, config), target: runner.Target{Version: next}, options: runner.Options{Accept: accepting(name)}}
+		w := world{cluster: connect(t, config), target: runner.Target{Version: next}, options: runner.Options{Judgement: scene.Judgement{Accept: accepting(name)}}}
 		if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil || !strings.Contains(err.Error(), "illegal risk") {
 			t.Errorf("%q: error %v, want an illegal risk", name, err)
 		}
@@ -93,7 +94,7 @@ func TestAdminGatesOfTheTargetAreReported(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.gates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata:\n  ack-4.19-y: Do this before you leave 4.19.\n"
 	w.target = runner.Target{Image: w.push(t, next)}
-	w.options.Force = true // it is not signed
+	w.options.Judgement.Force = true // it is not signed
 	f := find(t, w.run(t), "AdminAckAhead")
 	if f.Outcome != preflight.Warn || f.Blocks || !strings.Contains(f.Message, "to leave 4.19, ack-4.19-y: Do this before you leave 4.19.") {
 		t.Errorf("%+v, want a warning with the gate and its description", f)
@@ -121,7 +122,9 @@ func TestAcceptanceByCVO(t *testing.T) {
 		},
 		"Forced": {
 			reason: "force bypasses the gate", accepts: true, want: "PayloadLoaded",
-			change: func(w *world) { w.state.Gates, w.options.Force = map[string]string{"ack-4.18-x": "Do."}, true },
+			change: func(w *world) {
+				w.state.Gates, w.options.Judgement.Force = map[string]string{"ack-4.18-x": "Do."}, true
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,17 +6,19 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/departure"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/selection"
 )
 
 // Listing is what a run of a release would run.
 type Listing struct {
 	// Checks may run; they are in the order of their manifests. Their Jobs are the
 	// author's.
-	Checks []launch.Check
+	Checks []jobplan.Check
 	// Verdict and Findings are about the release itself: its signature, its
 	// manifests, and the checks that are refused.
 	Verdict  verdict.Verdict
@@ -29,29 +31,29 @@ type Listing struct {
 // Checks lists what the target would run, and creates nothing. Errors are those of
 // Run.
 func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (Listing, error) {
-	observed, err := observe(ctx, cluster, request{target: target, options: options, needs: ChecksNeeds()})
+	p, err := observe(ctx, request{cluster: cluster, target: target, options: options, from: departure.Present()}, ChecksNeeds())
 	if err != nil {
 		return Listing{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, observed.remaining())
+	ctx, cancel := context.WithTimeout(ctx, p.scene.Remaining())
 	defer cancel()
-	verified, err := verify(ctx, observed)
+	proven, err := p.verifier().Verify(ctx, p.target.Image)
 	if err != nil {
 		return Listing{}, err
 	}
-	manifests, err := read(ctx, verified)
+	inside, err := p.read(ctx, proven)
 	if err != nil {
 		return Listing{}, err
 	}
-	manifests = withSite(ctx, manifests)
-	draft, _ := manifests.drafted()
-	sources := append(manifests.sources, refused(draft.Refused)...)
-	collected := collector.Collect(ctx, sources, func(_ collector.Source, findings []finding.Finding) { manifests.progress.Reported(findings) })
-	judged := manifests.judge(collected, report.PhaseComplete, cluster.Now())
+	p.target = targetOf(p.target, inside)
+	draft := inside.Draft(p.scene.About.Version)
+	sources := append(inside.Sources, selection.Refused(draft.Refused)...)
+	collected := collector.Collect(ctx, sources, func(_ collector.Source, findings []finding.Finding) { p.progress.Reported(findings) })
+	judged := p.judge(inside, collected, report.PhaseComplete)
 	listing := Listing{Checks: draft.Checks, Verdict: judged.Verdict, Findings: judged.Findings}
-	if manifests.contents.readable() {
-		_, ofRelease := manifests.contents.foresee(cluster.Dynamic)
-		listing.Needs = options.readingNeeds().And(ofRelease).And(options.writingNeeds(draft))
+	if inside.Readable() {
+		_, ofRelease := inside.Foresee(cluster.Dynamic)
+		listing.Needs = p.options.readingNeeds().And(ofRelease).And(p.options.writingNeeds(draft))
 	}
 	return listing, nil
 }

@@ -6,8 +6,12 @@ import (
 	"fmt"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/graphsource"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/selection"
 	"github.com/openshift/update-preflight/test/openshift"
 )
 
@@ -28,7 +32,7 @@ func exampleCluster() *cluster.Cluster {
 // The verdict on one target, without the checks of the release.
 func ExampleRun() {
 	target := runner.Target{Version: "4.19.0"}
-	decided, err := runner.Run(context.Background(), exampleCluster(), target, runner.Options{NoJobs: true})
+	decided, err := runner.Run(context.Background(), exampleCluster(), target, runner.Options{Selection: selection.Selection{NoJobs: true}})
 	if err != nil {
 		fmt.Println(err) // no verdict: the request is invalid, or the cluster cannot be read
 		return
@@ -56,8 +60,13 @@ func ExampleChecks() {
 }
 
 // All updates of the cluster with their decision by gates, risks and health.
-func ExampleTargets() {
-	judged, err := runner.Targets(context.Background(), exampleCluster(), "", runner.Options{})
+func Example_targets() {
+	scene, err := scene.OpenSettled(context.Background(), exampleCluster(), scene.Settings{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	judged, err := targets.Judge(context.Background(), scene, "")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -70,7 +79,7 @@ func ExampleTargets() {
 
 // A run in progress is continued by its ID, or a prefix of it.
 func ExampleAttach() {
-	_, err := runner.Attach(context.Background(), exampleCluster(), "3b6f2c1e", runner.PlanRequest{}, runner.Options{})
+	_, err := runner.Attach(context.Background(), exampleCluster(), "3b6f2c1e", graphsource.Request{}, runner.Options{})
 	if unknown, ok := errors.AsType[*record.NotFoundError](err); ok {
 		fmt.Println("unknown run", unknown.ID)
 	}

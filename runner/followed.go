@@ -4,22 +4,32 @@ import (
 	"context"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/openshift/update-preflight/collector/departure"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/runner/execution"
+	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
 // followed is a run that another process has brought to its end.
 type followed struct {
-	view
-	finished record.Record
+	preparation preparation
+	finished    record.Record
 }
 
-// conduct implements run: the findings of the other process are judged by what
-// this user accepts.
-func (f followed) conduct(context.Context, context.Context) (report.Report, error) {
+func (f followed) execute(context.Context) (execution.Found, error) {
+	return execution.Found{}, nil // the other process has executed it
+}
+
+// conclude judges the findings of the other process by what this user accepts.
+func (f followed) conclude(context.Context, execution.Found, error) (report.Report, error) {
 	if err := f.finished.Verified(); err != nil {
 		return report.Report{}, err
 	}
@@ -31,27 +41,14 @@ func (f followed) conduct(context.Context, context.Context) (report.Report, erro
 		stored = f.refold(stored)
 	}
 	for _, result := range f.finished.Results {
-		f.shared.put(result.Check, f.finished.Target.Version, result.Findings)
+		f.preparation.request.shared.put(result.Check, f.finished.Target.Version, result.Findings)
 	}
-	f.progress.Decided(stored)
+	f.preparation.progress.Decided(stored)
 	return stored, nil
 }
 
-// resultsOf reports the results of a record, each once.
-func resultsOf(progress *serial) func(record.Record) {
-	reported := map[string]bool{}
-	return func(now record.Record) {
-		for _, result := range now.Results {
-			if !reported[result.Check] {
-				reported[result.Check] = true
-				progress.Reported(result.Findings)
-			}
-		}
-	}
-}
-
 // refold judges the findings of another user's run by what this user accepts.
-func (v view) refold(stored report.Report) report.Report {
+func (f followed) refold(stored report.Report) report.Report {
 	findings := slices.Clone(stored.Findings)
 	for i := range findings {
 		if bypass := findings[i].Bypass; bypass != nil && bypass.By != finding.ByAdminAck {
@@ -59,9 +56,58 @@ func (v view) refold(stored report.Report) report.Report {
 		}
 	}
 	until := stored.Verdict.ValidUntil
-	policy := v.policy(stored.Target.Version)
+	policy := departure.Policy(f.preparation.scene, f.preparation.request.from, stored.Target.Version)
 	policy.Provisional = stored.Verdict.Provisional
 	stored.Verdict, stored.Findings = verdict.Fold(findings, stored.Expected, policy)
 	stored.Verdict.ValidUntil = until
 	return stored
+}
+
+// unheld is a run without Jobs: nothing of it can be continued by another
+// process, so it is recorded when it has ended.
+type unheld struct {
+	draft draft
+	id    string
+}
+
+func (u unheld) execute(ctx context.Context) (execution.Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.draft.preparation.scene.Remaining())
+	defer cancel()
+	return u.draft.execution(nil).Run(ctx)
+}
+
+func (u unheld) conclude(ctx context.Context, found execution.Found, failure error) (report.Report, error) {
+	if failure != nil {
+		return report.Report{}, failure
+	}
+	u.draft.preparation.scene = found.Scene
+	p := u.draft.preparation
+	decided := p.reportOf(ctx, u.draft.contents, found, reported{id: u.id, started: p.scene.Start})
+	decided = u.record(ctx, decided)
+	p.progress.Decided(decided)
+	return decided, nil
+}
+
+// record writes the record of the run. A run that the user may not record has no
+// ID: every ID that is shown names a record.
+func (u unheld) record(ctx context.Context, decided report.Report) report.Report {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
+	defer cancel()
+	p := u.draft.preparation
+	ending, err := hold.EndingOf(decided)
+	if err == nil {
+		ending.Fingerprint = fingerprint.Read(ctx, p.scene.Snapshot)
+		err = recordstore.New(p.scene.Cluster.Kubernetes).Add(ctx, u.draft.intent(u.id), ending)
+	}
+	switch {
+	case err == nil:
+		p.progress.Started(u.id)
+		return decided
+	case apierrors.IsForbidden(err):
+		p.progress.Step("the run is not recorded, because the permission is missing")
+	default:
+		p.progress.Stepf("the run is not recorded: %v", err)
+	}
+	decided.Run.ID = ""
+	return decided
 }

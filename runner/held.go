@@ -7,116 +7,204 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/execution"
+	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
+	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/writeguard"
 )
+
+// run is a run of the release: held by this process, followed while another process
+// holds it, or unheld because it has no Jobs.
+type run interface {
+	// execute runs the checks.
+	execute(ctx context.Context) (execution.Found, error)
+	// conclude makes the report, and ends the run. failure is the error of execute.
+	conclude(ctx context.Context, found execution.Found, failure error) (report.Report, error)
+}
+
+// join finds out who makes the checks. A run of the same release that is in
+// progress comes first: it is followed. Otherwise the run is this process's; its
+// checks need not run where those of a complete run still hold.
+func join(ctx context.Context, d draft) (run, error) {
+	p := d.preparation
+	if p.options.Selection.NoJobs {
+		return unheld{draft: d, id: uuid.NewString()}, nil
+	}
+	client := p.scene.Cluster.Kubernetes
+	begun, finished, err := hold.Join(ctx, lease.New(client), d.intent(uuid.NewString()), p.progress)
+	if err != nil {
+		return nil, err
+	}
+	if begun == nil {
+		return followed{preparation: p, finished: finished}, nil
+	}
+	taken := begun.Record()
+	p.progress.Started(taken.ID)
+	if err := taken.Verified(); err != nil {
+		p.progress.Stepf("%v; no recorded results are used", err)
+	}
+	settled := hold.Settled(taken)
+	if begun.Resumed() {
+		p.progress.Stepf("continuing run %s: %d of %s have reported", taken.ID, len(settled), words.Count(len(taken.Checks), "check"))
+		// Waiting for its last holder does not count.
+		return newHeld(d, begun, hold.Reuse{Results: settled}, p.scene.Cluster.Now().Add(p.options.Limits.Timeout)), nil
+	}
+	if !p.options.Limits.Rerun {
+		present := standing.Present{Cluster: p.scene.Snapshot, Now: p.scene.Cluster.Now()}
+		if earlier, ok := hold.Reusable(ctx, client, d.intent(""), present, p.progress); ok {
+			return newHeld(d, begun, earlier, p.scene.Deadline()), nil
+		}
+	}
+	return newHeld(d, begun, hold.Reuse{Results: settled}, p.scene.Deadline()), nil
+}
 
 // held is a run that this process holds.
 type held struct {
-	plan
-	records *record.Store
-	record  *record.Held
-	results results
-	reused  reuse
+	preparation preparation
+	execution   execution.Execution
+	record      *lease.Held
+	reused      hold.Reuse
+	deadline    time.Time
+	// stop ends the renewal of the Lease, and cause is why the checks ended; both are set
+	// by execute.
+	stop  context.CancelFunc
+	cause error
 }
 
-// conduct implements run.
-func (h held) conduct(ctx, limited context.Context) (report.Report, error) {
-	bound, cancel := h.limit(ctx, limited)
-	defer cancel()
-	return h.bind(bound).conduct(ctx, bound)
-}
-
-// limit is limited, or the whole time of a run from now on for one that was taken
-// over: waiting for its last holder does not count.
-func (h held) limit(ctx, limited context.Context) (context.Context, context.CancelFunc) {
-	if !h.record.Resumed() {
-		return limited, func() {}
-	}
-	return context.WithTimeout(ctx, h.options.Timeout)
-}
-
-// bind gives the run its ID. The draft, which may have thousands of manifests, is
+// newHeld binds the draft to the run. The draft, which may have thousands of manifests, is
 // not kept.
-func (h held) bind(bound context.Context) execution {
-	taken := h.record.Record()
-	e := execution{
-		manifests: h.manifests, sources: h.sources, id: taken.ID, started: taken.StartTime, deadline: h.deadline(),
-		expected: map[string]bool{}, launcher: launch.New(h.cluster.Kubernetes, h.cluster.Metadata),
-		results: h.results, reused: h.reused, records: h.records, record: h.record,
+func newHeld(d draft, begun *lease.Held, known hold.Reuse, deadline time.Time) *held {
+	p, taken := d.preparation, begun.Record()
+	objects := inventory.New(p.scene.Cluster.Kubernetes, p.scene.Cluster.Metadata)
+	jobs := execution.Jobs{
+		Run: jobplan.Run{
+			ID: taken.ID, From: p.scene.About.Version, Target: p.target, StartTime: taken.StartTime, Deadline: deadline, ToolVersion: p.options.Hooks.ToolVersion,
+		},
+		Objects: objects, Launcher: launch.New(objects), Parallelism: p.options.Limits.Parallelism,
+		Known: known.Results, Reused: known.ID != "", Resumed: begun.Resumed(),
 	}
-	if until, ok := bound.Deadline(); ok && h.record.Resumed() {
-		e.deadline = h.cluster.Now().Add(time.Until(until))
-	}
-	e.planned = h.draft.Bind(e.launchRun())
-	for _, check := range e.planned.Checks {
-		e.expected[check.Name] = true
-	}
-	return e
+	jobs.Planned = d.chosen.Bind(jobs.Run)
+	jobs.Guard = writeguard.New(objects, jobs.Launcher, jobs.Planned.Run)
+	h := &held{preparation: p, execution: d.execution(&jobs), record: begun, reused: known, deadline: deadline}
+	h.execution.Reported = h.reporter()
+	return h
 }
 
-// conduct brings the run to its end, here or where it was taken over.
-func (e execution) conduct(ctx, bound context.Context) (report.Report, error) {
-	decided, err := e.hold(ctx, bound)
-	if !errors.Is(err, record.ErrTakenOver) {
+// execution runs the checks of the draft.
+func (d draft) execution(jobs *execution.Jobs) execution.Execution {
+	p := d.preparation
+	return execution.Execution{
+		Scene: p.scene, From: p.request.from, Target: p.target, Contents: d.contents, Registries: p.registries,
+		Images: p.options.Selection.Images, Jobs: jobs, Sources: d.sources, Progress: p.progress,
+		Reported: func(source string, findings []finding.Finding) {
+			p.request.shared.put(source, p.target.Version, findings)
+		},
+	}
+}
+
+// reporter records the results of the checks of the release that are not recorded yet.
+func (h *held) reporter() func(string, []finding.Finding) {
+	share, jobs := h.execution.Reported, h.execution.Jobs
+	expected := map[string]bool{}
+	for _, check := range jobs.Planned.Checks {
+		expected[check.Name] = true
+	}
+	return func(source string, findings []finding.Finding) {
+		_, known := jobs.Known[source]
+		if recorded := known && !jobs.Reused; expected[source] && !recorded {
+			h.record.Put(record.Result{Check: source, Findings: findings})
+		}
+		share(source, findings)
+	}
+}
+
+// bound is ctx with the deadline of the run.
+func (h *held) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, h.deadline.Sub(h.preparation.scene.Cluster.Now()))
+}
+
+func (h *held) execute(ctx context.Context) (execution.Found, error) {
+	bound, cancel := h.bound(ctx)
+	holding, release := h.record.Hold(bound)
+	h.stop = func() { release(); cancel() }
+	found, err := h.execution.Run(holding)
+	h.cause = context.Cause(holding)
+	return found, err
+}
+
+// conclude ends the run here, or where it was taken over.
+func (h *held) conclude(ctx context.Context, found execution.Found, failure error) (report.Report, error) {
+	decided, err := h.end(ctx, found, failure)
+	if !errors.Is(err, recordstore.ErrTakenOver) {
 		return decided, err
 	}
-	e.progress.step("run %s was taken over by another process: waiting for its result", e.id)
-	finished, failed := e.records.Follow(bound, e.id, resultsOf(e.progress))
+	id := h.execution.Jobs.Run.ID
+	h.preparation.progress.Stepf("run %s was taken over by another process: waiting for its result", id)
+	bound, cancel := h.bound(ctx)
+	defer cancel()
+	finished, failed := lease.New(h.preparation.scene.Cluster.Kubernetes).Follow(bound, id, hold.Reporting(h.preparation.progress))
 	if failed != nil {
-		return report.Report{}, fmt.Errorf("run %s was taken over by another process; run the preflight again: %w", e.id, failed)
+		return report.Report{}, fmt.Errorf("run %s was taken over by another process; run the preflight again: %w", id, failed)
 	}
-	return followed{view: e.view, finished: finished}.conduct(ctx, bound)
+	return followed{preparation: h.preparation, finished: finished}.conclude(ctx, found, nil)
 }
 
-// hold executes the run while its Lease is renewed, and closes its record.
-func (e execution) hold(ctx, bound context.Context) (report.Report, error) {
-	holding, release := e.record.Hold(bound)
-	defer release()
-	collected, failure := e.execute(holding)
-	why := context.Cause(holding)
-	if errors.Is(why, record.ErrTakenOver) {
-		return report.Report{}, fmt.Errorf("run %s: %w", e.id, why)
+// end makes the report, deletes what the run created, and closes its record.
+func (h *held) end(ctx context.Context, found execution.Found, failure error) (report.Report, error) {
+	defer h.stop()
+	run := h.execution.Jobs.Run
+	if errors.Is(h.cause, recordstore.ErrTakenOver) {
+		return report.Report{}, fmt.Errorf("run %s: %w", run.ID, h.cause)
 	}
-	if err := flush(ctx, e.record); errors.Is(err, record.ErrTakenOver) {
-		return report.Report{}, fmt.Errorf("run %s: %w", e.id, err)
+	if err := h.flush(ctx); errors.Is(err, recordstore.ErrTakenOver) {
+		return report.Report{}, fmt.Errorf("run %s: %w", run.ID, err)
 	}
 	if failure != nil {
-		_, failed := e.remove(ctx)
-		return report.Report{}, errors.Join(failure, failed, e.abort(ctx))
+		_, failed := h.remove(ctx)
+		return report.Report{}, errors.Join(failure, failed, h.finish(ctx, record.Ending{Phase: record.Interrupted}))
 	}
-	e.view = collected.seen
-	decided := e.conclude(ctx, collected)
-	if ctx.Err() != nil && collected.phase == report.PhaseInterrupted && e.options.OnInterrupt(e.id) == Detach {
-		return e.detach(ctx, decided)
+	h.preparation.scene = found.Scene
+	decided := h.preparation.reportOf(ctx, h.execution.Contents, found, reported{id: run.ID, started: run.StartTime, reused: h.reused, created: h.created()})
+	if ctx.Err() != nil && found.Phase == report.PhaseInterrupted && h.preparation.options.Hooks.OnInterrupt(run.ID) == Detach {
+		return h.detach(ctx, decided)
 	}
-	e.progress.Decided(decided)
-	removal, failed := e.remove(ctx)
+	h.preparation.progress.Decided(decided)
+	removal, failed := h.remove(ctx)
 	decided.Removal = removal
-	return decided, errors.Join(failed, e.close(ctx, decided, why))
+	return decided, errors.Join(failed, h.close(ctx, decided))
 }
 
 // flush writes the results before the Jobs are deleted that they were read from:
 // otherwise a process that continues the run would run them again. An error that
 // is not a takeover is met again when the record is closed.
-func flush(ctx context.Context, held *record.Held) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+func (h *held) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
 	defer cancel()
-	return held.Flush(ctx)
+	return h.record.Flush(ctx)
 }
 
 // detach leaves the Jobs running, for the next Run of the release.
-func (e execution) detach(ctx context.Context, decided report.Report) (report.Report, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+func (h *held) detach(ctx context.Context, decided report.Report) (report.Report, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
 	defer cancel()
 	decided.Run.Detached = true
-	decided.Findings = attachable(decided.Findings, e.id)
-	e.progress.Decided(decided)
-	return decided, e.record.Detach(ctx)
+	decided.Findings = attachable(decided.Findings, decided.Run.ID)
+	h.preparation.progress.Decided(decided)
+	return decided, h.record.Detach(ctx)
 }
 
 // attachable replaces the remedy of checks that continue after the run was detached from.
@@ -131,24 +219,57 @@ func attachable(findings []finding.Finding, run string) []finding.Finding {
 	return changed
 }
 
-// abort closes the record of a run without a report.
-func (e execution) abort(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	return e.record.Finish(ctx, record.Ending{Phase: record.Interrupted})
-}
-
 // close writes the end of the run into its record.
-func (e execution) close(ctx context.Context, decided report.Report, why error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	ending, err := endingOf(decided)
+func (h *held) close(ctx context.Context, decided report.Report) error {
+	ending, err := hold.EndingOf(decided)
 	if err != nil {
 		return err
 	}
-	if errors.Is(why, record.ErrCanceled) {
+	if errors.Is(h.cause, lease.ErrCanceled) {
 		ending.Phase = record.Canceled
 	}
-	ending.Fingerprint = fingerprint.Read(ctx, e.snapshot)
-	return e.record.Finish(ctx, ending)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
+	defer cancel()
+	ending.Fingerprint = fingerprint.Read(ctx, h.preparation.scene.Snapshot)
+	return h.record.Finish(ctx, ending)
+}
+
+// finish closes the record of a run without a report.
+func (h *held) finish(ctx context.Context, ending record.Ending) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
+	defer cancel()
+	return h.record.Finish(ctx, ending)
+}
+
+// The deletion of a run's objects is bounded by removeTimeout, and removeShare
+// more for each object: for every Job and its pod, the garbage collector and the
+// Job controller make about five requests, and Kubernetes limits each of them to
+// 20 a second by default.
+const (
+	removeTimeout = time.Minute
+	removeShare   = time.Second / 4
+)
+
+// remove deletes what the run created. It outlives the cancellation of ctx, so an
+// interrupted run leaves nothing behind either.
+func (h *held) remove(ctx context.Context) (*report.Removal, error) {
+	jobs := h.execution.Jobs
+	pulls := h.execution.Images.Pulls() && h.execution.Contents.Readable()
+	if creates := pulls || len(jobs.Planned.Checks) > 0 && !jobs.Reused; !creates || h.preparation.options.Limits.Keep {
+		return nil, nil //nolint:nilnil // nothing was deleted, and nothing was to be
+	}
+	h.preparation.progress.Step("deleting the objects of the run")
+	limit := removeTimeout + removeShare*time.Duration(len(h.created()))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	done, err := cleanup.Run(ctx, jobs.Objects, jobs.Run.ID)
+	if err != nil {
+		err = &hold.RemovalError{Run: jobs.Run.ID, Left: len(done.Left), Err: err}
+	}
+	return hold.RemovalOf(done), err
+}
+
+// created are the objects that the run has created so far.
+func (h *held) created() []finding.Object {
+	return append([]finding.Object{}, h.execution.Jobs.Objects.Created.Of(h.execution.Jobs.Run.ID)...)
 }

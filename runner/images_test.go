@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
@@ -41,7 +42,7 @@ func TestImages(t *testing.T) {
 			if tc.missing {
 				w.pushWithMissingImage(t)
 			}
-			w.options.Images, w.options.Accept = tc.mode, append(w.options.Accept, accepting(tc.accept...)...)
+			w.options.Selection.Images, w.options.Judgement.Accept = tc.mode, append(w.options.Judgement.Accept, accepting(tc.accept...)...)
 			decided := w.run(t)
 			got := find(t, decided, image.Name)
 			if got.Source != finding.SourceImage || got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.contains) {
@@ -71,7 +72,7 @@ func (w *world) pushWithMissingImage(t *testing.T) {
 func TestImagesReportProgress(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	var details []string
-	w.options.Observer = observer{status: func(status jobs.Status) {
+	w.options.Hooks.Observer = observer{status: func(status jobs.Status) {
 		if status.Check == image.Name {
 			details = append(details, string(status.State)+" "+status.Detail)
 		}
@@ -86,9 +87,9 @@ func TestImagesReportProgress(t *testing.T) {
 func TestInvalidImageModes(t *testing.T) {
 	for mode, want := range map[image.Mode]string{"guess": `"check-blobs"`, image.Pull: "without Jobs"} {
 		w := newWorld(t, map[string]string{})
-		w.options.Images = mode
+		w.options.Selection.Images = mode
 		_, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
-		if bad := (*runner.BadInputError)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+		if bad := (*input.Error)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want bad input with %s", mode, err, want)
 		}
 	}

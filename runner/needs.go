@@ -2,45 +2,29 @@ package runner
 
 import (
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/gate"
-	"github.com/openshift/update-preflight/collector/health"
-	"github.com/openshift/update-preflight/collector/machine"
-	"github.com/openshift/update-preflight/collector/risk"
-	"github.com/openshift/update-preflight/collector/serving"
+	"github.com/openshift/update-preflight/collector/builtin"
+	"github.com/openshift/update-preflight/collector/rights"
+	"github.com/openshift/update-preflight/runner/cleanup"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/image/pull"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
-	"github.com/openshift/update-preflight/runner/launch"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/proof"
+	"github.com/openshift/update-preflight/runner/recordstore"
+	"github.com/openshift/update-preflight/runner/selection"
+	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
 // RunNeeds are the permissions that Run needs to start and those that it can use,
 // for every release and that image mode. The rules of a release's roles come on
 // top; [Listing] has them for one release.
 func RunNeeds(images image.Mode) access.Needs {
-	return Options{Images: images}.readingNeeds().And(record.Needs()).And(record.KeyNeeds()).And(launch.AnyNeeds())
+	return Options{Selection: selection.Selection{Images: images}}.readingNeeds().And(recordstore.Needs()).And(recordstore.KeyNeeds()).And(jobplan.AnyNeeds())
 }
 
 // ChecksNeeds are the permissions of Checks.
-func ChecksNeeds() access.Needs { return VerifyNeeds().And(registryNeeds()).And(policyNeeds()) }
-
-// TargetsNeeds are the permissions of Targets.
-func TargetsNeeds() access.Needs {
-	return access.Needs{Required: []access.Request{
-		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
-	}}.And(builtinNeeds())
-}
-
-// CancelNeeds are the permissions of Cancel.
-func CancelNeeds() access.Needs { return record.Needs().And(launch.CleanupNeeds()) }
-
-// builtinNeeds are folded from what the built-in checks declare. None is required:
-// a check without its permission is Unknown.
-func builtinNeeds() access.Needs {
-	return check.Reads(gate.Checks(gate.FixTime{}), []check.Check{gate.AdminAckAhead(nil)}, risk.Checks(nil, risk.Options{}), health.Checks(nil), machine.Checks(), serving.Checks())
-}
+func ChecksNeeds() access.Needs { return VerifyNeeds().And(registryNeeds()).And(proof.PolicyNeeds()) }
 
 // VerifyNeeds are the permissions to read the keyrings and signature stores of the
 // cluster (signature.Override). The certificate authorities of spec.signatureStores have names that the
@@ -76,33 +60,33 @@ func registryNeeds() access.Needs {
 
 // readingNeeds are the permissions of a run before it writes, for every release.
 func (o Options) readingNeeds() access.Needs {
-	needs := ChecksNeeds().And(builtinNeeds()).And(definition.Needs())
-	if o.NoJobs {
+	needs := ChecksNeeds().And(builtin.Needs()).And(definition.Needs())
+	if o.Selection.NoJobs {
 		return needs
 	}
-	if o.Images.Pulls() {
+	if o.Selection.Images.Pulls() {
 		needs = needs.And(pullNeeds())
 	}
-	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{
-		Optional: append(access.GroupsNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+	return needs.And(jobs.Needs()).And(cleanup.ListNeeds()).And(writeguard.Needs()).And(access.Needs{
+		Optional: append(rights.GroupsNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
 	})
 }
 
 // writingNeeds are the permissions to record a run and to run its checks.
-func (o Options) writingNeeds(draft launch.Draft) access.Needs {
+func (o Options) writingNeeds(draft jobplan.Draft) access.Needs {
 	switch {
-	case o.NoJobs:
+	case o.Selection.NoJobs:
 		return access.Needs{}
 	case len(draft.Checks) == 0:
-		return record.Needs().And(record.KeyNeeds())
+		return recordstore.Needs().And(recordstore.KeyNeeds())
 	}
-	return record.Needs().And(record.KeyNeeds()).And(draft.Needs())
+	return recordstore.Needs().And(recordstore.KeyNeeds()).And(draft.Needs())
 }
 
 // pullNeeds are the permissions to have nodes pull images. Where the kubelets may
 // not be read, their free disk space is not known.
 func pullNeeds() access.Needs {
-	return launch.JobNeeds(pull.Namespace).And(access.Needs{
+	return jobplan.JobNeeds(pull.Namespace).And(access.Needs{
 		Required: []access.Request{{Verb: "list", Resource: "nodes"}},
 		Optional: []access.Request{{Verb: "get", Resource: "nodes", Subresource: "proxy"}},
 	})

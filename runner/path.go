@@ -5,15 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/departure"
 	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/collector/graphsource"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/path"
+	"github.com/openshift/update-preflight/collector/planner"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/update"
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/runner/selection"
 )
 
 // maxHops bounds the updates of a path: checks receive at most 32 versions.
@@ -24,7 +32,7 @@ type PathRequest struct {
 	// Hops are the targets of the updates in order; none for the best path of Plan.
 	Hops []Target
 	// Plan is where the update graph comes from, and without Hops where to go to.
-	Plan PlanRequest
+	Plan planner.Request
 }
 
 // RunPath runs the preflight of each update of a path, one after the other. The first is
@@ -32,20 +40,21 @@ type PathRequest struct {
 // checks are run and gates evaluated on the present cluster, and what can only be
 // evaluated when the cluster runs the release before is listed.
 //
-// A check that several releases have with the same image runs once. Options.Timeout
+// A check that several releases have with the same image runs once. Limits.Timeout
 // applies to each update. Where an update ends early, the others have no report. Errors
-// are those of Run and Plan; with a report, the updates before the error are in it. The
-// permissions are those of Run and Plan.
-func RunPath(ctx context.Context, cluster *cluster.Cluster, request PathRequest, options Options) (report.Path, error) {
-	route, err := findRoute(ctx, cluster, request, options)
+// are those of Run and planner.Plan; with a report, the updates before the error are in it.
+// The permissions are those of both.
+func RunPath(ctx context.Context, cluster *cluster.Cluster, path PathRequest, options Options) (report.Path, error) {
+	route, err := findRoute(ctx, cluster, path, options)
 	if err != nil {
 		return report.Path{}, err
 	}
 	walk := walk{cluster: cluster, options: options, shared: newSharedResults(), passed: []update.Release{route.from}}
 	var reports []report.Report
 	for _, each := range route.hops {
-		decided, failure := walk.next(ctx, each)
-		if err = failure; decided.Kind != "" {
+		var decided report.Report
+		decided, err = walk.next(ctx, each)
+		if decided.Kind != "" {
 			reports = append(reports, decided)
 		}
 		if err != nil || decided.Run.Phase != report.PhaseComplete {
@@ -72,47 +81,32 @@ type walk struct {
 }
 
 // next makes the preflight of the next update.
-func (w *walk) next(ctx context.Context, to routeHop) (report.Report, error) {
-	r := request{target: to.target, options: w.options, needs: w.options.readingNeeds(), shared: w.shared}
+func (w *walk) next(ctx context.Context, to hop) (report.Report, error) {
+	r := request{cluster: w.cluster, target: to.target, options: w.options, from: departure.Present(), shared: w.shared}
 	if len(w.passed) > 1 {
-		r.hop = &hop{releases: slices.Clone(w.passed), target: to.release, gates: w.gates, risks: to.risks, known: to.known, cause: to.cause}
+		r.target.release = to.release
+		r.from = departure.After(departure.Later{Releases: slices.Clone(w.passed), Target: to.release, Gates: w.gates, Edge: to.edge})
 	}
-	decided, contents, err := conduct(ctx, w.cluster, r)
-	w.gates = adminGatesOf(contents)
+	decided, inside, err := r.run(ctx)
+	w.gates = inside.AdminGates()
 	w.passed = append(w.passed, update.Release{Version: cmp.Or(decided.Target.Version, to.release.Version), Image: cmp.Or(decided.Target.Image, to.release.Image)})
 	return decided, err
-}
-
-// adminGatesOf are the admin gates of a release, by key; nil if they are unknown.
-func adminGatesOf(c contents) map[string]string {
-	read, ok := c.(released)
-	if !ok {
-		return nil
-	}
-	exceeded := func(f finding.Finding) bool { return f.Reason == string(payload.ReasonTooManyAdminGates) }
-	if read.payload.AdminGates == nil && !slices.ContainsFunc(read.payload.Problems, exceeded) {
-		return map[string]string{}
-	}
-	return read.payload.AdminGates
 }
 
 // route is the path that is requested.
 type route struct {
 	from update.Release
-	hops []routeHop
+	hops []hop
 	// notices are limitations of the graph.
 	notices []string
 }
 
-// routeHop is one update of a route.
-type routeHop struct {
+// hop is one update of a route.
+type hop struct {
 	target Target
 	// release is the target; its version is empty if it is known only by image.
 	release update.Release
-	risks   []graph.Risk
-	// known is true if the graph has the update; otherwise cause states why not.
-	known bool
-	cause string
+	edge    departure.Edge
 }
 
 // versions are those of the whole path, as far as they are known by request or report.
@@ -134,35 +128,50 @@ func findRoute(ctx context.Context, c *cluster.Cluster, request PathRequest, opt
 	if err := request.validate(); err != nil {
 		return route{}, err
 	}
-	v, err := newView(ctx, c, options)
+	s, err := settled(ctx, c, options)
 	if err != nil {
 		return route{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, v.remaining())
+	ctx, cancel := context.WithTimeout(ctx, s.Remaining())
 	defer cancel()
-	from := update.Release{Version: v.about.Version, Image: v.about.Image}
-	if len(request.Hops) == 1 {
-		return route{from: from, hops: []routeHop{{target: request.Hops[0], release: update.Release{Version: request.Hops[0].Version, Image: request.Hops[0].Image}}}}, nil
+	from := update.Release{Version: s.About.Version, Image: s.About.Image}
+	request.Plan.Transport = outbound(ctx, s)
+	switch len(request.Hops) {
+	case 0:
+		best, notices, err := planner.Best(ctx, s, request.Plan)
+		if len(best) > maxHops {
+			return route{}, input.Errorf("the best path to %s has %d updates, more than %d", best[len(best)-1].To.Version, len(best), maxHops)
+		}
+		return route{from: from, hops: planned(best, s.Version), notices: notices}, err
+	case 1:
+		only := request.Hops[0]
+		return route{from: from, hops: []hop{{target: only, release: update.Release{Version: only.Version, Image: only.Image}}}}, nil
 	}
-	planner, err := v.planner(ctx, request.Plan)
-	if len(request.Hops) > 0 {
-		hops, named := v.named(request.Hops, planner.basis.Graph, err)
-		return route{from: from, hops: hops, notices: planner.basis.Notices}, named
+	united, unread := planner.Graph(ctx, s, request.Plan)
+	hops, err := named(request.Hops, s, united.Graph, unread)
+	return route{from: from, hops: hops, notices: united.Notices}, err
+}
+
+// settled is the scene of options when CVO has processed the last change of ClusterVersion.
+func settled(ctx context.Context, c *cluster.Cluster, options Options) (scene.Scene, error) {
+	if err := options.validate(); err != nil {
+		return scene.Scene{}, err
 	}
-	if err != nil {
-		return route{}, err
-	}
-	best, err := v.bestPath(ctx, planner)
-	return route{from: from, hops: v.planned(best), notices: planner.basis.Notices}, err
+	return scene.OpenSettled(ctx, c, options.Settings())
+}
+
+// outbound reaches update services as CVO does.
+func outbound(ctx context.Context, s scene.Scene) http.RoundTripper {
+	return registry.Outbound(ctx, registry.Cluster{Kubernetes: s.Cluster.Kubernetes, OpenShift: s.Cluster.OpenShift, Dynamic: s.Cluster.Dynamic})
 }
 
 func (r PathRequest) validate() error {
 	if len(r.Hops) > maxHops {
-		return badInput("the path has %d updates, more than %d", len(r.Hops), maxHops)
+		return input.Errorf("the path has %d updates, more than %d", len(r.Hops), maxHops)
 	}
 	for i, each := range r.Hops {
 		if each.given() != 1 || each.Latest {
-			return badInput("update %d of the path names neither a version nor an image", i+1)
+			return input.Errorf("update %d of the path names neither a version nor an image", i+1)
 		}
 		if err := each.validate(); err != nil {
 			return err
@@ -171,63 +180,45 @@ func (r PathRequest) validate() error {
 	return nil
 }
 
-// bestPath is the path of the plan.
-func (v view) bestPath(ctx context.Context, planner *planner) (path.Path, error) {
-	to, _, err := planner.resolve()
-	if err != nil {
-		return nil, &BadInputError{Err: err}
-	}
-	v.progress.step("evaluating the risks")
-	planner.basis.Assess = v.assess(ctx, planner.basis.Risks(to))
-	paths, err := planner.basis.Paths(to)
-	if err != nil {
-		return nil, &BadInputError{Err: err}
-	}
-	if len(paths.Best) > maxHops {
-		return nil, badInput("the best path to %s has %d updates, more than %d", to, len(paths.Best), maxHops)
-	}
-	return paths.Best, nil
-}
-
 // planned are the updates of the best path.
-func (v view) planned(best path.Path) []routeHop {
-	hops := make([]routeHop, 0, len(best))
+func planned(best path.Path, clusterVersion *configv1.ClusterVersion) []hop {
+	hops := make([]hop, 0, len(best))
 	for i, each := range best {
 		release := update.Release{Version: each.To.Version, Image: each.To.Image}
 		target := Target{Image: release.Image}
-		if i == 0 && v.lists(release) {
+		if i == 0 && lists(clusterVersion, release) {
 			target = Target{Version: release.Version}
 		}
-		hops = append(hops, routeHop{target: target, release: release, risks: each.Risks, known: true})
+		hops = append(hops, hop{target: target, release: release, edge: departure.Edge{Risks: each.Risks, Known: true}})
 	}
 	return hops
 }
 
 // lists reports whether ClusterVersion has that image of the version.
-func (v view) lists(release update.Release) bool {
-	known := knownReleases(v.version)
+func lists(clusterVersion *configv1.ClusterVersion, release update.Release) bool {
+	known := scene.KnownReleases(clusterVersion)
 	i := slices.IndexFunc(known, func(other update.Release) bool { return other.Version == release.Version && other.Image != "" })
 	return i >= 0 && known[i].Digest() == release.Digest()
 }
 
 // named are the updates that are requested. unread is why there is no graph.
-func (v view) named(targets []Target, g *graph.Graph, unread error) ([]routeHop, error) {
-	hops := make([]routeHop, 0, len(targets))
-	before := v.about.Version
+func named(targets []Target, s scene.Scene, g *graph.Graph, unread error) ([]hop, error) {
+	hops := make([]hop, 0, len(targets))
+	before := s.About.Version
 	for i, each := range targets {
-		hop := routeHop{target: each, release: update.Release{Version: each.Version, Image: each.Image}}
-		if hop.release = inGraph(g, hop.release); i > 0 && hop.release.Image == "" {
-			found, err := each.resolve(v.version)
+		release := inGraph(g, update.Release{Version: each.Version, Image: each.Image})
+		if i > 0 && release.Image == "" {
+			found, err := each.resolve(s.Version)
 			if err != nil {
 				return nil, errors.Join(err, unread)
 			}
-			hop.release = found
+			release = found
 		}
 		if i > 0 {
-			hop.target = Target{Image: hop.release.Image}
+			each = Target{Image: release.Image}
 		}
-		hop.edge(g, before, unread)
-		hops, before = append(hops, hop), hop.release.Version
+		hops = append(hops, hop{target: each, release: release, edge: edgeOf(g, unread, before, release.Version)})
+		before = release.Version
 	}
 	return hops, nil
 }
@@ -249,72 +240,72 @@ func inGraph(g *graph.Graph, release update.Release) update.Release {
 	return release
 }
 
-// edge sets the risks of the update from a version.
-func (h *routeHop) edge(g *graph.Graph, from string, unread error) {
+// edgeOf is the update between two versions.
+func edgeOf(g *graph.Graph, unread error, from, to string) departure.Edge {
 	if g == nil {
-		h.cause = fmt.Sprintf("the update graph could not be read: %v", unread)
-		return
+		return departure.Edge{Cause: fmt.Sprintf("the update graph could not be read: %v", unread)}
 	}
-	source, target := g.Find(from), g.Find(h.release.Version)
+	source, target := g.Find(from), g.Find(to)
 	for _, each := range g.Updates {
 		if source >= 0 && each.From == source && each.To == target {
-			h.risks, h.known = each.Risks, true
-			return
+			return departure.Edge{Risks: each.Risks, Known: true}
 		}
 	}
-	h.cause = "the update graph does not have this update"
+	return departure.Edge{Cause: "the update graph does not have this update"}
 }
 
-// pathRecord is the recorded run of a later update of a path.
-type pathRecord struct {
+// laterRun is the recorded run of a later update of a path.
+type laterRun struct {
 	// releases are those before the target.
-	releases []pathRelease
+	releases []selection.Release
 	target   update.Release
 	// source is where the risks of the update are read from.
-	source PlanRequest
+	source graphsource.Request
 }
 
-// attachToHop continues the run of a later update of a path.
-func attachToHop(ctx context.Context, c *cluster.Cluster, recorded pathRecord, options Options) (report.Report, error) {
+// attachToLater continues the run of a later update of a path.
+func attachToLater(ctx context.Context, c *cluster.Cluster, recorded laterRun, options Options) (report.Report, error) {
 	releases := make([]update.Release, 0, len(recorded.releases))
 	for _, each := range recorded.releases {
 		releases = append(releases, update.Release{Version: each.Version, Image: each.Image})
 	}
 	if len(releases) < 2 {
-		return report.Report{}, badInput("the record of the run does not have the releases of its path")
+		return report.Report{}, input.Errorf("the record of the run does not have the releases of its path")
 	}
 	before := releases[len(releases)-1]
 	gates, err := gatesOf(ctx, c, before, options)
 	if err != nil {
 		return report.Report{}, err
 	}
-	v, err := newView(ctx, c, options)
+	s, err := settled(ctx, c, options)
 	if err != nil {
 		return report.Report{}, err
 	}
-	planner, unread := v.planner(ctx, recorded.source)
-	for _, notice := range planner.basis.Notices {
-		v.progress.step("%s", notice)
+	united, unread := planner.Graph(ctx, s, planner.Request{Graph: recorded.source, Transport: outbound(ctx, s)})
+	for _, notice := range united.Notices {
+		s.Step("%s", notice)
 	}
-	found := routeHop{release: recorded.target}
-	found.edge(planner.basis.Graph, before.Version, unread)
-	decided, _, err := conduct(ctx, c, request{
-		target: Target{Image: recorded.target.Image}, options: options, needs: options.readingNeeds(),
-		hop: &hop{releases: releases, target: recorded.target, gates: gates, risks: found.risks, known: found.known, cause: found.cause},
-	})
+	decided, _, err := request{
+		cluster: c, target: Target{Image: recorded.target.Image, release: recorded.target}, options: options,
+		from: departure.After(departure.Later{
+			Releases: releases, Target: recorded.target, Gates: gates,
+			Edge: edgeOf(united.Graph, unread, before.Version, recorded.target.Version),
+		}),
+	}.run(ctx)
 	return decided, err
 }
 
 // gatesOf reads the admin gates of a release; nil if they are unknown.
 func gatesOf(ctx context.Context, c *cluster.Cluster, release update.Release, options Options) (map[string]string, error) {
-	observed, err := observe(ctx, c, request{target: Target{Image: release.Image}, options: options, needs: options.readingNeeds()})
+	r := request{cluster: c, target: Target{Image: release.Image}, options: options, from: departure.Present()}
+	p, err := observe(ctx, r, options.readingNeeds())
 	if err != nil {
 		return nil, err
 	}
-	verified, err := verify(ctx, observed)
+	proven, err := p.verifier().Verify(ctx, p.target.Image)
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := read(ctx, verified)
-	return adminGatesOf(manifests.contents), err
+	inside, err := p.reader().Read(ctx, proven, "")
+	return inside.AdminGates(), err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -13,12 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/openshift/update-preflight/collector/graphsource"
+	"github.com/openshift/update-preflight/collector/planner"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -57,7 +63,7 @@ func (w *world) pathTo(t *testing.T, manifests map[string]string) runner.PathReq
 	}
 	return runner.PathRequest{
 		Hops: []runner.Target{{Version: next}, {Version: afterNext}},
-		Plan: runner.PlanRequest{Files: []runner.GraphFile{{Name: "stable-4.20", Content: graph}}},
+		Plan: planner.Request{Graph: graphsource.Request{Files: []graphsource.File{{Name: "stable-4.20", Content: graph}}}},
 	}
 }
 
@@ -92,7 +98,7 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 	for _, each := range made.Updates {
 		expectOnlyRecord(t, w, each.Run.ID, record.Complete)
 	}
-	stored, err := record.New(w.cluster.Kubernetes).Get(t.Context(), made.Updates[1].Run.ID)
+	stored, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), made.Updates[1].Run.ID)
 	if err != nil || stored.Decision != string(verdict.NothingKnown) || !strings.Contains(stored.Selection, next) {
 		t.Errorf("decision %q, selection %s, error %v; want NothingKnown, and the path", stored.Decision, stored.Selection, err)
 	}
@@ -108,7 +114,7 @@ func TestLaterUpdateIsContinued(t *testing.T) {
 	const later = "Etcd.Definition"
 	manifest := strings.ReplaceAll(checkManifest, "quorum", "definition")
 	request := w.pathTo(t, map[string]string{"0000_50_etcd_12_definition.yaml": manifest})
-	w.options.Accept = accepting("Images", check)
+	w.options.Judgement.Accept = accepting("Images", check)
 	path := make(chan string, 1)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -119,7 +125,7 @@ func TestLaterUpdateIsContinued(t *testing.T) {
 	node := newKubelet(t, w, preflight.ExitFail)
 	node.Held = kubelet.OfTarget(afterNext)
 	node.End()
-	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+	w.options.Hooks.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 	detached, err := runner.RunPath(ctx, w.cluster, request, w.options)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +169,7 @@ func detachPath(t *testing.T, at string) detachedPath {
 	node.Held = kubelet.OfTarget(at)
 	node.End()
 	detaching := w.options
-	detaching.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+	detaching.Hooks.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 	detached, err := runner.RunPath(ctx, w.cluster, request, detaching)
 	if err != nil || !detached.Interrupted() || detached.Decision == verdict.Ready {
 		t.Fatalf("decision %s, interrupted %t, error %v; want no Ready, true", detached.Decision, detached.Interrupted(), err)
@@ -180,35 +186,35 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 	const risks = "ClusterVersionRecommendedUpdate"
 	for name, tc := range map[string]struct {
 		reason, at string
-		graph      func(runner.PlanRequest) runner.PlanRequest
+		graph      func(graphsource.Request) graphsource.Request
 		want       verdict.Decision
 		risks      preflight.Outcome
 		path       []string
 	}{
 		"First": {
-			reason: "the first update needs no graph", at: next, graph: func(runner.PlanRequest) runner.PlanRequest { return runner.PlanRequest{} },
+			reason: "the first update needs no graph", at: next, graph: func(graphsource.Request) graphsource.Request { return graphsource.Request{} },
 			want: verdict.Ready, risks: preflight.Pass,
 		},
 		"Later": {
-			reason: "the graph has the update without risks", at: afterNext, graph: func(r runner.PlanRequest) runner.PlanRequest { return r },
+			reason: "the graph has the update without risks", at: afterNext, graph: func(r graphsource.Request) graphsource.Request { return r },
 			want: verdict.NothingKnown, risks: preflight.Pass, path: []string{current, next, afterNext},
 		},
 		"LaterWithoutGraph": {
-			reason: "no graph was given, and the cluster has no channel", at: afterNext, graph: func(runner.PlanRequest) runner.PlanRequest { return runner.PlanRequest{} },
+			reason: "no graph was given, and the cluster has no channel", at: afterNext, graph: func(graphsource.Request) graphsource.Request { return graphsource.Request{} },
 			want: verdict.Undecided, risks: preflight.Unknown, path: []string{current, next, afterNext},
 		},
 		"LaterOffline": {
 			reason: "no graph is stored", at: afterNext,
-			graph: func(runner.PlanRequest) runner.PlanRequest {
-				return runner.PlanRequest{Channels: []string{"stable-4.20"}, Offline: true}
+			graph: func(graphsource.Request) graphsource.Request {
+				return graphsource.Request{Channels: []string{"stable-4.20"}, Offline: true}
 			},
 			want: verdict.Undecided, risks: preflight.Unknown, path: []string{current, next, afterNext},
 		},
 		"LaterNotInGraph": {
 			reason: "the update was removed from the graph", at: afterNext,
-			graph: func(r runner.PlanRequest) runner.PlanRequest {
+			graph: func(r graphsource.Request) graphsource.Request {
 				content := strings.Replace(string(r.Files[0].Content), ",[1,2]", "", 1)
-				return runner.PlanRequest{Files: []runner.GraphFile{{Name: "stable-4.20", Content: []byte(content)}}}
+				return graphsource.Request{Files: []graphsource.File{{Name: "stable-4.20", Content: []byte(content)}}}
 			},
 			want: verdict.Undecided, risks: preflight.Unknown, path: []string{current, next, afterNext},
 		},
@@ -216,14 +222,14 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := detachPath(t, tc.at)
 			p.node.Free()
-			decided, err := runner.Attach(t.Context(), p.cluster, p.id(), tc.graph(p.request.Plan), p.options)
+			decided, err := runner.Attach(t.Context(), p.cluster, p.id(), tc.graph(p.request.Plan.Graph), p.options)
 			if err != nil || decided.Run.ID != p.id() || decided.Verdict.Decision != tc.want {
 				t.Fatalf("%s: %s of run %s, error %v; want %s of run %s: %+v", tc.reason, decided.Verdict.Decision, decided.Run.ID, err, tc.want, p.id(), decided.Findings)
 			}
 			if got := find(t, decided, risks); got.Outcome != tc.risks {
 				t.Errorf("%s: the risks are %s: %s; want %s", tc.reason, got.Outcome, got.Message, tc.risks)
 			}
-			stored, err := record.New(p.cluster.Kubernetes).Get(t.Context(), p.id())
+			stored, err := recordstore.New(p.cluster.Kubernetes).Get(t.Context(), p.id())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +246,7 @@ func TestCancelAnUpdateOfAPath(t *testing.T) {
 	for _, at := range []string{next, afterNext} {
 		t.Run(at, func(t *testing.T) {
 			p := detachPath(t, at)
-			ended, err := runner.Cancel(t.Context(), p.cluster, p.id(), p.options)
+			ended, err := hold.Cancel(t.Context(), p.cluster, p.id(), progress.New(p.options.Hooks.Observer, slog.New(slog.DiscardHandler)))
 			if err != nil || ended.Phase != record.Canceled || ended.Provisional != (at == afterNext) {
 				t.Errorf("phase %s, provisional %t, error %v; want Canceled, and provisional for the later update alone", ended.Phase, ended.Provisional, err)
 			}
@@ -271,7 +277,7 @@ func TestPathOfOneUpdateIsRun(t *testing.T) {
 		if random.IntN(2) == 0 {
 			accepted = nil
 		}
-		w.options.Accept = accepting(accepted...)
+		w.options.Judgement.Accept = accepting(accepted...)
 		w.apply(t)
 		alone := w.run(t)
 		decisions[alone.Verdict.Decision] = true

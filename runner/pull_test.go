@@ -80,14 +80,14 @@ func TestReleaseIsReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.options.Cache = directory
-	w.options.Images, w.options.Accept = image.Off, append(w.options.Accept, accepting(image.Name)...)
+	w.options.Access.Cache = directory
+	w.options.Selection.Images, w.options.Judgement.Accept = image.Off, append(w.options.Judgement.Accept, accepting(image.Name)...)
 	w.run(t)
 	w.mirror(t, w.registry, "127.0.0.1:1") // no registry has it any longer
 	if decided := w.run(t); decided.Verdict.Decision != verdict.Ready {
 		t.Errorf("decision %s, want Ready from the cache", decided.Verdict.Decision)
 	}
-	w.options.Cache = nil
+	w.options.Access.Cache = nil
 	if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil {
 		t.Error("the release was read without a cache")
 	}

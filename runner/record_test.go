@@ -15,12 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/graphsource"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/openshift"
 )
@@ -35,10 +38,10 @@ func newKubelet(t *testing.T, w world, exitCode int32) *kubelet.Kubelet {
 func withJobs(t *testing.T) world {
 	t.Helper()
 	w := newWorld(t, map[string]string{})
-	w.options.NoJobs, w.options.Accept = false, nil
-	w.options.Timeout = time.Minute
-	w.options.Images = "off"
-	w.options.Accept = accepting("Images")
+	w.options.Selection.NoJobs, w.options.Judgement.Accept = false, nil
+	w.options.Limits.Timeout = time.Minute
+	w.options.Selection.Images = "off"
+	w.options.Judgement.Accept = accepting("Images")
 	return w
 }
 
@@ -70,7 +73,7 @@ func expectOnlyRecord(t *testing.T, w world, id string, phase record.Phase) {
 	if err != nil || len(leases.Items) > 0 {
 		t.Errorf("%d Leases are left, error %v", len(leases.Items), err)
 	}
-	found, err := record.New(w.cluster.Kubernetes).Get(t.Context(), id)
+	found, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), id)
 	if err != nil || found.Phase != phase {
 		t.Errorf("the phase of the record is %q, want %q; error %v", found.Phase, phase, err)
 	}
@@ -102,7 +105,7 @@ func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
 // its Jobs run, before that.
 func TestRunIsRecordedBeforeCVOHasProcessedTheSpec(t *testing.T) {
 	w := withJobs(t)
-	w.options.Timeout = 10 * time.Minute
+	w.options.Limits.Timeout = 10 * time.Minute
 	node := newKubelet(t, w, 0)
 	if _, err := w.cluster.OpenShift.ConfigV1().ClusterVersions().Patch(t.Context(), "version", types.MergePatchType,
 		[]byte(`{"spec":{"channel":"fast"}}`), metav1.PatchOptions{}); err != nil {
@@ -114,7 +117,7 @@ func TestRunIsRecordedBeforeCVOHasProcessedTheSpec(t *testing.T) {
 		observed <- openshift.Observe(t.Context(), config)
 	})
 	started := ""
-	w.options.Observer = observer{started: func(run string) { started = run }, reported: func([]finding.Finding) {
+	w.options.Hooks.Observer = observer{started: func(run string) { started = run }, reported: func([]finding.Finding) {
 		if started == "" {
 			t.Error("a check has reported before the run was recorded")
 		}
@@ -131,7 +134,7 @@ func TestDetachedRunIsContinued(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	whenJobExists(t, w, interrupt)
-	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+	w.options.Hooks.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 	detached, err := runner.Run(ctx, w.cluster, w.target, w.options)
 	if err != nil || detached.Run.Phase != report.PhaseInterrupted || !detached.Run.Detached {
 		t.Fatalf("phase %s, detached %t, error %v; want Interrupted and detached", detached.Run.Phase, detached.Run.Detached, err)
@@ -165,9 +168,9 @@ func TestInterruptedRunIsCleanedUp(t *testing.T) {
 
 func TestCanceledRunIsCleanedUp(t *testing.T) {
 	w := withJobs(t)
-	records := record.New(w.cluster.Kubernetes)
+	records := lease.New(w.cluster.Kubernetes)
 	started := make(chan string, 1)
-	w.options.Observer = observer{started: func(run string) { started <- run }}
+	w.options.Hooks.Observer = observer{started: func(run string) { started <- run }}
 	canceled := make(chan error, 1)
 	whenJobExists(t, w, func() { canceled <- records.Cancel(t.Context(), <-started) })
 	decided, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
@@ -186,7 +189,7 @@ func TestRunWithOtherSelectionIsRejected(t *testing.T) {
 	rejected := make(chan error, 1)
 	whenJobExists(t, w, func() {
 		other := w.options
-		other.Skip = []string{check}
+		other.Selection.Skip = []string{check}
 		_, err := runner.Run(t.Context(), w.cluster, w.target, other)
 		rejected <- err
 		node.End()
@@ -205,7 +208,7 @@ func TestRunInProgressPrecedesReuse(t *testing.T) {
 			return runner.Run(ctx, w.cluster, w.target, w.options)
 		},
 		"Attach": func(ctx context.Context, w world, id string) (report.Report, error) {
-			return runner.Attach(ctx, w.cluster, id, runner.PlanRequest{}, w.options)
+			return runner.Attach(ctx, w.cluster, id, graphsource.Request{}, w.options)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,8 +221,8 @@ func TestRunInProgressPrecedesReuse(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			rerun := w
-			rerun.options.Rerun = true
-			rerun.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+			rerun.options.Limits.Rerun = true
+			rerun.options.Hooks.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 			whenJobExists(t, w, interrupt)
 			detached, err := runner.Run(ctx, w.cluster, w.target, rerun.options)
 			if err != nil || detached.Run.Phase != report.PhaseInterrupted {
@@ -238,7 +241,7 @@ func TestRunInProgressPrecedesReuse(t *testing.T) {
 func TestEveryRunIsRecorded(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"Reused":      func(*world) {},
-		"WithoutJobs": func(w *world) { w.options.NoJobs = true },
+		"WithoutJobs": func(w *world) { w.options.Selection.NoJobs = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
@@ -248,7 +251,7 @@ func TestEveryRunIsRecorded(t *testing.T) {
 			w.apply(t)
 			change(&w)
 			decided := w.run(t)
-			found, err := record.New(w.cluster.Kubernetes).Get(t.Context(), decided.Run.ID)
+			found, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), decided.Run.ID)
 			if err != nil || decided.Verdict.Decision != verdict.Blocked || found.Decision != string(verdict.Blocked) {
 				t.Errorf("decision %s, recorded %q, error %v; want Blocked in both", decided.Verdict.Decision, found.Decision, err)
 			}
@@ -319,9 +322,9 @@ func TestChecksAreRunAgain(t *testing.T) {
 		exitCode int32
 		change   func(t *testing.T, w *world)
 	}{
-		"Option": {reason: "the option is set", change: func(_ *testing.T, w *world) { w.options.Rerun = true }},
+		"Option": {reason: "the option is set", change: func(_ *testing.T, w *world) { w.options.Limits.Rerun = true }},
 		"Failed": {reason: "the cause of a failure may be fixed", exitCode: preflight.ExitFail, change: func(*testing.T, *world) {}},
-		"Tool":   {reason: "another version may evaluate differently", change: func(_ *testing.T, w *world) { w.options.ToolVersion = "newer" }},
+		"Tool":   {reason: "another version may evaluate differently", change: func(_ *testing.T, w *world) { w.options.Hooks.ToolVersion = "newer" }},
 		"Node": {reason: "a check may depend on nodes, and one was added", change: func(t *testing.T, w *world) {
 			t.Helper()
 			nodes := w.cluster.Kubernetes.CoreV1().Nodes()

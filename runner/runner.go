@@ -1,15 +1,13 @@
 // Package runner answers: is it safe to update this cluster to that release?
 //
-// [Run] is the whole preflight, in stages. Each stage takes the value of the one
-// before it and returns its own; no stage changes what an earlier one returned:
+// [Run] is the whole preflight, in stages. Each stage takes the values of those before it
+// and returns its own; no stage changes what an earlier one returned:
 //
 //	observe ─▶ verify ─▶ read ─▶ draft ─▶ join ─▶ execute ─▶ conclude
-//	cluster    proof     manifests plan     run     findings   report
+//	scene      proof     contents draft    run     findings   report
 //
-// [RunPath] runs these stages for each update of a path. [Checks] ends after the draft,
-// [Targets] judges every update that the cluster
-// knows without reading a release. The other functions are about runs that are
-// recorded: [Attach] and [Cancel].
+// [RunPath] runs these stages for each update of a path, and [Checks] ends after the draft.
+// [Attach] continues a recorded run, and [JudgeAgain] judges the cluster again for one.
 //
 // The command line calls this package, and so may the cluster-version operator
 // (CVO) or a controller: it reads no environment and no flags, writes to no
@@ -19,13 +17,21 @@ package runner
 import (
 	"context"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/departure"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/runner/contents"
+	"github.com/openshift/update-preflight/runner/progress"
+	"github.com/openshift/update-preflight/runner/proof"
+	"github.com/openshift/update-preflight/runner/registry"
 )
 
 // Run makes the preflight of one target.
 //
-// An error without a report means that there is no verdict: a *BadInputError for
+// An error without a report means that there is no verdict: an *input.Error for
 // a request that cannot be met, any other error when something could not be
 // reached or read; nothing is left in the cluster then. Everything that is wrong
 // with the release or the cluster is a finding of the report. An error with a
@@ -38,37 +44,109 @@ import (
 // checked again.
 //
 // Canceling ctx ends the run early with what is known by then. The objects that
-// it created are deleted nevertheless, unless Options.OnInterrupt decides
+// it created are deleted nevertheless, unless Hooks.OnInterrupt decides
 // otherwise.
 func Run(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (report.Report, error) {
-	decided, _, err := conduct(ctx, cluster, request{target: target, options: options, needs: options.readingNeeds()})
+	decided, _, err := request{cluster: cluster, target: target, options: options, from: departure.Present()}.run(ctx)
 	return decided, err
 }
 
-// conduct makes the preflight that is requested, and returns what the release contains.
-func conduct(ctx context.Context, cluster *cluster.Cluster, r request) (report.Report, contents, error) {
-	observed, err := observe(ctx, cluster, r)
+// request is one preflight.
+type request struct {
+	cluster *cluster.Cluster
+	target  Target
+	options Options
+	from    departure.Departure
+	// shared are the results of a path; nil for a run without a path.
+	shared *sharedResults
+}
+
+// run makes the preflight, and returns what the release contains.
+func (r request) run(ctx context.Context) (decided report.Report, inside contents.Contents, err error) {
+	p, err := observe(ctx, r, r.options.readingNeeds())
 	if err != nil {
-		return report.Report{}, unread{}, err
+		return report.Report{}, inside, err
 	}
-	limited, cancel := context.WithTimeout(ctx, observed.remaining())
+	limited, cancel := context.WithTimeout(ctx, p.scene.Remaining())
 	defer cancel()
-	verified, err := verify(limited, observed)
+	proven, err := p.verifier().Verify(limited, p.target.Image)
 	if err != nil {
-		return report.Report{}, unread{}, err
+		return report.Report{}, inside, err
 	}
-	manifests, err := read(limited, verified)
+	inside, err = p.read(limited, proven)
 	if err != nil {
-		return report.Report{}, unread{}, err
+		return report.Report{}, inside, err
 	}
-	plan, err := draft(limited, withSite(limited, manifests))
+	draft, err := draftOf(limited, p, inside)
 	if err != nil {
-		return report.Report{}, unread{}, err
+		return report.Report{}, inside, err
 	}
-	run, err := join(limited, plan)
+	inside = draft.contents
+	run, err := join(limited, draft)
 	if err != nil {
-		return report.Report{}, unread{}, err
+		return report.Report{}, inside, err
 	}
-	decided, err := run.conduct(ctx, limited)
-	return decided, plan.contents, err
+	found, failure := run.execute(ctx)
+	decided, err = run.conclude(ctx, found, failure)
+	return decided, inside, err
+}
+
+// preparation is a request for the cluster as it is.
+type preparation struct {
+	request  request
+	options  Options
+	progress *progress.Serial
+	scene    scene.Scene
+	// target is the requested release, with what was found out about it.
+	target     update.Release
+	registries *registry.Access
+}
+
+// observe reads the cluster and resolves the target. It waits for CVO only where the target
+// depends on it: the run is recorded before any other wait. Its error names all missing
+// permissions of the run, before a request that requires one. It creates no objects.
+func observe(ctx context.Context, r request, needs access.Needs) (preparation, error) {
+	if err := r.target.validate(); err != nil {
+		return preparation{}, err
+	}
+	if err := r.options.validate(); err != nil {
+		return preparation{}, err
+	}
+	options := r.options.withDefaults()
+	observer := progress.New(options.Hooks.Observer, options.Hooks.Logger)
+	s, err := scene.Open(ctx, r.cluster, options.settings(observer), needs)
+	if err != nil {
+		return preparation{}, err
+	}
+	resolved, err := r.target.resolve(s.Version)
+	if err != nil || r.target.Latest {
+		s = s.AwaitStatus(ctx) // a change of the channel changes the known releases
+		resolved, err = r.target.resolve(s.Version)
+	}
+	if err != nil {
+		return preparation{}, err
+	}
+	registries := registry.FromCluster(ctx, registry.Cluster{
+		Kubernetes: s.Cluster.Kubernetes, OpenShift: s.Cluster.OpenShift, Dynamic: s.Cluster.Dynamic, Release: s.About.Image,
+	}, options.Access.Local)
+	return preparation{request: r, options: options, progress: observer, scene: s, target: resolved, registries: registries}, nil
+}
+
+// verifier verifies the target.
+func (p preparation) verifier() proof.Verifier {
+	return proof.Verifier{Scene: p.scene, From: p.request.from, Trust: p.options.Trust, Registries: p.registries}
+}
+
+// reader reads what the target contains.
+func (p preparation) reader() contents.Reader {
+	return contents.Reader{Verifier: p.verifier(), Cache: p.options.Access.Cache}
+}
+
+// read reads what the target contains, and the checks of the site.
+func (p preparation) read(ctx context.Context, proven proof.Proof) (contents.Contents, error) {
+	inside, err := p.reader().Read(ctx, proven, p.target.Version)
+	if err != nil {
+		return contents.Contents{}, err
+	}
+	return p.reader().ReadSite(ctx, inside, p.options.Selection.Site), nil
 }

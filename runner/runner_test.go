@@ -18,12 +18,15 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/selection"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/prometheus"
 	"github.com/openshift/update-preflight/test/release"
@@ -79,8 +82,9 @@ func newWorld(t *testing.T, gates map[string]string) world {
 	w.apply(t)
 	w.cluster, w.target = connect(t, config), runner.Target{Version: next}
 	w.options = runner.Options{
-		Monitoring: monitor(t, config, `{"status":"success","data":{"alerts":[]}}`),
-		NoJobs:     true, Accept: accepting(check), ToolVersion: "test",
+		Judgement: scene.Judgement{Monitoring: monitor(t, config, `{"status":"success","data":{"alerts":[]}}`), Accept: accepting(check)},
+		Selection: selection.Selection{NoJobs: true},
+		Hooks:     runner.Hooks{ToolVersion: "test"},
 	}
 	return w
 }
@@ -295,7 +299,7 @@ func TestInvalidTargets(t *testing.T) {
 			}
 			w.target = tc.target
 			_, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
-			if _, bad := errors.AsType[*runner.BadInputError](err); !bad {
+			if _, bad := errors.AsType[*input.Error](err); !bad {
 				t.Fatalf("%s: error %v, want a BadInputError", tc.reason, err)
 			}
 			if !strings.Contains(err.Error(), tc.want) {
@@ -323,7 +327,7 @@ func TestReadyWithoutBlockingFindings(t *testing.T) {
 
 func TestChecksThatAreNotSelectedHaveNotPassed(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.options.Accept = nil
+	w.options.Judgement.Accept = nil
 	decided := w.run(t)
 	f := find(t, decided, check)
 	if f.Outcome != preflight.Unknown || f.Reason != "NotSelected" || decided.Verdict.Decision != verdict.Undecided {
@@ -340,11 +344,11 @@ func TestGatesAreFolded(t *testing.T) {
 	if decided.CVO.Accepts == nil || *decided.CVO.Accepts {
 		t.Errorf("cvo %+v, want a rejection", decided.CVO)
 	}
-	w.options.Accept = append(w.options.Accept, accepting("AdminAck-ack-4.18-x")...)
+	w.options.Judgement.Accept = append(w.options.Judgement.Accept, accepting("AdminAck-ack-4.18-x")...)
 	if decided := w.run(t); decided.Verdict.Decision != verdict.Blocked {
 		t.Errorf("accepting a gate made it %s", decided.Verdict.Decision)
 	}
-	w.options.Force = true
+	w.options.Judgement.Force = true
 	if decided := w.run(t); decided.Verdict.Decision != verdict.Ready || !decided.Verdict.Forced {
 		t.Errorf("with force: %+v, want Ready and forced", decided.Verdict)
 	}
@@ -366,7 +370,7 @@ func TestReleaseOfAnotherVersion(t *testing.T) {
 func TestForceResolvesATag(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.target = runner.Target{Image: w.registry + "/openshift/release:" + next}
-	w.options.Force = true
+	w.options.Judgement.Force = true
 	decided := w.run(t)
 	if decided.Target.Image != w.pullSpec || !decided.Verdict.Forced || !decided.Target.Verified {
 		t.Errorf("target %+v, forced %t; want the digest of the tag, verified, and forced", decided.Target, decided.Verdict.Forced)
@@ -388,7 +392,7 @@ func TestVerdictComesWithTheReport(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	var early report.Report
 	var steps []string
-	w.options.Observer = observer{
+	w.options.Hooks.Observer = observer{
 		step:    func(step string) { steps = append(steps, step) },
 		decided: func(decided report.Report) { early = decided },
 	}

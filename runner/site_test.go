@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openshift/update-preflight/collector/graphsource"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -81,7 +83,7 @@ func (w world) names(t *testing.T) ([]string, runner.Listing) {
 
 func TestSiteChecksAreListed(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.options.Site = []site.Source{w.siteDirectory(t, "backup"), w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))})}
+	w.options.Selection.Site = []site.Source{w.siteDirectory(t, "backup"), w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))})}
 	names, listing := w.names(t)
 	slices.Sort(names)
 	if !slices.Equal(names, []string{check, "Site.Backup", "Site.Freeze"}) {
@@ -93,8 +95,8 @@ func TestSiteChecksAreListed(t *testing.T) {
 			digests[f.Evidence["digest"]] = f.Outcome == preflight.Pass
 		}
 	}
-	_, digest, _ := strings.Cut(w.options.Site[1].Name, "@")
-	if !digests[digest] || !digests[w.options.Site[0].ID()] {
+	_, digest, _ := strings.Cut(w.options.Selection.Site[1].Name, "@")
+	if !digests[digest] || !digests[w.options.Selection.Site[0].ID()] {
 		t.Errorf("the report does not state which content was used: %v", digests)
 	}
 }
@@ -123,7 +125,7 @@ func TestImagePoliciesApplyToSiteImages(t *testing.T) {
 			if tc.signed {
 				attach(t, key, source.Name, repository+tc.covered)
 			}
-			w.options.Site = []site.Source{source}
+			w.options.Selection.Site = []site.Source{source}
 			names, listing := w.names(t)
 			if !slices.Equal(names, tc.checks) {
 				t.Errorf("%s: the checks %q, want %q", tc.reason, names, tc.checks)
@@ -144,11 +146,11 @@ func TestBrokenSiteChecksAreUndecided(t *testing.T) {
 	}{
 		"Collision": {reason: "the same Job as that of the release", find: "Site.Quorum", change: func(t *testing.T, w *world) {
 			t.Helper()
-			w.options.Site = []site.Source{w.siteDirectory(t, "quorum")}
+			w.options.Selection.Site = []site.Source{w.siteDirectory(t, "quorum")}
 		}},
 		"Tag": {reason: "a check by tag", find: "Site.Freeze", change: func(t *testing.T, w *world) {
 			t.Helper()
-			w.options.Site = []site.Source{w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", "quay.io/openshift/etcd:latest")})}
+			w.options.Selection.Site = []site.Source{w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", "quay.io/openshift/etcd:latest")})}
 		}},
 		"MissingImage": {reason: "no registry has the image", find: site.NameSource, change: func(t *testing.T, w *world) {
 			t.Helper()
@@ -156,18 +158,18 @@ func TestBrokenSiteChecksAreUndecided(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.options.Site = []site.Source{source}
+			w.options.Selection.Site = []site.Source{source}
 		}},
 		"NoManifests": {reason: "the image has no manifests", find: site.NameSource, change: func(t *testing.T, w *world) {
 			t.Helper()
-			w.options.Site = []site.Source{w.siteImage(t, map[string]string{"README": "x"})}
+			w.options.Selection.Site = []site.Source{w.siteImage(t, map[string]string{"README": "x"})}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{})
 			tc.change(t, &w)
-			w.options.Accept = accepting(check, "Images")
-			w.options.Images = "off"
+			w.options.Judgement.Accept = accepting(check, "Images")
+			w.options.Selection.Images = "off"
 			decided := w.run(t)
 			got := find(t, decided, tc.find)
 			if got.Outcome != preflight.Unknown || got.Remediation == "" || decided.Verdict.Decision != verdict.Undecided || !slices.Contains(decided.Verdict.Undecided, tc.find) {
@@ -179,9 +181,9 @@ func TestBrokenSiteChecksAreUndecided(t *testing.T) {
 
 func TestBadSiteInput(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.options.Site = []site.Source{{Name: w.registry + "/openshift/site-checks:v1"}}
+	w.options.Selection.Site = []site.Source{{Name: w.registry + "/openshift/site-checks:v1"}}
 	_, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
-	if _, ok := errors.AsType[*runner.BadInputError](err); !ok || !strings.Contains(err.Error(), "site-checks:v1") {
+	if _, ok := errors.AsType[*input.Error](err); !ok || !strings.Contains(err.Error(), "site-checks:v1") {
 		t.Errorf("want bad input for a tag, got %v", err)
 	}
 }
@@ -193,7 +195,7 @@ func TestSiteChecksAreInTheSelection(t *testing.T) {
 	node.End()
 	backup := w.siteDirectory(t, "backup")
 	plain := w.run(t)
-	w.options.Site = []site.Source{backup}
+	w.options.Selection.Site = []site.Source{backup}
 	first := w.run(t)
 	if got := find(t, first, "Site.Backup"); got.Outcome != preflight.Pass || first.Run.ChecksFrom != "" {
 		t.Errorf("a run without the checks of the site was reused: %+v, %+v", got, first.Run)
@@ -201,11 +203,11 @@ func TestSiteChecksAreInTheSelection(t *testing.T) {
 	if again := w.run(t); again.Run.ChecksFrom != first.Run.ID {
 		t.Errorf("the same checks were run again: %+v, want those of %s", again.Run, first.Run.ID)
 	}
-	w.options.Site = []site.Source{w.siteDirectory(t, "freeze")}
+	w.options.Selection.Site = []site.Source{w.siteDirectory(t, "freeze")}
 	if other := w.run(t); other.Run.ChecksFrom != "" {
 		t.Errorf("a run with other checks of the site was reused: %+v", other.Run)
 	}
-	w.options.Site = nil
+	w.options.Selection.Site = nil
 	if again := w.run(t); again.Run.ChecksFrom != plain.Run.ID {
 		t.Errorf("the run without checks of the site was not reused: %+v, want %s", again.Run, plain.Run.ID)
 	}
@@ -215,21 +217,21 @@ func TestSiteChecksAreInTheSelection(t *testing.T) {
 func TestAttachKeepsSiteChecks(t *testing.T) {
 	w := withJobs(t)
 	node := newKubelet(t, w, 0)
-	w.options.Site = []site.Source{w.siteDirectory(t, "backup"), w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))})}
+	w.options.Selection.Site = []site.Source{w.siteDirectory(t, "backup"), w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))})}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	whenJobExists(t, w, cancel)
-	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+	w.options.Hooks.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 	detached, err := runner.Run(ctx, w.cluster, w.target, w.options)
 	if err != nil || detached.Run.Phase != report.PhaseInterrupted {
 		t.Fatalf("phase %s, error %v", detached.Run.Phase, err)
 	}
-	w.options.Site = nil
+	w.options.Selection.Site = nil
 	if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil {
 		t.Error("a run with other checks of the site was joined")
 	}
 	node.End()
-	decided, err := runner.Attach(t.Context(), w.cluster, detached.Run.ID, runner.PlanRequest{}, w.options)
+	decided, err := runner.Attach(t.Context(), w.cluster, detached.Run.ID, graphsource.Request{}, w.options)
 	if err != nil {
 		t.Fatal(err)
 	}

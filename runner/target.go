@@ -1,12 +1,13 @@
 package runner
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -20,6 +21,9 @@ type Target struct {
 	Latest bool
 	// Image is a pull spec by digest.
 	Image string
+
+	// release is known already for a later update of a path.
+	release update.Release
 }
 
 // given counts the fields that are set.
@@ -37,13 +41,13 @@ func (t Target) given() int {
 // An empty selection is left to resolve, whose error lists the known releases.
 func (t Target) validate() error {
 	if t.given() > 1 {
-		return badInput("more than one target release is named: name a version, the latest or an image")
+		return input.Errorf("more than one target release is named: name a version, the latest or an image")
 	}
 	if t.Version == "" {
 		return nil
 	}
 	if _, err := semver.Parse(t.Version); err != nil {
-		return badInput("the version %q is not a semantic version like 4.19.3: %w", t.Version, err)
+		return input.Errorf("the version %q is not a semantic version like 4.19.3: %w", t.Version, err)
 	}
 	return nil
 }
@@ -51,10 +55,12 @@ func (t Target) validate() error {
 // resolve finds the release. The version of a release that is selected by image
 // is empty: only its payload has it.
 func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
-	known := knownReleases(clusterVersion)
+	known := scene.KnownReleases(clusterVersion)
 	switch {
 	case t.given() == 0:
-		return update.Release{}, badInput("no target release is named; the cluster knows %s", listVersions(known))
+		return update.Release{}, input.Errorf("no target release is named; the cluster knows %s", scene.ListVersions(known))
+	case t.release.Image != "":
+		return t.release, nil
 	case t.Image != "":
 		return update.Release{Image: t.Image}, nil
 	case t.Latest:
@@ -65,8 +71,8 @@ func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release
 			return candidate, nil
 		}
 	}
-	return update.Release{}, badInput("the cluster knows no release %s; it knows %s%s. name another one, or its image by digest",
-		t.Version, listVersions(known), notRetrieved(clusterVersion))
+	return update.Release{}, input.Errorf("the cluster knows no release %s; it knows %s%s: name another one, or its image by digest",
+		t.Version, scene.ListVersions(known), notRetrieved(clusterVersion))
 }
 
 // notRetrieved is why the cluster may know no updates, in CVO's words; empty where it has
@@ -96,54 +102,8 @@ func latest(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
 		}
 	}
 	if newest.Image == "" {
-		return update.Release{}, badInput("ClusterVersion %q has no available updates in channel %q%s; name a release by its version or image",
+		return update.Release{}, input.Errorf("ClusterVersion %q has no available updates in channel %q%s; name a release by its version or image",
 			clusterVersion.Name, clusterVersion.Spec.Channel, notRetrieved(clusterVersion))
 	}
 	return newest, nil
-}
-
-// knownReleases are the releases that a version can select, in the order of
-// preference.
-func knownReleases(clusterVersion *configv1.ClusterVersion) []update.Release {
-	var known []update.Release
-	for _, available := range clusterVersion.Status.AvailableUpdates {
-		known = append(known, update.Release{Version: available.Version, Image: available.Image})
-	}
-	for _, conditional := range clusterVersion.Status.ConditionalUpdates {
-		known = append(known, update.Release{Version: conditional.Release.Version, Image: conditional.Release.Image})
-	}
-	for _, past := range clusterVersion.Status.History {
-		known = append(known, update.Release{Version: past.Version, Image: past.Image})
-	}
-	return known
-}
-
-func listVersions(known []update.Release) string {
-	const most = 10
-	var versions []string
-	seen := map[string]bool{}
-	for _, candidate := range known {
-		if !seen[candidate.Version] {
-			seen[candidate.Version] = true
-			versions = append(versions, candidate.Version)
-		}
-	}
-	if len(versions) == 0 {
-		return "none"
-	}
-	return words.List(versions, most)
-}
-
-// currentRelease is the release that the cluster runs: the last one that it
-// completed, or before that the one that it was installed with.
-func currentRelease(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
-	for _, past := range clusterVersion.Status.History {
-		if past.State == configv1.CompletedUpdate {
-			return update.Release{Version: past.Version, Image: past.Image}, nil
-		}
-	}
-	if desired := clusterVersion.Status.Desired; desired.Version != "" {
-		return update.Release{Version: desired.Version, Image: desired.Image}, nil
-	}
-	return update.Release{}, errors.New("unknown which release the cluster runs: the status of ClusterVersion has neither history nor desired")
 }

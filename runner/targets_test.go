@@ -15,7 +15,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/runner"
 )
 
@@ -60,17 +63,26 @@ func newFleet(t *testing.T) world {
 		w.state.Risks = append(w.state.Risks, risk(name))
 	}
 	w.apply(t)
-	w.target, w.options.Accept = runner.Target{}, accepting(dualStack, bootImages, leaked)
+	w.target, w.options.Judgement.Accept = runner.Target{}, accepting(dualStack, bootImages, leaked)
 	return w
 }
 
 func (w world) targets(t *testing.T) report.Targets {
 	t.Helper()
-	decided, err := runner.Targets(t.Context(), w.cluster, w.target.Version, w.options)
+	decided, err := w.judgeTargets(t)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return decided
+}
+
+func (w world) judgeTargets(t *testing.T) (report.Targets, error) {
+	t.Helper()
+	s, err := scene.OpenSettled(t.Context(), w.cluster, w.options.Settings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return targets.Judge(t.Context(), s, w.target.Version)
 }
 
 // decisions returns version, kind, decision and causes of each target.
@@ -109,9 +121,10 @@ func TestTargetsExplainOne(t *testing.T) {
 	if diff := cmp.Diff([]string{"4.18.16 Patch Blocked " + highLoad}, decisions(decided)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	_, err := runner.Targets(t.Context(), w.cluster, "4.99.0", w.options)
-	if _, bad := errors.AsType[*runner.BadInputError](err); !bad {
-		t.Errorf("a version that the cluster does not know: error %v, want a BadInputError", err)
+	w.target.Version = "4.99.0"
+	_, err := w.judgeTargets(t)
+	if _, bad := errors.AsType[*input.Error](err); !bad {
+		t.Errorf("a version that the cluster does not know: error %v, want an input.Error", err)
 	}
 }
 
@@ -237,7 +250,7 @@ func unprivileged(t *testing.T) *rest.Config {
 // begins with that of a target is not replaced.
 func TestTargetsShareTheirFindings(t *testing.T) {
 	w := newFleet(t)
-	w.options.Accept = nil
+	w.options.Judgement.Accept = nil
 	w.state.Conditional = []configv1.ConditionalUpdate{conditional("4.18.1", "1", leaked), conditional("4.18.16", "2", leaked)}
 	w.apply(t)
 	for _, f := range w.targets(t).Findings {

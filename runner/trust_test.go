@@ -41,7 +41,7 @@ func TestReleaseSignedUnderOtherReference(t *testing.T) {
 			w := newWorld(t, map[string]string{})
 			w.signAs(t, tc.signed)
 			if tc.repository != "" {
-				w.options.Repositories = []string{tc.repository}
+				w.options.Trust.Repositories = []string{tc.repository}
 			}
 			decided := w.run(t)
 			f := find(t, decided, tc.finding)
@@ -64,7 +64,7 @@ func TestReleaseSignedUnderOtherReference(t *testing.T) {
 					t.Errorf("%s: a release that is not trusted is used: %+v", tc.reason, f)
 				}
 			}
-			w.options.Force = true
+			w.options.Judgement.Force = true
 			if forced := w.run(t); forced.Target.Verified || !forced.Verdict.Forced || find(t, forced, "ReleasePayload").Outcome != preflight.Pass {
 				t.Errorf("%s: with force: target %+v, verdict %+v; want a release that is read and not verified", tc.reason, forced.Target, forced.Verdict)
 			}

@@ -106,13 +106,13 @@ func (f flags) config() (*rest.Config, error) {
 
 // options are those of the controller.
 func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen guard.Choice) (controller.Options, error) {
-	run := runner.Options{Timeout: f.timeout, Logger: logger, ToolVersion: program.Version()}
+	run := runner.Options{Limits: runner.Limits{Timeout: f.timeout}, Hooks: runner.Hooks{Logger: logger, ToolVersion: program.Version()}}
 	if f.cacheDirectory != "" {
 		opened, err := cache.Open(f.cacheDirectory, cache.DefaultLimit)
 		if err != nil {
 			return controller.Options{}, fmt.Errorf("--cache-dir: %w", err)
 		}
-		run.Cache = opened
+		run.Access.Cache = opened
 	}
 	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
 	if err != nil {

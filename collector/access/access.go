@@ -1,22 +1,10 @@
-// Package access answers: who has which permissions in this cluster?
+// Package access answers: which requests does a command make, may the user make them, and
+// which roles allow them?
 //
-// It reviews the user before a command starts, so that all missing permissions are
-// reported at once. It reads what bindings grant to ServiceAccounts, and selects the
-// part that only reads ([API.Reads]), which is copied for checks; and it finds out what
-// all ServiceAccounts of a namespace may do through their groups. It also makes the
-// roles that grant what a command needs, and no more.
-//
-// Code that makes requests declares them as [Needs]. The review before a start and
-// the roles are made of the same declaration.
-//
-// # Limitations
-//
-// [Grants], [Writes] and [Groups] have the permissions of RBAC only, the authorizer of
-// every OpenShift cluster: an access review for each write request to each resource would
-// be thousands of requests for one run, and an authorizer observes a role only a moment
-// after it was created. [Groups] makes access reviews, which all authorizers answer, of
-// what [Unguarded] returns: about the whole cluster, the account's own namespace, and
-// those in which roles of its groups write.
+// Code that makes requests declares them as [Needs]. [Needs.Check] reviews the user before a
+// command starts, so that all missing permissions are reported at once, and [Needs.Roles]
+// makes the roles that grant what a command needs, and no more: both are made of the same
+// declaration.
 package access
 
 import (
@@ -36,10 +24,10 @@ type Request = authorizationv1.ResourceAttributes
 
 // Describe is a request in words: "list pods in namespace x".
 func Describe(request Request) string {
-	if request == anything() {
+	if request == Everything() {
 		return "do everything"
 	}
-	text := request.Verb + " " + resourceOf(request)
+	text := request.Verb + " " + ResourceOf(request)
 	if request.Group != "" {
 		text += "." + request.Group
 	}
@@ -57,7 +45,7 @@ func Describe(request Request) string {
 func Summarize(requests []Request, most int) string {
 	var resources []Request
 	verbs := map[Request][]string{}
-	for _, request := range essential(requests) {
+	for _, request := range Essential(requests) {
 		resource := request
 		resource.Verb = ""
 		if len(verbs[resource]) == 0 {
@@ -83,24 +71,24 @@ func Verbs(like Request, verbs ...string) []Request {
 	return requests
 }
 
-// resourceOf is the resource as in a role: "pods/log".
-func resourceOf(request Request) string {
+// ResourceOf is the resource as in a role: "pods/log".
+func ResourceOf(request Request) string {
 	if request.Subresource == "" {
 		return request.Resource
 	}
 	return fmt.Sprintf("%s/%s", request.Resource, request.Subresource)
 }
 
-// anything is every request, which only an administrator of the cluster may make.
-func anything() Request {
+// Everything is every request, which only an administrator of the cluster may make.
+func Everything() Request {
 	return Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}
 }
 
-// essential are the requests, sorted, without duplicates and without those that
+// Essential are the requests, sorted, without duplicates and without those that
 // another one includes.
-func essential(requests []Request) []Request {
+func Essential(requests []Request) []Request {
 	kept := slices.Clone(requests)
-	slices.SortFunc(kept, compare)
+	slices.SortFunc(kept, Compare)
 	kept = slices.Compact(kept)
 	return slices.DeleteFunc(kept, func(request Request) bool {
 		return slices.ContainsFunc(requests, func(wider Request) bool { return wider != request && Includes(wider, request) })
@@ -115,7 +103,7 @@ func Includes(wider, request Request) bool {
 	return everywhere && every && wider == request
 }
 
-func compare(a, b Request) int {
+func Compare(a, b Request) int {
 	return cmp.Or(
 		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
 		strings.Compare(a.Subresource, b.Subresource), strings.Compare(a.Name, b.Name), strings.Compare(a.Verb, b.Verb),

@@ -59,7 +59,7 @@ const (
 // may not make. An API server that cannot be reached within 15 seconds is another
 // error.
 func (n Needs) Check(ctx context.Context, reviews authorizationv1client.SelfSubjectAccessReviewsGetter) error {
-	needed := essential(n.Required)
+	needed := Essential(n.Required)
 	allowed := make([]bool, len(needed))
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()

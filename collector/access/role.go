@@ -17,7 +17,7 @@ import (
 // there are any. Equal needs make equal objects.
 func (n Needs) Roles(name string, subjects []rbacv1.Subject) []runtime.Object {
 	requests, given := map[string][]Request{}, map[string][]rbacv1.PolicyRule{}
-	for _, request := range essential(slices.Concat(n.Required, n.Optional)) {
+	for _, request := range Essential(slices.Concat(n.Required, n.Optional)) {
 		requests[request.Namespace] = append(requests[request.Namespace], request)
 	}
 	for _, each := range n.Given {
@@ -28,7 +28,7 @@ func (n Needs) Roles(name string, subjects []rbacv1.Subject) []runtime.Object {
 	slices.Sort(namespaces)
 	var objects []runtime.Object
 	for _, namespace := range slices.Compact(namespaces) {
-		rules := distinct(append(merge(requests[namespace]), given[namespace]...))
+		rules := DistinctRules(append(merge(requests[namespace]), given[namespace]...))
 		meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 		if namespace == "" {
 			objects = append(objects, clusterRole(meta, rules, subjects)...)
@@ -73,7 +73,7 @@ func merge(requests []Request) []rbacv1.PolicyRule {
 	type target struct{ group, resource, name string }
 	verbs := map[target][]string{}
 	for _, request := range requests {
-		key := target{request.Group, resourceOf(request), request.Name}
+		key := target{request.Group, ResourceOf(request), request.Name}
 		verbs[key] = append(verbs[key], request.Verb)
 	}
 	var rules []rbacv1.PolicyRule
@@ -103,8 +103,8 @@ func add(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) []rbacv1.PolicyRule 
 	return append(rules, rule)
 }
 
-// distinct drops duplicate rules.
-func distinct(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+// DistinctRules drops duplicate rules.
+func DistinctRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var kept []rbacv1.PolicyRule
 	for _, rule := range rules {
 		if !slices.ContainsFunc(kept, func(other rbacv1.PolicyRule) bool { return reflect.DeepEqual(rule, other) }) {

@@ -35,6 +35,14 @@ const ReasonNotConcerned finding.Reason = "NotConcerned"
 // Remedy: none needed. The next verdict that is Ready ends the signal.
 const ReasonOwnSignal finding.Reason = "OwnSignal"
 
+// ReasonUnknownKubernetesVersion is reported when the Kubernetes version of a
+// release is unknown.
+//
+// Cause: the release is newer than this preflight.
+//
+// Remedy: use a preflight that is as new as the target.
+const ReasonUnknownKubernetesVersion finding.Reason = "UnknownKubernetesVersion"
+
 // Subject is what a check is run on: one update of one cluster.
 type Subject struct {
 	// Cluster reads each resource once for all checks and all targets.

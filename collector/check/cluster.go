@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -150,6 +151,19 @@ func Describe(object finding.Object) string {
 	}
 	return fmt.Sprintf("%s %s/%s", object.Kind, object.Namespace, object.Name)
 }
+
+// OfCluster reports whether a namespace belongs to the cluster itself, not to a workload.
+func OfCluster(namespace string) bool {
+	return strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-") || namespace == "openshift"
+}
+
+// ReasonAsExpected is reported when a check of the cluster's health finds nothing
+// wrong.
+//
+// Cause: the objects are in the expected state.
+//
+// Remedy: none needed.
+const ReasonAsExpected finding.Reason = "AsExpected"
 
 // ReasonUnread is reported when the objects of a check that only warns could not be read.
 //

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // clock follows the clock of the API server by the Date header of its responses:
@@ -52,4 +54,16 @@ func (c *clock) set(ahead time.Duration) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.ahead = ahead
+}
+
+// LastWrite returns when an object was last written, by the clock of the API server, to the
+// second.
+func LastWrite(object metav1.Object) time.Time {
+	last := object.GetCreationTimestamp().Time
+	for _, entry := range object.GetManagedFields() {
+		if entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return last
 }

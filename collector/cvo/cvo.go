@@ -8,6 +8,7 @@
 package cvo
 
 import (
+	"fmt"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -105,4 +106,84 @@ func forced(request Request, violations []Violation) Prediction {
 		return accepts("Payload loaded version=%q image=%q; forced, with warnings: %s", request.Version, request.Image, summary)
 	}
 	return accepts("Payload loaded version=%q image=%q; forced, and no known precondition blocks it", request.Version, request.Image)
+}
+
+// NotEvaluated is the reason of a Prediction whose Accepts is nil.
+const NotEvaluated = "NotEvaluated"
+
+// Prediction is what CVO would do.
+type Prediction struct {
+	// Accepts is nil when unknown.
+	Accepts *bool
+	// Reason is that of the condition of ClusterVersion that would report the
+	// prediction: InvalidClusterVersion of Invalid; of ReleaseAccepted the step that
+	// refuses (RetrievePayload, VerifyPayloadVersion, PreconditionChecks) or
+	// PayloadLoaded. NoTarget, which is not a reason of CVO, means that CVO stays at
+	// the present release and reports nothing. NotEvaluated means that Accepts is
+	// nil.
+	Reason string
+	// Message is the cause, in CVO's own words where it has a message.
+	Message string
+}
+
+func accepts(format string, args ...any) Prediction {
+	return Prediction{Accepts: new(true), Reason: "PayloadLoaded", Message: fmt.Sprintf(format, args...)}
+}
+
+func refuses(reason, format string, args ...any) Prediction {
+	return Prediction{Accepts: new(false), Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func unknown(format string, args ...any) Prediction {
+	return Prediction{Reason: NotEvaluated, Message: fmt.Sprintf(format, args...)}
+}
+
+// Weight is the effect of a violation on the update.
+type Weight string
+
+// The weights of violations.
+const (
+	// Blocking prevents the update, unless it is forced.
+	Blocking Weight = "Blocking"
+	// Warning is only recorded, in status.history[].acceptedRisks.
+	Warning Weight = "Warning"
+	// Uncertain blocks the update with some releases of CVO of this minor version,
+	// and not with others.
+	Uncertain Weight = "Uncertain"
+	// Unchecked violates a rule that this release of CVO does not check yet.
+	Unchecked Weight = "Unchecked"
+)
+
+// Violation is a precondition of CVO that an update violates.
+type Violation struct {
+	// Precondition is its name, e.g. ClusterVersionRollback.
+	Precondition string
+	// Reason and Message are CVO's own.
+	Reason, Message string
+	Weight          Weight
+}
+
+// first is the first violation of a weight, or nil.
+func first(violations []Violation, weight Weight) *Violation {
+	for i := range violations {
+		if violations[i].Weight == weight {
+			return &violations[i]
+		}
+	}
+	return nil
+}
+
+// summarize is CVO's message for all violations
+// (pkg/payload/precondition/precondition.go).
+func summarize(violations []Violation) string {
+	var texts []string
+	for _, violation := range violations {
+		if violation.Weight == Blocking || violation.Weight == Warning {
+			texts = append(texts, fmt.Sprintf("Precondition %q failed because of %q: %s", violation.Precondition, violation.Reason, violation.Message))
+		}
+	}
+	if len(texts) > 1 {
+		return "Multiple precondition checks failed:\n* " + strings.Join(texts, "\n* ")
+	}
+	return strings.Join(texts, "")
 }

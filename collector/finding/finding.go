@@ -200,6 +200,16 @@ func (f Finding) Bypassed(by Bypass) Finding {
 	return f
 }
 
+// Noted adds a line to the message.
+func (f Finding) Noted(format string, args ...any) Finding {
+	note := fmt.Sprintf(format, args...)
+	if f.Message != "" {
+		note = f.Message + "\n" + note
+	}
+	f.Message = note
+	return f
+}
+
 // Remedy sets what to do, in imperative sentences. Lines are kept.
 func (f Finding) Remedy(format string, args ...any) Finding {
 	f.Remediation = words.Lines(fmt.Sprintf(format, args...), maxText)

@@ -2,9 +2,6 @@ package gate
 
 // The parsers of external text, for fuzzing.
 var (
-	MaxOpenShift   = maxOpenShift
-	KubeletMinor   = kubeletMinor
-	RemovedMinor   = removedMinor
-	ServiceAccount = serviceAccount
-	CronPeriod     = cronPeriod
+	MaxOpenShift = maxOpenShift
+	KubeletMinor = kubeletMinor
 )

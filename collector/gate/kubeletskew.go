@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -69,14 +70,6 @@ const ReasonKubeletMinorVersionAhead finding.Reason = "KubeletMinorVersionAhead"
 // NAME`.
 const ReasonKubeletVersionUnknown finding.Reason = "KubeletVersionUnknown"
 
-// ReasonUnknownKubernetesVersion is reported when the Kubernetes version of a
-// release is unknown.
-//
-// Cause: the release is newer than this preflight.
-//
-// Remedy: use a preflight that is as new as the target.
-const ReasonUnknownKubernetesVersion finding.Reason = "UnknownKubernetesVersion"
-
 // ReasonNoNodes is reported when the cluster has no nodes.
 //
 // Cause: a hosted cluster can be scaled to zero.
@@ -111,13 +104,13 @@ func KubeletSkew() check.Check {
 	return check.Check{
 		Name: kubeletSkewName, Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List("", "nodes"), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
-		Run: measured(byUpgradeable, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
+		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
 			skew, known := newKubeletSkew(m)
 			if !known {
-				return []finding.Finding{unknownKubernetes(m.update)}, nil
+				return []finding.Finding{unknownKubernetes(m.Update)}, nil
 			}
 			kubelets, err := s.Cluster.Kubelets(ctx)
 			if err != nil && kubelets == nil {
@@ -125,7 +118,7 @@ func KubeletSkew() check.Check {
 			}
 			findings := skew.judge(kubelets)
 			if err != nil {
-				findings = withoutPasses(findings)
+				findings = measure.WithoutPasses(findings)
 			}
 			return findings, err
 		}),
@@ -133,7 +126,7 @@ func KubeletSkew() check.Check {
 }
 
 func unknownKubernetes(u update.Update) finding.Finding {
-	return finding.Unknown(ReasonUnknownKubernetesVersion,
+	return finding.Unknown(check.ReasonUnknownKubernetesVersion,
 		"the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet, is unknown to this preflight", update.Line(u.From), update.Line(u.To)).
 		Remedy("Use a preflight that is as new as the target, or compare the versions of the kubelets with that of the target.").
 		Do(finding.Run("oc get nodes"), finding.Run("oc adm release info %s", u.To))
@@ -142,7 +135,7 @@ func unknownKubernetes(u update.Update) finding.Finding {
 // kubeletSkew judges kubelets by the limits of one update. All minors are those
 // of Kubernetes.
 type kubeletSkew struct {
-	measure
+	measure.Measure
 	// now is the minor of the API server; newest is the one that it may have
 	// already while an update is in progress.
 	now, newest uint64
@@ -151,13 +144,13 @@ type kubeletSkew struct {
 	oldest, oldestNow uint64
 }
 
-func newKubeletSkew(m measure) (kubeletSkew, bool) {
-	now, known := update.Kubernetes(m.update.From)
-	oldestNow, limitNow := update.OldestKubelet(m.update.From)
-	oldest, limit := update.OldestKubelet(m.update.To)
-	completed, _ := update.Kubernetes(m.completed)
-	desired, _ := update.Kubernetes(m.desired)
-	return kubeletSkew{measure: m, now: now, newest: max(completed, desired), oldest: oldest, oldestNow: oldestNow}, known && limitNow && limit
+func newKubeletSkew(m measure.Measure) (kubeletSkew, bool) {
+	now, known := update.Kubernetes(m.Update.From)
+	oldestNow, limitNow := update.OldestKubelet(m.Update.From)
+	oldest, limit := update.OldestKubelet(m.Update.To)
+	completed, _ := update.Kubernetes(m.Completed)
+	desired, _ := update.Kubernetes(m.Desired)
+	return kubeletSkew{Measure: m, now: now, newest: max(completed, desired), oldest: oldest, oldestNow: oldestNow}, known && limitNow && limit
 }
 
 func (k kubeletSkew) judge(groups []snapshot.Kubelets) []finding.Finding {
@@ -206,7 +199,7 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 	}
 	if len(ahead) > 0 {
 		findings = append(findings, finding.Unknown(ReasonKubeletMinorVersionAhead,
-			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which no release supports: %s; CVO accepts the update", update.Line(k.update.From), k.newest, listKubelets(ahead)).
+			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which no release supports: %s; CVO accepts the update", update.Line(k.Update.From), k.newest, listKubelets(ahead)).
 			Named(kubeletVersionAheadName).
 			Remedy("Check whether a rollback or another update left the nodes ahead.").
 			Do(finding.Run("oc get clusterversion version -o yaml"), finding.Run("oc get machineconfigpools")).
@@ -260,10 +253,10 @@ func (k kubeletSkew) skewOf(pool *poolKubelets) (finding.Finding, bool) {
 			reason = ReasonKubeletMinorVersionUnsupported
 		}
 		return finding.Fail(reason, "%s, but the API server of %s supports kubelets from 1.%d on; this does not block updates within %s",
-			pool, update.Line(k.update.To), k.oldest, k.within), true
+			pool, update.Line(k.Update.To), k.oldest, k.Within), true
 	}
 	hop, oldest := k.hop(pool.oldest)
-	next, _ := update.Next(k.update.To)
+	next, _ := update.Next(k.Update.To)
 	atLimit := pool.oldest == k.oldest || hop == update.Line(next)
 	if !pool.paused && (!atLimit || (pool.pool != "" && pool.oldest >= k.now)) {
 		return finding.Finding{}, false
@@ -272,13 +265,13 @@ func (k kubeletSkew) skewOf(pool *poolKubelets) (finding.Finding, bool) {
 	if pool.paused {
 		reason = ReasonPoolPaused
 	}
-	return finding.Warn(reason, "%s, which %s supports; %s", pool, update.Line(k.update.To), pool.deadline(hop, oldest)), true
+	return finding.Warn(reason, "%s, which %s supports; %s", pool, update.Line(k.Update.To), pool.deadline(hop, oldest)), true
 }
 
 // hop is the first release after the target that does not support a kubelet, and
 // the oldest kubelet that it supports; empty where no known release is.
 func (k kubeletSkew) hop(minor uint64) (release string, oldest uint64) {
-	for hop, known := update.Next(k.update.To); known; hop, known = update.Next(hop) {
+	for hop, known := update.Next(k.Update.To); known; hop, known = update.Next(hop) {
 		if oldest, limit := update.OldestKubelet(hop); limit && minor < oldest {
 			return update.Line(hop), oldest
 		}
@@ -347,7 +340,7 @@ func (k kubeletSkew) pass(count map[uint64]int) finding.Finding {
 		reason = ReasonKubeletMinorVersionsSynced
 	}
 	return finding.Pass(reason, "the API server of %s supports %s: the oldest is 1.%d, and it supports kubelets from 1.%d on%s",
-		update.Line(k.update.To), words.Count(total, "kubelet"), oldest, k.oldest, deadline)
+		update.Line(k.Update.To), words.Count(total, "kubelet"), oldest, k.oldest, deadline)
 }
 
 // kubeletMinor parses the y of v1.y.z.

@@ -209,21 +209,25 @@ func TestKubeletSkew(t *testing.T) {
 		},
 	} {
 		t.Run(test, func(t *testing.T) {
-			server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode), desiring(or(tc.desired, or(tc.from, "4.18.3"))))
+			u := checktest.MinorUpdate(t, tc.from, tc.to)
+			if tc.desired == "" {
+				tc.desired = u.From.String()
+			}
+			server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), desiring(tc.desired))
 			server.Create(t, tc.objects...)
-			findings := checktest.Run(t, gate.KubeletSkew(), server.Snapshot(t), parse(t, tc.from, tc.to))
+			findings := checktest.Run(t, gate.KubeletSkew(), server.Snapshot(t), u)
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			contains(t, tc.reason, checktest.Messages(findings), []string{tc.message})
+			checktest.Contains(t, tc.reason, checktest.Messages(findings), []string{tc.message})
 		})
 	}
 }
 
 func TestKubeletSkewRemedy(t *testing.T) {
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"), paused("worker"))
-	findings := checktest.Run(t, gate.KubeletSkew(), server.Snapshot(t), parse(t, "", ""))
-	contains(t, "remedy", checktest.Remedies(findings), []string{
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"), paused("worker"))
+	findings := checktest.Run(t, gate.KubeletSkew(), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
+	checktest.Contains(t, "remedy", checktest.Remedies(findings), []string{
 		`Run oc patch machineconfigpool worker --type merge --patch '{"spec":{"paused":false}}'`, "Run oc wait machineconfigpool worker --for",
 	})
 	got := findings[0]
@@ -245,7 +249,7 @@ func TestClustersWithoutPools(t *testing.T) {
 		want    checktest.Result
 	}{
 		"HyperShift": {
-			reason: "NodePools have their own rules", objects: []runtime.Object{infrastructure(configv1.ExternalTopologyMode)},
+			reason: "NodePools have their own rules", objects: []runtime.Object{checktest.Infrastructure(configv1.ExternalTopologyMode)},
 			want: checktest.Result{Outcome: preflight.Skipped, Reason: "HyperShift"},
 		},
 		"PlainKubernetes": {
@@ -256,8 +260,8 @@ func TestClustersWithoutPools(t *testing.T) {
 			server.Create(t, tc.objects...)
 			cluster := server.Snapshot(t)
 			for _, check := range []checktest.Result{
-				checktest.Results(checktest.Run(t, gate.KubeletSkew(), cluster, parse(t, "", "")))["KubeletMinorVersionUpgradeable"],
-				checktest.Results(checktest.Run(t, gate.MachineConfigPools(), cluster, parse(t, "", "")))["MachineConfigPool"],
+				checktest.Results(checktest.Run(t, gate.KubeletSkew(), cluster, checktest.MinorUpdate(t, "", "")))["KubeletMinorVersionUpgradeable"],
+				checktest.Results(checktest.Run(t, gate.MachineConfigPools(), cluster, checktest.MinorUpdate(t, "", "")))["MachineConfigPool"],
 			} {
 				if check != tc.want {
 					t.Errorf("%s: %v, want %v", tc.reason, check, tc.want)
@@ -297,8 +301,8 @@ func TestKubeletSkewUnread(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"), pool("worker"))
-			findings := checktest.Run(t, gate.KubeletSkew(), server.Responding(tc.paths).Snapshot(t), parse(t, "", ""))
+			server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"), pool("worker"))
+			findings := checktest.Run(t, gate.KubeletSkew(), server.Responding(tc.paths).Snapshot(t), checktest.MinorUpdate(t, "", ""))
 			var got []preflight.Outcome
 			for _, f := range findings {
 				got = append(got, f.Outcome)
@@ -316,13 +320,13 @@ func TestKubeletSkewUnread(t *testing.T) {
 const poolsPath = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools"
 
 func TestKubeletSkewWithManyNodes(t *testing.T) {
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), paused("worker"))
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), paused("worker"))
 	var nodes []*corev1.Node
 	for i := range 10_000 {
 		nodes = append(nodes, node(fmt.Sprintf("node-%05d", i), fmt.Sprintf("v1.%d.%d", 30+i%2, i%10), "worker"))
 	}
 	many := server.Responding(map[string]checktest.Response{"/api/v1/nodes": checktest.Pages(t, "v1", "NodeList", nodes)})
-	findings := checktest.Run(t, gate.KubeletSkew(), many.Snapshot(t), parse(t, "", ""))
+	findings := checktest.Run(t, gate.KubeletSkew(), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	want := map[string]checktest.Result{"KubeletMinorVersionUpgradeable-worker": {Outcome: preflight.Fail, Reason: "KubeletMinorVersionUnsupportedNextUpgrade"}}
 	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 		t.Errorf("10 000 nodes: -want +got:\n%s", diff)
@@ -333,7 +337,7 @@ func TestKubeletSkewWithManyNodes(t *testing.T) {
 }
 
 func TestKubeletSkewWithManyPools(t *testing.T) {
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"))
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"))
 	var nodes []*corev1.Node
 	var pools []*machineconfigurationv1.MachineConfigPool
 	for i := range 60 {
@@ -349,7 +353,7 @@ func TestKubeletSkewWithManyPools(t *testing.T) {
 		"/api/v1/nodes": checktest.Pages(t, "v1", "NodeList", nodes),
 		poolsPath:       checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools),
 	})
-	findings := checktest.Run(t, gate.KubeletSkew(), many.Snapshot(t), parse(t, "", ""))
+	findings := checktest.Run(t, gate.KubeletSkew(), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Reason != "AndMore" || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "10 more findings besides the 50 listed: 5 Fail, 5 Warn") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -72,7 +73,7 @@ func MachineConfigPools() check.Check {
 	return check.Check{
 		Name: "MachineConfigPool", Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
-		Run: measured(byUpgradeable, func(ctx context.Context, s check.Subject, _ measure) ([]finding.Finding, error) {
+		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, _ measure.Measure) ([]finding.Finding, error) {
 			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
@@ -126,11 +127,11 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding,
 	case pool.Spec.Paused:
 		return finding.Warn(ReasonPoolPaused,
 			"MachineConfigPool %q is paused: %d of its %s are up to date, the others are not updated; see %s for when they have to be",
-			pool.Name, pool.Status.UpdatedMachineCount, count(int(pool.Status.MachineCount), "node"), kubeletSkewName).
+			pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node"), kubeletSkewName).
 			Remedy("Unpause the pool when its nodes may be updated.").Do(finding.Run(unpausePool, pool.Name)), true
 	case updating.Status == corev1.ConditionTrue:
 		return finding.Warn(ReasonPoolUpdating,
-			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount, count(int(pool.Status.MachineCount), "node")).
+			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")).
 			Remedy("Wait until the pool is updated.").Do(finding.Run(waitForPool, pool.Name)), true
 	}
 	return finding.Finding{}, false

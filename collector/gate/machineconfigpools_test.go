@@ -98,18 +98,21 @@ func TestMachineConfigPools(t *testing.T) {
 		},
 	} {
 		t.Run(test, func(t *testing.T) {
-			server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode), tc.pool)
-			findings := checktest.Run(t, gate.MachineConfigPools(), server.Snapshot(t), parse(t, "", tc.to))
-			if diff := cmp.Diff(map[string]checktest.Result{or(tc.name, name): tc.want}, checktest.Results(findings)); diff != "" {
+			server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), tc.pool)
+			findings := checktest.Run(t, gate.MachineConfigPools(), server.Snapshot(t), checktest.MinorUpdate(t, "", tc.to))
+			if tc.name == "" {
+				tc.name = name
+			}
+			if diff := cmp.Diff(map[string]checktest.Result{tc.name: tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			contains(t, tc.reason, findings[0].Message, []string{tc.message})
+			checktest.Contains(t, tc.reason, findings[0].Message, []string{tc.message})
 		})
 	}
 }
 
 func TestMachineConfigPoolsUnread(t *testing.T) {
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode))
 	for name, tc := range map[string]struct {
 		reason string
 		server checktest.Server
@@ -124,7 +127,7 @@ func TestMachineConfigPoolsUnread(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := checktest.Run(t, gate.MachineConfigPools(), tc.server.Snapshot(t), parse(t, "", ""))
+			findings := checktest.Run(t, gate.MachineConfigPools(), tc.server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 			if diff := cmp.Diff(map[string]checktest.Result{"MachineConfigPool": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -133,7 +136,7 @@ func TestMachineConfigPoolsUnread(t *testing.T) {
 }
 
 func TestManyMachineConfigPools(t *testing.T) {
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode))
 	var pools []*machineconfigurationv1.MachineConfigPool
 	for i := range 2000 {
 		pool := conditions(paused(fmt.Sprintf("pool-%d", i)))
@@ -144,7 +147,7 @@ func TestManyMachineConfigPools(t *testing.T) {
 		pools = append(pools, pool)
 	}
 	many := server.Responding(map[string]checktest.Response{poolsPath: checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools)})
-	findings := checktest.Run(t, gate.MachineConfigPools(), many.Snapshot(t), parse(t, "", ""))
+	findings := checktest.Run(t, gate.MachineConfigPools(), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	first, last := findings[0], findings[len(findings)-1]
 	if len(findings) != 51 || first.Name != "MachineConfigPool-pool-1999" || last.Outcome != preflight.Warn || !strings.Contains(last.Message, "1950 more") {
 		t.Errorf("%d findings, from %s to %q; want 50 with the degraded pool first, and the count of the others", len(findings), first.Name, last.Message)

@@ -5,31 +5,16 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// server is the API server that the tests of this package share, and config its
-// configuration.
-var (
-	server checktest.Server
-	config *rest.Config
-)
+// server is the API server that the tests of this package share.
+var server checktest.Server
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
-}
-
-// infrastructure makes the cluster an OpenShift cluster with this topology.
-func infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
-	return &configv1.Infrastructure{
-		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
-		Status: configv1.InfrastructureStatus{
-			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode, CPUPartitioning: configv1.CPUPartitioningNone,
-		},
-	}
+	cluster.Main(m, func(c *cluster.Cluster) { server = checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
 }
 
 // desiring is the ClusterVersion of a cluster that runs a version, or is being

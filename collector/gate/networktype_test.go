@@ -18,7 +18,7 @@ func network(name, networkType string) *configv1.Network {
 }
 
 func TestNetworkType(t *testing.T) {
-	openshift := infrastructure(configv1.HighlyAvailableTopologyMode)
+	openshift := checktest.Infrastructure(configv1.HighlyAvailableTopologyMode)
 	pass := checktest.Result{Outcome: preflight.Pass, Reason: "NetworkTypeSupported"}
 	skipped := checktest.Result{Outcome: preflight.Skipped, Reason: "NotConcerned"}
 	fail := checktest.Result{Outcome: preflight.Fail, Reason: "OpenShiftSDNRemoved"}
@@ -40,7 +40,7 @@ func TestNetworkType(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
-			findings := checktest.Run(t, gate.NetworkType(), server.Snapshot(t), parse(t, tc.from, tc.to))
+			findings := checktest.Run(t, gate.NetworkType(), server.Snapshot(t), checktest.MinorUpdate(t, tc.from, tc.to))
 			if diff := cmp.Diff(map[string]checktest.Result{"NetworkType": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -80,7 +81,7 @@ func IncompatibleOperators() check.Check {
 	return check.Check{
 		Name: "IncompatibleOperator", Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List(olmGroup, "clusterserviceversions")),
-		Run: measured(byUpgradeable, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
+		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 			operators, err := s.Cluster.ClusterServiceVersions(ctx)
 			if apierrors.IsNotFound(err) {
 				return withoutOLM(ctx, s)
@@ -116,7 +117,7 @@ func withoutOLM(ctx context.Context, s check.Subject) ([]finding.Finding, error)
 	return []finding.Finding{check.APIMissing("ClusterServiceVersions", olmGroup)}, nil
 }
 
-func judgeInstalled(operators []metav1.PartialObjectMetadata, m measure) []finding.Finding {
+func judgeInstalled(operators []metav1.PartialObjectMetadata, m measure.Measure) []finding.Finding {
 	var drafts []finding.Draft
 	limited, judged := 0, 0
 	for i := range operators {
@@ -131,14 +132,14 @@ func judgeInstalled(operators []metav1.PartialObjectMetadata, m measure) []findi
 		}
 		switch {
 		case err != nil:
-			drafts = append(drafts, finding.Draft{Outcome: preflight.Unknown, Describe: func() finding.Finding { return invalidLimit(operator, m.update.To, err) }})
-		case found && later(m.update.To, newest):
+			drafts = append(drafts, finding.Draft{Outcome: preflight.Unknown, Describe: func() finding.Finding { return invalidLimit(operator, m.Update.To, err) }})
+		case found && later(m.Update.To, newest):
 			drafts = append(drafts, finding.Draft{Outcome: preflight.Fail, Describe: func() finding.Finding { return incompatible(operator, m, newest) }})
 		}
 	}
 	if len(drafts) == 0 {
 		return []finding.Finding{finding.Pass(ReasonOperatorsCompatible,
-			"OLM has installed %s; %d of them have the property %s, and all of these support %s", count(judged, "operator"), limited, maxOpenShiftProperty, update.Line(m.update.To))}
+			"OLM has installed %s; %d of them have the property %s, and all of these support %s", words.Count(judged, "operator"), limited, maxOpenShiftProperty, update.Line(m.Update.To))}
 	}
 	return finding.Bounded(drafts)
 }
@@ -149,10 +150,10 @@ func invalidLimit(operator *metav1.PartialObjectMetadata, target semver.Version,
 		operator.Name, operator.Namespace, maxOpenShiftProperty, update.Line(target), err))
 }
 
-func incompatible(operator *metav1.PartialObjectMetadata, m measure, newest semver.Version) finding.Finding {
+func incompatible(operator *metav1.PartialObjectMetadata, m measure.Measure, newest semver.Version) finding.Finding {
 	return ofOperator(operator, finding.Fail(ReasonIncompatibleOperatorsInstalled,
 		"operator %s in namespace %s supports OpenShift up to %s, and not %s; this does not block updates within %s",
-		operator.Name, operator.Namespace, update.Line(newest), update.Line(m.update.To), m.within))
+		operator.Name, operator.Namespace, update.Line(newest), update.Line(m.Update.To), m.Within))
 }
 
 // ofOperator adds what all findings about an operator have in common.

@@ -97,11 +97,11 @@ func TestIncompatibleOperators(t *testing.T) {
 				tc.object = csv("etcd.v1.2.3", tc.properties)
 			}
 			server.Create(t, tc.object)
-			findings := checktest.Run(t, gate.IncompatibleOperators(), server.Snapshot(t), parse(t, tc.from, tc.to))
+			findings := checktest.Run(t, gate.IncompatibleOperators(), server.Snapshot(t), checktest.MinorUpdate(t, tc.from, tc.to))
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			contains(t, tc.reason, findings[0].Message, []string{tc.message})
+			checktest.Contains(t, tc.reason, findings[0].Message, []string{tc.message})
 		})
 	}
 }
@@ -109,16 +109,16 @@ func TestIncompatibleOperators(t *testing.T) {
 func TestIncompatibleOperatorsRemedy(t *testing.T) {
 	server.Define(t, operatorsCRD)
 	server.Create(t, csv("etcd.v1.2.3", supports("4.18")))
-	findings := checktest.Run(t, gate.IncompatibleOperators(), server.Snapshot(t), parse(t, "", ""))
+	findings := checktest.Run(t, gate.IncompatibleOperators(), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	want := []preflight.Object{{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Namespace: "operators", Name: "etcd.v1.2.3"}}
 	if diff := cmp.Diff(want, findings[0].Objects); diff != "" {
 		t.Errorf("objects: -want +got:\n%s", diff)
 	}
-	contains(t, "remedy", checktest.Remedies(findings), []string{"Run oc -n operators get subscriptions.operators.coreos.com"})
+	checktest.Contains(t, "remedy", checktest.Remedies(findings), []string{"Run oc -n operators get subscriptions.operators.coreos.com"})
 }
 
 func TestWithoutOLM(t *testing.T) {
-	openshift := infrastructure(configv1.HighlyAvailableTopologyMode)
+	openshift := checktest.Infrastructure(configv1.HighlyAvailableTopologyMode)
 	disabled, enabled := desiring("4.18.3"), desiring("4.18.3")
 	disabled.Status.Capabilities.KnownCapabilities = []configv1.ClusterVersionCapability{configv1.ClusterVersionCapabilityOperatorLifecycleManager}
 	enabled.Status.Capabilities.KnownCapabilities = disabled.Status.Capabilities.KnownCapabilities
@@ -148,7 +148,7 @@ func TestWithoutOLM(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
 			without := server.Responding(map[string]checktest.Response{operatorsPath: checktest.NotServed})
-			findings := checktest.Run(t, gate.IncompatibleOperators(), without.Snapshot(t), parse(t, "", ""))
+			findings := checktest.Run(t, gate.IncompatibleOperators(), without.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 			if diff := cmp.Diff(map[string]checktest.Result{"IncompatibleOperator": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -170,7 +170,7 @@ func TestIncompatibleOperatorsUnread(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := checktest.Run(t, gate.IncompatibleOperators(), tc.server.Snapshot(t), parse(t, "", ""))
+			findings := checktest.Run(t, gate.IncompatibleOperators(), tc.server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 			if diff := cmp.Diff(map[string]checktest.Result{"IncompatibleOperator": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -186,7 +186,7 @@ func TestManyIncompatibleOperators(t *testing.T) {
 		}})
 	}
 	many := server.Responding(map[string]checktest.Response{operatorsPath: checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", operators)})
-	findings := checktest.Run(t, gate.IncompatibleOperators(), many.Snapshot(t), parse(t, "", ""))
+	findings := checktest.Run(t, gate.IncompatibleOperators(), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "1150 more") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)

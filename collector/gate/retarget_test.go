@@ -7,13 +7,19 @@ import (
 
 	"github.com/blang/semver/v4"
 	"github.com/google/go-cmp/cmp"
+	apiserverv1 "github.com/openshift/api/apiserver/v1"
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -24,10 +30,10 @@ import (
 func closed(t *testing.T, minors ...string) []runtime.Object {
 	t.Helper()
 	objects := []runtime.Object{
-		infrastructure(configv1.HighlyAvailableTopologyMode),
+		checktest.Infrastructure(configv1.HighlyAvailableTopologyMode),
 		conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolDegraded),
 		node("w", "v1.10.0", "worker"),
-		operator("dns", configv1.ConditionFalse, "NotReady", "not ready"),
+		operator("dns"),
 		csv("etcd.v1.2.3", supports("4.5")),
 	}
 	for _, minor := range minors {
@@ -35,9 +41,51 @@ func closed(t *testing.T, minors ...string) []runtime.Object {
 		if !known {
 			t.Fatalf("the Kubernetes of %s is unknown", minor)
 		}
-		objects = append(objects, usage(fmt.Sprintf("lost%d.v1.example.com", kubernetes), fmt.Sprintf("1.%d", kubernetes), requests("user", "agent", 1)))
+		objects = append(objects, usage(fmt.Sprintf("lost%d.v1.example.com", kubernetes), fmt.Sprintf("1.%d", kubernetes)))
 	}
 	return objects
+}
+
+// usage is the count of an API that a release removes, with one request in this hour.
+func usage(name, removed string) *apiserverv1.APIRequestCount {
+	user := apiserverv1.PerUserAPIRequestCount{
+		UserName: "user", UserAgent: "agent", RequestCount: 1, ByVerb: []apiserverv1.PerVerbAPIRequestCount{{Verb: "list", RequestCount: 1}},
+	}
+	node := apiserverv1.PerNodeAPIRequestLog{NodeName: "master-0", RequestCount: 1, ByUser: []apiserverv1.PerUserAPIRequestCount{user}}
+	return &apiserverv1.APIRequestCount{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: apiserverv1.APIRequestCountSpec{NumberOfUsersToReport: 10},
+		Status: apiserverv1.APIRequestCountStatus{
+			RemovedInRelease: removed, RequestCount: 1,
+			CurrentHour: apiserverv1.PerResourceAPIRequestLog{RequestCount: 1, ByNode: []apiserverv1.PerNodeAPIRequestLog{node}},
+		},
+	}
+}
+
+// constructor makes a check.
+type constructor func() check.Check
+
+// operator is a ClusterOperator with Upgradeable=False.
+func operator(name string) *configv1.ClusterOperator {
+	condition := configv1.ClusterOperatorStatusCondition{
+		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "NotReady", Message: "not ready", LastTransitionTime: metav1.Now(),
+	}
+	return &configv1.ClusterOperator{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{condition}},
+	}
+}
+
+// adminGates are the ConfigMaps with a gate for each of the minor versions, none of which is
+// acknowledged.
+func adminGates(minors ...string) []runtime.Object {
+	gates := map[string]string{}
+	for _, minor := range minors {
+		gates["ack-"+minor+"-x"] = "Do this."
+	}
+	return []runtime.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "admin-gates"}, Data: gates},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "admin-acks"}},
+	}
 }
 
 // worst is the worst outcome of a check.
@@ -60,9 +108,9 @@ func TestUpdateInProgress(t *testing.T) {
 	const fail, unknown, warn, skipped = preflight.Fail, preflight.Unknown, preflight.Warn, preflight.Skipped
 	type results = map[string]preflight.Outcome
 	checks := map[string]constructor{
-		"AdminAck": gate.AdminAck, "MachineConfigPool": gate.MachineConfigPools, "IncompatibleOperator": gate.IncompatibleOperators,
-		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return gate.RemovedAPIs(gate.FixTime{}) }, "ClusterOperators": gate.ClusterOperators,
-		"Deletion": gate.Deletion, "Upgradeable": gate.Upgradeable, "Updating": gate.Updating,
+		"AdminAck": adminack.Check, "MachineConfigPool": gate.MachineConfigPools, "IncompatibleOperator": gate.IncompatibleOperators,
+		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return removedapi.Check(removedapi.FixTime{}) }, "ClusterOperators": clusterversion.ClusterOperators,
+		"Deletion": clusterversion.Deletion, "Upgradeable": clusterversion.Upgradeable, "Updating": clusterversion.Updating,
 	}
 	// by has the outcome of the gates that CVO applies by Upgradeable, those that warn
 	// of a retarget, and the others.
@@ -97,20 +145,20 @@ func TestUpdateInProgress(t *testing.T) {
 			want    results
 			acking  string // the minor version whose gate AdminAck names
 		}{
-			"Ready":          {reason: "no update is in progress, the next minor version is gated", cluster: at(a + ".5"), from: a + ".5", to: b + ".3", want: by(fail, fail, fail, preflight.Pass), acking: a},
-			"Patch":          {reason: "no update is in progress, a patch update is not gated", cluster: at(a + ".5"), from: a + ".5", to: a + ".9", want: by(skipped, skipped, skipped, preflight.Pass)},
-			"Stuck":          {reason: "another release of the minor version in progress is a retarget", cluster: toward(a+".5", b+".1"), from: a + ".5", to: b + ".3", want: minors.retarget, acking: minors.acking},
-			"StuckNext":      {reason: "the minor version after that in progress is gated", cluster: toward(a+".5", b+".1"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
-			"Retargeted":     {reason: "an update that was retargeted can be retargeted again", cluster: toward(a+".5", b+".1", b+".3"), from: a + ".5", to: b + ".4", want: minors.retarget, acking: minors.acking},
-			"RetargetedNext": {reason: "the minor version after that in progress is gated", cluster: toward(a+".5", b+".1", b+".3"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
-			"Completed":      {reason: "a patch update is not gated while workers are behind", cluster: at(b+".1", a+".5"), from: b + ".1", to: b + ".3", want: by(skipped, skipped, skipped, preflight.Pass)},
-			"CompletedNext":  {reason: "the next minor version is gated while workers are behind", cluster: at(b+".1", a+".5"), from: b + ".1", to: c + ".1", want: by(fail, fail, fail, preflight.Pass), acking: b},
+			"Ready":          {reason: "no update is in progress, the next minor version is gated", cluster: checktest.At(a + ".5"), from: a + ".5", to: b + ".3", want: by(fail, fail, fail, preflight.Pass), acking: a},
+			"Patch":          {reason: "no update is in progress, a patch update is not gated", cluster: checktest.At(a + ".5"), from: a + ".5", to: a + ".9", want: by(skipped, skipped, skipped, preflight.Pass)},
+			"Stuck":          {reason: "another release of the minor version in progress is a retarget", cluster: checktest.Toward(a+".5", b+".1"), from: a + ".5", to: b + ".3", want: minors.retarget, acking: minors.acking},
+			"StuckNext":      {reason: "the minor version after that in progress is gated", cluster: checktest.Toward(a+".5", b+".1"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
+			"Retargeted":     {reason: "an update that was retargeted can be retargeted again", cluster: checktest.Toward(a+".5", b+".1", b+".3"), from: a + ".5", to: b + ".4", want: minors.retarget, acking: minors.acking},
+			"RetargetedNext": {reason: "the minor version after that in progress is gated", cluster: checktest.Toward(a+".5", b+".1", b+".3"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
+			"Completed":      {reason: "a patch update is not gated while workers are behind", cluster: checktest.At(b+".1", a+".5"), from: b + ".1", to: b + ".3", want: by(skipped, skipped, skipped, preflight.Pass)},
+			"CompletedNext":  {reason: "the next minor version is gated while workers are behind", cluster: checktest.At(b+".1", a+".5"), from: b + ".1", to: c + ".1", want: by(fail, fail, fail, preflight.Pass), acking: b},
 		} {
 			t.Run(minors.cvo+"/"+name, func(t *testing.T) {
-				cluster := with(tc.cluster, configv1.OperatorUpgradeable, configv1.ConditionFalse, "MultipleReasons",
+				cluster := checktest.With(tc.cluster, configv1.OperatorUpgradeable, configv1.ConditionFalse, "MultipleReasons",
 					"Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"c/d\"")
 				server.Create(t, append(closed(t, b, c), cluster)...)
-				createMaps(t, map[string]map[string]string{gates: {"ack-" + a + "-x": "Do this.", "ack-" + b + "-x": "Do this."}, acks: {}})
+				server.Create(t, adminGates(a, b)...)
 				view := server.Snapshot(t)
 				got := results{}
 				for name, make := range checks {
@@ -118,7 +166,7 @@ func TestUpdateInProgress(t *testing.T) {
 					got[name] = worst(findings)
 					for _, f := range findings {
 						if f.Outcome == warn && name != "Updating" && f.Reason != "APIRemovalAhead" {
-							contains(t, tc.reason, f.Message, []string{"does not block the retarget of the update in progress to " + tc.to + ", but updates that leave " + b})
+							checktest.Contains(t, tc.reason, f.Message, []string{"does not block the retarget of the update in progress to " + tc.to + ", but updates that leave " + b})
 						}
 					}
 					if key := "AdminAck-ack-" + tc.acking + "-x"; name == "AdminAck" && tc.acking != "" {
@@ -140,8 +188,8 @@ func TestUpdateInProgressUnread(t *testing.T) {
 	forbidden := func(*http.Request) (int, []byte) {
 		return http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`)
 	}
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode), conditions(pool("worker")))
-	createMaps(t, map[string]map[string]string{gates: {"ack-4.18-x": "Do this."}, acks: {}})
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), conditions(pool("worker")))
+	server.Create(t, adminGates("4.18")...)
 	view := server.Responding(map[string]checktest.Response{"/apis/config.openshift.io/v1/clusterversions/version": forbidden}).Snapshot(t)
 	unread := checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"}
 	for name, tc := range map[string]struct {
@@ -150,10 +198,10 @@ func TestUpdateInProgressUnread(t *testing.T) {
 		want   map[string]checktest.Result
 	}{
 		"Open":   {reason: "an open gate does not pass", check: gate.MachineConfigPools, want: map[string]checktest.Result{"MachineConfigPool": unread}},
-		"Closed": {reason: "a closed gate blocks", check: gate.AdminAck, want: map[string]checktest.Result{"AdminAck": unread, "AdminAck-ack-4.18-x": {Outcome: preflight.Fail, Reason: "AdminAckRequired"}}},
+		"Closed": {reason: "a closed gate blocks", check: adminack.Check, want: map[string]checktest.Result{"AdminAck": unread, "AdminAck-ack-4.18-x": {Outcome: preflight.Fail, Reason: "AdminAckRequired"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Results(checktest.Run(t, tc.check(), view, parse(t, "", "")))
+			got := checktest.Results(checktest.Run(t, tc.check(), view, checktest.MinorUpdate(t, "", "")))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}

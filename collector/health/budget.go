@@ -2,7 +2,6 @@ package health
 
 import (
 	"fmt"
-	"strings"
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -219,11 +218,6 @@ func unhealthy(budget *policyv1.PodDisruptionBudget) string {
 		return "unhealthy pods can, while the others stay healthy (unhealthyPodEvictionPolicy: IfHealthyBudget)"
 	}
 	return "nor can an unhealthy pod that runs (unhealthyPodEvictionPolicy: IfHealthyBudget)"
-}
-
-// ofOpenShift reports whether a namespace belongs to the cluster itself.
-func ofOpenShift(namespace string) bool {
-	return strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-") || namespace == "openshift"
 }
 
 func budgetObject(namespace, name string) finding.Object {

@@ -153,7 +153,7 @@ func judgeMachineSets(sets []machinev1beta1.MachineSet) []finding.Finding {
 			Remedy("Label the MachineSets of the workers, or remove spec.capacityReservation from the UpgradeConfig.").
 			Do(finding.Run("oc -n %s label machineset NAME %s=worker", machineNamespace, machinePool))}
 	case len(findings) == 0:
-		return []finding.Finding{finding.Pass(ReasonAsExpected,
+		return []finding.Finding{finding.Pass(check.ReasonAsExpected,
 			"all %d MachineSets of the workers have all their machines, and can be copied for the time of the update", workers)}
 	}
 	return finding.Bounded(finding.Drafts(findings...))

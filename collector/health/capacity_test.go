@@ -33,7 +33,7 @@ func machineSet(name string, changes ...func(*machinev1beta1.MachineSet)) *machi
 
 // reserving is an UpgradeConfig that reserves capacity, with these MachineSets.
 func reserving(topology configv1.TopologyMode, sets ...*machinev1beta1.MachineSet) []runtime.Object {
-	objects := []runtime.Object{infrastructure(topology), upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = true })}
+	objects := []runtime.Object{checktest.Infrastructure(topology), upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = true })}
 	for _, set := range sets {
 		objects = append(objects, set)
 	}
@@ -65,7 +65,7 @@ func TestCapacity(t *testing.T) {
 			want: named(check, "AsExpected", preflight.Pass),
 		},
 		"NoUpgradeConfig": {
-			reason: "no UpgradeConfig reserves capacity", objects: []runtime.Object{infrastructure(selfManaged)},
+			reason: "no UpgradeConfig reserves capacity", objects: []runtime.Object{checktest.Infrastructure(selfManaged)},
 			want: named(check, "NoUpgradeConfig", preflight.Skipped),
 		},
 		"NotReserved": {
@@ -172,7 +172,7 @@ func TestCapacityUnread(t *testing.T) {
 			}),
 		},
 		"NoMachineAPI": {
-			reason: "OpenShift with its own control plane has the API", infrastructure: []runtime.Object{infrastructure(configv1.HighlyAvailableTopologyMode)},
+			reason: "OpenShift with its own control plane has the API", infrastructure: []runtime.Object{checktest.Infrastructure(configv1.HighlyAvailableTopologyMode)},
 			server: server.Responding(map[string]checktest.Response{machineSetsPath: checktest.NotServed}), want: result(preflight.Unknown, "APIMissing"),
 		},
 		"PlainKubernetes": {

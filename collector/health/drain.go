@@ -75,7 +75,7 @@ func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.C
 	for i := range budgets {
 		budget := &budgets[i]
 		switch state := stateOf(budget); {
-		case state == ReasonSelectsNothing && !ofOpenShift(budget.Namespace):
+		case state == ReasonSelectsNothing && !check.OfCluster(budget.Namespace):
 			unused = append(unused, budget)
 		case state != evictable && state != ReasonSelectsNothing:
 			drafts = append(drafts, finding.Draft{Outcome: budgetOutcome(state), Describe: func() finding.Finding { return describeBudget(budget, state) }})
@@ -85,7 +85,7 @@ func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.C
 		drafts = append(drafts, finding.Draft{Outcome: preflight.Fail, Describe: func() finding.Finding { return describeContention(contention) }})
 	}
 	if len(drafts) == 0 {
-		drafts = finding.Drafts(finding.Pass(ReasonAsExpected, "none of %d PodDisruptionBudgets prevents all of its pods from being evicted", len(budgets)))
+		drafts = finding.Drafts(finding.Pass(check.ReasonAsExpected, "none of %d PodDisruptionBudgets prevents all of its pods from being evicted", len(budgets)))
 	}
 	findings := finding.Bounded(drafts)
 	if len(unused) > 0 {

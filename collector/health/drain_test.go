@@ -297,7 +297,7 @@ func TestDrainTopology(t *testing.T) {
 		"Several":    {"nodes are drained", configv1.HighlyAvailableTopologyMode, blocked},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Create(t, infrastructure(tc.topology))
+			server.Create(t, checktest.Infrastructure(tc.topology))
 			got := checktest.Results(checktest.Run(t, health.Drain(), with(t, never).Snapshot(t), patch(t)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

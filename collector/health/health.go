@@ -1,11 +1,11 @@
 // Package health answers: is the cluster in a state in which an update can
 // complete?
 //
-// It checks what the managed-upgrade-operator (MUO) checks before it starts an
+// [Checks] are what the managed-upgrade-operator (MUO) checks before it starts an
 // update, for any cluster: operators, nodes, what prevents nodes from being
-// drained, reserved capacity, external dependencies, and the window of an
-// UpgradeConfig. Critical alerts, which MUO checks too, are among the risks (package
-// risk).
+// drained, reserved capacity, external dependencies (package dependency), and the window of an
+// UpgradeConfig; and whether the update can make its own requests (package deadlock). Critical
+// alerts, which MUO checks too, are among the risks (package risk).
 //
 // The findings may be accepted by name. They concern all updates: patch updates
 // reboot nodes too. Differences from MUO:
@@ -19,19 +19,30 @@
 //   - A dependency that redirects is reachable. MUO requires 200.
 package health
 
-import "github.com/openshift/update-preflight/collector/check"
+import (
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/health/deadlock"
+	"github.com/openshift/update-preflight/collector/health/dependency"
+)
 
 // Checks are all checks of the cluster's health. A new one is added here. Checks of
 // many updates may share the dependencies, so that each is probed once for all.
-func Checks(dependencies *Dependencies) []check.Check {
+func Checks(dependencies *dependency.Set) []check.Check {
 	return []check.Check{
 		ClusterOperators(),
 		Nodes(),
 		Drain(),
 		Capacity(),
-		ExternalDependencies(dependencies),
+		dependency.Check(dependencies),
 		UpgradeWindow(),
-		Webhooks(),
-		Policies(),
+		deadlock.Webhooks(),
+		deadlock.Policies(),
 	}
 }
+
+const (
+	// maxNamed bounds the objects in one message.
+	maxNamed = 5
+	// maxQuoted bounds a text of the cluster in a message, in bytes.
+	maxQuoted = 1024
+)

@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -58,6 +59,59 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+const (
+	registration = "admissionregistration.k8s.io/v1"
+	webhooksPath = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+	policiesPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+	bindingsPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+)
+
+// ofNodes matches updates of nodes.
+func ofNodes() admissionregistrationv1.RuleWithOperations {
+	return admissionregistrationv1.RuleWithOperations{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"nodes"}},
+	}
+}
+
+// webhookWithoutService has to respond to updates of nodes, and its Service is missing.
+func webhookWithoutService() *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "hook"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "hook.example.com", FailurePolicy: new(admissionregistrationv1.Fail), Rules: []admissionregistrationv1.RuleWithOperations{ofNodes()},
+			NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: "hook"}},
+		}},
+	}
+}
+
+// policy rejects updates of nodes.
+func policy() *admissionregistrationv1.ValidatingAdmissionPolicy {
+	return &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "policy"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: ofNodes()}},
+			},
+			Validations: []admissionregistrationv1.Validation{{Expression: "request.name == 'other'"}},
+		},
+	}
+}
+
+// bindingWithoutParameter binds the policy with a parameter that does not exist.
+func bindingWithoutParameter() *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	return &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "binding"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: "policy", ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			ParamRef: &admissionregistrationv1.ParamRef{Name: "missing", Namespace: "default", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)},
+		},
+	}
+}
+
 // TestChecksOnAnUnhealthyCluster checks what all findings have in common.
 func TestChecksOnAnUnhealthyCluster(t *testing.T) {
 	defineUpgradeConfigs(t)
@@ -68,11 +122,11 @@ func TestChecksOnAnUnhealthyCluster(t *testing.T) {
 			node("a", cordoned, state("Degraded", ""), unset(corev1.NodeReady)), node("b", unmanaged, set(corev1.NodeReady, corev1.ConditionFalse, "")),
 			node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, ""), unset(corev1.NodePIDPressure)),
 		}),
-		webhooksPath: checktest.Pages(t, registration, "ValidatingWebhookConfigurationList", []*admissionregistrationv1.ValidatingWebhookConfiguration{webhookFor("nodes")}),
-		policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList", []*admissionregistrationv1.ValidatingAdmissionPolicy{policyFor("nodes", "request.name == 'other'")}),
-		bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{binding("missing")}),
+		webhooksPath: checktest.Pages(t, registration, "ValidatingWebhookConfigurationList", []*admissionregistrationv1.ValidatingWebhookConfiguration{webhookWithoutService()}),
+		policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList", []*admissionregistrationv1.ValidatingAdmissionPolicy{policy()}),
+		bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{bindingWithoutParameter()}),
 	})
-	dependencies := health.DependOn(http.DefaultClient, []string{"http://" + refusing + "/a_b/"})
+	dependencies := dependency.New(http.DefaultClient, []string{"http://127.0.0.1:1/a_b/"})
 	subject := check.Subject{Update: patch(t), Now: clock(t, "11:50:00")}
 	findings := checktest.Collect(t, health.Checks(dependencies), unhealthy.Snapshot(t), subject)
 	if len(findings) != 14 {

@@ -3,9 +3,6 @@ package health_test
 import (
 	"testing"
 
-	configv1 "github.com/openshift/api/config/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -23,16 +20,6 @@ func TestMain(m *testing.M) {
 func patch(t *testing.T) update.Update {
 	t.Helper()
 	return checktest.Update(t, "4.18.3", "4.18.4")
-}
-
-// infrastructure makes the cluster an OpenShift cluster with this topology.
-func infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
-	return &configv1.Infrastructure{
-		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
-		Status: configv1.InfrastructureStatus{
-			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode, CPUPartitioning: configv1.CPUPartitioningNone,
-		},
-	}
 }
 
 type results = map[string]checktest.Result

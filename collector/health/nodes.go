@@ -195,7 +195,7 @@ func judgeNodes(nodes []corev1.Node, rules []nodeRule) []finding.Finding {
 		}
 	}
 	if len(findings) == 0 && len(nodes) > 0 {
-		return []finding.Finding{finding.Pass(ReasonAsExpected,
+		return []finding.Finding{finding.Pass(check.ReasonAsExpected,
 			"ready and schedulable, with enough memory, disk space and process IDs: %s", words.Count(len(nodes), "node"))}
 	}
 	return findings

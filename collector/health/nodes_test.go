@@ -240,7 +240,7 @@ func TestNodes(t *testing.T) {
 				tc.topology = configv1.HighlyAvailableTopologyMode
 			}
 			if tc.topology != "none" {
-				server.Create(t, infrastructure(tc.topology))
+				server.Create(t, checktest.Infrastructure(tc.topology))
 			}
 			// The controllers of a real server would taint nodes that are not ready.
 			with := server.Responding(map[string]checktest.Response{nodesPath: checktest.Pages(t, "v1", "NodeList", tc.nodes)})
@@ -259,7 +259,7 @@ func TestNodes(t *testing.T) {
 }
 
 func TestNodesOnAServer(t *testing.T) {
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode),
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode),
 		node("a"), node("b", cordoned), node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, "none left")))
 	want := results{"NodesCordoned": result(preflight.Fail, "Cordoned"), "NodesMemoryPressure": result(preflight.Fail, "MemoryPressure")}
 	got := checktest.Results(checktest.Run(t, health.Nodes(), server.Snapshot(t), patch(t)))
@@ -297,7 +297,7 @@ func TestNodesUnread(t *testing.T) {
 }
 
 func TestNodesWithMany(t *testing.T) {
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode))
 	var nodes []*corev1.Node
 	for i := range 10_000 {
 		cause := "short"

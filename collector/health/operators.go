@@ -91,7 +91,7 @@ func judgeOperators(operators []configv1.ClusterOperator) []finding.Finding {
 		}
 	}
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(ReasonAsExpected, "all %d ClusterOperators are Available=True and Degraded=False", others)}
+		return []finding.Finding{finding.Pass(check.ReasonAsExpected, "all %d ClusterOperators are Available=True and Degraded=False", others)}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
 }

@@ -34,7 +34,7 @@ func operator(name string, conditions ...string) *configv1.ClusterOperator {
 
 func TestClusterOperators(t *testing.T) {
 	fine := operator("dns", "Available=True AsExpected", "Degraded=False AsExpected", "Progressing=True", "Upgradeable=False NotYet")
-	selfManaged := infrastructure(configv1.HighlyAvailableTopologyMode)
+	selfManaged := checktest.Infrastructure(configv1.HighlyAvailableTopologyMode)
 	for name, tc := range map[string]struct {
 		reason  string
 		objects []runtime.Object
@@ -107,7 +107,7 @@ func TestClusterOperators(t *testing.T) {
 		},
 		"HyperShift": {
 			reason:  "a hosted cluster has operators too",
-			objects: []runtime.Object{infrastructure(configv1.ExternalTopologyMode), operator("dns", "Available=True", "Degraded=True Bad")},
+			objects: []runtime.Object{checktest.Infrastructure(configv1.ExternalTopologyMode), operator("dns", "Available=True", "Degraded=True Bad")},
 			want:    results{"ClusterOperatorDegraded-dns": result(preflight.Fail, "Bad")},
 		},
 		"None": {
@@ -134,7 +134,7 @@ func TestClusterOperators(t *testing.T) {
 }
 
 func TestClusterOperatorsUnread(t *testing.T) {
-	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode))
 	for name, tc := range map[string]struct {
 		reason string
 		server checktest.Server

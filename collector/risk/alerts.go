@@ -35,6 +35,9 @@ const ReasonNoAlerts finding.Reason = "NoAlerts"
 // `oc preflight accept NAME`.
 const ReasonAlertFiring finding.Reason = "AlertFiring"
 
+// NameAlerts is the name of [Alerts].
+const NameAlerts = "Alerts"
+
 // maxInstances bounds the instances of one alert in a message.
 const maxInstances = 10
 
@@ -44,7 +47,7 @@ const maxInstances = 10
 // count. It concerns every update.
 func Alerts(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
-		Name: "Alerts", Kind: finding.SourceRisk,
+		Name: NameAlerts, Kind: finding.SourceRisk,
 		Reads: append(check.ReadsTopology(), monitoring.Reads()...),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			return alerts{subject: s, client: client, options: options}.findings(ctx)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -191,4 +193,27 @@ func (d definition) finding(outcome preflight.Outcome, reason finding.Reason, me
 		message += fmt.Sprintf(" (ClusterVersion cannot accept the risk by its own name, %q)", words.Line(d.risk.Name, maxText))
 	}
 	return finding.New(outcome, reason, "%s", message).Named(name).Documented(d.risk.URL).Observed(evidence)
+}
+
+// maxKept bounds the part of an invalid name that is kept, in bytes.
+const maxKept = 128
+
+var invalidCharacters = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
+
+// riskName is the name by which a risk is accepted: its own where that is valid,
+// otherwise one derived from it and from kind. Different names have different
+// results, and a derived name is none that another risk has.
+func riskName(kind, name string) string {
+	switch {
+	case finding.ValidName(name):
+		return name
+	case name == "":
+		return kind
+	}
+	derived := invalidCharacters.ReplaceAllString(name, "-")
+	derived = derived[:min(len(derived), maxKept)]
+	if derived == name {
+		return kind + "-" + name
+	}
+	return fmt.Sprintf("%s-%s-%08x", kind, strings.Trim(derived, "-"), crc32.ChecksumIEEE([]byte(name)))
 }

@@ -1,7 +1,7 @@
 // Package risk answers: which risks of this update apply to this cluster?
 //
-// They are those that the update service declares, and those that the cluster's
-// own alerts indicate. Each has the name by which it is accepted: that of the risk
+// [Checks] are the checks: for risks that the update service declares, and for those that
+// the cluster's own alerts indicate. Each has the name by which it is accepted: that of the risk
 // or of the alert, as in the cluster-version operator (CVO).
 //
 // The risks are read from ClusterVersion, with CVO's assessment of each. Where CVO
@@ -26,7 +26,10 @@
 package risk
 
 import (
+	"fmt"
+
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 )
 
@@ -37,4 +40,30 @@ func Checks(client *monitoring.Client, options Options) []check.Check {
 		Recommended(client, options),
 		Alerts(client, options),
 	}
+}
+
+// Options are decisions of the administrator for all updates.
+type Options struct {
+	// IgnoredAlerts and IgnoredNamespaces select alerts that only warn, by their
+	// name and by their label "namespace".
+	IgnoredAlerts, IgnoredNamespaces []string
+}
+
+// ReasonIgnored is reported when an alert is firing that the administrator
+// ignores.
+//
+// Cause: the alert is ignored by its name, or by its namespace.
+//
+// Remedy: none needed.
+const ReasonIgnored finding.Reason = "Ignored"
+
+func ignoredByName(name string) string { return fmt.Sprintf("the alert %q is ignored by name", name) }
+
+// ignored is the warning in place of a finding that is ignored for a cause.
+func ignored(f finding.Finding, cause string) finding.Finding {
+	return finding.Warn(ReasonIgnored, "%s: %s", cause, f.Message).
+		Named(f.Name).
+		Documented(f.URL).
+		About(f.Objects...).
+		Observed(f.Evidence)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
@@ -135,4 +136,46 @@ func unreadable(err error) error {
 // alert.
 func isAlways(rules []configv1.ClusterCondition) bool {
 	return len(rules) == 1 && rules[0].Type == "Always"
+}
+
+// Conditions are the matching rules of a risk of the update graph, as ClusterVersion has
+// them.
+func Conditions(rules []graph.Rule) []configv1.ClusterCondition {
+	all := make([]configv1.ClusterCondition, 0, len(rules))
+	for _, rule := range rules {
+		condition := configv1.ClusterCondition{Type: rule.Type}
+		if rule.PromQL != "" {
+			condition.PromQL = &configv1.PromQLClusterCondition{PromQL: rule.PromQL}
+		}
+		all = append(all, condition)
+	}
+	return all
+}
+
+// Evaluator evaluates the matching rules of risks that ClusterVersion does not list, such
+// as those of later updates of a path.
+type Evaluator struct {
+	// Subject is the cluster; its update is not used.
+	Subject check.Subject
+	// Client is the monitoring that evaluates PromQL.
+	Client *monitoring.Client
+	// ClusterID is spec.clusterID of ClusterVersion.
+	ClusterID configv1.ClusterID
+}
+
+// Match reports whether a risk with these matching rules applies to the cluster at
+// present: the first rule that can be evaluated decides. The error is a
+// *monitoring.Error, or that of a context: then it is unknown whether the risk applies.
+func (e Evaluator) Match(ctx context.Context, rules []configv1.ClusterCondition) (bool, error) {
+	return e.evaluator().match(ctx, rules)
+}
+
+func (e Evaluator) evaluator() evaluator {
+	return evaluator{subject: e.Subject, client: e.Client, id: e.ClusterID}
+}
+
+// Judge is the finding about a risk of an update to that version, as the present cluster
+// is. Conditions of the risk are not used.
+func (e Evaluator) Judge(ctx context.Context, risk configv1.ConditionalUpdateRisk, version string) finding.Finding {
+	return definition{risk: risk}.judge(ctx, e.evaluator(), version)
 }

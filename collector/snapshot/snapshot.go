@@ -12,7 +12,9 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -100,4 +102,73 @@ func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 // MachineConfigPools are all MachineConfigPools, sorted by name.
 func (c *Cluster) MachineConfigPools(ctx context.Context) ([]machineconfigurationv1.MachineConfigPool, error) {
 	return List[machineconfigurationv1.MachineConfigPool](ctx, c, machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"))
+}
+
+// Topology is where the control plane runs, which decides which checks apply.
+type Topology string
+
+// The topologies.
+const (
+	// SelfManaged is an OpenShift cluster that runs its own control plane.
+	SelfManaged Topology = "SelfManaged"
+	// HyperShift is a hosted cluster: its control plane, with etcd and the machine
+	// configuration, runs in another cluster (Infrastructure
+	// status.controlPlaneTopology: External).
+	HyperShift Topology = "HyperShift"
+	// Kubernetes is a cluster without OpenShift's Infrastructure, such as MicroShift,
+	// which has no ClusterVersion.
+	Kubernetes Topology = "Kubernetes"
+)
+
+// Topology is read from the Infrastructure.
+func (c *Cluster) Topology(ctx context.Context) (Topology, error) {
+	infrastructure, err := c.Infrastructure(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Kubernetes, nil
+	case err != nil:
+		return "", err
+	case infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode:
+		return HyperShift, nil
+	}
+	return SelfManaged, nil
+}
+
+// CustomResourceDefinitions are the metadata of all CustomResourceDefinitions, sorted
+// by name. Their schemas, which have many megabytes, are not read.
+func (c *Cluster) CustomResourceDefinitions(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	return once(ctx, c, "definitions", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+		resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.api.Metadata.Resource(resource).List(ctx, options)
+		}
+		return list(ctx, page, func(definition *metav1.PartialObjectMetadata) { definition.Annotations, definition.Labels = nil, nil })
+	})
+}
+
+// notCopied leaves out the copies of ClusterServiceVersions that OLM makes in every
+// namespace that an operator watches.
+const notCopied = "!olm.copiedFrom"
+
+// ClusterServiceVersions are the metadata of the operators that OLM installed, sorted
+// by namespace and name. Their content, many kilobytes each, is not read.
+func (c *Cluster) ClusterServiceVersions(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	return once(ctx, c, "operatorsOfOLM", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+		resource := schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
+		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = notCopied
+			return c.api.Metadata.Resource(resource).List(ctx, options)
+		}
+		return list(ctx, page, func(*metav1.PartialObjectMetadata) {})
+	})
+}
+
+// DaemonSets are all DaemonSets, sorted by namespace and name, without the templates of
+// their pods.
+func (c *Cluster) DaemonSets(ctx context.Context) ([]appsv1.DaemonSet, error) {
+	return once(ctx, c, "daemonSets", func(ctx context.Context) ([]appsv1.DaemonSet, error) {
+		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.api.Kubernetes.AppsV1().DaemonSets(corev1.NamespaceAll).List(ctx, options)
+		}, func(set *appsv1.DaemonSet) { set.Spec.Template = corev1.PodTemplateSpec{} })
+	})
 }

@@ -45,6 +45,9 @@ type Unreachable struct {
 	Remedy string
 }
 
+// Hint is what would help.
+func (e *Unreachable) Hint() string { return e.Remedy }
+
 // Error implements error.
 func (e *Unreachable) Error() string {
 	return fmt.Sprintf("%v; the channels are %s", e.Cause, strings.Join(e.Sources, ", "))

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -19,6 +20,12 @@ import (
 func Line(text string, limit int) string {
 	return Cut(strings.Join(strings.Fields(printable(text, "", limit)), " "), limit)
 }
+
+// maxExternal bounds what External keeps, in bytes.
+const maxExternal = 512
+
+// External is text from outside as a part of a message: [Line] of at most 512 bytes.
+func External(text string) string { return Line(text, maxExternal) }
 
 // Lines is text of at most limit bytes without terminal escapes and characters
 // that are not printable. Line breaks and spaces are kept; tabs become spaces.
@@ -73,6 +80,15 @@ func Cut(text string, limit int) string {
 	return text[:end] + ellipsis
 }
 
+// FirstLines joins the first lines of text, at most that many, and says how many follow.
+func FirstLines(text string, most int) string {
+	lines := strings.Split(text, "\n")
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, " ")
+}
+
 // Last keeps the last limit bytes of text and whole characters.
 func Last(text string, limit int) string {
 	if len(text) <= limit {
@@ -97,6 +113,14 @@ func ListOf(names []string, total int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// Time is a time in UTC by RFC 3339, to the second; empty for the zero time.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // Count is a number with its noun, in the plural unless it is one: "1 target", "2 targets".
@@ -138,4 +162,12 @@ func printable(text, keep string, wanted int) string {
 		}
 		return -1
 	}, text)
+}
+
+// Timestamp is a time as documents have it: RFC 3339 in UTC; empty for the zero time.
+func Timestamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/collector/updateservice"
 )
 
 const (
@@ -21,14 +22,7 @@ const (
 	envelopeLimit = 1 << 20
 )
 
-// GraphKey identifies a graph of an update service.
-type GraphKey struct {
-	// URL is that of the service, without the parameters of a request.
-	URL                   string
-	Channel, Architecture string
-}
-
-// Graphs stores the graphs of update services, each by its GraphKey. They are not
+// Graphs stores the graphs of update services, each by its updateservice.Key. They are not
 // authenticated: a graph is advice.
 type Graphs struct{ directory *Directory }
 
@@ -53,14 +47,14 @@ type storedGraph struct {
 
 // Put stores a graph, a JSON document, that was received at that time, in place of the one
 // that was stored before. The file is replaced atomically.
-func (g *Graphs) Put(key GraphKey, received time.Time, content []byte) error {
-	document := key.document()
+func (g *Graphs) Put(key updateservice.Key, received time.Time, content []byte) error {
+	document := documentOf(key)
 	document.Time, document.Graph = received.UTC(), content
 	encoded, err := json.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("cannot store the graph of channel %q in the cache: %w", key.Channel, err)
 	}
-	if err := g.directory.write(filepath.Join(g.directory.path, key.name()), encoded); err != nil {
+	if err := g.directory.write(filepath.Join(g.directory.path, nameOf(key)), encoded); err != nil {
 		return fmt.Errorf("cannot store the graph of channel %q in the cache: %w", key.Channel, err)
 	}
 	return g.directory.shrink()
@@ -68,21 +62,21 @@ func (g *Graphs) Put(key GraphKey, received time.Time, content []byte) error {
 
 // Get returns the stored graph, and when it was received. The result is false if none is
 // stored, and for a file that is not that of the key.
-func (g *Graphs) Get(key GraphKey) (content []byte, received time.Time, ok bool) {
-	encoded, err := g.directory.read(key.name(), graph.MaxBytes+envelopeLimit)
+func (g *Graphs) Get(key updateservice.Key) (content []byte, received time.Time, ok bool) {
+	encoded, err := g.directory.read(nameOf(key), graph.MaxBytes+envelopeLimit)
 	if err != nil {
 		return nil, time.Time{}, false
 	}
 	var stored storedGraph
-	want := key.document()
+	want := documentOf(key)
 	if json.Unmarshal(encoded, &stored) != nil || stored.URL != want.URL || stored.Channel != want.Channel || stored.Architecture != want.Architecture || stored.Time.IsZero() {
 		return nil, time.Time{}, false
 	}
 	return stored.Graph, stored.Time, true
 }
 
-// document has the key, without the password that the URL may have.
-func (k GraphKey) document() storedGraph {
+// documentOf has the key, without the password that the URL may have.
+func documentOf(k updateservice.Key) storedGraph {
 	document := storedGraph{Channel: k.Channel, Architecture: k.Architecture}
 	if parsed, err := url.Parse(k.URL); err == nil {
 		document.URL = parsed.Redacted()
@@ -90,8 +84,8 @@ func (k GraphKey) document() storedGraph {
 	return document
 }
 
-// name is that of the file: the hash of all parts.
-func (k GraphKey) name() string {
+// nameOf is that of the file: the hash of all parts.
+func nameOf(k updateservice.Key) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{k.URL, k.Channel, k.Architecture}, "\x00")))
 	return hex.EncodeToString(sum[:])
 }

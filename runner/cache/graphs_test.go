@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/updateservice"
 	"github.com/openshift/update-preflight/runner/cache"
 )
 
 // key is that of a graph in these tests.
-func key(channel string) cache.GraphKey {
-	return cache.GraphKey{URL: "https://user:secret@updates.example.com/graph", Channel: channel, Architecture: "amd64"}
+func key(channel string) updateservice.Key {
+	return updateservice.Key{URL: "https://user:secret@updates.example.com/graph", Channel: channel, Architecture: "amd64"}
 }
 
 // graphFiles are the files of the graphs in a directory.
@@ -46,7 +47,7 @@ func TestGraphs(t *testing.T) {
 	}
 	other := key("eus-4.18")
 	other.Architecture = "arm64"
-	for reason, absent := range map[string]cache.GraphKey{"another channel": key("eus-4.20"), "another architecture": other} {
+	for reason, absent := range map[string]updateservice.Key{"another channel": key("eus-4.20"), "another architecture": other} {
 		if got, _, ok := graphs.Get(absent); ok {
 			t.Errorf("%s has no stored graph, got %s", reason, got)
 		}

@@ -6,15 +6,16 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/collector/rights"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // readAccounts reads the rights of the checks' accounts beyond those of any account:
 // with the copies of roles and bindings that the attempt created, and of a ServiceAccount
 // of the cluster those of the original, which its copy lacks.
-func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
-	accounts := plan.Accounts()
+func (s *session) readAccounts(ctx context.Context, plan jobplan.Plan) error {
+	accounts := accountcopy.Of(plan)
 	names := make([]types.NamespacedName, 0, len(accounts))
 	for _, account := range accounts {
 		name := account.Name
@@ -23,7 +24,7 @@ func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
 		}
 		names = append(names, types.NamespacedName{Namespace: account.Namespace, Name: name})
 	}
-	rights, err := access.Writes(ctx, s.Kubernetes, names)
+	found, err := rights.Writes(ctx, s.Kubernetes, names)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
 	defer s.mutex.Unlock()
 	for i, account := range accounts {
 		for _, check := range account.Checks {
-			s.accounts[check] = rights[i]
+			s.accounts[check] = found[i]
 			s.reading[check] = bound(plan, account.Namespace, account.Name)
 		}
 	}
@@ -39,7 +40,7 @@ func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
 }
 
 // bound is true when a binding of the plan grants the account rights.
-func bound(plan launch.Plan, namespace, name string) bool {
+func bound(plan jobplan.Plan, namespace, name string) bool {
 	for _, object := range plan.Supporting {
 		var subjects []rbacv1.Subject
 		switch binding := object.(type) {

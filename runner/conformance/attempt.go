@@ -7,11 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // attempt is the data that one attempt left.
@@ -41,7 +41,7 @@ type attempt struct {
 type trialResults struct {
 	mutex    sync.Mutex
 	tried    map[string]map[string]attempt
-	accounts map[string]access.Rights
+	accounts map[string]rights.Rights
 	// reading is true when a binding of the manifest grants the account rights.
 	reading map[string]bool
 }
@@ -76,7 +76,7 @@ func (s *trialResults) left(check, trial string) (left attempt, ok bool) {
 
 // final is true when the check ended with a result that its exit
 // code matches. Without a declared frame the exit code is the result.
-func (a attempt) final(check launch.Check, log []byte) bool {
+func (a attempt) final(check jobplan.Check, log []byte) bool {
 	run := check.Job.Labels[label.Run]
 	for _, data := range [][]byte{[]byte(a.end.Message), log} {
 		result, err := preflight.ParseFrame(data)

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/runner/conformance"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // A check that ends by itself must not be accused of passing when it is stopped.
@@ -32,7 +32,7 @@ func TestStopped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "preflight"}}}}
-			check := launch.Check{Job: &batchv1.Job{Spec: batchv1.JobSpec{Template: template}}}
+			check := jobplan.Check{Job: &batchv1.Job{Spec: batchv1.JobSpec{Template: template}}}
 			status := corev1.ContainerStatus{Name: "preflight"}
 			if tc.finished > 0 {
 				status.State.Terminated = &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(start), FinishedAt: metav1.NewTime(start.Add(tc.finished))}

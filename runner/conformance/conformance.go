@@ -30,7 +30,9 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -38,12 +40,13 @@ import (
 // an error means that the test itself failed or was interrupted, or
 // names objects that could not be deleted.
 func Run(ctx context.Context, config Config, subject Subject) (report Report, err error) {
+	objects := inventory.New(config.Kubernetes, config.Metadata)
 	s := &session{
-		Config: config, subject: subject, launcher: launch.New(config.Kubernetes, config.Metadata), id: uuid.NewString(),
-		trialResults: trialResults{tried: map[string]map[string]attempt{}, accounts: map[string]access.Rights{}, reading: map[string]bool{}},
+		Config: config, subject: subject, launcher: launch.New(objects), objects: objects, id: uuid.NewString(),
+		trialResults: trialResults{tried: map[string]map[string]attempt{}, accounts: map[string]rights.Rights{}, reading: map[string]bool{}},
 	}
 	report.Results = subject.unreadable()
-	draft := launch.NewDraft(config.From, subject.release)
+	draft := jobplan.New(config.From, subject.release)
 	report.Results = append(report.Results, subject.rejected(draft.Refused)...)
 	if len(draft.Checks) == 0 {
 		return report, nil
@@ -96,7 +99,7 @@ func (s *session) round(ctx context.Context, trials []trial, checks []string) er
 	return cmp.Or(group.Wait(), ctx.Err())
 }
 
-func names(checks []launch.Check) []string {
+func names(checks []jobplan.Check) []string {
 	var names []string
 	for _, check := range checks {
 		names = append(names, check.Name)

@@ -12,8 +12,8 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // annotated is the annotation that makes an object part of a preflight.
@@ -83,7 +83,7 @@ func subject(t *testing.T, manifest string) conformance.Subject {
 // ending is how a check ends in one trial, as its pod and its log show it.
 type ending struct {
 	tb    testing.TB
-	check launch.Check
+	check jobplan.Check
 	pod   corev1.Pod
 	log   string
 	// retrying is true if the Job starts another pod.
@@ -256,7 +256,7 @@ func evicted(change with) with {
 }
 
 // left returns what the ending leaves of a check, with the findings of a preflight about it.
-func left(tb testing.TB, check launch.Check, how with) conformance.Left {
+func left(tb testing.TB, check jobplan.Check, how with) conformance.Left {
 	tb.Helper()
 	e := ending{tb: tb, check: check, pod: corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: check.Job.Name + "-pod", Namespace: check.Job.Namespace},

@@ -13,8 +13,10 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // minSettle and maxSettle bound how long a check runs before it is first stopped, in seconds.
@@ -66,8 +68,8 @@ func (a attempt) replaces() bool { return a.end == nil || !a.stopped && a.passed
 func (s *session) attempt(ctx context.Context, t trial, checks []string) (err error) {
 	s.Progress("running " + t.describe)
 	run := s.newRun()
-	plan := s.launcher.CopyAccounts(ctx, launch.NewDraft(s.From, s.subject.release).Bind(run))
-	plan.Checks = slices.DeleteFunc(plan.Checks, func(check launch.Check) bool { return !slices.Contains(checks, check.Name) })
+	plan := accountcopy.Make(ctx, s.Kubernetes, jobplan.New(s.From, s.subject.release).Bind(run))
+	plan.Checks = slices.DeleteFunc(plan.Checks, func(check jobplan.Check) bool { return !slices.Contains(checks, check.Name) })
 	for _, check := range plan.Checks {
 		t.prepare(check)
 	}
@@ -96,13 +98,13 @@ func (s *session) attempt(ctx context.Context, t trial, checks []string) (err er
 }
 
 // collect runs the plan as a preflight does, and returns its findings.
-func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[string][]finding.Finding, error) {
+func (s *session) collect(ctx context.Context, t trial, plan jobplan.Plan) (map[string][]finding.Finding, error) {
 	limited, cancel := context.WithDeadline(ctx, plan.Run.Deadline)
 	defer cancel()
 	var stopping errgroup.Group
 	options := jobs.Options{}
 	if t.stop {
-		options.Progress = onceRunning(plan, func(check launch.Check) {
+		options.Progress = onceRunning(plan, func(check jobplan.Check) {
 			stopping.Go(func() error { return s.limit(limited, t, check) })
 		})
 	}
@@ -122,8 +124,8 @@ func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[s
 }
 
 // onceRunning returns a function that calls first for each check when it runs.
-func onceRunning(plan launch.Plan, first func(launch.Check)) func(jobs.Status) {
-	waiting := map[string]launch.Check{}
+func onceRunning(plan jobplan.Plan, first func(jobplan.Check)) func(jobs.Status) {
+	waiting := map[string]jobplan.Check{}
 	for _, check := range plan.Checks {
 		waiting[check.Name] = check
 	}
@@ -138,7 +140,7 @@ func onceRunning(plan launch.Plan, first func(launch.Check)) func(jobs.Status) {
 // limit makes the kubelet stop a check after a while, by the deadline of its pod: unlike a
 // deleted pod, it remains readable. A check must have the time to report that it runs, also
 // on a busy node.
-func (s *session) limit(ctx context.Context, t trial, check launch.Check) error {
+func (s *session) limit(ctx context.Context, t trial, check jobplan.Check) error {
 	pods, err := s.pods(ctx, check)
 	if err != nil {
 		return err
@@ -165,7 +167,7 @@ func (s *session) limit(ctx context.Context, t trial, check launch.Check) error 
 // settle is how long a check runs before it is stopped, in seconds: as long as the node
 // needed to start it, and in a second attempt more than twice as long as it ran in the
 // first.
-func (s *session) settle(t trial, check launch.Check, starting int64) int64 {
+func (s *session) settle(t trial, check jobplan.Check, starting int64) int64 {
 	if first, ok := s.left(check.Name, t.name); ok {
 		return 2*int64(first.took().Seconds()) + minSettle
 	}
@@ -176,6 +178,6 @@ func (s *session) settle(t trial, check launch.Check, starting int64) int64 {
 func (s *session) cleanup(ctx context.Context, run string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_, err := s.launcher.Cleanup(ctx, run)
+	_, err := cleanup.Run(ctx, s.objects, run)
 	return err
 }

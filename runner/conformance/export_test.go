@@ -7,11 +7,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // The names of the trials.
@@ -28,26 +29,26 @@ const (
 )
 
 // Stopped reports whether the kubelet stopped a check, as observed in its pod.
-func Stopped(check launch.Check, pod corev1.Pod) bool { return observe(check, pod).stopped }
+func Stopped(check jobplan.Check, pod corev1.Pod) bool { return observe(check, pod).stopped }
 
 // Invalid returns the results about Jobs for which the API server returned these findings.
-func Invalid(findings []finding.Finding, checks []launch.Check) []Result {
+func Invalid(findings []finding.Finding, checks []jobplan.Check) []Result {
 	return invalid(findings, checks)
 }
 
 // plan is the plan of one attempt.
-func (s *session) plan() launch.Plan {
-	return launch.NewDraft(s.From, s.subject.release).Bind(s.newRun())
+func (s *session) plan() jobplan.Plan {
+	return jobplan.New(s.From, s.subject.release).Bind(s.newRun())
 }
 
 // Planned returns the first check of a subject, as one attempt runs it.
-func Planned(subject Subject) launch.Check {
+func Planned(subject Subject) jobplan.Check {
 	s := session{subject: subject}
 	return s.plan().Checks[0]
 }
 
 // RunOf returns the ID of the run of a planned check.
-func RunOf(check launch.Check) string { return check.Job.Labels[label.Run] }
+func RunOf(check jobplan.Check) string { return check.Job.Labels[label.Run] }
 
 // Left is what one trial of a check left.
 type Left struct {
@@ -58,7 +59,7 @@ type Left struct {
 	Findings []finding.Finding
 }
 
-func (l Left) attempt(check launch.Check) attempt {
+func (l Left) attempt(check jobplan.Check) attempt {
 	var a attempt
 	if l.Pod != nil {
 		a = observe(check, *l.Pod)
@@ -73,7 +74,7 @@ func (l Left) attempt(check launch.Check) attempt {
 // Results returns the results for a planned check of a subject whose account has these
 // rights, after each trial left something. As in a test of conformance, trials that are
 // compared with the first are ignored without a result of the first.
-func Results(subject Subject, check launch.Check, rights access.Rights, left map[string]Left) []Result {
+func Results(subject Subject, check jobplan.Check, held rights.Rights, left map[string]Left) []Result {
 	s := session{subject: subject, trialResults: trialResults{tried: map[string]map[string]attempt{}}}
 	for _, t := range first(nil) {
 		s.write(check.Name, t.name, left[t.name].attempt(check))
@@ -83,9 +84,9 @@ func Results(subject Subject, check launch.Check, rights access.Rights, left map
 			s.write(check.Name, t.name, left[t.name].attempt(check))
 		}
 	}
-	s.accounts, s.reading = map[string]access.Rights{check.Name: rights}, map[string]bool{}
+	s.accounts, s.reading = map[string]rights.Rights{check.Name: held}, map[string]bool{}
 	plan := s.plan()
-	for _, account := range plan.Accounts() {
+	for _, account := range accountcopy.Of(plan) {
 		for _, name := range account.Checks {
 			s.reading[name] = bound(plan, account.Namespace, account.Name)
 		}
@@ -94,7 +95,7 @@ func Results(subject Subject, check launch.Check, rights access.Rights, left map
 }
 
 // Prepared returns the Job of a check in each trial, by the name of the trial.
-func Prepared(check launch.Check) map[string]*batchv1.Job {
+func Prepared(check jobplan.Check) map[string]*batchv1.Job {
 	jobs := map[string]*batchv1.Job{}
 	for _, t := range append(first(nil), compared()...) {
 		changed := check
@@ -147,7 +148,7 @@ func TryAll(ctx context.Context, name string, checks []string, endings ...Ending
 // Settle returns how long a check runs before it is stopped, in seconds, on a node that
 // needed so long to start it, after it ran as long in a first attempt; 0 before the first.
 func Settle(starting int64, before time.Duration) int64 {
-	check := launch.Check{Name: "Zoo.Candidate"}
+	check := jobplan.Check{Name: "Zoo.Candidate"}
 	t := first(nil)[2]
 	s := session{trialResults: trialResults{tried: map[string]map[string]attempt{}}}
 	if before > 0 {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // labelConformance labels namespaces created for the trials.
@@ -20,7 +20,7 @@ const labelConformance = "preflight.openshift.io/conformance"
 
 // makeNamespaces creates the missing namespaces of the plan.
 // A preflight creates none, but a manifest may be tested before its operator exists.
-func (s *session) makeNamespaces(ctx context.Context, plan launch.Plan) error {
+func (s *session) makeNamespaces(ctx context.Context, plan jobplan.Plan) error {
 	for _, name := range namespacesOf(plan) {
 		_, err := s.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
@@ -83,7 +83,7 @@ func (s *session) removeNamespaces(ctx context.Context) error {
 }
 
 // namespacesOf are the namespaces of all objects of the plan, sorted.
-func namespacesOf(plan launch.Plan) []string {
+func namespacesOf(plan jobplan.Plan) []string {
 	var names []string
 	for _, check := range plan.Checks {
 		names = append(names, check.Job.Namespace)

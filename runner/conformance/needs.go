@@ -2,19 +2,21 @@ package conformance
 
 import (
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // Needs are the permissions to test any manifest, apart from those in its roles.
-func Needs() access.Needs { return baseNeeds().And(launch.AnyNeeds()) }
+func Needs() access.Needs { return baseNeeds().And(jobplan.AnyNeeds()) }
 
 // baseNeeds are those that do not depend on the manifest. Namespaces are created
 // only if the cluster lacks them.
 func baseNeeds() access.Needs {
 	own := access.Needs{
 		Required: append(
-			access.GrantsNeeds(),
+			rights.GrantsNeeds(),
 			access.Request{Verb: "get", Resource: "namespaces"},
 			access.Request{Verb: "patch", Resource: "pods"},
 		),
@@ -23,5 +25,5 @@ func baseNeeds() access.Needs {
 			access.Request{Verb: "get", Resource: "serviceaccounts", Name: "default"},
 		),
 	}
-	return own.And(jobs.Needs()).And(launch.ListNeeds())
+	return own.And(jobs.Needs()).And(cleanup.ListNeeds())
 }

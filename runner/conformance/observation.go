@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // maxLog bounds the log of a check, in bytes. A preflight reads
@@ -23,7 +23,7 @@ import (
 const maxLog = 1 << 20
 
 // read reads the pod of a check before it is deleted.
-func (s *session) read(ctx context.Context, check launch.Check) (attempt, error) {
+func (s *session) read(ctx context.Context, check jobplan.Check) (attempt, error) {
 	pods, err := s.pods(ctx, check)
 	if err != nil || len(pods) == 0 {
 		return attempt{}, err
@@ -41,14 +41,14 @@ func (s *session) read(ctx context.Context, check launch.Check) (attempt, error)
 }
 
 // logged returns the attempt of an ended check with what its log adds.
-func (a attempt) logged(check launch.Check, log []byte) attempt {
+func (a attempt) logged(check jobplan.Check, log []byte) attempt {
 	a.flooded = len(log) > maxLog
 	a.answered = a.final(check, log)
 	return a
 }
 
 // pods lists the pods of a check.
-func (s *session) pods(ctx context.Context, check launch.Check) ([]corev1.Pod, error) {
+func (s *session) pods(ctx context.Context, check jobplan.Check) ([]corev1.Pod, error) {
 	selection := ofRun(check.Job.Labels[label.Run])
 	selection.LabelSelector += "," + labels.Set{"job-name": check.Job.Name}.String()
 	pods, err := s.Kubernetes.CoreV1().Pods(check.Job.Namespace).List(ctx, selection)
@@ -63,7 +63,7 @@ func ofRun(run string) metav1.ListOptions {
 }
 
 // checkStatus is the status of the check's container; zero without one.
-func checkStatus(check launch.Check, pod corev1.Pod) corev1.ContainerStatus {
+func checkStatus(check jobplan.Check, pod corev1.Pod) corev1.ContainerStatus {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.Name == check.Job.Spec.Template.Spec.Containers[0].Name {
 			return status
@@ -72,7 +72,7 @@ func checkStatus(check launch.Check, pod corev1.Pod) corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-func observe(check launch.Check, pod corev1.Pod) attempt {
+func observe(check jobplan.Check, pod corev1.Pod) attempt {
 	status := checkStatus(check, pod)
 	left := attempt{running: status.State.Running != nil, end: cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)}
 	if status.StopSignal != nil {

@@ -12,8 +12,10 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -22,17 +24,17 @@ const maxTime = time.Minute
 
 // evidence is the data about one check.
 type evidence struct {
-	check  launch.Check
+	check  jobplan.Check
 	images string
 	tried  map[string]attempt
-	rights access.Rights
+	rights rights.Rights
 	// alone is true for an image without a manifest.
 	alone bool
 	// reads is true when a binding of the manifest grants its account rights.
 	reads bool
 }
 
-func (s *session) evidence(check launch.Check) evidence {
+func (s *session) evidence(check jobplan.Check) evidence {
 	return evidence{
 		check: check, images: s.subject.describeImages(check), tried: s.tried[check.Name], rights: s.accounts[check.Name], reads: s.reading[check.Name], alone: s.subject.alone,
 	}
@@ -75,7 +77,7 @@ func (e evidence) manifest() Result {
 func (e evidence) image() Result { return pass("%s", e.images) }
 
 func (e evidence) access() Result {
-	user := access.User(e.rights.Account)
+	user := rights.User(e.rights.Account)
 	switch {
 	case len(e.rights.Writes) > 0:
 		return fail(ReasonMayWrite, "Give the check a ServiceAccount of its own, annotated like its Job, with roles that get, list and watch.",

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
 )
@@ -67,7 +68,7 @@ type evidenceCase struct {
 	// image is true for an image without a manifest.
 	image bool
 	// rights are those of its account.
-	rights access.Rights
+	rights rights.Rights
 	// trials replace those of the same name; a nil one leaves no pod.
 	trials trials
 	// want has the outcome and the reason of each requirement that it does not meet.
@@ -181,7 +182,7 @@ func accountCases() map[string]evidenceCase {
 	return map[string]evidenceCase{
 		"Conforms": {
 			reason: "a check that reads meets every requirement",
-			rights: access.Rights{Account: account, Roles: 1},
+			rights: rights.Rights{Account: account, Roles: 1},
 			messages: map[string]string{
 				"Manifest": "0000_50_zoo_11_candidate.yaml is accepted", "Image": "quay.io/openshift/origin-zoo:latest is " + image,
 				"ReadOnlyAccess": "system:serviceaccount:zoo:candidate has no write access (1 role)",
@@ -200,12 +201,12 @@ func accountCases() map[string]evidenceCase {
 		},
 		"MayWrite": {
 			reason: "the message names what the account may write",
-			rights: access.Rights{Account: account, Writes: []access.Request{{Verb: "create", Resource: "configmaps", Namespace: "zoo"}}},
+			rights: rights.Rights{Account: account, Writes: []access.Request{{Verb: "create", Resource: "configmaps", Namespace: "zoo"}}},
 			want:   map[string]string{"ReadOnlyAccess": "Fail MayWrite"}, messages: map[string]string{"ReadOnlyAccess": "system:serviceaccount:zoo:candidate may create configmaps in namespace zoo"},
 		},
 		"APIUnavailable": {
 			reason: "write access to an API that is not served is unknown",
-			rights: access.Rights{Account: account, Unserved: []string{"metrics.k8s.io/v1beta1"}},
+			rights: rights.Rights{Account: account, Unserved: []string{"metrics.k8s.io/v1beta1"}},
 			want:   map[string]string{"ReadOnlyAccess": "Unknown APIUnavailable"}, messages: map[string]string{"ReadOnlyAccess": "metrics.k8s.io/v1beta1"},
 		},
 		"Image": {

@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -33,6 +35,7 @@ type session struct {
 	Config
 	subject  Subject
 	launcher *launch.Launcher
+	objects  *inventory.Objects
 	// id labels the created namespaces.
 	id         string
 	namespaces []string
@@ -40,10 +43,10 @@ type session struct {
 	trialResults
 }
 
-func (s *session) newRun() launch.Run {
+func (s *session) newRun() jobplan.Run {
 	const digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 	now := time.Now().UTC()
-	return launch.Run{
+	return jobplan.Run{
 		ID: uuid.NewString(), From: s.From,
 		// There is no release.
 		Target:    update.Release{Version: s.To, Image: "conformance.invalid/release@" + digest},

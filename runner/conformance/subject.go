@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -233,7 +234,7 @@ func (s Subject) unresolved() string {
 }
 
 // describeImages lists the images of a check by name and digest.
-func (s Subject) describeImages(check launch.Check) string {
+func (s Subject) describeImages(check jobplan.Check) string {
 	var lines []string
 	for name, found := range s.images {
 		for _, used := range imagesOf(check.Job) {
@@ -253,7 +254,7 @@ func (s Subject) describeImages(check launch.Check) string {
 
 // invalid are the results about Jobs that the API server rejects. The checks are those of the
 // manifests.
-func invalid(findings []finding.Finding, checks []launch.Check) []Result {
+func invalid(findings []finding.Finding, checks []jobplan.Check) []Result {
 	declared := map[string]*batchv1.Job{}
 	for _, check := range checks {
 		declared[check.Name] = check.Job

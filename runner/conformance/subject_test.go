@@ -17,7 +17,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/conformance"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
 )
@@ -98,7 +98,7 @@ func TestInvalidManifests(t *testing.T) {
 	want := []string{"Zoo.Candidate Manifest Fail InvalidManifest", "Zoo.Candidate Manifest Unknown NamespaceMissing", "Zoo.Candidate Manifest Fail ServiceAccountMissing"}
 	checked := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "zoo"}}
 	checked.Spec.Template.Spec.ServiceAccountName = "keeper"
-	results := conformance.Invalid(findings, []launch.Check{{Name: "Zoo.Candidate", Job: checked}})
+	results := conformance.Invalid(findings, []jobplan.Check{{Name: "Zoo.Candidate", Job: checked}})
 	if diff := cmp.Diff(want, summary(results)); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 const (
@@ -32,7 +32,7 @@ type trial struct {
 	// stop stops the pods after they have run for a while.
 	stop bool
 	// inspect is called while the objects of the attempt exist; optional.
-	inspect func(ctx context.Context, plan launch.Plan) error
+	inspect func(ctx context.Context, plan jobplan.Plan) error
 }
 
 // The names of the trials.
@@ -49,7 +49,7 @@ const (
 )
 
 // first are the trials that are not compared with another.
-func first(inspect func(context.Context, launch.Plan) error) []trial {
+func first(inspect func(context.Context, jobplan.Plan) error) []trial {
 	return []trial{
 		{name: asIs, describe: "the check unchanged", inspect: inspect},
 		{name: killed, describe: "the check, then killing it", stop: true, change: func(pod *corev1.PodSpec) {
@@ -118,7 +118,7 @@ func setEnvironment(pod *corev1.PodSpec, name, value string) {
 
 // prepare applies the restriction. There is only one pod, and it ends soon
 // after it is deleted.
-func (t trial) prepare(check launch.Check) {
+func (t trial) prepare(check jobplan.Check) {
 	check.Job.Spec.BackoffLimit = new(int32(0))
 	pod := &check.Job.Spec.Template.Spec
 	pod.TerminationGracePeriodSeconds = new(int64(stopSeconds))

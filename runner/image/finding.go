@@ -137,7 +137,7 @@ func (c Check) groupOf(each result) group {
 		one.outcome = preflight.Fail
 	}
 	if !ok && !final {
-		one.text = oneLine(each.failure.Error())
+		one.text = words.External(each.failure.Error())
 	}
 	if remedy, actions := c.remedy(one); remedy != "" {
 		one.remedy, one.actions = remedy, actions
@@ -270,7 +270,7 @@ func common(place registry.Place) string {
 func listed(names []string) string {
 	first := slices.Clone(names[:min(mostNames, len(names))])
 	for i := range first {
-		first[i] = oneLine(first[i])
+		first[i] = words.External(first[i])
 	}
 	return words.ListOf(first, len(names))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 )
@@ -37,9 +36,3 @@ func unusable(err error) error {
 	}
 	return reject(reason, "%s", rejected.Message)
 }
-
-// maxText bounds the external text in a message, in bytes.
-const maxText = 512
-
-// oneLine sanitizes external text for a message.
-func oneLine(text string) string { return words.Line(text, maxText) }

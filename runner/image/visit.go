@@ -8,6 +8,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/repository"
@@ -116,7 +117,7 @@ func (v *visitor) image(ctx context.Context, at repoClient, digest string) (map[
 	}
 	layers := map[string][]ocispec.Descriptor{}
 	for _, described := range images {
-		architecture := oneLine(described.Platform.Architecture)
+		architecture := words.External(described.Platform.Architecture)
 		image, err := at.child(ctx, described)
 		if repository.IsMissing(err) {
 			return nil, reject(ReasonImagesMissing, "it has the index but not its image for linux/%s", architecture)

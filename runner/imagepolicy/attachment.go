@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/repository"
 )
@@ -73,7 +74,7 @@ func (v *visit) signatures(ctx context.Context, digest string) (found []attached
 	case err != nil:
 		return nil, false, fmt.Errorf("%w: %w", errMalformed, err)
 	case mediaType != types.OCIManifestSchema1 || m.IsIndex():
-		return nil, false, fmt.Errorf("%w: its manifest is %q instead of an OCI image", errMalformed, oneLine(string(mediaType)))
+		return nil, false, fmt.Errorf("%w: its manifest is %q instead of an OCI image", errMalformed, words.External(string(mediaType)))
 	}
 	for _, layer := range m.Layers {
 		if layer.MediaType != signatureType {

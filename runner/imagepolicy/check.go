@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/repository"
 )
@@ -52,7 +53,7 @@ func (c *check) at(ctx context.Context, place Place) error {
 	digests := []string{digest}
 	if top.IsIndex() {
 		if digests, err = instances(top, c.image.Architectures); err != nil {
-			c.findings = append(c.findings, unknown(ReasonNoInstance, "%s cannot be checked against a policy: %s", c.image.PullSpec, oneLine(err.Error())))
+			c.findings = append(c.findings, unknown(ReasonNoInstance, "%s cannot be checked against a policy: %s", c.image.PullSpec, words.External(err.Error())))
 			return nil
 		}
 		c.findings = append(c.findings, c.list(ctx, visit)...)
@@ -79,11 +80,11 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) findi
 	signatures, more, err := visit.signatures(ctx, digest)
 	switch {
 	case errors.Is(err, errMalformed):
-		return c.fail(ReasonMalformedAttachment, "the tag %s of %s is not a signature: %s", signatureTag(digest), visit.place.Repository, oneLine(err.Error()))
+		return c.fail(ReasonMalformedAttachment, "the tag %s of %s is not a signature: %s", signatureTag(digest), visit.place.Repository, words.External(err.Error()))
 	case repository.IsMissing(err):
 		return c.missing(visit.place, digest)
 	case err != nil:
-		return unknown(ReasonSigstoreUnavailable, "the signatures of %s cannot be read, tag %s: %s", oneLine(c.image.PullSpec), signatureTag(digest), oneLine(err.Error()))
+		return unknown(ReasonSigstoreUnavailable, "the signatures of %s cannot be read, tag %s: %s", words.External(c.image.PullSpec), signatureTag(digest), words.External(err.Error()))
 	}
 	var findings []finding.Finding
 	for _, r := range c.requirements {

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"sigs.k8s.io/json"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // claimType is the type of a claim that sigstore signs.
@@ -38,13 +40,13 @@ func readClaim(payload []byte) (claim, *violation) {
 	critical := c.Critical
 	switch {
 	case err != nil:
-		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signed content is not a JSON signature claim: %q", oneLine(err.Error()))
+		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signed content is not a JSON signature claim: %q", words.External(err.Error()))
 	case critical == nil, critical.Type == nil, critical.Image == nil, critical.Identity == nil, len(c.Optional) == 0:
 		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim lacks one of critical.type, critical.image, critical.identity and optional")
 	case critical.Image.Digest == nil, critical.Identity.Reference == nil:
 		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim lacks one of docker-manifest-digest and docker-reference")
 	case *critical.Type != claimType:
-		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim has type %q, not %q", oneLine(*critical.Type), claimType)
+		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim has type %q, not %q", words.External(*critical.Type), claimType)
 	}
 	return claim{digest: *critical.Image.Digest, identity: *critical.Identity.Reference}, readOptional(c.Optional)
 }
@@ -56,7 +58,7 @@ func readOptional(raw []byte) *violation {
 		Timestamp *int64  `json:"timestamp"`
 	}
 	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &optional); err != nil {
-		return violates(ReasonInvalidSigstoreClaim, "the optional part of the signature claim is invalid: %q", oneLine(err.Error()))
+		return violates(ReasonInvalidSigstoreClaim, "the optional part of the signature claim is invalid: %q", words.External(err.Error()))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -46,9 +45,3 @@ func worst(findings []finding.Finding) finding.Finding {
 func rank(outcome preflight.Outcome) int {
 	return slices.Index([]preflight.Outcome{preflight.Fail, preflight.Unknown, preflight.Warn, preflight.Pass}, outcome)
 }
-
-// maxText bounds the external text repeated in a message, in bytes.
-const maxText = 512
-
-// oneLine sanitizes external text for a message.
-func oneLine(text string) string { return words.Line(text, maxText) }

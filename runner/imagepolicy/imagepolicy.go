@@ -40,6 +40,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Check checks one image against all policies that cover it. The finding has
@@ -47,7 +48,7 @@ import (
 func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding.Finding {
 	reference, err := name.NewDigest(image.PullSpec)
 	if err != nil || reference.String() != image.PullSpec {
-		return unknown(ReasonInvalidPullSpec, "%q is not a pull spec by digest", oneLine(image.PullSpec))
+		return unknown(ReasonInvalidPullSpec, "%q is not a pull spec by digest", words.External(image.PullSpec))
 	}
 	scope, covering := p.covering(image.PullSpec)
 	if len(covering) == 0 {
@@ -65,7 +66,7 @@ func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding
 	}
 	if err != nil {
 		check.findings = append(check.findings, unknown(ReasonImageUnavailable,
-			"%s cannot be read, so its signatures are unknown: %s", image.PullSpec, oneLine(err.Error())))
+			"%s cannot be read, so its signatures are unknown: %s", image.PullSpec, words.External(err.Error())))
 	}
 	return worst(append(failures, check.findings...))
 }

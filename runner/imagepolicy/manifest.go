@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 )
 
@@ -22,7 +23,7 @@ func instances(list ocimanifest.Manifest, architectures []string) ([]string, err
 		found = append(found, image.Platform.Architecture)
 	}
 	if len(digests) > maxArchitectures {
-		return nil, fmt.Errorf("the index has %d images for linux, more than %d: %s", len(digests), maxArchitectures, oneLine(strings.Join(found, ", ")))
+		return nil, fmt.Errorf("the index has %d images for linux, more than %d: %s", len(digests), maxArchitectures, words.External(strings.Join(found, ", ")))
 	}
 	return digests, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // requirement is the requirement of one policy for an image.
@@ -74,7 +75,7 @@ func (r requirement) check(s attached, image name.Digest, digest string) *violat
 	case violated != nil:
 		return violated
 	case claim.digest != digest:
-		return violates(ReasonWrongSigstoreDigest, "the signature claim is for digest %q", oneLine(claim.digest))
+		return violates(ReasonWrongSigstoreDigest, "the signature claim is for digest %q", words.External(claim.digest))
 	}
 	return r.identify(claim.identity, image)
 }
@@ -98,16 +99,16 @@ func (r requirement) identify(signed string, image name.Digest) *violation {
 			}
 			wanted = remap(wanted, *r.identity.PolicyMatchRemapIdentity)
 		default:
-			return undecided("ClusterImagePolicy %q has matchPolicy %q, which this check does not support", r.policy, oneLine(string(r.identity.MatchPolicy)))
+			return undecided("ClusterImagePolicy %q has matchPolicy %q, which this check does not support", r.policy, words.External(string(r.identity.MatchPolicy)))
 		}
 	}
 	reference, err := name.ParseReference(signed)
 	if err != nil {
-		return violates(ReasonWrongSigstoreIdentity, "the signature claim names %q, which is not an image", oneLine(signed))
+		return violates(ReasonWrongSigstoreIdentity, "the signature claim names %q, which is not an image", words.External(signed))
 	}
 	repository, err := name.NewRepository(wanted)
 	if err != nil || reference.Context().Name() != repository.Name() {
-		return violates(ReasonWrongSigstoreIdentity, "the signature claim names %q; the policy requires an image of %q", oneLine(signed), wanted)
+		return violates(ReasonWrongSigstoreIdentity, "the signature claim names %q; the policy requires an image of %q", words.External(signed), wanted)
 	}
 	return nil
 }

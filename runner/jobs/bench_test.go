@@ -26,6 +26,8 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -41,7 +43,7 @@ func BenchmarkJobs(b *testing.B) {
 			for b.Loop() {
 				runtime.GC()
 				before := heap()
-				plan := launch.Plan{Run: launch.Run{ID: runID}, Checks: checks("etcd", n)}
+				plan := jobplan.Plan{Run: jobplan.Run{ID: runID}, Checks: checks("etcd", n)}
 				server := &stateless{streams: map[string]chan watchEvent{"jobs": make(chan watchEvent, 1024), "pods": make(chan watchEvent, 1024)}}
 				config := &rest.Config{
 					Host: "http://localhost", QPS: -1, Transport: transport.Func(server.serve),
@@ -51,7 +53,7 @@ func BenchmarkJobs(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				sources, err := jobs.Sources(b.Context(), client, launch.New(client, metadata.NewForConfigOrDie(config)), plan, jobs.Options{})
+				sources, err := jobs.Sources(b.Context(), client, launch.New(inventory.New(client, metadata.NewForConfigOrDie(config))), plan, jobs.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -6,6 +6,22 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
+// State is the progress of a check.
+type State string
+
+// The states of a check.
+const (
+	// Queued means that the check waits until the parallelism allows its Job.
+	Queued State = "queued"
+	// Waiting means that the Job exists and the container of the check does not
+	// run.
+	Waiting State = "waiting"
+	// Running means that the container runs, or has just terminated.
+	Running State = "running"
+	// Done means that the findings of the check are complete.
+	Done State = "done"
+)
+
 // Classification is what an Observation means.
 type Classification struct {
 	// State is Waiting, Running or Done.

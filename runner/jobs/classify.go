@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/alteration"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // Classify returns what an observation means. It is pure, and with Expired the
@@ -16,35 +16,35 @@ import (
 // read late. An attempt that ended without a result does not decide while the Job
 // retries.
 func Classify(o Observation) Classification {
-	classified := o.classify()
+	classified := classify(o)
 	if o.Expired && classified.State != Done {
-		return o.expired(classified)
+		return expired(o, classified)
 	}
 	return classified
 }
 
-func (o Observation) classify() Classification {
+func classify(o Observation) Classification {
 	for i := range slices.Backward(o.Pods) {
-		if classified, ok := o.attempt(i); ok {
+		if classified, ok := attempt(o, i); ok {
 			return classified
 		}
 	}
 	pod, exists := o.newest()
-	switch condition := o.condition(); {
+	switch condition := condition(o); {
 	case o.Deleted:
-		return o.outcomeLost(cause{
-			reason: ReasonJobDeleted, detail: sentence("the Job was deleted by another client", o.activity()),
+		return outcomeLost(o, cause{
+			reason: ReasonJobDeleted, detail: sentence("the Job was deleted by another client", activity(o)),
 			remedy:  "Stop the client that deletes Jobs in namespace " + o.Check.Job.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Retry("")},
 		})
 	case condition != nil && condition.failed:
-		return o.failed(*condition)
+		return failed(o, *condition)
 	case condition != nil:
-		return o.completed()
+		return completed(o)
 	case !exists:
-		return o.tolerate(o.withoutPod())
+		return tolerate(o, withoutPod(o))
 	default:
-		return o.inProgress(pod)
+		return inProgress(o, pod)
 	}
 }
 
@@ -55,12 +55,12 @@ func (o Observation) classify() Classification {
 // it may have printed a result with warnings, or one that contradicts its exit
 // code. Without that log its exit code decides, so the read is not required.
 // Together with the dry run and the creation this makes three requests per Job.
-func (o Observation) attempt(i int) (Classification, bool) {
+func attempt(o Observation, i int) (Classification, bool) {
 	pod := o.Pods[i]
-	if altered, ok := o.altered(pod); ok {
+	if altered, ok := altered(o, pod); ok {
 		return altered, true
 	}
-	if failure, ok := o.startFailure(pod); ok {
+	if failure, ok := startFailure(o, pod); ok {
 		return failure, true
 	}
 	end := terminated(o.Check, pod)
@@ -68,9 +68,9 @@ func (o Observation) attempt(i int) (Classification, bool) {
 		return Classification{}, false
 	}
 	log := o.logOf(pod)
-	result := resultOf(o.Check.Job.Labels[label.Run], end.Message, log)
+	result := resultOf(o.Check.Job.Labels[label.Run], end.Message, log.text())
 	if end.Reason == string(ReasonOOMKilled) && disruption(pod) == nil {
-		return o.unknown(outOfMemory(mainContainer(o.Check))).withFailures(o, result), true
+		return unknown(o, outOfMemory(mainContainer(o.Check))).withFailures(o, result), true
 	}
 	last := i == len(o.Pods)-1
 	if last && !result.complete() && log == nil && !pod.Gone && !o.Expired {
@@ -81,29 +81,29 @@ func (o Observation) attempt(i int) (Classification, bool) {
 		return classified, true
 	}
 	if result.final() {
-		return o.finalResult(pod, end.ExitCode, result)
+		return finalResult(o, pod, end.ExitCode, result)
 	}
 	if end.ExitCode != 0 || !last || interrupted(pod) || pastDeadline(pod) {
 		return Classification{}, false // a check may exit 0 because it was stopped
 	}
-	return o.exitedZero(pod, result)
+	return exitedZero(o, pod, result)
 }
 
 // altered is for a pod that does not run the check of the release, so that its result
 // does not count. Admission changes pods after the Job was compared.
-func (o Observation) altered(pod Pod) (Classification, bool) {
+func altered(o Observation, pod Pod) (Classification, bool) {
 	if len(pod.Spec.Containers) == 0 {
 		return Classification{}, false // the API server accepts no such pod
 	}
-	differs, err := o.Check.Altered(pod.Pod)
+	differs, err := alteration.OfPod(o.Check.Job, pod.Pod)
 	if err != nil {
 		differs = err.Error()
 	}
 	if differs == "" {
 		return Classification{}, false
 	}
-	return o.unknown(cause{
-		reason:  launch.ReasonAlteredByAdmission,
+	return unknown(o, cause{
+		reason:  alteration.ReasonAlteredByAdmission,
 		detail:  fmt.Sprintf("a mutating webhook or policy of the cluster changes Pod %s/%s: %s", pod.Namespace, pod.Name, differs),
 		remedy:  fmt.Sprintf("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run),
 		actions: []finding.Action{finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies")},

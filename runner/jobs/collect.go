@@ -147,7 +147,7 @@ func (s *source) deleteJob(ctx context.Context) error {
 	o, changed := s.observe()
 	if !o.Deleted {
 		err := s.run.start.End(ctx, s.check)
-		s.run.tracker.record("deleting a Job to create it again", err)
+		s.run.tracker.failures.record("deleting a Job to create it again", err)
 		if err != nil {
 			s.pinned, s.restarted = true, true
 			return ctx.Err()

@@ -55,7 +55,7 @@ type jobCondition struct {
 // condition reads all conditions: SuccessCriteriaMet and FailureTarget precede
 // Complete and Failed, while pods still terminate. It returns nil while the Job is
 // active.
-func (o Observation) condition() *jobCondition {
+func condition(o Observation) *jobCondition {
 	if o.Job == nil {
 		return nil
 	}
@@ -76,11 +76,11 @@ func (o Observation) condition() *jobCondition {
 
 // completed classifies a Job that is complete without an observed end of a pod:
 // the watch may lag behind.
-func (o Observation) completed() Classification {
+func completed(o Observation) Classification {
 	if !o.Check.Framed && o.Listed {
-		return o.passed()
+		return passed(o)
 	}
-	return o.outcomeLost(lost("the Job is complete, but its pod was gone before its result was read"))
+	return outcomeLost(o, lost("the Job is complete, but its pod was gone before its result was read"))
 }
 
 // lost is the cause for an ended Job whose pod is gone.
@@ -90,8 +90,8 @@ func lost(detail string) cause {
 
 // outcomeLost classifies a Job whose outcome can no longer be read: it is
 // created again once, after a list has shown that the watch does not lag behind.
-func (o Observation) outcomeLost(why cause) Classification {
-	classified := o.tolerate(why)
+func outcomeLost(o Observation, why cause) Classification {
+	classified := tolerate(o, why)
 	switch {
 	case classified.State != Done:
 		return classified
@@ -109,42 +109,42 @@ func (o Observation) outcomeLost(why cause) Classification {
 }
 
 // failed classifies a Job with the condition Failed.
-func (o Observation) failed(condition jobCondition) Classification {
+func failed(o Observation, condition jobCondition) Classification {
 	pod, exists := o.newest()
 	switch {
 	case condition.reason == batchv1.JobReasonDeadlineExceeded:
-		return o.unknown(cause{
+		return unknown(o, cause{
 			reason: ReasonDeadlineExceeded,
-			detail: sentence("the Job exceeded its activeDeadlineSeconds", cmp.Or(o.activity(), condition.message)),
+			detail: sentence("the Job exceeded its activeDeadlineSeconds", cmp.Or(activity(o), condition.message)),
 			remedy: fmt.Sprintf("Remove what it waited for and run the preflight again; if the check was running, report it to the owners of component %q.", o.Check.Component),
 		})
 	case !exists:
-		return o.outcomeLost(lost(sentence("the Job failed, and no pod of it was observed", condition.message)))
+		return outcomeLost(o, lost(sentence("the Job failed, and no pod of it was observed", condition.message)))
 	}
 	if why := disruption(pod); why != nil {
-		return o.outcomeLost(*why)
+		return outcomeLost(o, *why)
 	}
 	if pod.DeletionTimestamp != nil {
-		return o.outcomeLost(cause{
+		return outcomeLost(o, cause{
 			reason: ReasonPodDeleted, detail: sentence("its pod was deleted by another client", condition.message),
 			remedy:  "Stop the client that deletes pods in namespace " + pod.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Retry("")},
 		})
 	}
 	if pastDeadline(pod) {
-		return o.unknown(cause{
+		return unknown(o, cause{
 			reason: ReasonDeadlineExceeded, detail: sentence("its pod exceeded its activeDeadlineSeconds", words.Line(pod.Status.Message, maxLine)),
 			remedy: reportDefect,
 		})
 	}
-	if why := o.attemptFailure(pod); why != nil {
-		return o.unknown(*why)
+	if why := attemptFailure(o, pod); why != nil {
+		return unknown(o, *why)
 	}
 	end := terminated(o.Check, pod)
 	if end == nil || end.ExitCode == 0 {
-		return o.outcomeLost(lost(sentence("the Job failed, but its pod was gone before its end was observed", condition.message)))
+		return outcomeLost(o, lost(sentence("the Job failed, but its pod was gone before its end was observed", condition.message)))
 	}
-	return o.exitedNonZero(pod, end)
+	return exitedNonZero(o, pod, end)
 }
 
 // lingers is true for a created Job that is not about to finish: its pod does not
@@ -153,7 +153,7 @@ func (o Observation) failed(condition jobCondition) Classification {
 func (o Observation) lingers() bool {
 	pod, exists := o.newest()
 	switch {
-	case o.Deleted || o.condition() != nil:
+	case o.Deleted || condition(o) != nil:
 		return false
 	case !exists || pod.Gone:
 		return true

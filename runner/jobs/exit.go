@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // ReasonOOMKilled is reported for a check that ran out of memory.
@@ -48,32 +48,32 @@ const ReasonKilled finding.Reason = "Killed"
 // finalResult takes over a final result that agrees with the exit code. An
 // inconclusive result of a pod that was disrupted does not decide: the Job
 // retries.
-func (o Observation) finalResult(pod Pod, exitCode int32, result containerResult) (Classification, bool) {
-	agrees := result.Agrees(int(exitCode))
+func finalResult(o Observation, pod Pod, exitCode int32, result containerResult) (Classification, bool) {
+	agrees := result.result.Agrees(int(exitCode))
 	if interrupted(pod) && (!agrees || exitCode == preflight.ExitUnknown) {
 		return Classification{}, false
 	}
 	if !agrees {
-		return o.unknown(cause{
+		return unknown(o, cause{
 			reason: ReasonContradiction,
 			detail: fmt.Sprintf("the check ended with exit code %d, which contradicts its result", exitCode),
 			remedy: reportDefect,
 		}).withFailures(o, result), true
 	}
-	all, err := findings(o.Check, result.Result)
+	all, err := findings(o.Check, result.result)
 	if err != nil {
-		return o.unknown(badResult(err.Error())), true
+		return unknown(o, badResult(err.Error())), true
 	}
-	return o.doneWith(all), true
+	return doneWith(o, all), true
 }
 
 // exitedZero classifies a check that exited 0 without a final result.
-func (o Observation) exitedZero(pod Pod, result containerResult) (Classification, bool) {
+func exitedZero(o Observation, pod Pod, result containerResult) (Classification, bool) {
 	switch {
 	case result.invalid != "":
-		return o.unknown(badResult(result.invalid)), true
+		return unknown(o, badResult(result.invalid)), true
 	case result.found, o.Check.Framed:
-		return o.unknown(o.noResult(0)).withFailures(o, result), true
+		return unknown(o, noResult(o, 0)).withFailures(o, result), true
 	}
 	switch otherContainers(o.Check, pod) {
 	case containersRunning:
@@ -82,11 +82,11 @@ func (o Observation) exitedZero(pod Pod, result containerResult) (Classification
 		return Classification{}, false
 	case containersPassed:
 	}
-	return o.passed(), true
+	return passed(o), true
 }
 
-func (o Observation) passed() Classification {
-	return o.done(finding.Pass(ReasonPassed, "the check exited 0 and reported no findings"))
+func passed(o Observation) Classification {
+	return done(o, finding.Pass(ReasonPassed, "the check exited 0 and reported no findings"))
 }
 
 // containersState is the worst state of several containers.
@@ -100,7 +100,7 @@ const (
 
 // otherContainers is the state of the containers of the manifest beside the
 // check's.
-func otherContainers(check launch.Check, pod Pod) containersState {
+func otherContainers(check jobplan.Check, pod Pod) containersState {
 	others := map[string]bool{}
 	for _, container := range check.Job.Spec.Template.Spec.Containers {
 		others[container.Name] = container.Name != mainContainer(check)
@@ -120,28 +120,28 @@ func otherContainers(check launch.Check, pod Pod) containersState {
 
 // exitedNonZero classifies the last attempt of a check that ended with another
 // exit code than 0, without a final result.
-func (o Observation) exitedNonZero(pod Pod, end *corev1.ContainerStateTerminated) Classification {
+func exitedNonZero(o Observation, pod Pod, end *corev1.ContainerStateTerminated) Classification {
 	log := o.logOf(pod)
-	result := resultOf(o.Check.Job.Labels[label.Run], end.Message, log)
-	all, err := findings(o.Check, result.Result)
+	result := resultOf(o.Check.Job.Labels[label.Run], end.Message, log.text())
+	all, err := findings(o.Check, result.result)
 	switch {
 	case result.final() && err == nil:
-		return o.doneWith(all)
+		return doneWith(o, all)
 	case killed(end.ExitCode):
-		return o.unknown(cause{
+		return unknown(o, cause{
 			reason:  ReasonKilled,
 			detail:  sentence(fmt.Sprintf("the check was killed (exit code %d)", end.ExitCode), lastLines(end, log)),
 			remedy:  "Find the cause in the events of namespace " + pod.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Run("oc get events -n %s", pod.Namespace), finding.Retry("")},
 		}).withFailures(o, result)
 	case result.invalid != "":
-		return o.unknown(badResult(result.invalid))
+		return unknown(o, badResult(result.invalid))
 	case result.found, o.Check.Framed:
-		why := o.noResult(end.ExitCode)
+		why := noResult(o, end.ExitCode)
 		why.detail = sentence(why.detail, lastLines(end, log))
-		return o.unknown(why).withFailures(o, result)
+		return unknown(o, why).withFailures(o, result)
 	}
-	return o.done(finding.Fail(ReasonFailed,
+	return done(o, finding.Fail(ReasonFailed,
 		"%s", sentence(fmt.Sprintf("the check exited with code %d%s", end.ExitCode, o.attempts()), lastLines(end, log))).
 		Remedy("Fix what the log of the check names. The whole log is available while the Jobs of the run are kept.").
 		Do(finding.Run("oc -n %s logs job/%s", pod.Namespace, o.Check.Job.Name)))
@@ -181,7 +181,7 @@ func badResult(why string) cause {
 	return cause{reason: ReasonBadResult, detail: sentence("the result of the check cannot be used", words.Line(why, maxLine)), remedy: reportDefect}
 }
 
-func (o Observation) noResult(exitCode int32) cause {
+func noResult(o Observation, exitCode int32) cause {
 	detail := fmt.Sprintf("the check ended with exit code %d%s and left no final result", exitCode, o.attempts())
 	if o.Log != nil && o.Log.Error != "" {
 		detail += "; its log could not be read: " + words.Line(o.Log.Error, maxLine)

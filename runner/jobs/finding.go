@@ -13,16 +13,16 @@ import (
 )
 
 // done ends a check with a finding about the Job as a whole.
-func (o Observation) done(f finding.Finding) Classification {
+func done(o Observation, f finding.Finding) Classification {
 	f.Name, f.Source = o.Check.Name, finding.SourceJob
 	f.Blocks = f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
 	f.Message = words.Lines(f.Message, maxMessage)
 	f.Objects = o.objects()
-	return o.doneWith([]finding.Finding{f})
+	return doneWith(o, []finding.Finding{f})
 }
 
 // doneWith ends a check with these findings, and adds where it ran.
-func (o Observation) doneWith(findings []finding.Finding) Classification {
+func doneWith(o Observation, findings []finding.Finding) Classification {
 	for i := range findings {
 		findings[i].Job = o.job()
 		if attempts := findings[i].Job.Attempts; findings[i].Outcome == preflight.Pass && attempts > 1 {
@@ -38,7 +38,7 @@ func (c Classification) withFailures(o Observation, result containerResult) Clas
 	if !result.found {
 		return c
 	}
-	all, err := findings(o.Check, result.Result)
+	all, err := findings(o.Check, result.result)
 	if err != nil {
 		return c
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 // unknown ends a check that is inconclusive.
-func (o Observation) unknown(why cause) Classification {
-	return o.done(finding.Unknown(why.reason, "%s", why.detail).Remedy("%s", why.remedy).Do(why.actions...))
+func unknown(o Observation, why cause) Classification {
+	return done(o, finding.Unknown(why.reason, "%s", why.detail).Remedy("%s", why.remedy).Do(why.actions...))
 }
 
 // tolerate waits until the timeout of the cause has passed.
-func (o Observation) tolerate(why cause) Classification {
+func tolerate(o Observation, why cause) Classification {
 	classified := why.waiting()
 	if why.timeout == untilDeadline {
 		classified.Idle = o.neverRan()
@@ -26,14 +26,14 @@ func (o Observation) tolerate(why cause) Classification {
 		waited = o.Waited
 	}
 	if waited >= why.timeout {
-		return o.unknown(why)
+		return unknown(o, why)
 	}
 	classified.Recheck = why.timeout - waited
 	return classified
 }
 
 // expired ends the check at the deadline of the run, with its last state.
-func (o Observation) expired(classified Classification) Classification {
+func expired(o Observation, classified Classification) Classification {
 	why := classified.cause
 	detail := classified.Detail
 	if pod, ok := o.newest(); ok && o.logOf(pod) != nil {
@@ -51,16 +51,16 @@ func (o Observation) expired(classified Classification) Classification {
 		why.remedy, why.actions = "Run the preflight again with a longer timeout.", []finding.Action{finding.Retry(finding.OptionTimeout)}
 	}
 	why.detail = "timed out: " + detail
-	return o.unknown(why)
+	return unknown(o, why)
 }
 
 // notStarted ends a check that was queued at the deadline of the run: for the
 // first time, or again after waiting.
 func (o Observation) notStarted(waiting Classification) Classification {
 	if waiting.Reason != "" {
-		return o.expired(waiting)
+		return expired(o, waiting)
 	}
-	return o.unknown(cause{
+	return unknown(o, cause{
 		reason: launch.ReasonNotStarted, detail: "timed out: the check waited for other checks to end, and was not started",
 		remedy:  "Run the preflight again with a longer timeout or a higher parallelism.",
 		actions: []finding.Action{finding.Retry(finding.OptionTimeout), finding.Retry(finding.OptionParallelism)},

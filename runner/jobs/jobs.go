@@ -32,12 +32,13 @@ package jobs
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // defaultParallelism is the bound on unfinished Jobs if Options has none.
@@ -57,6 +58,19 @@ type Options struct {
 	Progress func(Status)
 }
 
+// Status is the progress of one check.
+type Status struct {
+	// Check is the name of the check.
+	Check string
+	State State
+	// Detail is a clause about what the check waits for; may be empty.
+	Detail string
+	// Since is when State and Detail last changed.
+	Since time.Time
+	// Findings are set when State is Done.
+	Findings []finding.Finding
+}
+
 // Sources returns one source per check of the plan. It starts the watches, which
 // last until ctx is done. All sources have to be collected, with the same ctx,
 // since each is queued in the order of the plan. Existing Jobs whose UID start
@@ -64,17 +78,17 @@ type Options struct {
 //
 // When the deadline of ctx passes, a source returns an Unknown finding with the
 // last state of its check. When ctx is canceled, it returns an error.
-func Sources(ctx context.Context, client kubernetes.Interface, start starter, plan launch.Plan, options Options) ([]collector.Source, error) {
+func Sources(ctx context.Context, client kubernetes.Interface, start starter, plan jobplan.Plan, options Options) ([]collector.Source, error) {
 	if options.Parallelism <= 0 {
 		options.Parallelism = defaultParallelism
 	}
-	tracked, err := track(ctx, client, start, plan, options.Parallelism)
+	tracked, err := track(ctx, client, start.UID, plan, options.Parallelism)
 	if err != nil {
 		return nil, err
 	}
 	shared := &run{client: client, start: start, tracker: tracked, progress: options.Progress}
 	go shared.deleteEvicted(ctx)
-	tracked.enqueueAll(func(check launch.Check) bool { return len(options.Known[check.Name]) > 0 })
+	tracked.enqueueAll(func(check jobplan.Check) bool { return len(options.Known[check.Name]) > 0 })
 	sources := make([]collector.Source, 0, len(plan.Checks))
 	for i, check := range plan.Checks {
 		one := &source{run: shared, index: i, check: check, known: options.Known[check.Name]}

@@ -45,18 +45,18 @@ const ReasonPodSecurity finding.Reason = "PodSecurity"
 const ReasonSecurityContextConstraints finding.Reason = "SecurityContextConstraints"
 
 // withoutPod is the cause for a Job that has no pod.
-func (o Observation) withoutPod() cause {
+func withoutPod(o Observation) cause {
 	warning := o.warning("Job", o.Check.Job.Name)
 	switch {
 	case warning != nil && warning.Reason == "FailedCreate":
-		return o.podRejected(words.Line(warning.Message, maxLine))
+		return podRejected(o, words.Line(warning.Message, maxLine))
 	case o.Job == nil:
 		return cause{
 			reason: ReasonJobNotSeen, detail: "the API server has not returned the Job yet", timeout: untilDeadline,
 			remedy: "Check the API server, then run the preflight again.", actions: []finding.Action{finding.Run("oc get --raw '/readyz?verbose'"), finding.Retry("")},
 		}
 	}
-	if exceeded := o.Check.Exceeded(); exceeded != "" {
+	if exceeded := o.Check.Exceeded; exceeded != "" {
 		// The reason QuotaExceeded, which ends the check earlier, is that of a rejected pod.
 		foreseen := launch.QuotaExceeded(o.Check, exceeded)
 		return cause{
@@ -72,7 +72,7 @@ func (o Observation) withoutPod() cause {
 
 // podRejected classifies the responses of the API server to the Job controller.
 // They differ in their text only.
-func (o Observation) podRejected(message string) cause {
+func podRejected(o Observation, message string) cause {
 	namespace := o.Check.Job.Namespace
 	why := cause{reason: ReasonPodNotCreated, detail: sentence("the API server rejects the pod of the Job", message), remedy: fixMessage}
 	reportToOwners := fmt.Sprintf("Report it to the owners of component %q.", o.Check.Component)

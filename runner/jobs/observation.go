@@ -8,12 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // Observation is the observed state of the Job of one check at one moment.
 type Observation struct {
-	Check launch.Check
+	Check jobplan.Check
 	// Job is nil until a list or watch returned it.
 	Job *batchv1.Job
 	// Deleted is true when the Job existed and no longer does.
@@ -56,6 +56,14 @@ type Log struct {
 	Error string
 }
 
+// text is what was read; nil before it was read.
+func (l *Log) text() []byte {
+	if l == nil {
+		return nil
+	}
+	return l.Text
+}
+
 // newest is the pod of the last attempt.
 func (o Observation) newest() (Pod, bool) {
 	if len(o.Pods) == 0 {
@@ -94,7 +102,7 @@ func (o Observation) logOf(pod Pod) *Log {
 }
 
 // mainContainer is the name of the container that is the check.
-func mainContainer(check launch.Check) string {
+func mainContainer(check jobplan.Check) string {
 	if containers := check.Job.Spec.Template.Spec.Containers; len(containers) > 0 {
 		return containers[0].Name
 	}
@@ -102,7 +110,7 @@ func mainContainer(check launch.Check) string {
 }
 
 // status is the status of the check's container; nil without one.
-func status(check launch.Check, pod Pod) *corev1.ContainerStatus {
+func status(check jobplan.Check, pod Pod) *corev1.ContainerStatus {
 	for i := range pod.Status.ContainerStatuses {
 		if pod.Status.ContainerStatuses[i].Name == mainContainer(check) {
 			return &pod.Status.ContainerStatuses[i]
@@ -113,7 +121,7 @@ func status(check launch.Check, pod Pod) *corev1.ContainerStatus {
 
 // terminated is the last termination of the check's container, also if it was
 // restarted since; nil before the first.
-func terminated(check launch.Check, pod Pod) *corev1.ContainerStateTerminated {
+func terminated(check jobplan.Check, pod Pod) *corev1.ContainerStateTerminated {
 	current := status(check, pod)
 	if current == nil {
 		return nil

@@ -13,14 +13,14 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 const runID = "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a"
 
-func aCheck() launch.Check {
+func aCheck() jobplan.Check {
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -30,7 +30,7 @@ func aCheck() launch.Check {
 			Containers: []corev1.Container{{Name: "check", Image: "quay.io/openshift/etcd", Command: []string{"/bin/preflight"}}},
 		}}},
 	}
-	return launch.Check{Name: "Etcd.EtcdPreflight", Component: "etcd", File: "0000_12_etcd.yaml", Job: job}
+	return jobplan.Check{Name: "Etcd.EtcdPreflight", Component: "etcd", File: "0000_12_etcd.yaml", Job: job}
 }
 
 // observe returns an observation of an existing Job.

@@ -77,7 +77,7 @@ const ReasonVolumeNotReady finding.Reason = "VolumeNotReady"
 const ReasonSandboxFailed finding.Reason = "SandboxFailed"
 
 // podBlocked is the cause for a pod that cannot run; false if none is reported.
-func (o Observation) podBlocked(pod Pod) (cause, bool) {
+func podBlocked(o Observation, pod Pod) (cause, bool) {
 	if pod.Gone {
 		return cause{}, false
 	}
@@ -89,13 +89,13 @@ func (o Observation) podBlocked(pod Pod) (cause, bool) {
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, container := range statuses {
 			if waiting := container.State.Waiting; waiting != nil {
-				if why, ok := o.containerWaiting(container.Name, container.Image, waiting); ok {
+				if why, ok := containerWaiting(o, container.Name, container.Image, waiting); ok {
 					return why, true
 				}
 			}
 		}
 	}
-	return o.podNotSetUp(pod)
+	return podNotSetUp(o, pod)
 }
 
 // unschedulable is the cause for a message of the scheduler. A node with resources may become
@@ -153,7 +153,7 @@ func stays(reason string) bool {
 
 // containerWaiting classifies the reasons of pkg/kubelet/images/types.go,
 // pkg/kubelet/container/sync_result.go and pkg/kubelet/kuberuntime.
-func (o Observation) containerWaiting(name, image string, waiting *corev1.ContainerStateWaiting) (cause, bool) {
+func containerWaiting(o Observation, name, image string, waiting *corev1.ContainerStateWaiting) (cause, bool) {
 	message := words.Line(waiting.Message, maxLine)
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
@@ -227,7 +227,7 @@ func missingObject(message string) bool {
 }
 
 // podNotSetUp is the cause, from events, for a pod without running containers.
-func (o Observation) podNotSetUp(pod Pod) (cause, bool) {
+func podNotSetUp(o Observation, pod Pod) (cause, bool) {
 	if current := status(o.Check, pod); current != nil && current.State.Waiting == nil {
 		return cause{}, false
 	}

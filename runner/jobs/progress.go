@@ -39,23 +39,23 @@ const ReasonInitFailed finding.Reason = "InitFailed"
 const ReasonContainerFailed finding.Reason = "ContainerFailed"
 
 // activity is what the last attempt was doing when it ended.
-func (o Observation) activity() string {
+func activity(o Observation) string {
 	pod, ok := o.newest()
 	if !ok {
-		return o.withoutPod().detail
+		return withoutPod(o).detail
 	}
-	return o.inProgress(pod).Detail
+	return inProgress(o, pod).Detail
 }
 
 // inProgress classifies an active Job whose last pod does not decide.
-func (o Observation) inProgress(pod Pod) Classification {
-	if why := o.attemptFailure(pod); why != nil {
+func inProgress(o Observation, pod Pod) Classification {
+	if why := attemptFailure(o, pod); why != nil {
 		why.detail += "; the Job retries"
 		why.timeout = untilDeadline
-		return o.tolerate(*why)
+		return tolerate(o, *why)
 	}
-	if why, ok := o.podBlocked(pod); ok {
-		return o.tolerate(why)
+	if why, ok := podBlocked(o, pod); ok {
+		return tolerate(o, why)
 	}
 	current := status(o.Check, pod)
 	switch {
@@ -82,7 +82,7 @@ func (o Observation) inProgress(pod Pod) Classification {
 
 // attemptFailure is the cause for an attempt that did not fail in the check
 // itself; nil for others.
-func (o Observation) attemptFailure(pod Pod) *cause {
+func attemptFailure(o Observation, pod Pod) *cause {
 	if why := disruption(pod); why != nil {
 		return why
 	}

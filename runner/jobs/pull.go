@@ -22,7 +22,7 @@ func FailedPull(container corev1.ContainerStatus) (PullFailure, bool) {
 	if container.State.Waiting == nil {
 		return PullFailure{}, false
 	}
-	why, ok := Observation{}.containerWaiting(container.Name, container.Image, container.State.Waiting)
+	why, ok := containerWaiting(Observation{}, container.Name, container.Image, container.State.Waiting)
 	if !ok || why.reason != ReasonImagePull {
 		return PullFailure{}, false
 	}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 const passed = "Etcd.Quorum Pass(Because)"
@@ -24,7 +24,7 @@ const passed = "Etcd.Quorum Pass(Because)"
 func TestUnfinishedJobsAreBounded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
-		checks      []launch.Check
+		checks      []jobplan.Check
 		parallelism int
 		existing    int // of the checks have a Job before the run begins
 		most        int
@@ -100,7 +100,7 @@ func TestStuckCheckDoesNotBlockOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		state  func(*jobs.Pod)
-		checks []launch.Check
+		checks []jobplan.Check
 		want   string
 		ended  bool
 		after  time.Duration // the others have findings

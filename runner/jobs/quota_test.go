@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -34,7 +35,7 @@ func TestForeseenQuota(t *testing.T) {
 			break
 		}
 	}
-	_, valid := launch.New(api, objects).Validate(t.Context(), newPlan(t, namespace, 1, nil))
+	_, valid := launch.New(inventory.New(api, objects)).Validate(t.Context(), newPlan(t, namespace, 1, nil))
 	if len(valid.Checks) != 1 {
 		t.Fatal("want a Job, since the quota may be freed")
 	}

@@ -69,7 +69,7 @@ func (s *source) listPods(ctx context.Context) {
 	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		found, err := s.run.client.CoreV1().Pods(job.Namespace).List(ctx, options)
 		if err != nil {
-			s.run.tracker.record("listing the pods of a Job", err)
+			s.run.tracker.failures.record("listing the pods of a Job", err)
 			return permanent(err), nil
 		}
 		s.run.tracker.replacePods(s.index, found.Items)

@@ -28,6 +28,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/test/cluster"
@@ -218,7 +219,7 @@ func TestLogReadIsRetried(t *testing.T) {
 				fmt.Fprint(w, text)
 			})
 			startKubelet(t, plan, func(*corev1.Pod) corev1.ContainerStateTerminated { return corev1.ContainerStateTerminated{} })
-			sources, err := jobs.Sources(t.Context(), client, launch.New(api, objects), plan, jobs.Options{})
+			sources, err := jobs.Sources(t.Context(), client, launch.New(inventory.New(api, objects)), plan, jobs.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +241,7 @@ func TestInterruptWhileReadingLog(t *testing.T) {
 		<-r.Context().Done()
 	})
 	startKubelet(t, plan, func(*corev1.Pod) corev1.ContainerStateTerminated { return corev1.ContainerStateTerminated{} })
-	sources, err := jobs.Sources(ctx, client, launch.New(api, objects), plan, jobs.Options{})
+	sources, err := jobs.Sources(ctx, client, launch.New(inventory.New(api, objects)), plan, jobs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +275,7 @@ func TestRequestsPerJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
-	launcher := launch.New(client, counted)
+	launcher := launch.New(inventory.New(client, counted))
 	if findings, _ := launcher.Validate(t.Context(), plan); len(findings) > 0 {
 		t.Fatal(findings)
 	}

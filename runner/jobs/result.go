@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // ReasonPassed is reported for a check that exited 0 without findings of its own.
@@ -63,21 +63,21 @@ const (
 // containerResult is the SDK result that a container wrote. The zero value means
 // that it wrote none.
 type containerResult struct {
-	preflight.Result
-	found bool
+	result preflight.Result
+	found  bool
 	// invalid is why the written result cannot be used; empty if it can.
 	invalid string
 }
 
-// resultOf parses the termination message, and the log if it was read: that is
+// resultOf parses the termination message, and the log if it was read, nil otherwise: that is
 // when the message has no result, or only a part of it. A result of another run
 // is invalid.
-func resultOf(run, message string, log *Log) containerResult {
+func resultOf(run, message string, log []byte) containerResult {
 	result := parse(run, []byte(message))
 	if log == nil {
 		return result
 	}
-	full := parse(run, log.Text)
+	full := parse(run, log)
 	if full.final() || !result.found && result.invalid == "" {
 		return full
 	}
@@ -94,22 +94,22 @@ func parse(run string, data []byte) containerResult {
 	case result.RunID != run:
 		return containerResult{invalid: fmt.Sprintf("the result is of run %q, this is run %q", result.RunID, run)}
 	}
-	return containerResult{Result: result, found: true}
+	return containerResult{result: result, found: true}
 }
 
 func (r containerResult) final() bool {
-	return r.found && r.State == preflight.StateFinal
+	return r.found && r.result.State == preflight.StateFinal
 }
 
 // complete is true when no log needs to be read.
 func (r containerResult) complete() bool {
-	return r.final() && !r.Truncated
+	return r.final() && !r.result.Truncated
 }
 
 // findings converts a result: names start with the component, sizes are bounded,
 // and fields that only a runner sets are ignored. It returns an error for a result
 // that cannot be converted completely.
-func findings(check launch.Check, result preflight.Result) ([]finding.Finding, error) {
+func findings(check jobplan.Check, result preflight.Result) ([]finding.Finding, error) {
 	if len(result.Findings) > maxFindings {
 		return nil, fmt.Errorf("it has %d findings, more than %d", len(result.Findings), maxFindings)
 	}

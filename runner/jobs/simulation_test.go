@@ -21,9 +21,9 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // simulation is a cluster with simulated time, for tests over minutes. It must run
@@ -32,7 +32,7 @@ type simulation struct {
 	t      *testing.T
 	cancel func()
 	client *fake.Clientset
-	plan   launch.Plan
+	plan   jobplan.Plan
 	// lifecycle simulates a Job from its creation on.
 	lifecycle func(s *simulation, job *batchv1.Job)
 	ctx       context.Context
@@ -45,7 +45,7 @@ type simulation struct {
 	started, ended []string
 	// open is the number of Jobs whose containers have not ended, most its maximum; together is the maximum of
 	// serial ones.
-	open           map[string]launch.Check
+	open           map[string]jobplan.Check
 	most, together int
 	// created counts the Jobs of a name.
 	created map[string]int
@@ -58,18 +58,18 @@ type simulation struct {
 
 // newSimulation simulates these checks. Those of component "serial" run one at a
 // time.
-func newSimulation(ctx context.Context, t *testing.T, lifecycle func(*simulation, *batchv1.Job), checks ...launch.Check) *simulation {
+func newSimulation(ctx context.Context, t *testing.T, lifecycle func(*simulation, *batchv1.Job), checks ...jobplan.Check) *simulation {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	return &simulation{
-		t: t, ctx: ctx, cancel: cancel, client: fake.NewClientset(), lifecycle: lifecycle, start: time.Now(), plan: launch.Plan{Run: launch.Run{ID: runID}, Checks: checks},
-		open: map[string]launch.Check{}, created: map[string]int{}, uids: map[string]types.UID{}, done: map[string]time.Duration{}, last: map[string]jobs.Status{},
+		t: t, ctx: ctx, cancel: cancel, client: fake.NewClientset(), lifecycle: lifecycle, start: time.Now(), plan: jobplan.Plan{Run: jobplan.Run{ID: runID}, Checks: checks},
+		open: map[string]jobplan.Check{}, created: map[string]int{}, uids: map[string]types.UID{}, done: map[string]time.Duration{}, last: map[string]jobs.Status{},
 	}
 }
 
 // checks returns n checks of a component.
-func checks(component string, n int) []launch.Check {
-	var all []launch.Check
+func checks(component string, n int) []jobplan.Check {
+	var all []jobplan.Check
 	for i := range n {
 		check := aCheck()
 		check.Component, check.Serial, check.Framed = component, component == "serial", true
@@ -81,7 +81,7 @@ func checks(component string, n int) []launch.Check {
 }
 
 // Start creates a Job like launch.Launcher.
-func (s *simulation) Start(ctx context.Context, check launch.Check) error {
+func (s *simulation) Start(ctx context.Context, check jobplan.Check) error {
 	s.mutex.Lock()
 	s.started = append(s.started, check.Job.Name)
 	s.mutex.Unlock()
@@ -89,7 +89,7 @@ func (s *simulation) Start(ctx context.Context, check launch.Check) error {
 }
 
 // create creates a Job and starts its lifecycle.
-func (s *simulation) create(ctx context.Context, check launch.Check) error {
+func (s *simulation) create(ctx context.Context, check jobplan.Check) error {
 	job := check.Job.DeepCopy()
 	job.UID = types.UID(uuid.NewString())
 	s.mutex.Lock()
@@ -114,14 +114,14 @@ func (s *simulation) create(ctx context.Context, check launch.Check) error {
 }
 
 // UID is that of the Job which was created last, like that of launch.Launcher.
-func (s *simulation) UID(check launch.Check) types.UID {
+func (s *simulation) UID(check jobplan.Check) types.UID {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.uids[check.Job.Name]
 }
 
 // End deletes a Job like launch.Launcher.
-func (s *simulation) End(ctx context.Context, check launch.Check) error {
+func (s *simulation) End(ctx context.Context, check jobplan.Check) error {
 	s.mutex.Lock()
 	s.ended = append(s.ended, check.Job.Name)
 	s.mutex.Unlock()

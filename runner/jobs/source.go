@@ -9,15 +9,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // starter creates and deletes the Job of a check; implemented by launch.Launcher.
 type starter interface {
-	Start(ctx context.Context, check launch.Check) error
-	End(ctx context.Context, check launch.Check) error
+	Start(ctx context.Context, check jobplan.Check) error
+	End(ctx context.Context, check jobplan.Check) error
 	// UID returns the UID of the Job that was created or adopted; empty before.
-	UID(check launch.Check) types.UID
+	UID(check jobplan.Check) types.UID
 }
 
 // run is shared by the sources of a run.
@@ -47,7 +47,7 @@ func (r *run) deleteEvicted(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case check := <-r.tracker.evicted:
-			r.tracker.record("deleting the Job of a completed check", r.start.End(ctx, check))
+			r.tracker.failures.record("deleting the Job of a completed check", r.start.End(ctx, check))
 		}
 	}
 }
@@ -56,7 +56,7 @@ func (r *run) deleteEvicted(ctx context.Context) {
 type source struct {
 	run   *run
 	index int
-	check launch.Check
+	check jobplan.Check
 	// known are the findings that were complete before the run.
 	known []finding.Finding
 

@@ -27,6 +27,9 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -52,7 +55,7 @@ func newNamespace(t *testing.T, labels map[string]string) string {
 }
 
 // newPlan returns a plan with checks that promise a result.
-func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Job)) launch.Plan {
+func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Job)) jobplan.Plan {
 	t.Helper()
 	const image = "quay.io/openshift/etcd@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	release := &payload.Release{Images: map[string]string{"etcd": image}}
@@ -68,8 +71,8 @@ func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Jo
 		}
 		release.Jobs = append(release.Jobs, payload.Job{File: "0000_12_etcd.yaml", Component: "etcd", Job: job})
 	}
-	run := launch.Run{ID: uuid.NewString(), StartTime: time.Now(), Deadline: time.Now().Add(time.Hour)}
-	draft := launch.NewDraft(run.From, release)
+	run := jobplan.Run{ID: uuid.NewString(), StartTime: time.Now(), Deadline: time.Now().Add(time.Hour)}
+	draft := jobplan.New(run.From, release)
 	plan := draft.Bind(run)
 	if len(draft.Refused) > 0 {
 		t.Fatal(draft.Refused)
@@ -77,7 +80,7 @@ func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Jo
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if left, err := launch.New(api, objects).Cleanup(ctx, run.ID); err != nil {
+		if left, err := cleanup.Run(ctx, inventory.New(api, objects), run.ID); err != nil {
 			t.Errorf("left %v: %v", left, err)
 		}
 	})
@@ -85,9 +88,9 @@ func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Jo
 }
 
 // collect collects all sources of a plan.
-func collect(ctx context.Context, t *testing.T, plan launch.Plan, options jobs.Options) collector.Collection {
+func collect(ctx context.Context, t *testing.T, plan jobplan.Plan, options jobs.Options) collector.Collection {
 	t.Helper()
-	sources, err := jobs.Sources(ctx, api, launch.New(api, objects), plan, options)
+	sources, err := jobs.Sources(ctx, api, launch.New(inventory.New(api, objects)), plan, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +133,7 @@ func (s manualDeadline) endWhen(words string) func(jobs.Status) {
 // kubelet runs the pods of a run like a node, until the test ends.
 type kubelet struct {
 	t    *testing.T
-	plan launch.Plan
+	plan jobplan.Plan
 	end  func(pod *corev1.Pod) corev1.ContainerStateTerminated
 
 	mutex sync.Mutex
@@ -139,7 +142,7 @@ type kubelet struct {
 	most    int
 }
 
-func startKubelet(t *testing.T, plan launch.Plan, end func(*corev1.Pod) corev1.ContainerStateTerminated) *kubelet {
+func startKubelet(t *testing.T, plan jobplan.Plan, end func(*corev1.Pod) corev1.ContainerStateTerminated) *kubelet {
 	t.Helper()
 	k := &kubelet{t: t, plan: plan, end: end, running: map[string]bool{}}
 	watch, err := api.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run + "=" + plan.Run.ID})
@@ -196,7 +199,7 @@ func (k *kubelet) update(change func()) {
 }
 
 // exitingWith terminates a container with a result of this run.
-func exitingWith(t *testing.T, plan launch.Plan, code int32, f preflight.Finding) func(*corev1.Pod) corev1.ContainerStateTerminated {
+func exitingWith(t *testing.T, plan jobplan.Plan, code int32, f preflight.Finding) func(*corev1.Pod) corev1.ContainerStateTerminated {
 	t.Helper()
 	message := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []preflight.Finding{f}})
 	return func(*corev1.Pod) corev1.ContainerStateTerminated {
@@ -317,7 +320,7 @@ func TestBlockedJobs(t *testing.T) {
 func TestInterruptedWatch(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 3, nil)
 	proxied := newAPIProxy(t)
-	sources, err := jobs.Sources(t.Context(), proxied.client, launch.New(api, objects), plan, jobs.Options{Progress: func(status jobs.Status) {
+	sources, err := jobs.Sources(t.Context(), proxied.client, launch.New(inventory.New(api, objects)), plan, jobs.Options{Progress: func(status jobs.Status) {
 		if strings.Contains(status.Detail, "its pod cannot be scheduled") {
 			proxied.server.CloseClientConnections()
 			proxied.once.Do(func() {
@@ -435,16 +438,16 @@ func TestInterruptHasNoFindings(t *testing.T) {
 	}
 }
 
-type startFunc func(context.Context, launch.Check) error
+type startFunc func(context.Context, jobplan.Check) error
 
-func (f startFunc) Start(ctx context.Context, check launch.Check) error { return f(ctx, check) }
-func (f startFunc) End(context.Context, launch.Check) error             { return nil }
-func (f startFunc) UID(launch.Check) types.UID                          { return "" }
+func (f startFunc) Start(ctx context.Context, check jobplan.Check) error { return f(ctx, check) }
+func (f startFunc) End(context.Context, jobplan.Check) error             { return nil }
+func (f startFunc) UID(jobplan.Check) types.UID                          { return "" }
 
 func TestJobCannotBeCreated(t *testing.T) {
 	errQuota := errors.New(`jobs.batch "check-0" is forbidden: exceeded quota: full`)
 	plan := newPlan(t, newNamespace(t, nil), 1, nil)
-	start := startFunc(func(context.Context, launch.Check) error { return errQuota })
+	start := startFunc(func(context.Context, jobplan.Check) error { return errQuota })
 	sources, err := jobs.Sources(t.Context(), api, start, plan, jobs.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -465,7 +468,7 @@ func TestMissingWatchPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = jobs.Sources(t.Context(), client, launch.New(client, objects), newPlan(t, newNamespace(t, nil), 1, nil), jobs.Options{})
+	_, err = jobs.Sources(t.Context(), client, launch.New(inventory.New(client, objects)), newPlan(t, newNamespace(t, nil), 1, nil), jobs.Options{})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("want Forbidden, got %v", err)
 	}

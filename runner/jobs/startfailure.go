@@ -5,7 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // ReasonNotProvided is reported for a component whose image has no check.
@@ -36,7 +36,7 @@ const preflightBinary = "/bin/preflight"
 // startFailure classifies a program that the runtime could not execute, which a
 // retry cannot fix. An image may lack /bin/preflight, as the enhancement allows,
 // unless its manifest promises a result.
-func (o Observation) startFailure(pod Pod) (Classification, bool) {
+func startFailure(o Observation, pod Pod) (Classification, bool) {
 	message, final := startError(o.Check, pod)
 	if message == "" {
 		return Classification{}, false
@@ -45,19 +45,19 @@ func (o Observation) startFailure(pod Pod) (Classification, bool) {
 	missing := strings.Contains(message, command) && (strings.Contains(message, "no such file or directory") || strings.Contains(message, "not found"))
 	switch {
 	case missing && strings.HasPrefix(command, preflightBinary) && !o.Check.Framed:
-		return o.done(finding.Skipped(ReasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
+		return done(o, finding.Skipped(ReasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
 	case missing:
-		return o.unknown(cause{reason: ReasonBinaryMissing, detail: sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
+		return unknown(o, cause{reason: ReasonBinaryMissing, detail: sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
 	case !final:
 		return Classification{}, false
 	}
-	return o.unknown(cause{reason: ReasonNotExecutable, detail: sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
+	return unknown(o, cause{reason: ReasonNotExecutable, detail: sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
 }
 
 // startError is the runtime's error message for the check's container. With
 // containerd the container terminates with reason StartError, with CRI-O it is
 // waiting; only the former is final for the pod.
-func startError(check launch.Check, pod Pod) (message string, final bool) {
+func startError(check jobplan.Check, pod Pod) (message string, final bool) {
 	current := status(check, pod)
 	if current == nil {
 		return "", false
@@ -73,7 +73,7 @@ func startError(check launch.Check, pod Pod) (message string, final bool) {
 
 // command is the program of the check. A manifest without one uses the image's,
 // which the enhancement requires to be /bin/preflight.
-func command(check launch.Check) string {
+func command(check jobplan.Check) string {
 	containers := check.Job.Spec.Template.Spec.Containers
 	if len(containers) > 0 && len(containers[0].Command) > 0 {
 		return containers[0].Command[0]

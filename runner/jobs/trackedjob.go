@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // maxWarnings bounds the events that are kept per Job.
@@ -16,7 +16,7 @@ const maxWarnings = 20
 
 // trackedJob is the observed state of one Job.
 type trackedJob struct {
-	check launch.Check
+	check jobplan.Check
 	// uid is that of the Job of the run; empty before it was created or adopted.
 	// unconfirmed is the last state of the Job of that name with another UID: it is
 	// of the run if that UID is confirmed.
@@ -81,6 +81,36 @@ func (j *trackedJob) ownWarnings() []*corev1.Event {
 		involved := event.InvolvedObject
 		return involved.Kind == "Job" && involved.UID != "" && involved.UID != j.uid
 	})
+}
+
+// markDeleted handles a Job that a list does not contain: it is deleted if it was
+// observed, or created, before the last of these lists was begun. True means that it is
+// deleted now.
+func (j *trackedJob) markDeleted(existing map[types.UID]bool, lists int) bool {
+	observed := j.job != nil && !existing[j.job.UID]
+	created := j.job == nil && j.createdAt > 0 && j.createdAt < lists
+	if j.deleted || !observed && !created {
+		return false
+	}
+	j.deleted = true
+	j.notify()
+	return true
+}
+
+func (j *trackedJob) markPodsGone(existing map[types.UID]bool) {
+	for at := range j.pods {
+		if pod := &j.pods[at]; !pod.Gone && !existing[pod.UID] {
+			pod.Gone = true
+			j.notify()
+		}
+	}
+}
+
+// observation is the observed state; failures are the requests that fail at present.
+func (j *trackedJob) observation(failures string) Observation {
+	return Observation{
+		Check: j.check, Job: j.job, Deleted: j.deleted, Pods: j.ownPods(), Warnings: j.ownWarnings(), APIErrors: failures,
+	}
 }
 
 // notify signals a change of the Job to its source.

@@ -2,19 +2,14 @@ package jobs
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // The watched resources.
@@ -29,28 +24,25 @@ const (
 type tracker struct {
 	// indexes are those of the Jobs in the plan; immutable.
 	indexes map[types.NamespacedName]int
-	// denied cancels the start of the watches with the first error that a retry
-	// cannot fix.
-	denied context.CancelCauseFunc
+	// failures are the requests that fail at present.
+	failures *failures
 	// evicted are checks with findings whose Job has to be deleted, because other
 	// checks wait for its capacity.
-	evicted chan launch.Check
+	evicted chan jobplan.Check
 
 	mutex sync.Mutex
 	jobs  []trackedJob
 	queue *queue
 	// lists counts the lists of Jobs that were begun.
 	lists int
-	// failing are the operations that fail at present.
-	failing map[string]error
 }
 
 // newTracker returns a tracker without observed objects. uid returns the UID of the
 // Job of a check that exists already.
-func newTracker(plan launch.Plan, uid func(launch.Check) types.UID, parallelism int, denied context.CancelCauseFunc) *tracker {
+func newTracker(plan jobplan.Plan, uid func(jobplan.Check) types.UID, parallelism int, denied context.CancelCauseFunc) *tracker {
 	t := &tracker{
-		indexes: map[types.NamespacedName]int{}, denied: denied, evicted: make(chan launch.Check, len(plan.Checks)),
-		jobs: make([]trackedJob, len(plan.Checks)), failing: map[string]error{},
+		indexes: map[types.NamespacedName]int{}, failures: &failures{denied: denied, failing: map[string]error{}},
+		evicted: make(chan jobplan.Check, len(plan.Checks)), jobs: make([]trackedJob, len(plan.Checks)),
 	}
 	series := make([]string, len(plan.Checks))
 	for i, check := range plan.Checks {
@@ -77,65 +69,11 @@ func (t *tracker) listBegins(resource string) {
 	}
 }
 
-// watchResult records whether a watch works.
-func (t *tracker) watchResult(resource string, err error) {
-	if resource != watchEvents && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
-		t.denied(err)
-	}
-	t.record("the watch on "+resource, err)
-}
-
-// record records the result of an operation.
-func (t *tracker) record(operation string, err error) {
+// apply records the last state of an object.
+func (t *tracker) apply(state objectState) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	delete(t.failing, operation)
-	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		t.failing[operation] = err
-	}
-}
-
-// trim returns the used fields of an object; of an event about an object of
-// another run only its name, since there may be many thousands.
-func (t *tracker) trim(object any) any {
-	switch object := object.(type) {
-	case *batchv1.Job:
-		return trimJob(object)
-	case *corev1.Pod:
-		return trimPod(object)
-	case *corev1.Event:
-		if _, ours := t.involvedJob(object); !ours {
-			return &corev1.Event{ObjectMeta: trimMeta(object.ObjectMeta)}
-		}
-		return trimEvent(object)
-	}
-	return object
-}
-
-// involvedJob finds the Job that an event is about. The name of a pod is that of
-// its Job with a dash and five characters appended.
-func (t *tracker) involvedJob(event *corev1.Event) (int, bool) {
-	name := event.InvolvedObject.Name
-	if event.InvolvedObject.Kind == "Pod" {
-		name = name[:max(0, strings.LastIndex(name, "-"))]
-	}
-	i, ok := t.indexes[types.NamespacedName{Namespace: event.InvolvedObject.Namespace, Name: name}]
-	return i, ok
-}
-
-// update records an object that exists.
-func (t *tracker) update(object any) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.observed(objectState{object: object})
-	t.advance()
-}
-
-// remove records the last state of an object that no longer exists.
-func (t *tracker) remove(object any) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.observed(objectState{object: object, gone: true})
+	t.observed(state)
 	t.advance()
 }
 
@@ -154,9 +92,11 @@ func (t *tracker) replace(resource string, objects []any) {
 	for i := range t.jobs {
 		switch resource {
 		case watchJobs:
-			t.markDeleted(i, existing)
+			if t.jobs[i].markDeleted(existing, t.lists) {
+				t.queue.free(i)
+			}
 		case watchPods:
-			t.markPodsGone(i, existing)
+			t.jobs[i].markPodsGone(existing)
 		}
 	}
 	t.advance()
@@ -171,30 +111,7 @@ func (t *tracker) replacePods(i int, pods []corev1.Pod) {
 		existing[pods[at].UID] = true
 		t.jobs[i].observedPod(Pod{Pod: trimPod(&pods[at])})
 	}
-	t.markPodsGone(i, existing)
-}
-
-// markDeleted handles a Job that a list does not contain: it is deleted if it was
-// observed, or created, before the list was begun.
-func (t *tracker) markDeleted(i int, existing map[types.UID]bool) {
-	tracked := &t.jobs[i]
-	observed := tracked.job != nil && !existing[tracked.job.UID]
-	created := tracked.job == nil && tracked.createdAt > 0 && tracked.createdAt < t.lists
-	if !tracked.deleted && (observed || created) {
-		tracked.deleted = true
-		t.queue.free(i)
-		tracked.notify()
-	}
-}
-
-func (t *tracker) markPodsGone(i int, existing map[types.UID]bool) {
-	tracked := &t.jobs[i]
-	for at := range tracked.pods {
-		if pod := &tracked.pods[at]; !pod.Gone && !existing[pod.UID] {
-			pod.Gone = true
-			tracked.notify()
-		}
-	}
+	t.jobs[i].markPodsGone(existing)
 }
 
 // observed records the last state of one object.
@@ -208,7 +125,7 @@ func (t *tracker) observed(state objectState) {
 			t.jobs[i].observedPod(Pod{Pod: object, Gone: state.gone})
 		}
 	case *corev1.Event:
-		if i, ok := t.involvedJob(object); ok && !state.gone {
+		if i, ok := involvedJob(object, t.indexes); ok && !state.gone {
 			t.jobs[i].observedWarning(object)
 		}
 	}
@@ -260,7 +177,7 @@ func (t *tracker) advance() {
 
 // enqueueAll enqueues the checks in the order of the plan, without those whose Job
 // exists and those that have findings.
-func (t *tracker) enqueueAll(hasFindings func(launch.Check) bool) {
+func (t *tracker) enqueueAll(hasFindings func(jobplan.Check) bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	for i := range t.jobs {
@@ -327,7 +244,7 @@ func (t *tracker) settle(i int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	tracked := &t.jobs[i]
-	observed := t.observation(i)
+	observed := tracked.observation("")
 	tracked.over = observed.over()
 	if tracked.over || tracked.job == nil && tracked.createdAt == 0 {
 		t.queue.free(i)
@@ -351,17 +268,5 @@ func (t *tracker) contended(i int) bool {
 func (t *tracker) observe(i int) (Observation, <-chan struct{}) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	return t.observation(i), t.jobs[i].changed
-}
-
-func (t *tracker) observation(i int) Observation {
-	tracked := &t.jobs[i]
-	var failing []string
-	for _, operation := range slices.Sorted(maps.Keys(t.failing)) {
-		failing = append(failing, fmt.Sprintf("%s: %v", operation, t.failing[operation]))
-	}
-	return Observation{
-		Check: tracked.check, Job: tracked.job, Deleted: tracked.deleted,
-		Pods: tracked.ownPods(), Warnings: tracked.ownWarnings(), APIErrors: strings.Join(failing, "; "),
-	}
+	return t.jobs[i].observation(t.failures.String()), t.jobs[i].changed
 }

@@ -1,12 +1,43 @@
 package jobs
 
 import (
+	"strings"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/alteration"
 )
+
+// trim returns the used fields of an object; of an event about an object of
+// another run only its name, since there may be many thousands.
+func trim(object any, indexes map[types.NamespacedName]int) any {
+	switch object := object.(type) {
+	case *batchv1.Job:
+		return trimJob(object)
+	case *corev1.Pod:
+		return trimPod(object)
+	case *corev1.Event:
+		if _, ours := involvedJob(object, indexes); !ours {
+			return &corev1.Event{ObjectMeta: trimMeta(object.ObjectMeta)}
+		}
+		return trimEvent(object)
+	}
+	return object
+}
+
+// involvedJob finds the Job that an event is about. The name of a pod is that of
+// its Job with a dash and five characters appended.
+func involvedJob(event *corev1.Event, indexes map[types.NamespacedName]int) (int, bool) {
+	name := event.InvolvedObject.Name
+	if event.InvolvedObject.Kind == "Pod" {
+		name = name[:max(0, strings.LastIndex(name, "-"))]
+	}
+	i, ok := indexes[types.NamespacedName{Namespace: event.InvolvedObject.Namespace, Name: name}]
+	return i, ok
+}
 
 // trimJob returns the fields of a Job that are used, since thousands of Jobs may
 // be held. Its spec as requested is in the check.
@@ -29,7 +60,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		},
 	}
 	trimmed.Labels = map[string]string{batchv1.JobNameLabel: pod.Labels[batchv1.JobNameLabel]}
-	trimmed.Annotations = launch.NodeAnnotations(pod.Annotations)
+	trimmed.Annotations = alteration.NodeAnnotations(pod.Annotations)
 	if controller := metav1.GetControllerOf(pod); controller != nil {
 		trimmed.OwnerReferences = []metav1.OwnerReference{*controller}
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // phase is a state of a pod that lasts.
@@ -71,7 +71,7 @@ func TestWaitsOfChecks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
 		phases      []phase
-		checks      []launch.Check
+		checks      []jobplan.Check
 		parallelism int
 		deadline    time.Duration
 		want        [][]string

@@ -12,21 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // track starts the watches, which last until ctx is done, and returns when the
 // existing Jobs and pods have been listed. It returns an error when the user may
 // not watch.
-func track(ctx context.Context, client kubernetes.Interface, start starter, plan launch.Plan, parallelism int) (*tracker, error) {
+func track(ctx context.Context, client kubernetes.Interface, uid func(jobplan.Check) types.UID, plan jobplan.Plan, parallelism int) (*tracker, error) {
 	started, denied := context.WithCancelCause(ctx)
-	t := newTracker(plan, start.UID, parallelism, denied)
+	t := newTracker(plan, uid, parallelism, denied)
 	ofRun := labels.Set{label.Run: plan.Run.ID}.String()
 	all := metav1.NamespaceAll
 	jobs := &resourceWatch{
@@ -114,7 +115,7 @@ func (w *resourceWatch) list(ctx context.Context, options metav1.ListOptions) (r
 	options.LabelSelector, options.FieldSelector = w.selection.LabelSelector, w.selection.FieldSelector
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	found, err := w.listFunc(ctx, options)
-	w.tracker.watchResult(w.resource, err)
+	w.tracker.failures.watchResult(w.resource, err)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (w *resourceWatch) list(ctx context.Context, options metav1.ListOptions) (r
 
 // trimItem trims an item of a list in place.
 func (w *resourceWatch) trimItem(item runtime.Object) error {
-	switch trimmed := w.tracker.trim(item).(type) {
+	switch trimmed := trim(item, w.tracker.indexes).(type) {
 	case *batchv1.Job:
 		if job, ok := item.(*batchv1.Job); ok {
 			*job = *trimmed
@@ -148,7 +149,7 @@ func (w *resourceWatch) watch(ctx context.Context, options metav1.ListOptions) (
 	}
 	options.LabelSelector, options.FieldSelector = w.selection.LabelSelector, w.selection.FieldSelector
 	watching, err := w.watchFunc(ctx, options)
-	w.tracker.watchResult(w.resource, err)
+	w.tracker.failures.watchResult(w.resource, err)
 	return watching, err
 }
 
@@ -157,13 +158,13 @@ func (w *resourceWatch) Add(object any) error { return w.Update(object) }
 
 // Update implements cache.ReflectorStore.
 func (w *resourceWatch) Update(object any) error {
-	w.tracker.update(w.tracker.trim(object))
+	w.tracker.apply(objectState{object: trim(object, w.tracker.indexes)})
 	return nil
 }
 
 // Delete implements cache.ReflectorStore.
 func (w *resourceWatch) Delete(object any) error {
-	w.tracker.remove(w.tracker.trim(object))
+	w.tracker.apply(objectState{object: trim(object, w.tracker.indexes), gone: true})
 	return nil
 }
 
@@ -179,5 +180,5 @@ func (w *resourceWatch) Resync() error { return nil }
 
 // Transformer implements cache.TransformingStore.
 func (w *resourceWatch) Transformer() cache.TransformFunc {
-	return func(object any) (any, error) { return w.tracker.trim(object), nil }
+	return func(object any) (any, error) { return trim(object, w.tracker.indexes), nil }
 }

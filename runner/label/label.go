@@ -19,6 +19,10 @@ const (
 	Component = Prefix + "component"
 )
 
+// AnnotationCheck is the name of the check, on its Job. It cannot be derived from
+// the Job, whose name is shortened.
+const AnnotationCheck = Prefix + "check"
+
 const (
 	suffixDigits  = 10
 	releaseDigits = 12

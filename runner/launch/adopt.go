@@ -14,8 +14,12 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/alteration"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/writeguard"
 )
 
 // ReasonForeignObject is reported for a check that does not run because an object of
@@ -28,18 +32,6 @@ import (
 // Remedy: find out who created the object, delete it, then run the preflight again.
 const ReasonForeignObject finding.Reason = "ForeignObject"
 
-// ReasonAlteredByAdmission is reported for a check that does not run, or whose result
-// does not count, because a mutating webhook or policy of the cluster changes its Job, its
-// pod, its ServiceAccount or its roles, in more than what is known to be harmless: where
-// and when the pod runs, amounts of CPU and memory, stricter confinement, and containers
-// beside the check.
-//
-// Cause: the webhook or policy applies to the namespace of the check.
-//
-// Remedy: exempt objects with the label preflight.openshift.io/run from it: `oc get
-// mutatingwebhookconfigurations,mutatingadmissionpolicies`.
-const ReasonAlteredByAdmission finding.Reason = "AlteredByAdmission"
-
 var (
 	// errVanished means that an existing object of the name was deleted before it was
 	// read.
@@ -51,8 +43,8 @@ var (
 // foreignError means that an existing object of a planned name is not the planned
 // one.
 type foreignError struct {
-	kind   kind
-	object reference
+	kind   inventory.Kind
+	object inventory.Reference
 	// differs is the first field that differs, with its value.
 	differs string
 }
@@ -64,19 +56,19 @@ func (e *foreignError) Error() string {
 // finding is Unknown: the check did not run.
 func (e *foreignError) finding(text string) finding.Finding {
 	scope := ""
-	if e.object.namespace != "" {
-		scope = "-n " + e.object.namespace + " "
+	if e.object.Namespace != "" {
+		scope = "-n " + e.object.Namespace + " "
 	}
-	resource := e.kind.resource.GroupResource().String()
+	resource := e.kind.Resource.GroupResource().String()
 	return finding.Unknown(ReasonForeignObject, "%s", text).
-		Remedy("Find out who created the %s, delete it, then run the preflight again.", e.object.kind).
-		Do(finding.Run("oc %sget %s %s -o yaml --show-managed-fields", scope, resource, e.object.name),
-			finding.Run("oc %sdelete %s %s", scope, resource, e.object.name), finding.Retry(""))
+		Remedy("Find out who created the %s, delete it, then run the preflight again.", e.object.Kind).
+		Do(finding.Run("oc %sget %s %s -o yaml --show-managed-fields", scope, resource, e.object.Name),
+			finding.Run("oc %sdelete %s %s", scope, resource, e.object.Name), finding.Retry(""))
 }
 
 // alteredError means that admission changes a planned object.
 type alteredError struct {
-	object  reference
+	object  inventory.Reference
 	differs string
 }
 
@@ -87,17 +79,17 @@ func (e *alteredError) Error() string {
 // rejectAltered returns an alteredError for an object that admission changed in what
 // it does.
 func rejectAltered(planned, created payload.Object) error {
-	differs, err := alteration(planned, created)
+	differs, err := alteration.Of(planned, created)
 	if err != nil || differs == "" {
 		return err
 	}
-	return &alteredError{object: referenceTo(planned), differs: differs}
+	return &alteredError{object: inventory.ReferenceTo(planned), differs: differs}
 }
 
 // orAdopt returns the UID of the existing object if it is the planned one, and
 // otherwise the error of the request to create it. Admission precedes the check for
 // an existing object: a quota may be used up by the object itself.
-func (l *Launcher) orAdopt(ctx context.Context, k kind, object payload.Object, rejection error) (types.UID, error) {
+func (l *Launcher) orAdopt(ctx context.Context, k inventory.Kind, object payload.Object, rejection error) (types.UID, error) {
 	if retry.Temporary(rejection) {
 		return "", rejection
 	}
@@ -112,8 +104,8 @@ func (l *Launcher) orAdopt(ctx context.Context, k kind, object payload.Object, r
 // adopt returns the UID of the existing object of the name if it is the planned one
 // and is not being deleted. An object that differs from the plan is the planned one
 // if admission makes the same of the plan.
-func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) (types.UID, error) {
-	found, err := l.get(ctx, k, object)
+func (l *Launcher) adopt(ctx context.Context, k inventory.Kind, object payload.Object) (types.UID, error) {
+	found, err := l.objects.Get(ctx, k, object)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "", retry.Mark(errVanished)
@@ -122,7 +114,7 @@ func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) (ty
 	case found.GetLabels()[label.Run] == object.GetLabels()[label.Run] && found.GetDeletionTimestamp() != nil:
 		return "", errTerminating
 	}
-	differs, err := difference(object, found)
+	differs, err := alteration.Difference(object, found)
 	if err != nil {
 		return "", err
 	}
@@ -132,8 +124,8 @@ func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) (ty
 		case err != nil:
 			return "", err
 		case !equal:
-			l.note(l.foreign, object.GetLabels()[label.Run], k.object(object), found.GetUID())
-			return "", &foreignError{kind: k, object: referenceTo(object), differs: differs}
+			l.objects.Foreign.Add(object.GetLabels()[label.Run], k.Object(object), found.GetUID())
+			return "", &foreignError{kind: k, object: inventory.ReferenceTo(object), differs: differs}
 		}
 	}
 	return found.GetUID(), rejectAltered(object, found)
@@ -142,20 +134,20 @@ func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) (ty
 // equalsAdmitted is true for an existing object that equals what the API server makes
 // of the planned one, by a dry run under another name. It is false if the dry run is
 // rejected.
-func (l *Launcher) equalsAdmitted(ctx context.Context, k kind, object, found payload.Object) (bool, error) {
+func (l *Launcher) equalsAdmitted(ctx context.Context, k inventory.Kind, object, found payload.Object) (bool, error) {
 	probe, ok := object.DeepCopyObject().(payload.Object)
 	if !ok {
 		return false, fmt.Errorf("unexpected %T", object)
 	}
 	probe.SetName("preflight-planned-" + label.Suffix(object.GetLabels()[label.Run]))
-	admitted, err := l.post(ctx, k, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	admitted, err := l.objects.Post(ctx, k, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	switch {
 	case retry.Temporary(err):
 		return false, err
 	case err != nil:
 		return false, nil //nolint:nilerr // the object is not provably the planned one
 	}
-	differs, err := difference(admitted, found)
+	differs, err := alteration.Difference(admitted, found)
 	return differs == "", err
 }
 
@@ -164,68 +156,67 @@ func (l *Launcher) equalsAdmitted(ctx context.Context, k kind, object, found pay
 // each. Objects that differ from the plan are not adopted. The plan must have the
 // copies of CopyAccounts, or their objects are not found. Resume is optional: without
 // it, each existing object is read and compared when it is needed.
-func (l *Launcher) Resume(ctx context.Context, plan Plan) error {
-	planned, err := plan.objects()
+func (l *Launcher) Resume(ctx context.Context, plan jobplan.Plan) error {
+	planned, err := objectsOf(plan)
 	if err != nil {
 		return err
 	}
 	var requests []func() error
-	for _, k := range kinds() {
-		if k.name != podKind {
+	for _, k := range inventory.Kinds() {
+		if k.Name != inventory.PodKind {
 			requests = append(requests, func() error { return l.resumeKind(ctx, k, plan.Run.ID, planned) })
 		}
 	}
-	if err := errors.Join(doAll(requests)...); err != nil {
+	if err := errors.Join(inventory.Concurrently(requests)...); err != nil {
 		return fmt.Errorf("could not list the objects of run %s: %w", plan.Run.ID, err)
 	}
 	return nil
 }
 
-// objects are all objects of the plan that the Launcher creates, by name.
-func (p Plan) objects() (map[preflight.Object]payload.Object, error) {
-	all := []payload.Object{guardPolicy(p.Run), guardBinding(p.Run)}
-	all = append(all, p.Supporting...)
+// objectsOf returns all objects of the plan that the Launcher creates, by name.
+func objectsOf(p jobplan.Plan) (map[preflight.Object]payload.Object, error) {
+	all := append(writeguard.Objects(p.Run), p.Supporting...)
 	for _, check := range p.Checks {
 		all = append(all, check.Job)
 	}
 	planned := make(map[preflight.Object]payload.Object, len(all))
 	for _, object := range all {
-		k, err := kindOf(object)
+		k, err := inventory.KindOf(object)
 		if err != nil {
 			return nil, err
 		}
-		planned[k.object(object)] = object
+		planned[k.Object(object)] = object
 	}
 	return planned, nil
 }
 
 // resumeKind adopts the existing objects of one kind that equal the planned ones. A
 // page is dropped when it has been compared, since whole objects are large.
-func (l *Launcher) resumeKind(ctx context.Context, k kind, runID string, planned map[preflight.Object]payload.Object) error {
+func (l *Launcher) resumeKind(ctx context.Context, k inventory.Kind, runID string, planned map[preflight.Object]payload.Object) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return l.wholePage(ctx, k, options)
+		return l.objects.WholePage(ctx, k, options)
 	})
 	pages.PageBufferSize = 0
 	err := retry.Do(ctx, func(ctx context.Context) error {
-		return pages.EachListItem(ctx, ofRun(runID), func(item runtime.Object) error {
+		return pages.EachListItem(ctx, inventory.OfRun(runID), func(item runtime.Object) error {
 			found, ok := item.(payload.Object)
 			if !ok {
 				return fmt.Errorf("unexpected %T", item)
 			}
-			name := k.object(found)
+			name := k.Object(found)
 			object := planned[name]
 			if object == nil || found.GetDeletionTimestamp() != nil {
 				return nil
 			}
-			differs, err := difference(object, found)
+			differs, err := alteration.Difference(object, found)
 			if err == nil && differs == "" {
-				l.note(l.created, runID, name, found.GetUID())
-				l.note(l.present, runID, name, found.GetUID())
+				l.objects.Created.Add(runID, name, found.GetUID())
+				l.objects.Present.Add(runID, name, found.GetUID())
 			}
 			return err
 		})
 	})
-	if errors.Is(err, errUnseen) {
+	if errors.Is(err, inventory.ErrUnseen) {
 		return nil
 	}
 	return err

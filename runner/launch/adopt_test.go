@@ -18,6 +18,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -83,14 +86,14 @@ func forgeries() map[string]struct {
 		"TerminationMessage": {"a file of the image would be the result", container(func(c *corev1.Container) { c.TerminationMessagePath = "/etc/forged" }), main + ".terminationMessagePath"},
 		"Sidecar": {"another container shares the network of the check", ofPlain(func(job *batchv1.Job) {
 			spec := &job.Spec.Template.Spec
-			spec.Containers = append(spec.Containers, corev1.Container{Name: "x", Image: image})
+			spec.Containers = append(spec.Containers, corev1.Container{Name: "x", Image: releasetest.Image})
 		}), "spec.template.spec.containers is "},
 		"Account":     {"another identity reads something else", ofPlain(func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "other" }), "spec.template.spec.serviceAccountName"},
 		"NoPods":      {"a Job without completions is complete at once", ofPlain(func(job *batchv1.Job) { job.Spec.Completions = new(int32(0)) }), "spec.completions"},
 		"Suspended":   {"the Job never starts", ofPlain(func(job *batchv1.Job) { job.Spec.Suspend = new(true) }), "spec.suspend"},
 		"Template":    {"the labels of the pods select them", ofPlain(func(job *batchv1.Job) { job.Spec.Template.Labels["app"] = "router" }), "spec.template.metadata.labels.app"},
 		"Finalizer":   {"the Job cannot be deleted", ofPlain(func(job *batchv1.Job) { job.Finalizers = []string{"example.com/held"} }), "metadata.finalizers"},
-		"CheckOfName": {"the Job is that of another check", ofPlain(func(job *batchv1.Job) { job.Annotations[launch.AnnotationCheck] = "Etcd.Other" }), "metadata.annotations"},
+		"CheckOfName": {"the Job is that of another check", ofPlain(func(job *batchv1.Job) { job.Annotations[label.AnnotationCheck] = "Etcd.Other" }), "metadata.annotations"},
 		"Role": {"the check may read Secrets", func(object payload.Object) bool {
 			role, ok := object.(*rbacv1.Role)
 			if ok {
@@ -144,7 +147,7 @@ func forgeries() map[string]struct {
 }
 
 // objectsOf are the objects of a plan that a forgery may change.
-func objectsOf(plan launch.Plan) []payload.Object {
+func objectsOf(plan jobplan.Plan) []payload.Object {
 	objects := slices.Clone(plan.Supporting)
 	for _, check := range plan.Checks {
 		objects = append(objects, check.Job)
@@ -161,7 +164,7 @@ func TestForeignObjectsAreNotAdopted(t *testing.T) {
 	for name, tc := range forgeries() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := planned(newRun(), aFullRelease(namespace))
+			plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 			forged := forge(t, plan, tc.forge)
 			t.Cleanup(func() {
 				release := []byte(`{"metadata":{"finalizers":null}}`)
@@ -207,7 +210,7 @@ func TestForeignObjectsAreNotAdopted(t *testing.T) {
 }
 
 // forge creates the first object of the plan that the forgery changes.
-func forge(t *testing.T, plan launch.Plan, change func(payload.Object) bool) payload.Object {
+func forge(t *testing.T, plan jobplan.Plan, change func(payload.Object) bool) payload.Object {
 	t.Helper()
 	for _, object := range objectsOf(plan) {
 		copied, ok := object.DeepCopyObject().(payload.Object)
@@ -223,10 +226,10 @@ func forge(t *testing.T, plan launch.Plan, change func(payload.Object) bool) pay
 // aRichJob has many of the fields for which the API server has defaults.
 func aRichJob(namespace string) *batchv1.Job {
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(8080)}}}
-	return aJob(func(job *batchv1.Job) {
+	return releasetest.Job(func(job *batchv1.Job) {
 		job.Namespace, job.Name = namespace, "rich"
 		spec := &job.Spec.Template.Spec
-		spec.InitContainers = []corev1.Container{{Name: "first", Image: image}}
+		spec.InitContainers = []corev1.Container{{Name: "first", Image: releasetest.Image}}
 		spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		spec.Volumes = []corev1.Volume{
 			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "any"}}}},
@@ -250,7 +253,7 @@ func aRichJob(namespace string) *batchv1.Job {
 // which other differences would be explained.
 func TestDefaultsAreNotDifferences(t *testing.T) {
 	namespace := newNamespace(t)
-	plan := planned(newRun(), aRelease(aRichJob(namespace)))
+	plan := releasetest.Plan(newRun(), releasetest.Release(aRichJob(namespace)))
 	create(t, newLauncher(t, config), plan)
 	fillWith(t, namespace, 1)
 	launcher := newLauncher(t, config)
@@ -308,7 +311,7 @@ func mutate(t *testing.T, namespace, patch string) {
 			t.Error(err)
 		}
 	})
-	probe := aJob(func(job *batchv1.Job) {
+	probe := releasetest.Job(func(job *batchv1.Job) {
 		job.Namespace, job.Spec.Template.Spec.RestartPolicy = namespace, corev1.RestartPolicyNever
 	})
 	for ctx := bounded(t); ; {
@@ -387,7 +390,7 @@ func TestAttacksByAdmissionOfJobs(t *testing.T) {
 			"",
 		},
 		"Mirror": {
-			"the same digest is the same image", `JSONPatch{op: "replace", path: "` + container + `/image", value: "mirror.example.com/` + image[strings.LastIndex(image, "/")+1:] + `"}`,
+			"the same digest is the same image", `JSONPatch{op: "replace", path: "` + container + `/image", value: "mirror.example.com/` + releasetest.Image[strings.LastIndex(releasetest.Image, "/")+1:] + `"}`,
 			"",
 		},
 		"Sidecar": {
@@ -399,7 +402,7 @@ func TestAttacksByAdmissionOfJobs(t *testing.T) {
 			t.Parallel()
 			namespace := newNamespace(t)
 			mutate(t, namespace, tc.patch)
-			plan := planned(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
+			plan := releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) { job.Namespace = namespace })))
 			launcher := newLauncher(t, config)
 			findings, _ := launcher.Validate(t.Context(), plan)
 			started := launcher.Start(t.Context(), plan.Checks[0])
@@ -454,9 +457,9 @@ func TestCleanupDeletesOnlyObjectsOfTheRun(t *testing.T) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 			named := []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: tc.object}}
-			want := launch.Removal{Foreign: named}
+			want := cleanup.Removal{Foreign: named}
 			if tc.deleted {
-				want = launch.Removal{Deleted: named}
+				want = cleanup.Removal{Deleted: named}
 			}
 			if diff := cmp.Diff(want, removal); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)

@@ -12,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/alteration"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -286,7 +288,7 @@ func hostileChanges() map[string]podChange {
 }
 
 // anAdmittedPod is a check with the pod that the API server makes of it.
-func anAdmittedPod(t *testing.T) (launch.Check, *corev1.Pod) {
+func anAdmittedPod(t *testing.T) (jobplan.Check, *corev1.Pod) {
 	t.Helper()
 	job := aRichJob(newNamespace(t))
 	spec := &job.Spec.Template.Spec
@@ -294,9 +296,9 @@ func anAdmittedPod(t *testing.T) (launch.Check, *corev1.Pod) {
 	spec.InitContainers[0].SecurityContext = &corev1.SecurityContext{
 		RunAsUser: new(int64(1000)), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"KILL", "CHOWN"}},
 	}
-	spec.InitContainers = append(spec.InitContainers, corev1.Container{Name: "second", Image: image})
+	spec.InitContainers = append(spec.InitContainers, corev1.Container{Name: "second", Image: releasetest.Image})
 	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "settings", MountPath: "/settings"}, {Name: "scratch", MountPath: "/scratch"}}
-	check := planned(newRun(), aRelease(job)).Checks[0]
+	check := releasetest.Plan(newRun(), releasetest.Release(job)).Checks[0]
 	template := check.Job.Spec.Template
 	pod, err := api.CoreV1().Pods(job.Namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "admitted", Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec,
@@ -315,7 +317,7 @@ func TestAttacksByAdmissionOfPods(t *testing.T) {
 			t.Run(kind+name, func(t *testing.T) {
 				pod := admitted.DeepCopy()
 				tc.change(pod)
-				got, err := check.Altered(pod)
+				got, err := alteration.OfPod(check.Job, pod)
 				if err != nil || (got == "") != (tc.differs == "") || !strings.Contains(got, tc.differs) {
 					t.Errorf("%s: %q, error %v; want %q", tc.reason, got, err, tc.differs)
 				}
@@ -328,26 +330,26 @@ func TestAttacksByAdmissionOfPods(t *testing.T) {
 // another value than in the plan are in testdata/harmless.txt: a field of a later
 // Kubernetes version is compared.
 func TestEveryFieldOfAPodIsCompared(t *testing.T) {
-	check := planned(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+	check := releasetest.Plan(releasetest.Run(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 		spec := &job.Spec.Template.Spec
-		spec.InitContainers = []corev1.Container{{Name: "first", Image: image}}
+		spec.InitContainers = []corev1.Container{{Name: "first", Image: releasetest.Image}}
 		spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	}))).Checks[0]
 	var harmless strings.Builder
-	for _, field := range leaves(nil) {
-		path, ofPod := strings.CutPrefix(field.path, "spec.template.spec.")
+	for _, field := range releasetest.Fields(func(string) bool { return false }) {
+		path, ofPod := strings.CutPrefix(field.Path, "spec.template.spec.")
 		if !ofPod {
 			continue
 		}
 		job := check.Job.DeepCopy()
-		place := field.in(job)
+		place := field.In(job)
 		before := reflect.New(place.Type()).Elem()
 		before.Set(place)
-		place.Set(nonZero(place.Type()))
+		place.Set(releasetest.NonZero(place.Type()))
 		if reflect.DeepEqual(before.Interface(), place.Interface()) {
 			place.SetZero() // the plan has that value
 		}
-		altered, err := check.Altered(&corev1.Pod{Spec: job.Spec.Template.Spec})
+		altered, err := alteration.OfPod(check.Job, &corev1.Pod{Spec: job.Spec.Template.Spec})
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}

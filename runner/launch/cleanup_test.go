@@ -17,8 +17,12 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/writeguard"
 	"github.com/openshift/update-preflight/test/faults"
 	"github.com/openshift/update-preflight/test/user"
 )
@@ -30,12 +34,12 @@ func TestCleanupDeletesGuardOfKilledRun(t *testing.T) {
 	if f := killed.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
 		t.Fatalf("guard: %+v", f)
 	}
-	runs, err := newLauncher(t, config).Runs(t.Context())
+	runs, err := cleanup.Runs(t.Context(), newLauncher(t, config).objects)
 	if err != nil || !slices.Contains(runs, plan.Run.ID) {
 		t.Errorf("runs %v, error %v; want the killed run", runs, err)
 	}
 	removal, err := newLauncher(t, config).Cleanup(bounded(t), plan.Run.ID)
-	if diff := cmp.Diff(launch.Removal{Deleted: killed.Created(plan.Run.ID)}, removal); diff != "" || err != nil || len(removal.Deleted) != 2 {
+	if diff := cmp.Diff(cleanup.Removal{Deleted: killed.Created(plan.Run.ID)}, removal); diff != "" || err != nil || len(removal.Deleted) != 2 {
 		t.Errorf("error %v; want policy and binding deleted (-want, +got):\n%s", err, diff)
 	}
 }
@@ -53,7 +57,7 @@ func TestGuardIsDeletedLast(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "busy-" + plan.Run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}, Finalizers: []string{"example.com/busy"},
 		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: image}}, AutomountServiceAccountToken: new(false)},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: releasetest.Image}}, AutomountServiceAccountToken: new(false)},
 	}
 	if _, err := api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -118,7 +122,7 @@ func TestOnlyEndedPodsAreDeletedAtOnce(t *testing.T) {
 }
 
 // boundPod is a pod of a run with two containers, on a node without a kubelet.
-func boundPod(t *testing.T, plan launch.Plan, policy corev1.RestartPolicy, states []corev1.ContainerState) *corev1.Pod {
+func boundPod(t *testing.T, plan jobplan.Plan, policy corev1.RestartPolicy, states []corev1.ContainerState) *corev1.Pod {
 	t.Helper()
 	namespace := plan.Checks[0].Job.Namespace
 	waitForDefaultAccount(t, namespace)
@@ -126,7 +130,7 @@ func boundPod(t *testing.T, plan launch.Plan, policy corev1.RestartPolicy, state
 		ObjectMeta: metav1.ObjectMeta{Name: "check-" + plan.Run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}},
 		Spec: corev1.PodSpec{
 			NodeName: "gone", RestartPolicy: policy, AutomountServiceAccountToken: new(false),
-			Containers: []corev1.Container{{Name: "check", Image: image}, {Name: "sidecar", Image: image}},
+			Containers: []corev1.Container{{Name: "check", Image: releasetest.Image}, {Name: "sidecar", Image: releasetest.Image}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -135,7 +139,7 @@ func boundPod(t *testing.T, plan launch.Plan, policy corev1.RestartPolicy, state
 	pod.Status.Phase = corev1.PodRunning
 	for i, state := range states {
 		name := pod.Spec.Containers[i].Name
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, Image: image, State: state})
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, Image: releasetest.Image, State: state})
 	}
 	if pod, err = api.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -144,7 +148,7 @@ func boundPod(t *testing.T, plan launch.Plan, policy corev1.RestartPolicy, state
 }
 
 // allowed returns a launcher of a user with exactly these permissions.
-func allowed(t *testing.T, needs access.Needs) *launch.Launcher {
+func allowed(t *testing.T, needs access.Needs) *process {
 	t.Helper()
 	return newLauncher(t, user.With(t, config, needs))
 }
@@ -167,8 +171,8 @@ func createRBAC(ctx context.Context, object runtime.Object) error {
 func TestDeclaredNeedsSuffice(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
-	drafted := planned(newRun(), release)
-	launcher := allowed(t, launch.NewDraft("", release).Needs().And(launch.ListNeeds()).And(launch.GuardNeeds()))
+	drafted := releasetest.Plan(newRun(), release)
+	launcher := allowed(t, jobplan.New("", release).Needs().And(cleanup.ListNeeds()).And(writeguard.Needs()))
 	findings, plan := launcher.Validate(t.Context(), drafted)
 	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" {
 		t.Fatalf("validation (-want, +got):\n%s", diff)
@@ -188,7 +192,7 @@ func TestDeclaredNeedsSuffice(t *testing.T) {
 func TestEscalationIsReported(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
-	plan, needs := planned(newRun(), release), launch.NewDraft("", release).Needs()
+	plan, needs := releasetest.Plan(newRun(), release), jobplan.New("", release).Needs()
 	needs.Given = nil
 	launcher := allowed(t, needs)
 	findings, _ := launcher.Validate(t.Context(), plan)
@@ -217,11 +221,11 @@ func TestUnseenGuards(t *testing.T) {
 			t.Errorf("deleted %v: %v", removal.Deleted, err)
 		}
 	})
-	needs := launch.CleanupNeeds()
+	needs := cleanup.Needs()
 	needs.Optional = nil
 	launcher := allowed(t, needs)
 	removal, err := launcher.Cleanup(bounded(t), plan.Run.ID)
-	want := launch.Removal{Unseen: []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}}
+	want := cleanup.Removal{Unseen: []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}}
 	if diff := cmp.Diff(want, removal); diff != "" || err != nil {
 		t.Errorf("error %v (-want, +got):\n%s", err, diff)
 	}

@@ -19,12 +19,15 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // runsAs returns a plan with one check that runs as an existing ServiceAccount.
-func runsAs(namespace, account string) launch.Plan {
-	return planned(newRun(), aRelease(aJob(func(job *batchv1.Job) {
+func runsAs(namespace, account string) jobplan.Plan {
+	return releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 		job.Namespace, job.Spec.Template.Spec.ServiceAccountName = namespace, account
 	})))
 }
@@ -64,14 +67,14 @@ func anAccount(t *testing.T, namespace, name, role string) {
 }
 
 // asCopy returns the client of the copy that the checks of a plan run as.
-func asCopy(t *testing.T, plan launch.Plan) kubernetes.Interface {
+func asCopy(t *testing.T, plan jobplan.Plan) kubernetes.Interface {
 	t.Helper()
 	return kubernetes.NewForConfigOrDie(copyConfig(t, plan))
 }
 
-func copyConfig(t *testing.T, plan launch.Plan) *rest.Config {
+func copyConfig(t *testing.T, plan jobplan.Plan) *rest.Config {
 	t.Helper()
-	account := plan.Accounts()[0]
+	account := accountcopy.Of(plan)[0]
 	token, err := api.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +102,7 @@ func TestCopiedAccountsOnlyRead(t *testing.T) {
 			if len(findings) > 0 || len(plan.Checks) != 1 {
 				t.Fatalf("%s: findings %+v", tc.reason, findings)
 			}
-			copied := plan.Accounts()[0]
+			copied := accountcopy.Of(plan)[0]
 			if !copied.Copied || copied.Author != "existing" || copied.Name == "existing" || plan.Checks[0].Job.Spec.Template.Spec.ServiceAccountName != copied.Name {
 				t.Errorf("%s: account %+v, want a copy", tc.reason, copied)
 			}
@@ -142,7 +145,7 @@ func TestCopiedAccountsOnlyRead(t *testing.T) {
 }
 
 // impersonating returns the client of the copy that impersonates an administrator.
-func impersonating(t *testing.T, plan launch.Plan) kubernetes.Interface {
+func impersonating(t *testing.T, plan jobplan.Plan) kubernetes.Interface {
 	t.Helper()
 	identity := copyConfig(t, plan)
 	identity.Impersonate = rest.ImpersonationConfig{UserName: "system:admin", Groups: []string{"system:masters"}}
@@ -171,7 +174,7 @@ func TestCopyWithoutPermissionToReadBindings(t *testing.T) {
 	if len(findings) > 0 || len(plan.Supporting) != 1 {
 		t.Fatalf("findings %+v, %d objects; want a copy without permissions", findings, len(plan.Supporting))
 	}
-	if copied := plan.Accounts()[0]; copied.Unread == nil || !copied.Copied || len(copied.Rules) > 0 {
+	if copied := accountcopy.Of(plan)[0]; copied.Unread == nil || !copied.Copied || len(copied.Rules) > 0 {
 		t.Errorf("account %+v, want that its permissions are unknown", copied)
 	}
 }

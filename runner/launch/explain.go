@@ -12,9 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector"
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/collector/rights"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/alteration"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -62,6 +66,18 @@ const ReasonQuotaExceeded finding.Reason = "QuotaExceeded"
 // the component: `oc -n NAMESPACE describe quota`.
 const ReasonQuotaRequires finding.Reason = "QuotaRequires"
 
+// ReasonAccountNotCopied is reported for a check that is to run as an existing
+// ServiceAccount, of which no temporary copy can be created. A check never runs as an
+// existing ServiceAccount, which may have write access.
+//
+// Cause: the user may not create roles, or does not have the read access of the
+// ServiceAccount, and Kubernetes allows no user to grant permissions that it does not
+// have; or the ServiceAccount has too many rules.
+//
+// Remedy: run the preflight as a user with the permissions that the message names, or
+// accept the finding.
+const ReasonAccountNotCopied finding.Reason = "AccountNotCopied"
+
 // ReasonAdmissionDenied is reported for a check that an admission policy or webhook
 // denies.
 //
@@ -108,7 +124,7 @@ const ReasonNotStarted finding.Reason = "NotStarted"
 // Explain returns the finding for an error that kept a check from being started: the
 // error and the remedy. It is a Fail for a Secret that violates the policy, and
 // Unknown for an error of the API server.
-func Explain(check Check, err error) finding.Finding {
+func Explain(check jobplan.Check, err error) finding.Finding {
 	f := classify(check, err).Named(check.Name).From(finding.SourceJob).
 		About(finding.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: check.Job.Namespace, Name: check.Job.Name})
 	f.Job = &finding.Job{Namespace: check.Job.Namespace, Name: check.Job.Name}
@@ -117,7 +133,7 @@ func Explain(check Check, err error) finding.Finding {
 
 // classify returns the finding for an error of the API server. Admission plugins
 // choose their own status codes, so some are recognized by their text.
-func classify(check Check, err error) finding.Finding {
+func classify(check jobplan.Check, err error) finding.Finding {
 	namespace := check.Job.Namespace
 	text := err.Error()
 	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
@@ -130,14 +146,14 @@ func classify(check Check, err error) finding.Finding {
 		return foreign.finding(text)
 	}
 	if _, ok := errors.AsType[*alteredError](err); ok {
-		return unknown(ReasonAlteredByAdmission).
+		return unknown(alteration.ReasonAlteredByAdmission).
 			Remedy("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run).
 			Do(finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies"))
 	}
-	if violating, ok := errors.AsType[*notCopiedError](err); ok {
+	if violating, ok := errors.AsType[*accountcopy.Error](err); ok {
 		return unknown(ReasonAccountNotCopied).
 			Remedy("Run the preflight as a user with the permissions that the message names, or give the check a ServiceAccount of the release. To update without this check, accept the finding.").
-			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", access.User(types.NamespacedName{Namespace: namespace, Name: violating.account.name})), finding.Accept(check.Name))
+			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", rights.User(types.NamespacedName{Namespace: namespace, Name: violating.Account.Name})), finding.Accept(check.Name))
 	}
 	if violating, ok := errors.AsType[*unspecifiedError](err); ok {
 		return QuotaRequires(check, violating.Error())
@@ -171,7 +187,7 @@ func classify(check Check, err error) finding.Finding {
 }
 
 // classifyStatus returns the finding for the status code of an error.
-func classifyStatus(check Check, err error) finding.Finding {
+func classifyStatus(check jobplan.Check, err error) finding.Finding {
 	text := err.Error()
 	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
 	switch {
@@ -198,11 +214,19 @@ func classifyStatus(check Check, err error) finding.Finding {
 // (Kubernetes pkg/registry/rbac/validation).
 const escalationDenied = "attempting to grant RBAC permissions not currently held"
 
+// maxErrorLines bounds the lines of an error that has a line for each rule.
+const maxErrorLines = 5
+
 // EscalationError means that the user may not grant the checks of a release their
 // permissions.
 type EscalationError struct {
 	// Denied are the distinct errors of the API server, shortened.
 	Denied []string
+}
+
+// Hint is the command to run next.
+func (e *EscalationError) Hint() string {
+	return "Print a role with these permissions: oc preflight auth run"
 }
 
 func (e *EscalationError) Error() string {
@@ -214,7 +238,7 @@ func (e *EscalationError) Error() string {
 func Ungrantable(findings []finding.Finding) error {
 	var texts []string
 	for _, f := range findings {
-		if text := firstLines(f.Message); f.Reason == string(ReasonRightsNotHeld) && !slices.Contains(texts, text) {
+		if text := words.FirstLines(f.Message, maxErrorLines); f.Reason == string(ReasonRightsNotHeld) && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}

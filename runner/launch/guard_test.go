@@ -16,13 +16,14 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // aPlan returns a plan with one check.
-func aPlan(namespace string) launch.Plan {
-	return planned(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
+func aPlan(namespace string) jobplan.Plan {
+	return releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) { job.Namespace = namespace })))
 }
 
 // The denials of the guard are tested with real pods in test/e2e.

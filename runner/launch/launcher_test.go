@@ -21,14 +21,17 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
 // newRun returns a run with a unique ID.
-func newRun() launch.Run {
-	run := aRun()
+func newRun() jobplan.Run {
+	run := releasetest.Run()
 	run.ID = uuid.NewString()
 	return run
 }
@@ -53,15 +56,15 @@ func newNamespace(t *testing.T) string {
 // aFullRelease has two Jobs, one of them with a ServiceAccount and its roles. The other
 // one runs as a temporary copy of the default ServiceAccount.
 func aFullRelease(namespace string) *payload.Release {
-	release := aRelease(
-		aJob(func(job *batchv1.Job) {
+	release := releasetest.Release(
+		releasetest.Job(func(job *batchv1.Job) {
 			job.Namespace = namespace
 			job.Spec.Template.Spec.ServiceAccountName = "checker"
 			job.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 				{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
 			}
 		}),
-		aJob(func(job *batchv1.Job) { job.Namespace, job.Name = namespace, "plain" }),
+		releasetest.Job(func(job *batchv1.Job) { job.Namespace, job.Name = namespace, "plain" }),
 	)
 	pods := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
 	local := func(object payload.Object) payload.Object {
@@ -69,8 +72,8 @@ func aFullRelease(namespace string) *payload.Release {
 		return object
 	}
 	checker := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "checker"}
-	release.Supporting = supporting(
-		local(account("checker")), local(role(pods)), local(binding("Role", "reader", checker)),
+	release.Supporting = releasetest.Supporting(
+		local(releasetest.Account("checker")), local(releasetest.Role(pods)), local(releasetest.Binding("Role", "reader", checker)),
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-reading"}, Rules: []rbacv1.PolicyRule{pods}},
 		&rbacv1.ClusterRoleBinding{
@@ -86,8 +89,8 @@ func TestCleanupDeletesAllObjects(t *testing.T) {
 	launcher := newLauncher(t, config)
 	run, other := newRun(), newRun()
 	ids := []string{run.ID, other.ID}
-	plan := planned(run, aFullRelease(namespace))
-	foreign := launcher.CopyAccounts(t.Context(), planned(other, aFullRelease(namespace)))
+	plan := releasetest.Plan(run, aFullRelease(namespace))
+	foreign := launcher.CopyAccounts(t.Context(), releasetest.Plan(other, aFullRelease(namespace)))
 
 	findings, plan := launcher.Validate(t.Context(), plan)
 	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(plan.Checks) != 2 {
@@ -96,7 +99,7 @@ func TestCleanupDeletesAllObjects(t *testing.T) {
 	if got := residue(t, run.ID); len(got) > 0 {
 		t.Fatalf("validation left %v", got)
 	}
-	for _, p := range []launch.Plan{plan, foreign} {
+	for _, p := range []jobplan.Plan{plan, foreign} {
 		create(t, launcher, p)
 	}
 	if got := residue(t, run.ID); len(got) != 9 {
@@ -129,7 +132,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-func create(t *testing.T, launcher *launch.Launcher, plan launch.Plan) {
+func create(t *testing.T, launcher *process, plan jobplan.Plan) {
 	t.Helper()
 	if err := launcher.Prepare(t.Context(), plan); err != nil {
 		t.Fatal(err)
@@ -180,7 +183,7 @@ func TestCleanupDeletesPodsWithoutJob(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "orphan-" + run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: image}}, AutomountServiceAccountToken: new(false)},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: releasetest.Image}}, AutomountServiceAccountToken: new(false)},
 	}
 	waitForDefaultAccount(t, namespace)
 	if _, err := api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
@@ -228,7 +231,7 @@ func TestCleanupReturnsRemainingObjects(t *testing.T) {
 	defer cancel()
 	removal, err := newLauncher(t, config).Cleanup(ctx, run.ID)
 	want := []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: stuck.Name}}
-	if diff := cmp.Diff(launch.Removal{Left: want}, removal); diff != "" || err == nil {
+	if diff := cmp.Diff(cleanup.Removal{Left: want}, removal); diff != "" || err == nil {
 		t.Errorf("an object with a finalizer is not reported (-want, +got), error %v:\n%s", err, diff)
 	}
 	for _, want := range []string{stuck.Name, "example.com/stuck"} {
@@ -247,63 +250,63 @@ func TestCleanupRequiresID(t *testing.T) {
 func TestValidateRejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason     string
-		prepare    func(t *testing.T, namespace string) launch.Plan
+		prepare    func(t *testing.T, namespace string) jobplan.Plan
 		wantReason string
 		wantInText string
 		wantRemedy string
 	}{
 		"NamespaceMissing": {
 			reason: "a preflight creates no namespaces",
-			prepare: func(_ *testing.T, _ string) launch.Plan {
-				return planned(newRun(), aFullRelease("not-there"))
+			prepare: func(_ *testing.T, _ string) jobplan.Plan {
+				return releasetest.Plan(newRun(), aFullRelease("not-there"))
 			},
 			wantReason: "NamespaceMissing", wantInText: `namespaces "not-there" not found`, wantRemedy: "oc create namespace not-there",
 		},
 		"NamespaceTerminating": {
 			reason: "a terminating namespace accepts no objects",
-			prepare: func(t *testing.T, namespace string) launch.Plan {
+			prepare: func(t *testing.T, namespace string) jobplan.Plan {
 				t.Helper()
 				terminate(t, namespace)
-				return planned(newRun(), aFullRelease(namespace))
+				return releasetest.Plan(newRun(), aFullRelease(namespace))
 			},
 			wantReason: "NamespaceTerminating", wantInText: "because it is being terminated", wantRemedy: "oc get namespace",
 		},
 		"Quota": {
 			reason: "the quota is used up",
-			prepare: func(t *testing.T, namespace string) launch.Plan {
+			prepare: func(t *testing.T, namespace string) jobplan.Plan {
 				t.Helper()
 				fill(t, namespace)
-				return planned(newRun(), aFullRelease(namespace))
+				return releasetest.Plan(newRun(), aFullRelease(namespace))
 			},
 			wantReason: "QuotaExceeded", wantInText: "exceeded quota: full", wantRemedy: "describe quota",
 		},
 		"ServiceAccountMissing": {
 			reason: "a ServiceAccount that is not in the release must exist",
-			prepare: func(_ *testing.T, namespace string) launch.Plan {
+			prepare: func(_ *testing.T, namespace string) jobplan.Plan {
 				release := aFullRelease(namespace)
 				release.Supporting = nil
 				for _, manifest := range release.Jobs {
 					manifest.Job.Spec.Template.Spec.ServiceAccountName = "absent"
 				}
-				return planned(newRun(), release)
+				return releasetest.Plan(newRun(), release)
 			},
 			wantReason: "ServiceAccountMissing", wantInText: `serviceaccounts "absent" not found`, wantRemedy: "get serviceaccounts",
 		},
 		"Invalid": {
 			reason: "the API server validates the Job",
-			prepare: func(_ *testing.T, namespace string) launch.Plan {
+			prepare: func(_ *testing.T, namespace string) jobplan.Plan {
 				release := aFullRelease(namespace)
 				for _, manifest := range release.Jobs {
 					manifest.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
 				}
-				return planned(newRun(), release)
+				return releasetest.Plan(newRun(), release)
 			},
 			wantReason: "InvalidManifest", wantInText: "restartPolicy", wantRemedy: "Report it",
 		},
 		"UnknownKind": {
 			reason: "an object of an unknown kind cannot be created",
-			prepare: func(_ *testing.T, namespace string) launch.Plan {
-				plan := planned(newRun(), aFullRelease(namespace))
+			prepare: func(_ *testing.T, namespace string) jobplan.Plan {
+				plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 				for i := range plan.Checks {
 					plan.Checks[i].Job.Kind = "Pet"
 				}
@@ -381,7 +384,7 @@ func fill(t *testing.T, namespace string) {
 // awaitRejection returns when the API server rejects further Jobs.
 func awaitRejection(t *testing.T, namespace string) {
 	t.Helper()
-	probe := aJob(func(job *batchv1.Job) { job.Namespace = namespace })
+	probe := releasetest.Job(func(job *batchv1.Job) { job.Namespace = namespace })
 	probe.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	ctx := bounded(t)
 	for {
@@ -399,7 +402,7 @@ func TestValidateKeepsValidChecks(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
 	release.Jobs[1].Job.Namespace = "not-there"
-	findings, valid := newLauncher(t, config).Validate(t.Context(), planned(newRun(), release))
+	findings, valid := newLauncher(t, config).Validate(t.Context(), releasetest.Plan(newRun(), release))
 	if len(findings) != 1 || findings[0].Name != "Etcd.Plain" {
 		t.Errorf("want one finding for the check that cannot be created, got %+v", findings)
 	}
@@ -420,7 +423,7 @@ func ignore[T any](_ T, err error) error { return err }
 
 func TestMissingPermission(t *testing.T) {
 	namespace := newNamespace(t)
-	findings, valid := allowed(t, access.Needs{}).Validate(t.Context(), planned(newRun(), aFullRelease(namespace)))
+	findings, valid := allowed(t, access.Needs{}).Validate(t.Context(), releasetest.Plan(newRun(), aFullRelease(namespace)))
 	if len(valid.Checks) > 0 || len(findings) != 2 {
 		t.Fatalf("want two findings, got %+v", findings)
 	}
@@ -433,7 +436,7 @@ func TestMissingPermission(t *testing.T) {
 
 func TestPrepareReportsAllErrors(t *testing.T) {
 	namespace := newNamespace(t)
-	err := allowed(t, access.Needs{}).Prepare(t.Context(), planned(newRun(), aFullRelease(namespace)))
+	err := allowed(t, access.Needs{}).Prepare(t.Context(), releasetest.Plan(newRun(), aFullRelease(namespace)))
 	for _, want := range []string{"ServiceAccount", "ConfigMap", "Role", "ClusterRoleBinding"} {
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("could not create %s ", want)) {
 			t.Errorf("the %s is missing in the error: %v", want, err)
@@ -444,7 +447,7 @@ func TestPrepareReportsAllErrors(t *testing.T) {
 func TestStartAdoptsJobOfRun(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := newLauncher(t, config)
-	plan := planned(newRun(), aFullRelease(namespace))
+	plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 	create(t, launcher, plan)
 	before, err := api.BatchV1().Jobs(namespace).Get(t.Context(), plan.Checks[1].Job.Name, metav1.GetOptions{})
 	if err != nil {
@@ -460,7 +463,7 @@ func TestStartAdoptsJobOfRun(t *testing.T) {
 func TestStartRejectsForeignJob(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := newLauncher(t, config)
-	plan := planned(newRun(), aFullRelease(namespace))
+	plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 	check := plan.Checks[1]
 	foreign := check.Job.DeepCopy()
 	foreign.Labels[label.Run] = "another"
@@ -481,7 +484,7 @@ func TestStartStopsWithContext(t *testing.T) {
 	unreachable.Host = "https://127.0.0.1:1"
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	check := planned(newRun(), aRelease(aJob(nil))).Checks[0]
+	check := releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(nil))).Checks[0]
 	err := newLauncher(t, unreachable).Start(ctx, check)
 	if f := launch.Explain(check, err); f.Reason != "APIUnavailable" {
 		t.Errorf("want APIUnavailable, got %+v", f)

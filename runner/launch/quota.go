@@ -8,9 +8,12 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionclient "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/quota"
 )
 
@@ -20,7 +23,7 @@ const maxQuotas = 100
 
 // QuotaRequires is the finding about a check whose pod does not specify what a quota
 // requires; the message has what that is.
-func QuotaRequires(check Check, message string) finding.Finding {
+func QuotaRequires(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaRequires, "%s", message).
 		Remedy("Create a LimitRange with defaults in namespace %s: its quota applies only to pods that specify what the message names. Report it to the owners of component %q.", check.Job.Namespace, check.Component).
 		Do(finding.Run("oc -n %s describe quota", check.Job.Namespace))
@@ -28,21 +31,10 @@ func QuotaRequires(check Check, message string) finding.Finding {
 
 // QuotaExceeded is the finding about a check whose Job or pod exceeds a quota; the message
 // has which.
-func QuotaExceeded(check Check, message string) finding.Finding {
+func QuotaExceeded(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaExceeded, "%s", message).
 		Remedy("Increase the quota of namespace %s, or delete objects that use it.", check.Job.Namespace).
 		Do(finding.Run("oc -n %s describe quota", check.Job.Namespace))
-}
-
-// quotaNeeds are the permissions to foresee that a quota rejects the pods in a namespace.
-// Without them the rejection is reported when the Job exists.
-func quotaNeeds(namespace string) []access.Request {
-	return []access.Request{
-		{Verb: "list", Resource: "resourcequotas", Namespace: namespace},
-		{Verb: "list", Resource: "limitranges", Namespace: namespace},
-		{Verb: "list", Group: admissionregistrationv1.GroupName, Resource: "mutatingwebhookconfigurations"},
-		{Verb: "list", Group: admissionregistrationv1.GroupName, Resource: "mutatingadmissionpolicies"},
-	}
 }
 
 // unspecifiedError means that a pod does not specify what a quota requires.
@@ -60,12 +52,12 @@ type quotas struct {
 	altered bool
 }
 
-// quotas reads the quotas of the namespaces of the plan's Jobs, but not for Jobs that
+// quotasOf reads the quotas of the namespaces of the plan's Jobs, but not for Jobs that
 // exist already. What cannot be read does not count.
-func (l *Launcher) quotas(ctx context.Context, plan Plan) quotas {
+func quotasOf(ctx context.Context, objects *inventory.Objects, plan jobplan.Plan) quotas {
 	var names []string
 	for _, check := range plan.Checks {
-		if k, err := kindOf(check.Job); err == nil && !l.isPresent(k, check.Job) && !slices.Contains(names, check.Job.Namespace) {
+		if k, err := inventory.KindOf(check.Job); err == nil && !objects.IsPresent(k, check.Job) && !slices.Contains(names, check.Job.Namespace) {
 			names = append(names, check.Job.Namespace)
 		}
 	}
@@ -73,28 +65,28 @@ func (l *Launcher) quotas(ctx context.Context, plan Plan) quotas {
 	var requests []func() error
 	for i, name := range names {
 		requests = append(requests, func() (err error) {
-			found[i], err = l.readQuotas(ctx, name)
+			found[i], err = readQuotas(ctx, objects.Kubernetes.CoreV1(), name)
 			return err
 		})
 	}
 	q := quotas{namespaces: map[string]quota.Namespace{}}
-	for i, err := range doAll(requests) {
+	for i, err := range inventory.Concurrently(requests) {
 		if err == nil {
 			q.namespaces[names[i]] = found[i]
 		}
 	}
-	q.altered = slices.ContainsFunc(plan.Checks, func(check Check) bool { return q.unspecified(check) != nil }) && l.altersPods(ctx)
+	q.altered = slices.ContainsFunc(plan.Checks, func(check jobplan.Check) bool { return q.unspecified(check) != nil }) && altersPods(ctx, objects.Kubernetes.AdmissionregistrationV1())
 	return q
 }
 
 // readQuotas reads the quotas and the limit ranges of a namespace.
-func (l *Launcher) readQuotas(ctx context.Context, namespace string) (quota.Namespace, error) {
+func readQuotas(ctx context.Context, client corev1client.CoreV1Interface, namespace string) (quota.Namespace, error) {
 	options := metav1.ListOptions{Limit: maxQuotas}
-	limited, err := l.client.CoreV1().ResourceQuotas(namespace).List(ctx, options)
+	limited, err := client.ResourceQuotas(namespace).List(ctx, options)
 	if err != nil {
 		return quota.Namespace{}, err
 	}
-	ranges, err := l.client.CoreV1().LimitRanges(namespace).List(ctx, options)
+	ranges, err := client.LimitRanges(namespace).List(ctx, options)
 	switch {
 	case err != nil:
 		return quota.Namespace{}, err
@@ -105,7 +97,7 @@ func (l *Launcher) readQuotas(ctx context.Context, namespace string) (quota.Name
 }
 
 // unspecified is an error for a check whose pod no waiting makes acceptable.
-func (q quotas) unspecified(check Check) error {
+func (q quotas) unspecified(check jobplan.Check) error {
 	if q.altered {
 		return nil
 	}
@@ -118,14 +110,13 @@ func (q quotas) unspecified(check Check) error {
 
 // exceeded describes the quotas that a check waits for: others may free them, so the Job
 // is created all the same.
-func (q quotas) exceeded(check Check) string {
+func (q quotas) exceeded(check jobplan.Check) string {
 	return q.namespaces[check.Job.Namespace].Exceeded(check.Job.Spec.Template.Spec)
 }
 
 // altersPods is true if a mutating webhook or policy may receive the creation of pods, in
 // any namespace, or if they cannot be read. An API that does not exist has none.
-func (l *Launcher) altersPods(ctx context.Context) bool {
-	client := l.client.AdmissionregistrationV1()
+func altersPods(ctx context.Context, client admissionclient.AdmissionregistrationV1Interface) bool {
 	webhooks, err := client.MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return true

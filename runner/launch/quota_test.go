@@ -12,8 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 )
 
 // limit creates a quota, and waits until it is in force.
@@ -80,7 +81,7 @@ func TestQuotaOfPods(t *testing.T) {
 		reason   string
 		hard     corev1.ResourceList
 		prepare  func(t *testing.T, namespace string)
-		user     func(t *testing.T, namespace string) *launch.Launcher
+		user     func(t *testing.T, namespace string) *process
 		want     string // the reason of the finding
 		exceeded string
 	}{
@@ -89,9 +90,9 @@ func TestQuotaOfPods(t *testing.T) {
 		"Webhook":  {reason: "a webhook may supply the limit", hard: cpu, prepare: mutatePods},
 		"Forbidden": {
 			reason: "the quota cannot be read", hard: cpu,
-			user: func(t *testing.T, namespace string) *launch.Launcher {
+			user: func(t *testing.T, namespace string) *process {
 				t.Helper()
-				return allowed(t, checksOf(namespace).And(access.Needs{Required: access.GrantsNeeds()}))
+				return allowed(t, checksOf(namespace).And(access.Needs{Required: rights.GrantsNeeds()}))
 			},
 		},
 		"UsedUp": {
@@ -109,10 +110,10 @@ func TestQuotaOfPods(t *testing.T) {
 			if tc.user != nil {
 				launcher = tc.user(t, namespace)
 			}
-			plan := planned(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
+			plan := releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) { job.Namespace = namespace })))
 			findings, valid := launcher.Validate(t.Context(), plan)
 			if tc.want == "" {
-				if len(findings) > 0 || len(valid.Checks) != 1 || valid.Checks[0].Exceeded() != tc.exceeded {
+				if len(findings) > 0 || len(valid.Checks) != 1 || valid.Checks[0].Exceeded != tc.exceeded {
 					t.Fatalf("%s: want a Job that waits for %q, got %+v and findings %+v", tc.reason, tc.exceeded, valid.Checks, findings)
 				}
 				return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -56,7 +57,7 @@ func TestResumedRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
-			plan := planned(newRun(), aFullRelease(namespace))
+			plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 			first := newLauncher(t, config)
 			first.Guard(t.Context(), plan)
 			create(t, first, first.CopyAccounts(t.Context(), plan))
@@ -101,7 +102,7 @@ func TestResumedRun(t *testing.T) {
 func TestResumeWithoutObjects(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := newLauncher(t, config)
-	plan := planned(newRun(), aFullRelease(namespace))
+	plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 	if err := launcher.Resume(t.Context(), launcher.CopyAccounts(t.Context(), plan)); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestResumeWithoutObjects(t *testing.T) {
 func TestQuotaUsedByOthers(t *testing.T) {
 	namespace := newNamespace(t)
 	fill(t, namespace)
-	plan := planned(newRun(), aFullRelease(namespace))
+	plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 	err := newLauncher(t, config).Start(t.Context(), plan.Checks[1])
 	if f := launch.Explain(plan.Checks[1], err); f.Reason != "QuotaExceeded" {
 		t.Errorf("want the quota as the cause, got %+v", f)
@@ -124,7 +125,7 @@ func TestQuotaUsedByOthers(t *testing.T) {
 func TestEndDeletesOneJob(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := newLauncher(t, config)
-	plan := planned(newRun(), aFullRelease(namespace))
+	plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 	create(t, launcher, plan)
 	watching, err := api.BatchV1().Jobs(namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -174,14 +175,14 @@ func TestSerial(t *testing.T) {
 		"yes":   {"only the value true is serial", false},
 	} {
 		t.Run(value, func(t *testing.T) {
-			job := aJob(func(job *batchv1.Job) { job.Annotations["preflight.openshift.io/serial"] = value })
-			check := planned(newRun(), aRelease(job)).Checks[0]
+			job := releasetest.Job(func(job *batchv1.Job) { job.Annotations["preflight.openshift.io/serial"] = value })
+			check := releasetest.Plan(newRun(), releasetest.Release(job)).Checks[0]
 			if check.Serial != tc.want || check.Job.Annotations["preflight.openshift.io/serial"] != value {
 				t.Errorf("%s: serial %t, annotations %v", tc.reason, check.Serial, check.Job.Annotations)
 			}
 		})
 	}
-	if planned(newRun(), aRelease(aJob(nil))).Checks[0].Serial {
+	if releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(nil))).Checks[0].Serial {
 		t.Error("a check without the annotation is serial")
 	}
 }

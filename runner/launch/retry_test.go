@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
 // behind returns a Launcher whose requests are handled by handle, which forwards them
 // with next.
-func behind(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, next http.Handler)) *launch.Launcher {
+func behind(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, next http.Handler)) *process {
 	t.Helper()
 	proxy, err := cluster.ReverseProxy(config)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestFailingRequestsAreRetried(t *testing.T) {
 			})
 			release := aFullRelease(namespace)
 			release.Jobs, release.Supporting = release.Jobs[1:], nil
-			findings, plan := launcher.Validate(t.Context(), planned(newRun(), release))
+			findings, plan := launcher.Validate(t.Context(), releasetest.Plan(newRun(), release))
 			if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" {
 				t.Fatalf("%s, but validation fails (-want, +got):\n%s", tc.reason, diff)
 			}

@@ -12,7 +12,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/internal/releasetest"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // usesOfSecret are all ways in which a container can read a Secret.
@@ -66,7 +68,7 @@ func TestTokenSecretsAreRejected(t *testing.T) {
 	for use, read := range usesOfSecret() {
 		for name, tc := range map[string]struct {
 			reason, secret string
-			launcher       *launch.Launcher
+			launcher       *process
 			wantReasons    []string
 		}{
 			"Token":      {reason: "the guard does not recognize the token", secret: "token", launcher: newLauncher(t, config), wantReasons: []string{"RefusedTokenSecret"}},
@@ -75,7 +77,7 @@ func TestTokenSecretsAreRejected(t *testing.T) {
 			"NotAllowed": {reason: "the type is unknown to this user", secret: "token", launcher: limited},
 		} {
 			t.Run(use+name, func(t *testing.T) {
-				plan := planned(newRun(), aRelease(aJob(func(job *batchv1.Job) {
+				plan := releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
 					job.Namespace = namespace
 					read(&job.Spec.Template.Spec, tc.secret)
 				})))
@@ -117,7 +119,7 @@ func TestAttacksByTokenSecretsOfRoles(t *testing.T) {
 					role.Rules = []rbacv1.PolicyRule{tc.rule}
 				}
 			}
-			findings, _ := newLauncher(t, config).Validate(t.Context(), planned(newRun(), release))
+			findings, _ := newLauncher(t, config).Validate(t.Context(), releasetest.Plan(newRun(), release))
 			got := ""
 			for _, f := range findings {
 				got = f.Reason
@@ -133,7 +135,7 @@ func TestAttacksByTokenSecretsOfRoles(t *testing.T) {
 func TestNeedsIncludeSecrets(t *testing.T) {
 	for use, read := range usesOfSecret() {
 		t.Run(use, func(t *testing.T) {
-			drafted := launch.NewDraft(aRun().From, aRelease(aJob(func(job *batchv1.Job) { read(&job.Spec.Template.Spec, "settings") })))
+			drafted := jobplan.New(releasetest.Run().From, releasetest.Release(releasetest.Job(func(job *batchv1.Job) { read(&job.Spec.Template.Spec, "settings") })))
 			var got []access.Request
 			for _, request := range drafted.Needs().Optional {
 				if request.Resource == "secrets" {
@@ -170,7 +172,7 @@ func TestSecretReads(t *testing.T) {
 		"Pods":       {reason: "pods have no tokens", rules: []rbacv1.PolicyRule{rule("", "pods", nil, "get")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, launch.Account{Rules: tc.rules}.SecretReads()); diff != "" {
+			if diff := cmp.Diff(tc.want, accountcopy.Account{Rules: tc.rules}.SecretReads()); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})

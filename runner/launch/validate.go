@@ -12,6 +12,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -32,35 +35,34 @@ import (
 // pods of the Jobs, and the permission to bind a role of the plan. Of the pods, what the
 // quotas of their namespaces require is validated, if the user may list them. A check
 // whose quota is used up is valid, since others may free it; it has [Check.Exceeded].
-func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, Plan) {
-	plan = l.CopyAccounts(ctx, plan)
-	v := validation{launcher: l, plan: plan, objects: map[reference]error{}, secretErrors: map[reference]error{}}
+func (l *Launcher) Validate(ctx context.Context, plan jobplan.Plan) ([]finding.Finding, jobplan.Plan) {
+	plan = accountcopy.Make(ctx, l.objects.Kubernetes, plan)
+	v := validation{launcher: l, plan: plan, objects: map[inventory.Reference]error{}, secretErrors: map[inventory.Reference]error{}}
 	v.run(ctx)
-	v.quotas = l.quotas(ctx, plan)
+	v.quotas = quotasOf(ctx, l.objects, plan)
 
-	valid := plan
-	valid.Checks = nil
 	var findings []finding.Finding
+	var rejected []string
 	for i, check := range plan.Checks {
 		if err := v.rejection(i, check); err != nil {
-			findings = append(findings, Explain(check, err))
-			continue
+			findings, rejected = append(findings, Explain(check, err)), append(rejected, check.Name)
 		}
-		check.exceeded = v.quotas.exceeded(check)
-		valid.Checks = append(valid.Checks, check)
 	}
-	valid.prune()
+	valid := plan.Without(rejected)
+	for i, check := range valid.Checks {
+		valid.Checks[i].Exceeded = v.quotas.exceeded(check)
+	}
 	return findings, valid
 }
 
 // validation has the errors of the API server by object.
 type validation struct {
 	launcher *Launcher
-	plan     Plan
+	plan     jobplan.Plan
 	jobs     []error
-	objects  map[reference]error
+	objects  map[inventory.Reference]error
 	// secretErrors has those for Secrets.
-	secretErrors map[reference]error
+	secretErrors map[inventory.Reference]error
 	quotas       quotas
 }
 
@@ -72,14 +74,14 @@ func (v *validation) run(ctx context.Context) {
 		requests = append(requests, func() error { return v.launcher.dryRun(ctx, object) })
 	}
 	for _, secret := range secrets {
-		requests = append(requests, func() error { return v.launcher.rejectToken(ctx, secret) })
+		requests = append(requests, func() error { return rejectToken(ctx, v.launcher.objects.Metadata, secret) })
 	}
 	for _, check := range v.plan.Checks {
 		requests = append(requests, func() error { return v.launcher.dryRun(ctx, check.Job) })
 	}
-	errs := doAll(requests)
+	errs := inventory.Concurrently(requests)
 	for i, object := range v.plan.Supporting {
-		v.objects[referenceTo(object)] = errs[i]
+		v.objects[inventory.ReferenceTo(object)] = errs[i]
 	}
 	errs = errs[len(v.plan.Supporting):]
 	for i, secret := range secrets {
@@ -89,52 +91,62 @@ func (v *validation) run(ctx context.Context) {
 }
 
 // secrets are the Secrets that the checks read, each once.
-func (v *validation) secrets() []reference {
-	seen := map[reference]bool{}
+func (v *validation) secrets() []inventory.Reference {
+	seen := map[inventory.Reference]bool{}
 	for _, check := range v.plan.Checks {
-		for _, secret := range v.plan.secretsOf(check) {
+		for _, secret := range accountcopy.Secrets(v.plan, check) {
 			seen[secret] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(seen), compareReferences)
+	return slices.SortedFunc(maps.Keys(seen), inventory.CompareReferences)
 }
 
 // rejection is the first error for an object of a check.
-func (v *validation) rejection(i int, check Check) error {
+func (v *validation) rejection(i int, check jobplan.Check) error {
 	if err := v.jobs[i]; err != nil {
 		return err
 	}
-	copied := v.plan.copies[accountOf(check)]
-	for _, ref := range check.needs {
+	copied := v.plan.Copies[check.Account()]
+	for _, ref := range check.Needs {
 		if err := v.objects[ref]; err != nil {
-			return copied.explain(ref, err)
+			return notCopied(copied, ref, err)
 		}
 	}
-	for _, secret := range v.plan.secretsOf(check) {
+	for _, secret := range accountcopy.Secrets(v.plan, check) {
 		if err := v.secretErrors[secret]; err != nil {
 			return err
 		}
 	}
-	if copied.failed != nil {
-		return copied.failed
+	if copied.Failed != nil {
+		return copied.Failed
 	}
-	if k, err := kindOf(check.Job); err == nil && v.launcher.isPresent(k, check.Job) {
+	if k, err := inventory.KindOf(check.Job); err == nil && v.launcher.objects.IsPresent(k, check.Job) {
 		return nil // its pod may exist
 	}
 	return v.quotas.unspecified(check)
 }
 
+// notCopied returns the error of the API server for an object, as a NotCopiedError if the
+// object is one of the copy that the user may not create.
+func notCopied(c jobplan.Copy, object inventory.Reference, err error) error {
+	ofCopy := slices.ContainsFunc(c.Objects, func(each payload.Object) bool { return inventory.ReferenceTo(each) == object })
+	if !ofCopy || !apierrors.IsForbidden(err) {
+		return err
+	}
+	return &accountcopy.Error{Account: c.Original, Err: err}
+}
+
 // dryRun returns the error with which the API server rejects the object.
 func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
-	k, err := kindOf(object)
+	k, err := inventory.KindOf(object)
 	if err != nil {
 		return err
 	}
-	if l.isPresent(k, object) {
+	if l.objects.IsPresent(k, object) {
 		return nil
 	}
 	err = retry.Do(ctx, func(ctx context.Context) error {
-		admitted, err := l.post(ctx, k, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		admitted, err := l.objects.Post(ctx, k, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		switch {
 		case err == nil:
 			return rejectAltered(object, admitted)
@@ -155,11 +167,11 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 	if altered, ok := errors.AsType[*alteredError](err); ok {
 		return altered
 	}
-	return fmt.Errorf("the API server rejects %s: %w", referenceTo(object), err)
+	return fmt.Errorf("the API server rejects %s: %w", inventory.ReferenceTo(object), err)
 }
 
 // roleMissing is true for a binding that is rejected only because its role, which
 // the plan creates before, does not exist during a dry run.
 func roleMissing(object payload.Object, err error) bool {
-	return rank(referenceTo(object).kind) > 0 && apierrors.IsNotFound(err) && missingKind(err) != "namespaces"
+	return inventory.IsBinding(inventory.ReferenceTo(object).Kind) && apierrors.IsNotFound(err) && missingKind(err) != "namespaces"
 }

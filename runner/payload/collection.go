@@ -8,6 +8,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // add reads one file. Only YAML and JSON files are manifests, by the same
@@ -69,10 +70,10 @@ func (m *manifests) addDocument(file string, content []byte, doc document) bool 
 // only if it mentions the annotation.
 func broken(content []byte, err error) *violation {
 	if !bytes.Contains(content, []byte(Annotation)) {
-		return warn(ReasonBrokenManifest, "the file cannot be parsed: "+oneLine(err.Error()),
+		return warn(ReasonBrokenManifest, "the file cannot be parsed: "+words.External(err.Error()),
 			"Report it to the authors of the component: the cluster-version operator would reject the release.")
 	}
-	return fail(ReasonBrokenPreflight, "the file mentions "+Annotation+" and cannot be parsed: "+oneLine(err.Error()),
+	return fail(ReasonBrokenPreflight, "the file mentions "+Annotation+" and cannot be parsed: "+words.External(err.Error()),
 		"Report it to the authors of the component: the check in this file cannot be run.")
 }
 
@@ -107,7 +108,7 @@ func (m *manifests) gather(release *Release) error {
 	for _, each := range m.found {
 		key := identity(each.value)
 		if other, ok := first[key]; ok {
-			m.report(each.file, each.place, fail(ReasonDuplicateManifest, key+" is also in "+oneLine(other), "Report it to the authors of the component: only one of the two can be right."))
+			m.report(each.file, each.place, fail(ReasonDuplicateManifest, key+" is also in "+words.External(other), "Report it to the authors of the component: only one of the two can be right."))
 			continue
 		}
 		first[key] = each.file

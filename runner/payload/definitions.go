@@ -12,6 +12,7 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -48,7 +49,7 @@ func (d Definition) Decode() (*apiextensionsv1.CustomResourceDefinition, error) 
 	}
 	decoded := &apiextensionsv1.CustomResourceDefinition{}
 	if err := kyaml.Unmarshal(d.Manifest, decoded); err != nil {
-		return nil, fmt.Errorf("%s cannot be decoded: %s", d.File, oneLine(err.Error()))
+		return nil, fmt.Errorf("%s cannot be decoded: %s", d.File, words.External(err.Error()))
 	}
 	return decoded, nil
 }
@@ -83,7 +84,7 @@ func (d *definitions) add(cluster Cluster, file string, doc document, root *yaml
 		return
 	}
 	d.found = append(d.found, located[Definition]{file: file, place: doc.place, value: Definition{
-		File: oneLine(file), Name: object.Name, Deleted: object.Annotations[deleteAnnotation] == "true", Cause: cause,
+		File: words.External(file), Name: object.Name, Deleted: object.Annotations[deleteAnnotation] == "true", Cause: cause,
 		Manifest: bytes.Clone(doc.plain()),
 	}})
 }
@@ -123,7 +124,7 @@ func (c Cluster) define(object *metav1.PartialObjectMetadata) (cause string, app
 // undecodable returns why a manifest cannot be decoded, or whether that is unsafe.
 func undecodable(version string, root *yaml.Node) string {
 	if version != "v1" {
-		return fmt.Sprintf("its apiVersion is %s/%s, which the API server does not serve", apiextensionsv1.GroupName, oneLine(version))
+		return fmt.Sprintf("its apiVersion is %s/%s, which the API server does not serve", apiextensionsv1.GroupName, words.External(version))
 	}
 	if what, line := irregular(root); what != "" {
 		return fmt.Sprintf("the manifest has %s in line %d of the document", what, line)

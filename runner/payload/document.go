@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
@@ -180,7 +182,7 @@ func (d document) locate(err error) error {
 		}
 		return "line " + strconv.Itoa(line+d.line-1)
 	})
-	return errors.New(oneLine(text))
+	return errors.New(words.External(text))
 }
 
 // located is a value with its place in the release, by which it is sorted.
@@ -284,7 +286,7 @@ func irregular(node *yaml.Node) (what string, line int) {
 	for i, inner := range node.Content {
 		if node.Kind == yaml.MappingNode && i%2 == 0 && inner.Kind == yaml.ScalarNode {
 			if keys[inner.Value] {
-				return fmt.Sprintf("a second key %q", oneLine(inner.Value)), inner.Line
+				return fmt.Sprintf("a second key %q", words.External(inner.Value)), inner.Line
 			}
 			keys[inner.Value] = true
 		}

@@ -13,9 +13,6 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// maxText bounds the external text repeated in a message, in bytes.
-const maxText = 512
-
 // maxCause bounds the text of an underlying error, in bytes: the responses of
 // several mirrors must fit.
 const maxCause = 1536
@@ -42,6 +39,17 @@ func (e *Error) Error() string {
 		return e.Message
 	}
 	return e.Message + ": " + words.Line(e.Err.Error(), maxCause)
+}
+
+// Hint is what to do, with its commands on lines of their own.
+func (e *Error) Hint() string {
+	hint := e.Remediation
+	for _, action := range e.Actions {
+		if hint != "" && action.Command != "" {
+			hint += "\n  " + action.Command
+		}
+	}
+	return hint
 }
 
 // Unwrap returns the underlying error.
@@ -95,6 +103,3 @@ func unusable(err error) error {
 	}
 	return failure
 }
-
-// oneLine sanitizes external text for a message.
-func oneLine(text string) string { return words.Line(text, maxText) }

@@ -13,6 +13,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -71,7 +72,7 @@ func newFetcher(proof signature.Release, options Options) (*fetcher, error) {
 	}
 	image, err := name.NewDigest(proof.PullSpec())
 	if err != nil || image.DigestStr() != proof.Digest() {
-		failure := reject(ReasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified", oneLine(proof.PullSpec()), oneLine(proof.Digest()))
+		failure := reject(ReasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified", words.External(proof.PullSpec()), words.External(proof.Digest()))
 		failure.Err = err
 		return nil, failure
 	}
@@ -159,7 +160,7 @@ func truncated(what string, cut *repository.CutError) *Error {
 		Outcome:     preflight.Unknown,
 	}
 	if cut.Err != nil {
-		failure.Err = errors.New(oneLine(cut.Err.Error()))
+		failure.Err = errors.New(words.External(cut.Err.Error()))
 	}
 	return failure
 }

@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -146,9 +147,9 @@ func (c Cluster) featureGates(object Object, annotations map[string]string) *vio
 		}
 		switch on := slices.Contains(c.Features.Enabled, configv1.FeatureGateName(name)); {
 		case on && off:
-			return skipped(ReasonFeatureGateEnabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s disabled; it is enabled", identity(object), oneLine(name)))
+			return skipped(ReasonFeatureGateEnabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s disabled; it is enabled", identity(object), words.External(name)))
 		case !on && !off:
-			return skipped(ReasonFeatureGateDisabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s enabled; it is disabled", identity(object), oneLine(name)))
+			return skipped(ReasonFeatureGateDisabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s enabled; it is disabled", identity(object), words.External(name)))
 		}
 	}
 	return nil
@@ -184,9 +185,9 @@ func (c Cluster) capabilities(object Object, annotations map[string]string) *vio
 				"Read the capabilities in the status of ClusterVersion.", finding.Run("oc get clusterversion version -o jsonpath={.status.capabilities}"))
 		case slices.Contains(c.Capabilities.EnabledCapabilities, capability):
 		case slices.Contains(c.Capabilities.KnownCapabilities, capability):
-			return skipped(ReasonCapabilityDisabled, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", identity(object), oneLine(name)))
+			return skipped(ReasonCapabilityDisabled, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", identity(object), words.External(name)))
 		default:
-			return skipped(ReasonCapabilityNotKnown, capabilityAnnotation, fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", identity(object), oneLine(name)))
+			return skipped(ReasonCapabilityNotKnown, capabilityAnnotation, fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", identity(object), words.External(name)))
 		}
 	}
 	return nil
@@ -210,7 +211,7 @@ func (c Cluster) include(object Object) (string, *violation) {
 	var profiles []string
 	for key := range object.GetAnnotations() {
 		if name, ok := strings.CutPrefix(key, includePrefix); ok {
-			profiles = append(profiles, oneLine(name))
+			profiles = append(profiles, words.External(name))
 		}
 	}
 	if len(profiles) == 0 {
@@ -221,10 +222,10 @@ func (c Cluster) include(object Object) (string, *violation) {
 	switch value, ok := object.GetAnnotations()[annotation]; {
 	case !ok:
 		return "", skipped(ReasonOtherClusterProfile, includePrefix+profiles[0],
-			fmt.Sprintf("%s is for the cluster profiles %s; the cluster has %s", identity(object), oneLine(strings.Join(profiles, ", ")), profile))
+			fmt.Sprintf("%s is for the cluster profiles %s; the cluster has %s", identity(object), words.External(strings.Join(profiles, ", ")), profile))
 	case value != "true":
 		return "", leftOut(ReasonClusterProfileValue, annotation,
-			fmt.Sprintf("%s has the annotation %s with the value %q; the cluster-version operator applies only manifests with \"true\"", identity(object), annotation, oneLine(value)),
+			fmt.Sprintf("%s has the annotation %s with the value %q; the cluster-version operator applies only manifests with \"true\"", identity(object), annotation, words.External(value)),
 			"set the value to \"true\", or remove the annotation.")
 	}
 	return annotation, nil

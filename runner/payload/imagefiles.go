@@ -7,6 +7,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/registry"
 )
@@ -35,7 +36,7 @@ func ImageFiles(ctx context.Context, pullSpec string, options Options, visit fun
 	defer cancel()
 	image, err := name.NewDigest(pullSpec, name.StrictValidation)
 	if err != nil {
-		return malformedImage("%q is not a pull spec by digest", oneLine(pullSpec))
+		return malformedImage("%q is not a pull spec by digest", words.External(pullSpec))
 	}
 	access := options.Access
 	if access == nil {
@@ -51,7 +52,7 @@ func ImageFiles(ctx context.Context, pullSpec string, options Options, visit fun
 	for _, layer := range layers {
 		err := eachManifest(ctx, layer, ImageDirectory, func(file string, content []byte) error {
 			if seen[file] {
-				return malformedImage("the file %q is in two layers of %s", oneLine(file), pullSpec)
+				return malformedImage("the file %q is in two layers of %s", words.External(file), pullSpec)
 			}
 			seen[file] = true
 			return visit(file, content)

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
@@ -79,7 +81,7 @@ func (c *contents) next() (string, []byte, error) {
 		return "", nil, err
 	}
 	if c.seen[file] {
-		return "", nil, reject(ReasonDuplicateEntry, "the layer has the file %q twice", oneLine(header.Name))
+		return "", nil, reject(ReasonDuplicateEntry, "the layer has the file %q twice", words.External(header.Name))
 	}
 	c.seen[file] = true
 	content := make([]byte, header.Size)
@@ -92,7 +94,7 @@ func (c *contents) next() (string, []byte, error) {
 // manifestFile returns the name of a file of the directory, or "" for any other entry. An
 // entry that may imitate or hide such a file is an error.
 func manifestFile(header *tar.Header, within string) (string, error) {
-	shown := oneLine(header.Name)
+	shown := words.External(header.Name)
 	switch {
 	case strings.ContainsRune(header.Name, 0) || path.IsAbs(header.Name) || slices.Contains(strings.Split(header.Name, "/"), ".."):
 		return "", reject(ReasonUnsafeEntry, "the layer has an entry %q, which is not a path inside the image", shown)

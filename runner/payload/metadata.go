@@ -9,6 +9,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
@@ -38,13 +39,13 @@ func (m *manifests) describe() (*Release, error) {
 		return nil, err
 	}
 	if named != metadata.Version {
-		return nil, reject(ReasonVersionMismatch, "%s states version %q, but %s states %q", referencesFile, oneLine(named), metadataFile, oneLine(metadata.Version))
+		return nil, reject(ReasonVersionMismatch, "%s states version %q, but %s states %q", referencesFile, words.External(named), metadataFile, words.External(metadata.Version))
 	}
 	release := &Release{Release: update.Release{Version: metadata.Version}, Previous: metadata.Previous, Images: images, Metadata: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(metadata.Metadata)) {
 		value, ok := metadata.Metadata[key].(string)
 		if !ok {
-			m.report(metadataFile, place{}, warn(ReasonMetadataNotString, fmt.Sprintf("the value of metadata %q is not a string; it is ignored", oneLine(key)),
+			m.report(metadataFile, place{}, warn(ReasonMetadataNotString, fmt.Sprintf("the value of metadata %q is not a string; it is ignored", words.External(key)),
 				"Report it to the publisher of the release."))
 			continue
 		}
@@ -61,10 +62,10 @@ func (m *manifests) readMetadata() (releaseMetadata, error) {
 		return releaseMetadata{}, invalid(metadataFile, err)
 	}
 	if metadata.Kind != metadataKind {
-		return releaseMetadata{}, invalid(metadataFile, fmt.Errorf("its kind is %q, not %q", oneLine(metadata.Kind), metadataKind))
+		return releaseMetadata{}, invalid(metadataFile, fmt.Errorf("its kind is %q, not %q", words.External(metadata.Kind), metadataKind))
 	}
 	if _, err := semver.Parse(metadata.Version); err != nil {
-		return releaseMetadata{}, invalid(metadataFile, fmt.Errorf("its version %q is not a semantic version: %w", oneLine(metadata.Version), err))
+		return releaseMetadata{}, invalid(metadataFile, fmt.Errorf("its version %q is not a semantic version: %w", words.External(metadata.Version), err))
 	}
 	return metadata, nil
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const validateManifest = "oc create --dry-run=server --validate=strict -f FILE"
@@ -37,7 +38,7 @@ func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, 
 	case "false":
 		return nil, nil
 	default:
-		return nil, fail(ReasonAnnotationValue, fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, oneLine(value.Value)),
+		return nil, fail(ReasonAnnotationValue, fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, words.External(value.Value)),
 			toAuthors+"set the value to \"true\" to run the check.")
 	}
 	if text(root, "apiVersion") == "" || text(root, "kind") == "" {
@@ -63,7 +64,7 @@ func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, 
 func misplaced(root, value *yaml.Node, line int) *violation {
 	switch {
 	case strings.HasSuffix(text(root, "kind"), "List"):
-		return fail(ReasonListNotSupported, fmt.Sprintf("a %s contains an object with the annotation %s in line %d", oneLine(text(root, "kind")), Annotation, line),
+		return fail(ReasonListNotSupported, fmt.Sprintf("a %s contains an object with the annotation %s in line %d", words.External(text(root, "kind")), Annotation, line),
 			toAuthors+"write each object as a separate document.")
 	case value == nil:
 		return warn(ReasonAnnotationMisplaced, fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so no check is run", Annotation, line),
@@ -81,7 +82,7 @@ func (m *manifests) decode(doc document) (Object, *violation) {
 	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !doc.json, Strict: true})
 	decoded, kind, err := decoder.Decode(doc.raw, nil, nil)
 	if runtime.IsNotRegisteredError(err) {
-		return nil, fail(ReasonUnsupportedKind, fmt.Sprintf("an object of %s %s has the annotation %s", oneLine(kind.GroupVersion().String()), oneLine(kind.Kind), Annotation),
+		return nil, fail(ReasonUnsupportedKind, fmt.Sprintf("an object of %s %s has the annotation %s", words.External(kind.GroupVersion().String()), words.External(kind.Kind), Annotation),
 			toAuthors+"use the annotation only on Jobs of batch/v1, and on ServiceAccounts, ConfigMaps, Roles, ClusterRoles and their bindings of v1.")
 	}
 	object, ok := decoded.(Object)
@@ -140,7 +141,7 @@ func misnamed(object Object) *violation {
 		messages = roleName(object.GetName())
 	}
 	if len(messages) > 0 {
-		return fail(ReasonInvalidName, fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, oneLine(object.GetName()), oneLine(messages[0])),
+		return fail(ReasonInvalidName, fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, words.External(object.GetName()), words.External(messages[0])),
 			toAuthors+"set a valid metadata.name.")
 	}
 	messages = validation.IsDNS1123Label(object.GetNamespace())
@@ -153,7 +154,7 @@ func misnamed(object Object) *violation {
 	if len(messages) == 0 {
 		return nil
 	}
-	return fail(ReasonInvalidNamespace, fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), oneLine(object.GetNamespace()), oneLine(messages[0])),
+	return fail(ReasonInvalidNamespace, fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), words.External(object.GetNamespace()), words.External(messages[0])),
 		toAuthors+"set a valid metadata.namespace on a namespaced object, and none on any other.")
 }
 

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	imagev1 "github.com/openshift/api/image/v1"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const referencesFile = "image-references"
@@ -20,13 +22,13 @@ func (m *manifests) readReferences() (string, map[string]string, error) {
 		return "", nil, invalid(referencesFile, err)
 	}
 	if stream.Kind != "ImageStream" || stream.APIVersion != imagev1.GroupVersion.String() {
-		return "", nil, invalid(referencesFile, fmt.Errorf("it is a %q of %q instead of an ImageStream of %s", oneLine(stream.Kind), oneLine(stream.APIVersion), imagev1.GroupVersion))
+		return "", nil, invalid(referencesFile, fmt.Errorf("it is a %q of %q instead of an ImageStream of %s", words.External(stream.Kind), words.External(stream.APIVersion), imagev1.GroupVersion))
 	}
 	images := make(map[string]string, len(stream.Spec.Tags))
 	seen := make(map[string]bool, len(stream.Spec.Tags))
 	for _, tag := range stream.Spec.Tags {
 		if tag.Name == "" || seen[tag.Name] {
-			return "", nil, invalid(referencesFile, fmt.Errorf("the tag %q is duplicate or empty", oneLine(tag.Name)))
+			return "", nil, invalid(referencesFile, fmt.Errorf("the tag %q is duplicate or empty", words.External(tag.Name)))
 		}
 		seen[tag.Name] = true
 		if violation := checkReference(tag); violation != nil {
@@ -44,10 +46,10 @@ func (m *manifests) readReferences() (string, map[string]string, error) {
 func checkReference(tag imagev1.TagReference) *violation {
 	const remedy = "Do not update to this release: its signature does not cover all of its images."
 	if tag.From == nil || tag.From.Kind != "DockerImage" {
-		return fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q does not name a DockerImage", oneLine(tag.Name)), remedy)
+		return fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q does not name a DockerImage", words.External(tag.Name)), remedy)
 	}
 	if _, err := name.NewDigest(tag.From.Name, name.StrictValidation); err != nil {
-		return fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q is %q, which is not a pull spec by digest", oneLine(tag.Name), oneLine(tag.From.Name)), remedy)
+		return fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q is %q, which is not a pull spec by digest", words.External(tag.Name), words.External(tag.From.Name)), remedy)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Release is the content of a release: its metadata, images and preflights.
@@ -61,7 +62,7 @@ type Supporting struct {
 // keep adds an object under the sanitized name of its file, which findings, listings
 // and annotations show.
 func (r *Release) keep(each located[Object]) {
-	file := oneLine(each.file)
+	file := words.External(each.file)
 	if job, ok := each.value.(*batchv1.Job); ok {
 		r.Jobs = append(r.Jobs, Job{File: file, Component: component(file), Lines: each.lines, Job: job})
 		return

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/repository"
 )
@@ -27,7 +28,7 @@ func Resolve(ctx context.Context, pullSpec string, access *registry.Access) (str
 		return err
 	})
 	if err != nil {
-		return "", unreadable(err, "the image \""+oneLine(pullSpec)+"\"")
+		return "", unreadable(err, "the image \""+words.External(pullSpec)+"\"")
 	}
 	// The result names the repository of the pull spec, even if a mirror resolved
 	// the tag.

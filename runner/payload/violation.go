@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -40,10 +41,10 @@ func warn(reason finding.Reason, message, remediation string, actions ...finding
 // at is the finding for a violation at a place in a file. Fail and Unknown
 // block.
 func (v *violation) at(file string, place place) finding.Finding {
-	message := oneLine(file) + ": " + v.message
-	evidence := map[string]string{"file": oneLine(file)}
+	message := words.External(file) + ": " + v.message
+	evidence := map[string]string{"file": words.External(file)}
 	if v.annotation != "" {
-		evidence["annotation"] = oneLine(v.annotation)
+		evidence["annotation"] = words.External(v.annotation)
 	}
 	if v.line > 0 {
 		place.line = v.line
@@ -51,7 +52,7 @@ func (v *violation) at(file string, place place) finding.Finding {
 	if place.number > 0 {
 		evidence["document"] = strconv.Itoa(place.number)
 		evidence["line"] = strconv.Itoa(place.line)
-		message = oneLine(file) + ", document " + strconv.Itoa(place.number) + " (line " + strconv.Itoa(place.line) + "): " + v.message
+		message = words.External(file) + ", document " + strconv.Itoa(place.number) + " (line " + strconv.Itoa(place.line) + "): " + v.message
 	}
 	return finding.New(v.outcome, v.reason, "%s", message).Named(findingName(file)).From(finding.SourcePayload).
 		Remedy("%s", v.remediation).Do(v.actions...).Observed(evidence)

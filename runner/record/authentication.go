@@ -24,11 +24,6 @@ type Authentication struct {
 	Cause string
 }
 
-// unauthentic is the result for a ConfigMap.
-func unauthentic(name, cause string) Authentication {
-	return Authentication{State: Unauthentic, Cause: fmt.Sprintf("configmap %q %s", name, cause)}
-}
-
 // UnauthenticError means that the content of a record is not known to be authentic.
 type UnauthenticError struct {
 	ID string

@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -74,12 +74,12 @@ func (c *Checks) Add(source Source, files map[string][]byte) {
 	}
 	c.Findings = append(c.Findings, unused(source, files, read)...)
 	for _, job := range read.Jobs {
-		job.File, job.Component = source.file(job.File), launch.SiteComponent
+		job.File, job.Component = source.file(job.File), jobplan.SiteComponent
 		c.Release.Jobs = append(c.Release.Jobs, job)
 		c.addImages(job.Job)
 	}
 	for _, object := range read.Supporting {
-		object.File, object.Component = source.file(object.File), launch.SiteComponent
+		object.File, object.Component = source.file(object.File), jobplan.SiteComponent
 		c.Release.Supporting = append(c.Release.Supporting, object)
 	}
 	c.Findings = append(c.Findings, finding.Pass(ReasonRead, "%s contains %s of the site; its content is %s", source.shown(), words.Count(len(read.Jobs), "check"), source.digest()).
@@ -96,7 +96,7 @@ func (c *Checks) Fail(source Source, cause error) {
 
 // addImages lists the images of a Job that are pull specs by digest.
 func (c *Checks) addImages(job *batchv1.Job) {
-	for _, image := range launch.ImagesOf(job) {
+	for _, image := range jobplan.ImagesOf(job) {
 		if _, err := name.NewDigest(image, name.StrictValidation); err == nil {
 			c.Release.Images[image] = image
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/site"
 )
@@ -41,10 +41,10 @@ func drafted(t *testing.T, files map[string]string) (checks, inconclusive []stri
 	}
 	read := site.NewChecks()
 	read.Add(site.Source{Name: "./checks", Files: contents}, contents)
-	draft := launch.NewDraft("", &payload.Release{}).WithSite(launch.NewDraft("", read.Release))
+	draft := jobplan.New("", &payload.Release{}).WithSite(jobplan.New("", read.Release))
 	for _, check := range draft.Checks {
 		checks = append(checks, check.Name)
-		if !check.Site() || check.Component != "site" || !strings.HasPrefix(check.File, "checks/") {
+		if !check.Site || check.Component != "site" || !strings.HasPrefix(check.File, "checks/") {
 			t.Errorf("%+v is not of the site", check)
 		}
 	}
@@ -147,7 +147,7 @@ func TestSourcesWithOneJob(t *testing.T) {
 		files := map[string][]byte{"a.yaml": []byte(job("a", pullSpec))}
 		read.Add(site.Source{Name: name, Files: files}, files)
 	}
-	draft := launch.NewDraft("", read.Release)
+	draft := jobplan.New("", read.Release)
 	if len(draft.Checks) != 1 || len(draft.Refused) != 1 || !strings.Contains(draft.Refused[0].Message, "one/a.yaml") || !strings.Contains(draft.Refused[0].Message, "two/a.yaml") {
 		t.Errorf("want one check, and a finding with both files: %+v", draft)
 	}

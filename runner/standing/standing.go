@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -62,7 +63,7 @@ func Of(ctx context.Context, cluster *cluster.Cluster, recorded record.Record) (
 		return report.Report{}, err
 	}
 	now := cluster.Now()
-	stored.Standing = &report.Standing{Time: timestamp(now)}
+	stored.Standing = &report.Standing{Time: words.Time(now)}
 	if recorded.Phase == record.Running {
 		if !recorded.Abandoned(now) {
 			stored.Standing.Holder = recorded.Holder
@@ -101,7 +102,7 @@ func boundTimes(stored report.Report, end time.Time) report.Report {
 		return stored
 	}
 	if at, err := time.Parse(time.RFC3339, stored.Run.CompletionTime); err != nil || at.After(end) {
-		stored.Run.CompletionTime = timestamp(end)
+		stored.Run.CompletionTime = words.Time(end)
 	}
 	return BoundValidity(stored)
 }
@@ -109,7 +110,7 @@ func boundTimes(stored report.Report, end time.Time) report.Report {
 // BoundValidity bounds the stated end of the validity of a verdict as ValidUntil does.
 func BoundValidity(stored report.Report) report.Report {
 	if until, known := ValidUntil(stored); known && stored.Verdict.ValidUntil != "" {
-		stored.Verdict.ValidUntil = timestamp(until)
+		stored.Verdict.ValidUntil = words.Time(until)
 	}
 	return stored
 }
@@ -151,7 +152,7 @@ func compose(recorded record.Record, findings []finding.Finding, expected verdic
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
 		Run: report.Run{
-			ID: recorded.ID, StartTime: timestamp(recorded.StartTime), CompletionTime: timestamp(recorded.CompletionTime),
+			ID: recorded.ID, StartTime: words.Time(recorded.StartTime), CompletionTime: words.Time(recorded.CompletionTime),
 			Phase: string(recorded.Phase), ToolVersion: recorded.ToolVersion,
 		},
 		Cluster: report.Cluster{Version: recorded.From},
@@ -253,7 +254,7 @@ func Expired(stored report.Report, now time.Time) string {
 	case now.Before(until):
 		return ""
 	}
-	return "it was valid until " + timestamp(until)
+	return "it was valid until " + words.Time(until)
 }
 
 // ValidUntil returns the end of the validity of a stored verdict, at most
@@ -264,13 +265,6 @@ func ValidUntil(stored report.Report) (time.Time, bool) {
 	}
 	until, err := time.Parse(time.RFC3339, stored.Verdict.ValidUntil)
 	return until, err == nil
-}
-
-func timestamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 // Needs are the permissions to evaluate the validity of a verdict. A verdict whose

@@ -19,8 +19,11 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/manifestpolicy"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/zoo"
@@ -240,7 +243,7 @@ func heldJob(t *testing.T, client kubernetes.Interface) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err = launch.New(client, objects).Cleanup(ctx, result.Run.ID)
+	_, err = cleanup.Run(ctx, inventory.New(client, objects), result.Run.ID)
 	if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "example.com/held") {
 		t.Errorf("error %v; want the name of the Job and its finalizer", err)
 	}
@@ -311,7 +314,7 @@ func antiAffinity(t *testing.T, _ kubernetes.Interface) string {
 		}}
 	}}})
 	f := byName(runPreflight(t, exit.Blocked, "--to", to))["Zoo.First"]
-	if f.Outcome != preflight.Fail || f.Reason != string(launch.ReasonRefusedScheduling) {
+	if f.Outcome != preflight.Fail || f.Reason != string(manifestpolicy.ReasonRefusedScheduling) {
 		t.Errorf("%+v; want Fail with RefusedScheduling", f)
 	}
 	return fmt.Sprintf("Blocked, %s(%s)", f.Outcome, f.Reason)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/health/deadlock"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -207,7 +207,7 @@ func (r *trial) await(ctx context.Context, t *testing.T, done func() bool) {
 func predict(ctx context.Context, t *testing.T) []finding.Finding {
 	t.Helper()
 	var found []finding.Finding
-	for _, c := range []check.Check{health.Webhooks(), health.Policies()} {
+	for _, c := range []check.Check{deadlock.Webhooks(), deadlock.Policies()} {
 		findings, err := c.Run(ctx, check.Subject{Cluster: snapshot.Of(server.Cluster), Now: time.Now()})
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/test/story"
 	"github.com/openshift/update-preflight/test/story/script"
 	"github.com/openshift/update-preflight/test/story/terminal"
@@ -92,7 +92,7 @@ func expectBlocked(t *testing.T, before report.Report) {
 // recorded returns the report of a recorded run; 0 is the newest.
 func recorded(t *testing.T, index int) report.Report {
 	t.Helper()
-	runs, err := record.New(testCluster.Client(t)).List(t.Context())
+	runs, err := recordstore.New(testCluster.Client(t)).List(t.Context())
 	if err != nil || len(runs) <= index {
 		t.Fatalf("%d runs are recorded, error %v", len(runs), err)
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
 )
@@ -112,7 +113,7 @@ func AwaitRun(ctx context.Context, c *cluster.Cluster, version string, requester
 	if err != nil {
 		return record.Record{}, err
 	}
-	records := record.New(client)
+	records := recordstore.New(client)
 	var newest record.Record
 	var last error
 	err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {

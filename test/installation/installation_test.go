@@ -19,6 +19,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/test/story"
@@ -156,7 +157,7 @@ func TestControllerDemo(t *testing.T) {
 			t.Errorf("the demo does not show %q", want)
 		}
 	}
-	records, err := record.New(testCluster.Client(t)).List(ctx)
+	records, err := recordstore.New(testCluster.Client(t)).List(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestControllerDemo(t *testing.T) {
 		}
 	}
 	testCluster.Kubectl(t, "delete", "configmaps,leases", "-n", record.Namespace, "-l", record.Label)
-	testCluster.Kubectl(t, "delete", "secret", "-n", record.Namespace, record.KeySecret)
+	testCluster.Kubectl(t, "delete", "secret", "-n", record.Namespace, recordstore.KeySecret)
 	after := slices.DeleteFunc(inventory(t), func(object string) bool { return object == "/secrets/openshift-ingress/"+story.NewCertificate })
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("objects without the certificate of the remedies (-before, +after):\n%s", diff)

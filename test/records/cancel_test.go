@@ -12,8 +12,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/exit"
 )
@@ -22,10 +23,10 @@ import (
 // test creates its pods.
 func (w world) startJob(runID, check string) *batchv1.Job {
 	w.t.Helper()
-	name := "quorum-" + launch.Run{ID: runID}.Suffix()
+	name := "quorum-" + jobplan.Run{ID: runID}.Suffix()
 	job, err := w.client.BatchV1().Jobs("default").Create(w.t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{label.Run: runID}, Annotations: map[string]string{launch.AnnotationCheck: check},
+			Name: name, Labels: map[string]string{label.Run: runID}, Annotations: map[string]string{label.AnnotationCheck: check},
 		},
 		Spec: batchv1.JobSpec{ManagedBy: new("example.com/test"), Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label.Run: runID}},
@@ -58,8 +59,8 @@ func TestCancelOfAHeldRun(t *testing.T) {
 	holder.Go(func() {
 		defer release()
 		<-holding.Done()
-		if !errors.Is(context.Cause(holding), record.ErrCanceled) {
-			t.Errorf("the cause is %v, want %v", context.Cause(holding), record.ErrCanceled)
+		if !errors.Is(context.Cause(holding), lease.ErrCanceled) {
+			t.Errorf("the cause is %v, want %v", context.Cause(holding), lease.ErrCanceled)
 		}
 		if err := held.Finish(context.WithoutCancel(holding), record.Ending{Phase: record.Canceled, Verdict: verdict.Verdict{Decision: verdict.Undecided}}); err != nil {
 			t.Error(err)
@@ -76,14 +77,14 @@ func TestCancelOfAHeldRun(t *testing.T) {
 
 // Cancel deletes the Jobs of a run whose holder was killed or has detached.
 func TestCancelEndsAnAbandonedRun(t *testing.T) {
-	for name, leave := range map[string]func(world, *record.Held){
-		"Detached": func(w world, held *record.Held) {
+	for name, leave := range map[string]func(world, *lease.Held){
+		"Detached": func(w world, held *lease.Held) {
 			if err := held.Detach(w.t.Context()); err != nil {
 				w.t.Fatal(err)
 			}
 		},
-		"Killed": func(world, *record.Held) {},
-		"WithoutLease": func(w world, _ *record.Held) {
+		"Killed": func(world, *lease.Held) {},
+		"WithoutLease": func(w world, _ *lease.Held) {
 			err := w.client.CoordinationV1().Leases(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
 			if err != nil {
 				w.t.Fatal(err)

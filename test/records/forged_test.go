@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/user"
 )
@@ -196,16 +197,16 @@ func TestRecordsWithoutTheKey(t *testing.T) {
 	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	w.call(exit.Ready, "status", id)
 
-	reader := user.With(t, local.Config, access.Needs{Required: record.ReadNeeds().Required}).Impersonate.UserName
+	reader := user.With(t, local.Config, access.Needs{Required: recordstore.ReadNeeds().Required}).Impersonate.UserName
 	got := w.call(exit.Undecided, "status", id, "--as", reader)
 	w.contains(got.stdout, "UNKNOWN  RunRecord (UnverifiableRecord)\n", "may not be read by this user", "oc preflight auth")
 	w.contains(w.call(exit.Ready, "history", "-o", "json", "--as", reader).stdout, `"authenticity": "Unverifiable"`, `"decision": "Unverified"`)
 	w.contains(w.call(exit.Failed, "diff", id, id, "--as", reader).stderr, "unknown whether the record of run "+id+" is authentic", "oc preflight auth status")
 
-	if err := w.client.CoreV1().Secrets(record.Namespace).Delete(t.Context(), record.KeySecret, metav1.DeleteOptions{}); err != nil {
+	if err := w.client.CoreV1().Secrets(record.Namespace).Delete(t.Context(), recordstore.KeySecret, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.contains(w.call(exit.Undecided, "status", id).stdout, "UNKNOWN  RunRecord (UnauthenticRecord)\n", record.KeySecret, "does not exist")
+	w.contains(w.call(exit.Undecided, "status", id).stdout, "UNKNOWN  RunRecord (UnauthenticRecord)\n", recordstore.KeySecret, "does not exist")
 	next := w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	w.call(exit.Ready, "status", next)
 	w.contains(w.call(exit.Undecided, "status", id).stdout, "does not match its content")

@@ -25,7 +25,9 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
 )
@@ -41,7 +43,8 @@ type world struct {
 	t       *testing.T
 	client  kubernetes.Interface
 	state   openshift.State
-	records *record.Store
+	records *recordstore.Store
+	runs    *lease.Runs
 }
 
 func newWorld(t *testing.T) world {
@@ -60,7 +63,7 @@ func newWorld(t *testing.T) world {
 	if err := client.CoordinationV1().Leases(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
 		t.Fatal(err)
 	}
-	w := world{t: t, client: client, state: state, records: record.New(client, record.LeaseDuration(time.Second))}
+	w := world{t: t, client: client, state: state, records: recordstore.New(client), runs: lease.New(client, lease.Duration(time.Second))}
 	w.present()
 	return w
 }
@@ -76,11 +79,11 @@ func (w world) present() {
 func digest(digit rune) string { return "sha256:" + strings.Repeat(string(digit), 64) }
 
 // begin begins a run of the release whose digest consists of that digit.
-func (w world) begin(release rune, checks ...string) *record.Held {
+func (w world) begin(release rune, checks ...string) *lease.Held {
 	w.t.Helper()
-	held, err := w.records.Begin(w.t.Context(), record.Intent{
+	held, err := w.runs.Begin(w.t.Context(), record.Intent{
 		ID: uuid.NewString(), From: "4.18.3", Target: update.Release{Version: "4.19." + string(release), Image: "registry/release@" + digest(release)},
-		ToolVersion: "test", Selection: runner.Options{}.Selection(), Checks: checks,
+		ToolVersion: "test", Selection: runner.Options{}.Coverage(), Checks: checks,
 	}, "laptop_1")
 	if err != nil {
 		w.t.Fatal(err)

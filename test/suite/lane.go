@@ -80,7 +80,7 @@ func slowest() []string {
 		module + "/runner",
 		module + "/runner/trigger/controller",
 		module + "/test/narrative",
-		module + "/runner/record",
+		module + "/runner/lease",
 		module + "/test/cluster",
 		module + "/runner/launch",
 		module + "/collector/health",
@@ -162,7 +162,7 @@ func Attacks() Lane {
 	}
 	onCluster := alone
 	onCluster.Packages = nil
-	for _, path := range []string{"collector/access", "runner/launch", "runner/record", "runner/trigger/controller", "test/e2e", "test/commands"} {
+	for _, path := range []string{"collector/access", "runner/launch", "runner/lease", "runner/trigger/controller", "test/e2e", "test/commands"} {
 		onCluster.Packages = append(onCluster.Packages, module+"/"+path)
 	}
 	alone.Next = &onCluster

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/test/process"
 	"github.com/openshift/update-preflight/test/prometheus"
 	"github.com/openshift/update-preflight/test/zoo"
@@ -35,7 +36,7 @@ type world struct {
 
 	t       *testing.T
 	client  kubernetes.Interface
-	records *record.Store
+	records *recordstore.Store
 	// images are the pull specs of the releases, by version.
 	images map[string]string
 	// monitoring is the URL of the Prometheus of the cluster.
@@ -52,7 +53,7 @@ func newWorld(t *testing.T, releases map[string][]string) *world {
 		t: t, client: testCluster.Client(t), images: map[string]string{},
 		monitoring: prometheus.Constant(t, http.StatusOK, `{"status":"success","data":{"alerts":[]}}`).URL,
 	}
-	w.records = record.New(w.client)
+	w.records = recordstore.New(w.client)
 	zoo.StartNode(t, local.Config)
 	for version, endings := range releases {
 		animals := map[string]zoo.Animal{}

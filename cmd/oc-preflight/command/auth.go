@@ -12,21 +12,30 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/planner"
+	"github.com/openshift/update-preflight/collector/targets"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/image"
 )
 
 // authFlags are the flags of "auth".
 type authFlags struct {
-	runFlags
+	running.RunFlags
 
 	bind []string
 }
 
-func newAuth(client *client) *cobra.Command {
+func newAuth(client *cli.Client) *cobra.Command {
 	var flags authFlags
 	c := &cobra.Command{
 		Use:   "auth [COMMAND...]",
@@ -54,11 +63,11 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 		ValidArgs: commandNames(),
 		RunE:      func(c *cobra.Command, args []string) error { return auth(c, client, flags, args) },
 	}
-	flags.targetFlags.add(c)
-	flags.trustFlags.add(c)
-	flags.pullFlags.add(c)
-	flags.addImages(c)
-	flags.siteFlags.add(c)
+	flags.Target.Add(c)
+	flags.Trust.Add(c)
+	flags.Pull.Add(c)
+	flags.AddImages(c)
+	flags.Site.Add(c)
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }
@@ -91,18 +100,18 @@ func commandRoles(images image.Mode) []commandRole {
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
 			copiesGrant, jobsRunAs, createsSecrets,
 		}},
-		{"targets", runner.TargetsNeeds(), nil},
-		{"plan", runner.PlanNeeds(), nil},
+		{"targets", targets.Needs(), nil},
+		{"plan", planner.Needs(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
 		{"verify", runner.VerifyNeeds(), nil},
-		{"ack", ackNeeds(), nil},
-		{"accept", acceptNeeds(), nil},
-		{"cleanup", cleanupNeeds(), nil},
-		{"status", statusNeeds(), nil},
-		{"history", historyNeeds(), nil},
-		{"diff", recordNeeds(), nil},
-		{"logs", logsNeeds(), nil},
-		{"cancel", runner.CancelNeeds(), nil},
+		{"ack", decide.AckNeeds(), nil},
+		{"accept", decide.AcceptNeeds(), nil},
+		{"cleanup", runs.CleanupNeeds(), nil},
+		{"status", runs.StatusNeeds(), nil},
+		{"history", runs.HistoryNeeds(), nil},
+		{"diff", runs.RecordNeeds(), nil},
+		{"logs", runs.LogsNeeds(), nil},
+		{"cancel", hold.CancelNeeds(), nil},
 		{"conformance", conformance.Needs(), []string{
 			fmt.Sprintf(given, "the manifest"),
 			copiesGrant, jobsRunAs,
@@ -118,30 +127,30 @@ func commandNames() []string {
 	return names
 }
 
-func auth(c *cobra.Command, client *client, flags authFlags, commands []string) error {
+func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []string) error {
 	subjects, err := subjects(flags.bind)
 	if err != nil {
-		return usageError(err)
+		return exitcode.BadUsage(err)
 	}
 	chosen, err := flags.choose(commands)
 	if err != nil {
-		return usageError(err)
+		return exitcode.BadUsage(err)
 	}
-	if flags.target != (runner.Target{}) {
+	if flags.Release != (runner.Target{}) {
 		if !slices.Equal(commands, []string{"run"}) {
-			return usageError(errors.New("--to, --to-latest and --to-image apply to the roles of \"run\" only"))
+			return exitcode.BadUsage(errors.New("--to, --to-latest and --to-image apply to the roles of \"run\" only"))
 		}
 		needs, err := flags.forRelease(c, client)
 		if err != nil {
 			return err
 		}
-		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.images), copiesGrant, jobsRunAs, createsSecrets}}}
+		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.Images), copiesGrant, jobsRunAs, createsSecrets}}}
 	}
-	if len(flags.checks) > 0 && flags.target == (runner.Target{}) {
-		return usageError(errors.New("--checks requires --to, --to-latest or --to-image"))
+	if len(flags.Checks) > 0 && flags.Release == (runner.Target{}) {
+		return exitcode.BadUsage(errors.New("--checks requires --to, --to-latest or --to-image"))
 	}
 	for _, each := range chosen {
-		if err := each.write(client.streams.Out, c.Root().CommandPath(), subjects); err != nil {
+		if err := each.write(client.Streams.Out, c.Root().CommandPath(), subjects); err != nil {
 			return err
 		}
 	}
@@ -150,9 +159,9 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 
 // choose selects the commands by name; without names, all of them.
 func (f authFlags) choose(names []string) ([]commandRole, error) {
-	mode := image.Mode(f.images)
+	mode := image.Mode(f.Images)
 	if !slices.Contains(image.Modes(), mode) {
-		return nil, fmt.Errorf("--images: %q is not one of %q", f.images, image.Modes())
+		return nil, fmt.Errorf("--images: %q is not one of %q", f.Images, image.Modes())
 	}
 	all := commandRoles(mode)
 	if len(names) == 0 {
@@ -190,19 +199,19 @@ func subjects(texts []string) ([]rbacv1.Subject, error) {
 }
 
 // forRelease are the permissions that a run of one release needs.
-func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, error) {
-	reached, err := client.connect()
+func (f authFlags) forRelease(c *cobra.Command, client *cli.Client) (access.Needs, error) {
+	reached, err := client.Connect()
 	if err != nil {
 		return access.Needs{}, err
 	}
-	options, err := f.options(c.Context(), client, reached)
+	options, err := f.Options(c.Context(), client, reached)
 	if err != nil {
 		return access.Needs{}, err
 	}
-	display := client.display(about{})
-	options.Observer = progressOnly(display)
-	listing, err := runner.Checks(c.Context(), reached, f.target, options)
-	display.close()
+	display := client.Display(terminal.About{})
+	options.Hooks.Observer = terminal.ProgressOnly(display)
+	listing, err := runner.Checks(c.Context(), reached, f.Release, options)
+	display.Close()
 	if err != nil {
 		return access.Needs{}, err
 	}

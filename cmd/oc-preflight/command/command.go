@@ -13,6 +13,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/author"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -22,15 +29,15 @@ func Execute(ctx context.Context, args []string, streams genericiooptions.IOStre
 	root := New(called.name, streams) //nolint:contextcheck // cobra hands the context to each verb
 	root.SetArgs(called.args)
 	err := root.ExecuteContext(ctx)
-	return exitCode(err, called.name, streams.ErrOut)
+	return exitcode.Code(err, called.name, streams.ErrOut)
 }
 
 // New returns the command with all its verbs. name is how the user calls it,
 // e.g. "oc preflight".
 func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
-	client := &client{flags: genericclioptions.NewConfigFlags(true), streams: streams}
+	client := &cli.Client{Flags: genericclioptions.NewConfigFlags(true), Streams: streams}
 	// Every command is about the whole cluster, and caches releases, not discovery.
-	client.flags.Namespace, client.flags.CacheDir = nil, nil
+	client.Flags.Namespace, client.Flags.CacheDir = nil, nil
 	root := &cobra.Command{
 		Use:   strings.ReplaceAll(name, " ", "-"), // completion is for the program, which is not called "preflight"
 		Short: "Check whether it is safe to update this cluster",
@@ -64,23 +71,23 @@ combines the findings into one verdict.`,
 		Version:       program.Version(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 
-		PersistentPreRun: func(*cobra.Command, []string) { client.startLog() },
+		PersistentPreRun: func(*cobra.Command, []string) { client.StartLog() },
 	}
-	client.flags.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().IntVarP(&client.verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
+	client.Flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().IntVarP(&client.Verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	addGroups(root, []verbGroup{
-		{"decide", "Decide on an update:", []*cobra.Command{newTargets(client), newPlan(client), newRun(client), newAck(client), newAccept(client), newExplain(streams)}},
+		{"decide", "Decide on an update:", []*cobra.Command{decide.NewTargets(client), decide.NewPlan(client), running.NewRun(client), decide.NewAck(client), decide.NewAccept(client), decide.NewExplain(streams)}},
 		{"runs", "Follow and compare runs:", []*cobra.Command{
-			newStatus(client), newHistory(client), newAttach(client), newLogs(client), newDiff(client), newRender(streams), newCancel(client), newCleanup(client),
+			runs.NewStatus(client), runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewRender(streams), runs.NewCancel(client), runs.NewCleanup(client),
 		}},
-		{"release", "Inspect a release:", []*cobra.Command{newVerify(client), newChecks(client)}},
-		{"author", "Write a check:", []*cobra.Command{newInit(streams), newConformance(client)}},
+		{"release", "Inspect a release:", []*cobra.Command{release.NewVerify(client), release.NewChecks(client)}},
+		{"author", "Write a check:", []*cobra.Command{author.NewInit(streams), author.NewConformance(client)}},
 		{"other", "Other commands:", []*cobra.Command{newAuth(client), newSchema(streams), newVersion(client), newOptions()}},
 	})
 	setName(root, name)
-	client.addCompletions(root)
+	addCompletions(client, root)
 	return root
 }

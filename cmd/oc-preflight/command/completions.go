@@ -10,12 +10,18 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 // recentRuns bounds the records that are read for one completion.
@@ -23,18 +29,18 @@ const recentRuns = 3
 
 // addCompletions adds the completions to all verbs: of arguments by verb, of flags by the
 // name of the flag.
-func (c *client) addCompletions(root *cobra.Command) {
+func addCompletions(c *cli.Client, root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
-		"attach": c.first(runs), "status": c.first(runs), "cancel": c.first(runs), "cleanup": c.first(runs),
-		"logs": c.first(runsAndChecks, checksOfRun), "diff": c.first(runs, runs),
-		"ack": c.first(gates), "accept": c.completeList(risks),
+		"attach": completion.First(c, runIDs), "status": completion.First(c, runIDs), "cancel": completion.First(c, runIDs), "cleanup": completion.First(c, runIDs),
+		"logs": completion.First(c, runsAndChecks, checksOfRun), "diff": completion.First(c, runIDs, runIDs),
+		"ack": completion.First(c, gates), "accept": completion.ListOf(c, risks),
 	}
 	flags := map[string]cobra.CompletionFunc{
-		"to": c.complete(updateVersions), "hop": c.complete(updateVersions), "channel": c.complete(channels),
-		"only": c.completeList(knownChecks), "skip": c.completeList(knownChecks), "accept": c.completeList(acceptable),
-		"color":        fixed(colorAuto, colorAlways, colorNever),
-		"on-interrupt": fixed(ask, string(runner.CleanUp), string(runner.Detach)),
-		"images":       fixed(imageModes()...),
+		"to": completion.Of(c, updateVersions), "hop": completion.Of(c, updateVersions), "channel": completion.Of(c, channels),
+		"only": completion.ListOf(c, knownChecks), "skip": completion.ListOf(c, knownChecks), "accept": completion.ListOf(c, acceptable),
+		"color":        completion.Fixed(terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever),
+		"on-interrupt": completion.Fixed(running.Ask, string(runner.CleanUp), string(runner.Detach)),
+		"images":       completion.Fixed(imageModes()...),
 	}
 	for _, verb := range root.Commands() {
 		if complete, ok := arguments[verb.Name()]; ok {
@@ -106,12 +112,12 @@ func risks(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.C
 
 // gates are the admin gates.
 func gates(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	return gate.Names(ctx, reached.Kubernetes.CoreV1())
+	return adminack.Names(ctx, reached.Kubernetes.CoreV1())
 }
 
-// runs are the IDs of the recorded runs, the newest first.
-func runs(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	all, err := record.New(reached.Kubernetes).List(ctx)
+// runIDs are the IDs of the recorded runs, the newest first.
+func runIDs(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
+	all, err := recordstore.New(reached.Kubernetes).List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,19 +138,19 @@ func runsAndChecks(ctx context.Context, reached *cluster.Cluster, args []string)
 	if err != nil {
 		return nil, err
 	}
-	ids, err := runs(ctx, reached, args)
+	ids, err := runIDs(ctx, reached, args)
 	return append(checks, ids...), err
 }
 
 // checksOfRun are the checks of the run in the first argument.
 func checksOfRun(ctx context.Context, reached *cluster.Cluster, args []string) ([]cobra.Completion, error) {
-	run, err := record.New(reached.Kubernetes).Get(ctx, runID(args[0]))
+	run, err := recordstore.New(reached.Kubernetes).Get(ctx, runs.RunID(args[0]))
 	return run.Checks, err
 }
 
 // recent are what of returns for the newest records, without duplicates.
 func recent(ctx context.Context, reached *cluster.Cluster, of func(record.Record) []string) ([]cobra.Completion, error) {
-	records := record.New(reached.Kubernetes)
+	records := recordstore.New(reached.Kubernetes)
 	all, err := records.List(ctx)
 	if err != nil {
 		return nil, err

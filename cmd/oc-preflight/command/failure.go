@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/collector/access"
 )
 
@@ -28,7 +30,7 @@ func explained(c *cobra.Command, err error) error {
 	if err == nil {
 		return nil
 	}
-	if exit, ok := errors.AsType[*exitError](err); ok && exit.code != exitFailed {
+	if exit, ok := errors.AsType[*exitcode.Error](err); ok && exit.Code != exitcode.Failed {
 		return err
 	}
 	_, missing := errors.AsType[*access.MissingError](err)
@@ -56,14 +58,14 @@ func authCommand(c *cobra.Command) string {
 	if !slices.Contains(commandNames(), verb) {
 		verb = "run" // attach needs what run needs
 	}
-	request := phraseOf(c)
-	flags := request.given.global()
+	request := phrase.Of(c)
+	flags := request.Given.Global()
 	for _, name := range []string{"to", "to-image", "to-latest", "images", "checks"} {
 		flag := c.Flags().Lookup(name)
 		if verb != "run" || flag == nil || !flag.Changed {
 			continue
 		}
-		words += givenFlags{{name: name, values: valuesOf(flag)}}.String()
+		words += phrase.Flags{{Name: name, Values: phrase.ValuesOf(flag)}}.String()
 	}
-	return request.verb("auth", verb+words, flags)
+	return request.Verb("auth", verb+words, flags)
 }

@@ -8,16 +8,18 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 )
 
 // flagError is a usage error; it names the flag that an unknown one is most similar to.
 func flagError(c *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if meant := similarFlag(c.Flags(), unknown.GetSpecifiedName()); meant != "" {
-			return usageError(fmt.Errorf("%w; write --%s", err, meant))
+			return exitcode.BadUsage(fmt.Errorf("%w; write --%s", err, meant))
 		}
 	}
-	return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
+	return exitcode.BadUsage(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
 }
 
 // similarFlag is the flag with the fewest differences from a name, beside case, dashes and

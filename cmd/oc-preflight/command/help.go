@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 )
 
 // verbGroup is a group of verbs in the help.
@@ -54,7 +56,7 @@ func newOptions() *cobra.Command {
 		Example: `  oc preflight options`,
 		Short:   "List the flags of all commands",
 		Long:    "List the flags that every command has: how the cluster is reached, and how much is logged.",
-		Args:    noArguments,
+		Args:    flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(c.OutOrStdout(), c.Root().PersistentFlags().FlagUsages())
 			return err

@@ -5,10 +5,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-)
 
-// ocPlugin is how the help and the errors of this package name the program.
-const ocPlugin = "oc preflight"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+)
 
 // invocation is how the program was called.
 type invocation struct {
@@ -36,10 +35,7 @@ func parseInvocation(args []string) invocation {
 // setName replaces the name of the program in the help of all verbs.
 func setName(root *cobra.Command, name string) {
 	for _, verb := range root.Commands() {
-		verb.Long = withName(verb.Long, name)
-		verb.Example = withName(verb.Example, name)
+		verb.Long = exitcode.WithName(verb.Long, name)
+		verb.Example = exitcode.WithName(verb.Example, name)
 	}
 }
-
-// withName is the text with the name of the program.
-func withName(text, name string) string { return strings.ReplaceAll(text, ocPlugin, name) }

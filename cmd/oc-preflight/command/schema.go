@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 )
 
@@ -26,7 +28,7 @@ Exit codes: 0 it was printed, 1 the tool failed, 2 wrong usage or an unknown doc
   oc preflight schema report > report.schema.json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError(fmt.Errorf("%q takes one document, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+				return exitcode.BadUsage(fmt.Errorf("%q takes one document, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
 			}
 			return nil
 		},
@@ -50,7 +52,7 @@ func printSchema(streams genericiooptions.IOStreams, args []string) error {
 	}
 	err := schema.Write(streams.Out, args[0])
 	if _, ok := errors.AsType[*schema.UnknownError](err); ok {
-		return usageError(err)
+		return exitcode.BadUsage(err)
 	}
 	return err
 }
@@ -60,5 +62,5 @@ func completeSchema(_ *cobra.Command, args []string, prefix string) ([]cobra.Com
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return matching(names, prefix), cobra.ShellCompDirectiveNoFileComp
+	return completion.Matching(names, prefix), cobra.ShellCompDirectiveNoFileComp
 }

@@ -8,6 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
 	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/words"
@@ -16,7 +20,7 @@ import (
 // versionTime bounds the requests for the versions of the cluster.
 const versionTime = 5 * time.Second
 
-func newVersion(client *client) *cobra.Command {
+func newVersion(client *cli.Client) *cobra.Command {
 	output, alone := "text", false
 	c := &cobra.Command{
 		Use:   "version",
@@ -30,30 +34,30 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 
   # Without the cluster, for a script
   oc preflight version --client -o json | jq -r .client`,
-		Args: noArguments,
+		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := format.Check(output, versions.Versions{}); err != nil {
-				return usageError(err)
+				return exitcode.BadUsage(err)
 			}
 			made := versions.New(program.Version())
 			if !alone {
 				ctx, stop := context.WithTimeout(c.Context(), versionTime)
 				defer stop()
 				if err := readClusterVersions(ctx, client, &made); err != nil {
-					fmt.Fprintf(client.streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), maxLine))
+					fmt.Fprintf(client.Streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), terminal.MaxLine))
 				}
 			}
-			return format.Write(client.streams.Out, output, made, styleOf(client.streams.Out))
+			return format.Write(client.Streams.Out, output, made, flagset.StyleOf(client.Streams.Out))
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")
-	outputFlag(c, &output, versions.Versions{})
+	flagset.OutputFlag(c, &output, versions.Versions{})
 	return c
 }
 
 // readClusterVersions adds the versions of the cluster.
-func readClusterVersions(ctx context.Context, client *client, made *versions.Versions) error {
-	reached, err := client.connect()
+func readClusterVersions(ctx context.Context, client *cli.Client, made *versions.Versions) error {
+	reached, err := client.Connect()
 	if err != nil {
 		return err
 	}

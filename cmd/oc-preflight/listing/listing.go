@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // Check is one check of a Listing.
@@ -23,7 +23,7 @@ type Check struct {
 	Images    []string `json:"images"`
 }
 
-func checkOf(check launch.Check) Check {
+func checkOf(check jobplan.Check) Check {
 	entry := Check{
 		Name: check.Name, Component: check.Component, Manifest: check.File,
 		Namespace: check.Job.Namespace, Images: []string{},
@@ -48,7 +48,7 @@ type Listing struct {
 }
 
 // New is the document about the checks of a release.
-func New(checks []launch.Check, findings []finding.Finding) Listing {
+func New(checks []jobplan.Check, findings []finding.Finding) Listing {
 	document := Listing{APIVersion: report.APIVersion, Kind: Kind, Checks: []Check{}, Findings: findings}
 	for _, check := range checks {
 		document.Checks = append(document.Checks, checkOf(check))

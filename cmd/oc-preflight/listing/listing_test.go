@@ -11,18 +11,18 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/format"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
 // shipped is a release with two checks and a manifest that violates the policy.
 func shipped() listing.Listing {
-	check := func(name, component, file, namespace, image string) launch.Check {
+	check := func(name, component, file, namespace, image string) jobplan.Check {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
 		job.Spec.Template.Spec.Containers = []corev1.Container{{Image: image}}
-		return launch.Check{Name: name, Component: component, File: file, Job: job}
+		return jobplan.Check{Name: name, Component: component, File: file, Job: job}
 	}
-	return listing.New([]launch.Check{
+	return listing.New([]jobplan.Check{
 		check("Etcd.Quorum", "etcd", "0000_12_etcd_11_preflight-job.yaml", "openshift-etcd", "registry.example.com/etcd@sha256:aa"),
 		check("Site.Backup", "site", "checks/backup\x1b[2J.yaml", "ops", "registry.example.com/backup@sha256:bb"),
 	}, []finding.Finding{

@@ -17,7 +17,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // Needs are the permissions to find the Job of a check and to read and follow the
@@ -38,7 +37,7 @@ func Find(ctx context.Context, client kubernetes.Interface, runID, check string)
 		return nil, fmt.Errorf("could not list the Jobs of run %s: %w", runID, err)
 	}
 	for i := range listed.Items {
-		if listed.Items[i].Annotations[launch.AnnotationCheck] == check {
+		if listed.Items[i].Annotations[label.AnnotationCheck] == check {
 			return &listed.Items[i], nil
 		}
 	}

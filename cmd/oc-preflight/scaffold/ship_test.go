@@ -14,7 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/test/release"
@@ -177,7 +177,7 @@ func manifests(created scaffold.Scaffold) map[string]string {
 
 // shipped is a plan with the refused checks of its draft.
 type shipped struct {
-	launch.Plan
+	jobplan.Plan
 	Refused []finding.Finding
 }
 
@@ -199,6 +199,6 @@ func planned(t *testing.T, host string, component release.Component) shipped {
 	if len(got.Problems) > 0 {
 		t.Errorf("want no problems, got %v", got.Problems)
 	}
-	draft := launch.NewDraft("", got)
-	return shipped{Plan: draft.Bind(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Target: got.Release}), Refused: draft.Refused}
+	draft := jobplan.New("", got)
+	return shipped{Plan: draft.Bind(jobplan.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Target: got.Release}), Refused: draft.Refused}
 }

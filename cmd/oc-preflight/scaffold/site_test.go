@@ -12,7 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/site"
 	"github.com/openshift/update-preflight/test/golden"
@@ -30,7 +30,7 @@ func newSite(t *testing.T, language scaffold.Language) scaffold.Scaffold {
 }
 
 // siteDraft returns the checks of a directory as a run would draft them.
-func siteDraft(t *testing.T, directory string) (launch.Draft, *payload.Release) {
+func siteDraft(t *testing.T, directory string) (jobplan.Draft, *payload.Release) {
 	t.Helper()
 	source, err := site.Directory(filepath.Join(directory, "checks"))
 	if err != nil {
@@ -43,7 +43,7 @@ func siteDraft(t *testing.T, directory string) (launch.Draft, *payload.Release) 
 			t.Errorf("%s (%s): %s", f.Name, f.Reason, f.Message)
 		}
 	}
-	return launch.NewDraft("", read.Release), read.Release
+	return jobplan.New("", read.Release), read.Release
 }
 
 // A run accepts the manifest of each language.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -46,7 +47,7 @@ type attempt struct {
 
 // pullOnto starts the Job of one node and waits until the node has tried each image
 // or ctx ends.
-func (n Nodes) pullOnto(ctx context.Context, draft launch.Draft) Result {
+func (n Nodes) pullOnto(ctx context.Context, draft jobplan.Draft) Result {
 	if len(draft.Checks) == 0 {
 		return notStarted(draft.Refused[0])
 	}

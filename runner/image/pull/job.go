@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -19,8 +19,8 @@ const command = "/preflight-image-pull"
 
 // draft is the plan for the Job of one node, which is validated against the same policy
 // as the Jobs of a release.
-func (n Nodes) draft(node string, images map[string]string) launch.Draft {
-	return launch.NewDraft(n.Run.From, &payload.Release{
+func (n Nodes) draft(node string, images map[string]string) jobplan.Draft {
+	return jobplan.New(n.Run.From, &payload.Release{
 		Release: n.Run.Target, Images: images,
 		Jobs: []payload.Job{{File: "image-references", Component: "image-pull", Job: job(node, images)}},
 	})

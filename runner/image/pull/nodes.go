@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
 // Name names the findings about the pulls of images by the nodes.
@@ -24,8 +24,8 @@ const mostNames = 5
 
 // Starter creates a Job and returns its UID. It is implemented by launch.Launcher.
 type Starter interface {
-	Start(ctx context.Context, check launch.Check) error
-	UID(check launch.Check) types.UID
+	Start(ctx context.Context, check jobplan.Check) error
+	UID(check jobplan.Check) types.UID
 }
 
 // Nodes are the nodes of a cluster.
@@ -35,7 +35,7 @@ type Nodes struct {
 	List  func(context.Context) ([]corev1.Node, error)
 	Start Starter
 	// Run is the run that the Jobs belong to.
-	Run launch.Run
+	Run jobplan.Run
 	// Parallelism bounds the nodes that pull concurrently.
 	Parallelism int
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/image/pull"
+	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // node is a node, by default ready and schedulable.
@@ -57,32 +57,32 @@ func (n node) object() corev1.Node {
 }
 
 // starter records all Jobs and rejects them.
-type starter struct{ started chan launch.Check }
+type starter struct{ started chan jobplan.Check }
 
 var errRejected = errors.New("the Job is rejected")
 
-func (s starter) Start(_ context.Context, check launch.Check) error {
+func (s starter) Start(_ context.Context, check jobplan.Check) error {
 	s.started <- check
 	return errRejected
 }
 
-func (starter) UID(launch.Check) types.UID { return "" }
+func (starter) UID(jobplan.Check) types.UID { return "" }
 
 // namingStarter rejects each Job with an error that has its name, as API servers do.
 type namingStarter struct{}
 
-func (namingStarter) Start(_ context.Context, check launch.Check) error {
+func (namingStarter) Start(_ context.Context, check jobplan.Check) error {
 	return fmt.Errorf("jobs.batch %q is forbidden", check.Job.Name)
 }
 
-func (namingStarter) UID(launch.Check) types.UID { return "" }
+func (namingStarter) UID(jobplan.Check) types.UID { return "" }
 
 func TestManyCausesAreLimited(t *testing.T) {
 	var many []node
 	for i := range 50 {
 		many = append(many, node{name: fmt.Sprintf("node-%02d", i), free: "3000"})
 	}
-	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namingStarter{}, Run: launch.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 8}
+	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namingStarter{}, Run: jobplan.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 8}
 	findings, err := nodes.Pull(t.Context(), map[string]string{"etcd": "quay.io/openshift/etcd@sha256:" + strings.Repeat("e", 64)}, 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -158,8 +158,8 @@ func TestEligibleNodes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := starter{started: make(chan launch.Check, len(tc.nodes))}
-			nodes := pull.Nodes{Client: kubelets(t, tc.nodes), List: lister(tc.nodes), Start: start, Run: launch.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 2}
+			start := starter{started: make(chan jobplan.Check, len(tc.nodes))}
+			nodes := pull.Nodes{Client: kubelets(t, tc.nodes), List: lister(tc.nodes), Start: start, Run: jobplan.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 2}
 			findings, err := nodes.Pull(t.Context(), tc.images, needed)
 			if err != nil {
 				t.Fatal(err)
@@ -227,7 +227,7 @@ func kubelets(t *testing.T, nodes []node) kubernetes.Interface {
 }
 
 // pinned returns the nodes that Jobs are pinned to, sorted.
-func pinned(t *testing.T, started chan launch.Check) []string {
+func pinned(t *testing.T, started chan jobplan.Check) []string {
 	t.Helper()
 	close(started)
 	var names []string

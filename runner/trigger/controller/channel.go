@@ -8,7 +8,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/collector/graphsource"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/runner/registry"
 )
 
 const (
@@ -37,7 +39,8 @@ func (c *channels) image(ctx context.Context, present *configv1.ClusterVersion, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
 	defer cancel()
-	release, err := runner.InChannel(ctx, c.cluster, present, channel, version)
+	transport := registry.Outbound(ctx, registry.Cluster{Kubernetes: c.cluster.Kubernetes, OpenShift: c.cluster.OpenShift, Dynamic: c.cluster.Dynamic})
+	release, err := graphsource.InChannel(ctx, scene.Scene{Cluster: c.cluster, Version: present}, transport, channel, version)
 	if err != nil {
 		c.logger.Warn("the release of the scheduled update is unknown", "channel", channel, "version", version, "cause", err)
 	}

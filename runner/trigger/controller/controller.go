@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
 // Options are what may be chosen about the controller. All fields are required.
@@ -40,7 +40,7 @@ type Options struct {
 // controller plans at each event, and has its conductor follow the plan.
 type controller struct {
 	cluster   *cluster.Cluster
-	records   *record.Store
+	records   *recordstore.Store
 	reader    client.Reader
 	options   Options
 	selection string
@@ -60,8 +60,8 @@ type controller struct {
 // while the manager leads.
 func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
-		cluster: cluster, records: record.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
-		selection: options.Run.Selection(), metrics: newMetrics(), starts: map[string]time.Time{},
+		cluster: cluster, records: recordstore.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
+		selection: options.Run.Coverage(), metrics: newMetrics(), starts: map[string]time.Time{},
 		signaler: newSignaler(options.Signals, cluster.Now),
 	}
 	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run, monitoring: options.Monitoring}, cluster.Now, options.Logger)
@@ -99,8 +99,8 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 // selectionOf is what the runs with a mode of the images cover, as in a Target.
 func (c *controller) selectionOf(images image.Mode) string {
 	options := c.options.Run
-	options.Images = images
-	if selection := options.Selection(); selection != c.selection {
+	options.Selection.Images = images
+	if selection := options.Coverage(); selection != c.selection {
 		return selection
 	}
 	return ""

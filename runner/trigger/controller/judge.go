@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
@@ -32,7 +32,7 @@ const judgedAgain = "the cluster has changed: judged again, the decision is "
 // next plan has a run of its target, which reuses the results of the checks that hold.
 type judge struct {
 	cluster    *cluster.Cluster
-	records    *record.Store
+	records    *recordstore.Store
 	options    runner.Options
 	monitoring monitoring.Finder
 	logger     *slog.Logger
@@ -123,8 +123,8 @@ func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error
 		return false, err
 	}
 	options := j.options
-	options.Monitoring = monitoring.New(j.monitoring, monitoring.DefaultTimeout) // it reads everything once
-	present, err := runner.JudgeAgain(ctx, j.cluster, recorded, stored, options)
+	options.Judgement.Monitoring = monitoring.New(j.monitoring, monitoring.DefaultTimeout) // it reads everything once
+	present, err := runner.JudgeAgain(ctx, j.cluster, recorded, stored, options.Settings())
 	if err != nil {
 		return false, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
@@ -25,7 +26,7 @@ func Needs() access.Needs {
 	} {
 		watched.Required = append(watched.Required, access.Verbs(object, "list", "watch")...)
 	}
-	return watched.And(inputNeeds()).And(objectNeeds()).And(upgradeConfigNeeds()).And(published.Needs()).And(runner.RunNeeds(image.PullAll)).And(runner.CancelNeeds())
+	return watched.And(inputNeeds()).And(objectNeeds()).And(upgradeConfigNeeds()).And(published.Needs()).And(runner.RunNeeds(image.PullAll)).And(hold.CancelNeeds())
 }
 
 // objectNeeds are the permissions for UpdatePreflights, and for their events, which are

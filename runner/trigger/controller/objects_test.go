@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/test/await"
@@ -149,7 +150,7 @@ func TestChangedClusterEndsTheRecordedVerdict(t *testing.T) {
 		}
 	})
 	await.Until(t, "the record states the end of the verdict", func(ctx context.Context) bool {
-		found, err := record.New(w.cluster.Kubernetes).Get(ctx, id)
+		found, err := recordstore.New(w.cluster.Kubernetes).Get(ctx, id)
 		return err == nil && found.Ended == "Node added is new" && found.Verified() == nil
 	})
 }
@@ -159,7 +160,7 @@ func TestFailedRunIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.install()
 	w.setVersion(available(minor), desired(configv1.Update{Version: minor}))
-	lead(t, w.cluster, w.log, controller.Options{Run: runner.Options{Timeout: time.Nanosecond}, Signals: newSignals(t, w.cluster)})
+	lead(t, w.cluster, w.log, controller.Options{Run: runner.Options{Limits: runner.Limits{Timeout: time.Nanosecond}}, Signals: newSignals(t, w.cluster)})
 	status := w.awaitStatus(minor, "RunFailed", func(s v1alpha1.UpdatePreflightStatus) bool {
 		condition := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 		return condition != nil && condition.Reason == "RunFailed" && strings.Contains(condition.Message, "deadline exceeded")
@@ -191,7 +192,7 @@ func TestVerdictIsJudgedAgain(t *testing.T) {
 	same := w.run(patch, finding.Unknown("Unknown", "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
 	id := w.run(minor, finding.Unknown("Unknown", "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
 	lead(t, w.cluster, w.log, controller.Options{
-		Ahead: 3, Run: runner.Options{Timeout: stepTimeout}, JudgePause: time.Millisecond, Signals: newSignals(t, w.cluster),
+		Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: stepTimeout}}, JudgePause: time.Millisecond, Signals: newSignals(t, w.cluster),
 	})
 	w.awaitStatus(minor, "Undecided", phase(v1alpha1.Undecided))
 	etcd.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{
@@ -200,7 +201,7 @@ func TestVerdictIsJudgedAgain(t *testing.T) {
 	if err := w.client.Status().Update(t.Context(), etcd); err != nil {
 		t.Fatal(err)
 	}
-	records := record.New(w.cluster.Kubernetes)
+	records := recordstore.New(w.cluster.Kubernetes)
 	await.Until(t, "the record states the end of the verdict", func(ctx context.Context) bool {
 		found, err := records.Get(ctx, id)
 		return err == nil && found.Ended == "the cluster has changed: judged again, the decision is Blocked" && found.Verified() == nil
@@ -260,7 +261,7 @@ func TestRequestRuns(t *testing.T) {
 	w.create(requestFor("mine", minor))
 	status := w.awaitStatus("mine", "Undecided", phase(v1alpha1.Undecided))
 	w.awaitStatus("later", "Pending", phase(v1alpha1.Pending))
-	recorded, err := record.New(w.cluster.Kubernetes).Get(t.Context(), status.Run)
+	recorded, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), status.Run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func TestRequestYields(t *testing.T) {
 	}
 	logged("the request is withdrawn", `cause="the result of the run is not needed"`, 1)
 	logged("all runs have ended", "the preflight has ended", 3)
-	if recorded, err := record.New(w.cluster.Kubernetes).Get(t.Context(), held); err != nil || recorded.Phase != record.Running {
+	if recorded, err := recordstore.New(w.cluster.Kubernetes).Get(t.Context(), held); err != nil || recorded.Phase != record.Running {
 		t.Errorf("the run of another process is in phase %s: %v; it is never canceled", recorded.Phase, err)
 	}
 	w.setVersion()

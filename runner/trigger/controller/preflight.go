@@ -11,7 +11,9 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/lease"
+	"github.com/openshift/update-preflight/runner/progress"
 )
 
 // onCluster runs preflights on a cluster.
@@ -24,13 +26,13 @@ type onCluster struct {
 // run implements preflights.
 func (p onCluster) run(ctx context.Context, target Target) (report.Report, error) {
 	options := p.options
-	options.Requester = target.Requester
-	options.Monitoring = monitoring.New(p.monitoring, monitoring.DefaultTimeout) // it reads everything once
+	options.Hooks.Requester = target.Requester
+	options.Judgement.Monitoring = monitoring.New(p.monitoring, monitoring.DefaultTimeout) // it reads everything once
 	if object := target.Object; object.Name != "" {
-		options.Images = cmp.Or(object.Images, options.Images)
-		options.Accept = slices.Concat(options.Accept, acceptance.Named("UpdatePreflight "+object.Name, object.Accepted...))
+		options.Selection.Images = cmp.Or(object.Images, options.Selection.Images)
+		options.Judgement.Accept = slices.Concat(options.Judgement.Accept, acceptance.Named("UpdatePreflight "+object.Name, object.Accepted...))
 	}
-	options.OnInterrupt = func(string) runner.Interruption {
+	options.Hooks.OnInterrupt = func(string) runner.Interruption {
 		if errors.Is(context.Cause(ctx), errNotNeeded) {
 			return runner.CleanUp
 		}
@@ -41,8 +43,8 @@ func (p onCluster) run(ctx context.Context, target Target) (report.Report, error
 
 // cancel implements preflights.
 func (p onCluster) cancel(ctx context.Context, id string) error {
-	_, err := runner.Cancel(ctx, p.cluster, id, p.options)
-	if _, ended := errors.AsType[*record.NotRunningError](err); ended {
+	_, err := hold.Cancel(ctx, p.cluster, id, progress.New(p.options.Hooks.Observer, p.options.Hooks.Logger))
+	if _, ended := errors.AsType[*lease.NotRunningError](err); ended {
 		return nil
 	}
 	return err

@@ -66,7 +66,7 @@ func (c *controller) project(ctx context.Context, changes Changes, subjects []Su
 	created, changed := c.objects.change(ctx, changes)
 	// Hundreds of others must not delay the first status of those.
 	subjects = append(Subjects(created, seen.state.ClusterVersion, c.selectionOf, seen.state.Now), subjects...)
-	next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Timeout)
+	next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Limits.Timeout)
 	if changes.More {
 		next = seen.state.Now
 	}

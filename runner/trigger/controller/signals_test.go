@@ -27,7 +27,9 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/test/await"
@@ -85,14 +87,14 @@ func remove(ctx context.Context, t *testing.T, c *cluster.Cluster) {
 // decide records a complete run of a version, later than all others of it.
 func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.Decision, validity time.Duration) {
 	t.Helper()
-	records := record.New(c.Kubernetes)
+	records := recordstore.New(c.Kubernetes)
 	await.Until(t, "a second has passed since the last run", func(ctx context.Context) bool {
 		listed, err := records.List(ctx)
 		return err == nil && (len(listed) == 0 || c.Now().Truncate(time.Second).After(listed[0].CompletionTime))
 	})
 	target := update.Release{Version: version, Image: image(version)}
-	held, err := records.Begin(t.Context(), record.Intent{
-		ID: uuid.NewString(), From: current, Target: target, ToolVersion: "test", Requester: record.ByUser, Selection: runner.Options{}.Selection(),
+	held, err := lease.New(c.Kubernetes).Begin(t.Context(), record.Intent{
+		ID: uuid.NewString(), From: current, Target: target, ToolVersion: "test", Requester: record.ByUser, Selection: runner.Options{}.Coverage(),
 	}, "test")
 	if err != nil {
 		t.Fatal(err)

@@ -41,6 +41,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
@@ -185,7 +186,7 @@ func (w *world) uninstall() {
 // test, or earlier by the function that is returned.
 func (w *world) start() (end func()) {
 	w.t.Helper()
-	return lead(w.t, w.cluster, w.log, controller.Options{Ahead: 3, Run: runner.Options{Timeout: stepTimeout}, Signals: newSignals(w.t, w.cluster)})
+	return lead(w.t, w.cluster, w.log, controller.Options{Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: stepTimeout}}, Signals: newSignals(w.t, w.cluster)})
 }
 
 // lead runs a controller with these options until the returned function is called, at the
@@ -278,13 +279,13 @@ func phase(phase v1alpha1.Phase) func(v1alpha1.UpdatePreflightStatus) bool {
 }
 
 // begin begins the record of a run of a version.
-func (w *world) begin(version string) *record.Held {
+func (w *world) begin(version string) *lease.Held {
 	w.t.Helper()
 	intent := record.Intent{
 		ID: uuid.NewString(), From: current, Target: update.Release{Version: version, Image: image(version)}, ToolVersion: "test",
-		Selection: runner.Options{}.Selection(), Requester: record.ByUser,
+		Selection: runner.Options{}.Coverage(), Requester: record.ByUser,
 	}
-	held, err := record.New(w.cluster.Kubernetes).Begin(w.t.Context(), intent, "tester")
+	held, err := lease.New(w.cluster.Kubernetes).Begin(w.t.Context(), intent, "tester")
 	if err != nil {
 		w.t.Fatal(err)
 	}

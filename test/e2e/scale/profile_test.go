@@ -13,6 +13,7 @@ import (
 
 	client "github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/test/cluster"
 )
@@ -54,7 +55,9 @@ func (e *environment) inProcess(n int) time.Duration {
 		e.tb.Fatal(err)
 	}
 	_, err = runner.Run(e.tb.Context(), connected, runner.Target{Version: to}, runner.Options{
-		Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Parallelism: n, Timeout: time.Hour, ToolVersion: "profile",
+		Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)},
+		Limits:    runner.Limits{Parallelism: n, Timeout: time.Hour},
+		Hooks:     runner.Hooks{ToolVersion: "profile"},
 	})
 	if err != nil {
 		e.tb.Fatal(err)

@@ -1,0 +1,187 @@
+// Package cli answers: how does a command reach the cluster and the user?
+//
+// [Client] has the flags of the connection, the streams and the log. Connect makes the
+// clients of the cluster, and Review checks the permissions of a command.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/signature/localfile"
+)
+
+// Client reaches the cluster that the user's flags name.
+type Client struct {
+	Flags     *genericclioptions.ConfigFlags
+	Streams   genericiooptions.IOStreams
+	Verbosity int
+	// Quiet shows no progress.
+	Quiet bool
+	Log   *slog.Logger
+}
+
+// Connect makes the clients. It sends no request.
+func (c *Client) Connect() (*cluster.Cluster, error) {
+	if err := c.checkFiles(); err != nil {
+		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
+	}
+	config, err := c.Flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
+	}
+	if !c.named() {
+		return nil, c.notConfigured()
+	}
+	reached, err := cluster.Connect(config, "oc-preflight/"+program.Version())
+	if err != nil {
+		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
+	}
+	return reached, nil
+}
+
+// notConfigured names the kubeconfigs that do not exist.
+func (c *Client) notConfigured() error {
+	errs := []string{"no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG"}
+	for _, path := range c.Flags.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence() {
+		if _, err := os.Stat(path); err != nil {
+			errs = append(errs, err.Error())
+		}
+	}
+	return errors.New(strings.Join(errs, "; "))
+}
+
+// maxConfigFile bounds a kubeconfig and each file that it names, in bytes.
+const maxConfigFile = 16 << 20
+
+// checkFiles returns an error for a kubeconfig, or a file that it names, that client-go cannot
+// read in bounded time and memory. Other errors are those of client-go.
+func (c *Client) checkFiles() error {
+	loader := c.Flags.ToRawKubeConfigLoader()
+	for _, path := range loader.ConfigAccess().GetLoadingPrecedence() {
+		if err := checkFile(path); err != nil {
+			return fmt.Errorf("kubeconfig: %w", err)
+		}
+	}
+	config, err := loader.RawConfig()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for name, named := range config.Clusters {
+		if err := checkFile(named.CertificateAuthority); err != nil {
+			errs = append(errs, fmt.Errorf("certificate authority of the cluster %q: %w", name, err))
+		}
+	}
+	for name, user := range config.AuthInfos {
+		for _, path := range []string{user.ClientCertificate, user.ClientKey, user.TokenFile} {
+			if err := checkFile(path); err != nil {
+				errs = append(errs, fmt.Errorf("credentials of the user %q: %w", name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkFile returns an error for a file that is not a regular one, or too large. The null
+// device is an empty file.
+func checkFile(path string) error {
+	if path == "" || path == os.DevNull {
+		return nil
+	}
+	file, err := localfile.OpenRegular(path)
+	if errors.Is(err, localfile.ErrNotRegular) {
+		return err
+	}
+	if err != nil {
+		return nil //nolint:nilerr // client-go reads it, or does not need it
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() > maxConfigFile {
+		err = fmt.Errorf("%s has %d bytes, want at most %d", path, info.Size(), maxConfigFile)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// named is false when no kubeconfig, flag or ServiceAccount names a cluster:
+// client-go would connect to localhost:8080.
+func (c *Client) named() bool {
+	config, err := c.Flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil || len(config.Clusters) > 0 || *c.Flags.APIServer != "" {
+		return true
+	}
+	_, err = rest.InClusterConfig()
+	return err == nil
+}
+
+// Review reports all permissions of a command that are missing. An API server that
+// does not respond delays it for seconds.
+func (c *Client) Review(ctx context.Context, reached *cluster.Cluster, needs access.Needs) error {
+	defer c.Waiting("reviewing the permissions")()
+	return needs.Check(ctx, reached.Kubernetes.AuthorizationV1())
+}
+
+// StartLog sends the log of this program and of client-go, which uses klog, to
+// standard error. Without verbosity there is none: what client-go retries is shown
+// as progress and findings instead.
+func (c *Client) StartLog() {
+	c.Log = slog.New(slog.DiscardHandler)
+	if c.Verbosity > 0 {
+		c.Log = slog.New(slog.NewTextHandler(c.Streams.ErrOut, &slog.HandlerOptions{Level: slog.Level(-c.Verbosity)}))
+	}
+	program.LogTo(c.Log, c.Verbosity)
+}
+
+// QuietFlag is --quiet of a command that shows progress.
+func (c *Client) QuietFlag(verb *cobra.Command) {
+	verb.Flags().BoolVar(&c.Quiet, "quiet", false, "Show no progress on standard error; errors and what requires action are shown.")
+}
+
+// Display shows progress, unless it is unwanted: live lines on a terminal, unless a log is written there
+// too.
+func (c *Client) Display(about terminal.About) terminal.Display {
+	switch {
+	case c.Quiet:
+		return terminal.Silent{}
+	case c.Verbosity > 0:
+		return terminal.NewPlain(c.Streams.ErrOut)
+	}
+	return terminal.New(c.Streams.ErrOut, about)
+}
+
+// Waiting shows a step that takes more than stateTime. The returned function ends it.
+func (c *Client) Waiting(step string) func() {
+	var mutex sync.Mutex
+	var shown terminal.Display
+	timer := time.AfterFunc(terminal.StateTime, func() {
+		mutex.Lock()
+		defer mutex.Unlock()
+		shown = c.Display(terminal.About{})
+		shown.Step(step)
+	})
+	return func() {
+		if timer.Stop() {
+			return
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		if shown != nil {
+			shown.Close()
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package decide
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// acceptFlags are the flags of "accept".
+type acceptFlags struct{ replace, clear bool }
+
+func NewAccept(client *cli.Client) *cobra.Command {
+	var flags acceptFlags
+	c := &cobra.Command{
+		Use:   "accept (RISK[,RISK-...] [--replace] | --clear)",
+		Short: "Have the cluster accept risks of updates",
+		Long: `Write the risks of updates that are acceptable to this cluster to ClusterVersion,
+spec.desiredUpdate.acceptRisks, and print the value that the server stored. RISK adds
+a risk to those that are accepted; RISK- removes one. Nothing else is changed: no
+update is requested or canceled.
+
+"run" and "targets" report the names of the risks. An acceptance bypasses risks only:
+gates, such as Upgradeable=False, block whatever is accepted.
+
+The field exists only where the feature gate ClusterUpdateAcceptRisks is enabled,
+which is not the default. Where it is disabled, nothing is written and the exit code
+is 1: name the risks with --accept or --accept-file of "run" and "targets" instead.
+Only a file has reasons and limits:
+
+  apiVersion: preflight.openshift.io/v1alpha1
+  kind: AcceptedRisks
+  risks:
+  - risk: OldBootImagesPodmanMissingAuthFlag
+    reason: nodes of this cluster are not scaled up from boot images
+    owner: ann@example.com
+    expires: 2027-03-31             # to the end of that day, UTC; default: never
+    versions: ">=4.18.0 <4.19.0"    # of the target; default: all
+    clusters:                       # spec.clusterID of ClusterVersion; default: all
+    - 1c182977-5663-428d-92a3-3d2bdf3fffb6`,
+		Example: `  # Accept two risks in addition to those that are accepted
+  oc preflight accept DualStackNeedsController,OldBootImagesPodmanMissingAuthFlag
+
+  # Accept one, and remove another
+  oc preflight accept DualStackNeedsController,LeakedMachineConfigBlocksMCO-
+
+  # Accept only this one
+  oc preflight accept DualStackNeedsController --replace
+
+  # Accept none
+  oc preflight accept --clear`,
+		RunE: func(c *cobra.Command, args []string) error { return accept(c, client, flags, args) },
+	}
+	c.Flags().BoolVar(&flags.replace, "replace", false, "Replace the accepted risks by these.")
+	c.Flags().BoolVar(&flags.clear, "clear", false, "Remove all accepted risks.")
+	return c
+}
+
+func accept(c *cobra.Command, client *cli.Client, flags acceptFlags, args []string) error {
+	change, err := flags.change(args)
+	if err != nil {
+		return exitcode.BadUsage(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
+	}
+	reached, err := client.Connect()
+	if err != nil {
+		return err
+	}
+	kept, err := acceptance.Write(c.Context(), reached.Dynamic, change)
+	if _, ok := errors.AsType[*acceptance.NotKeptError](err); ok {
+		return fmt.Errorf("%w: pass --accept RISK,... or --accept-file FILE to run and targets", err)
+	}
+	if err != nil {
+		return err
+	}
+	warnOfUnknown(client, change.Add, kept.Known)
+	message := "ClusterVersion is unchanged; it accepts these risks: "
+	if kept.Changed {
+		message = "ClusterVersion now accepts these risks: "
+	}
+	if len(kept.Risks) == 0 {
+		message += "none"
+	}
+	fmt.Fprintln(client.Streams.Out, message+strings.Join(kept.Risks, ", "))
+	return nil
+}
+
+// warnOfUnknown warns of accepted risks that no listed update has: a misspelled name accepts
+// nothing.
+func warnOfUnknown(client *cli.Client, accepted, known []string) {
+	unknown := slices.DeleteFunc(slices.Clone(accepted), func(name string) bool { return slices.Contains(known, name) })
+	if len(unknown) == 0 {
+		return
+	}
+	has := "they have no risks"
+	if len(known) > 0 {
+		has = "they have " + words.List(known, maxKnown)
+	}
+	fmt.Fprintf(client.Streams.ErrOut, "warning: no update that ClusterVersion lists has the risk %s; %s. It is accepted only if a finding of that name is reported.\n",
+		strings.Join(unknown, " or "), words.Line(has, terminal.MaxLine))
+}
+
+// maxKnown bounds the names in one warning.
+const maxKnown = 10
+
+// change is the change that the arguments request.
+func (f acceptFlags) change(args []string) (acceptance.Change, error) {
+	switch {
+	case f.clear && f.replace:
+		return acceptance.Change{}, errors.New("--clear and --replace exclude each other")
+	case f.clear && len(args) > 0:
+		return acceptance.Change{}, fmt.Errorf("--clear takes no risks, but got %q", args[0])
+	case f.clear:
+		return acceptance.Change{Replace: true}, nil
+	case len(args) == 0:
+		return acceptance.Change{}, errors.New("no risks given: name them in one argument, as in RiskA,RiskB-")
+	case len(args) > 1:
+		return acceptance.Change{}, fmt.Errorf("pass the risks as one argument, separated by commas, not as %d arguments", len(args))
+	}
+	change, err := acceptance.ParseChange(args[0])
+	if err != nil {
+		return acceptance.Change{}, err
+	}
+	if f.replace && len(change.Remove) > 0 {
+		return acceptance.Change{}, fmt.Errorf("--replace removes every risk that is not named; omit %s-", change.Remove[0])
+	}
+	change.Replace = f.replace
+	return change, nil
+}
+
+// AcceptNeeds are the permissions that acceptance.Write needs.
+func AcceptNeeds() access.Needs {
+	return access.Needs{Required: []access.Request{
+		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+		{Verb: "patch", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+	}}
+}

@@ -1,0 +1,77 @@
+package decide
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/collector/format"
+)
+
+func NewExplain(streams genericiooptions.IOStreams) *cobra.Command {
+	output := "text"
+	c := &cobra.Command{
+		Use:   "explain [REASON | FINDING]",
+		Short: "Explain a reason or the name of a finding",
+		Long: `Print what a reason or the name of a finding means, what causes it and what to do.
+Without an argument, list all reasons and names. A finding of a check that a release
+ships is documented by its operator, at the URL of the finding. No cluster is used.
+
+Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown word.`,
+		Example: `  # A finding of a report
+  oc preflight explain AdminAck-ack-4.18-kube-1.32-api-removals-in-4.19
+
+  # The reason of a finding, in parentheses behind its name
+  oc preflight explain AdminAckRequired`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return exitcode.BadUsage(fmt.Errorf("%q takes one reason or name, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+			}
+			return nil
+		},
+		ValidArgsFunction: completeExplain,
+		RunE:              func(c *cobra.Command, args []string) error { return explainWord(c, streams, args, output) },
+	}
+	flagset.OutputFlag(c, &output, explain.Page{})
+	return c
+}
+
+func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []string, output string) error {
+	if err := format.Check(output, explain.Page{}); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	entries, err := explain.Entries()
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return format.Write(streams.Out, output, explain.All(entries), flagset.StyleOf(streams.Out))
+	}
+	page, err := explain.Find(entries, args[0])
+	if _, ok := errors.AsType[*explain.UnknownError](err); ok {
+		return exitcode.BadUsage(fmt.Errorf("%w; list all with: %s", err, c.CommandPath()))
+	}
+	if err != nil {
+		return err
+	}
+	return format.Write(streams.Out, output, page, flagset.StyleOf(streams.Out))
+}
+
+func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	entries, err := explain.Entries()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for _, entry := range entries {
+		names = append(names, cobra.CompletionWithDesc(entry.Name, entry.Kind))
+	}
+	return completion.Matching(slices.Compact(names), prefix), cobra.ShellCompDirectiveNoFileComp
+}

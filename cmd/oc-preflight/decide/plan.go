@@ -1,0 +1,286 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/format"
+	"github.com/openshift/update-preflight/collector/imageset"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/planner"
+	"github.com/openshift/update-preflight/collector/planview"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature/localfile"
+)
+
+// planFlags are the flags of "plan".
+type planFlags struct {
+	flagset.Accepted
+	flagset.Graph
+
+	target              updateplan.Target
+	latest              bool
+	from, follow        string
+	prometheus          string
+	stored              flagset.Pull
+	imageSet, directory string
+	output              flagset.Output
+}
+
+func NewPlan(client *cli.Client) *cobra.Command {
+	var flags planFlags
+	c := &cobra.Command{
+		Use:   "plan [--to VERSION | --to-minor X.Y | --to-latest | --follow FILE]",
+		Short: "Plan the updates to a release, with risks, pauses, durations and images to mirror",
+		Long: `Find the best path of updates from the release of this cluster to a target: the fewest
+open risks, then the fewest updates, then the newest releases. A risk is open if it
+applies to this cluster, or might, and is not accepted. For each update the plan has the
+channel, the risks, the gates that can be evaluated in advance, and when to unpause which
+pool; for the path, the duration and the images. Nothing is created.
+
+The graph is that of the update service of the cluster; --graph names files or other
+services, and --channel the channels, whose union is searched. A file is named after its
+channel, such as eus-4.18.json. A graph is advice: "run" decides on each update. Risks
+and gates of later updates are provisional, since the cluster will have changed.
+
+A graph of an update service is stored in the user's cache directory, and used instead of
+a request for ten minutes. --offline uses the stored graph however old it is, and the plan
+has its age.
+
+With --from, no cluster is used: no risk is evaluated, and durations are those of the
+documentation.
+
+Admin acknowledgements, removed APIs and OLM operators do not change the exit code.
+
+A target without a path is an error; with -o json, yaml, markdown or html, the plan with
+the decision NoPath and its reason is written as well.
+
+Exit codes: 0 a path without open risks, 1 the tool failed, 2 wrong usage or bad input,
+such as a target without a path, 3 every path has open risks and one applies, or the plan
+of --follow no longer holds, 4 every path has open risks and it is unknown whether they
+apply, 130 interrupted.`,
+		Example: `  # The newest release that can be reached
+  oc preflight plan --channel eus-4.18
+
+  # Store the plan, and check it again after each update
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o json > plan.json
+  oc preflight plan --follow plan.json --channel eus-4.18
+
+  # For a change ticket
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o markdown > plan.md
+
+  # For approvers: one page with pictures of the path and of the durations
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o html > plan.html
+
+  # Without a cluster: what to mirror with oc-mirror
+  oc preflight plan --from 4.16.27 --to 4.18.17 --graph eus-4.18.json -o imageset > imageset.yaml
+
+  # Again, without access to the update service
+  oc preflight plan --from 4.16.27 --to 4.18.17 --channel eus-4.18 --offline
+
+  # The graph of an EUS channel, on a machine with access to the update service
+  curl -H 'Accept: application/json' -o eus-4.18.json \
+      'https://api.openshift.com/api/upgrades_info/v1/graph?channel=eus-4.18&arch=amd64'`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
+	}
+	flags.register(c)
+	return c
+}
+
+// register adds the flags to the command.
+func (f *planFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target.")
+	c.Flags().StringVar(&f.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
+	c.Flags().BoolVar(&f.latest, "to-latest", false, "Plan for the newest release of the highest minor version that can be reached. This is the default.")
+	c.Flags().StringVar(&f.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
+	c.Flags().StringVar(&f.from, "from", "", "Version to start from. No cluster is used.")
+	f.Graph.Add(c)
+	c.Flags().StringVar(&f.stored.CacheDirectory, "cache-dir", "", "Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
+	c.Flags().BoolVar(&f.stored.NoCache, "no-cache", false, "Store no graph.")
+	f.Accepted.Add(c)
+	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
+	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
+	f.output.Add(c, planview.Plan{})
+}
+
+func (f planFlags) validate() error {
+	if err := f.output.Check(planview.Plan{}); err != nil {
+		return err
+	}
+	if f.targets() > 1 {
+		return errors.New("--to, --to-minor, --to-latest and --follow exclude each other")
+	}
+	if f.imageSet != string(imageset.V2) && f.imageSet != string(imageset.V1) {
+		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.imageSet, imageset.V2, imageset.V1)
+	}
+	if err := f.stored.Validate(); err != nil {
+		return err
+	}
+	if f.directory != "" && f.output.Format != "imageset" {
+		return errors.New("--dir needs -o imageset")
+	}
+	return f.validateNames()
+}
+
+// targets is how many flags name a target.
+func (f planFlags) targets() int {
+	count := 0
+	for _, named := range []bool{f.target.Version != "", f.target.Minor != "", f.latest, f.follow != ""} {
+		if named {
+			count++
+		}
+	}
+	return count
+}
+
+// validateNames rejects channels and versions that are none.
+func (f planFlags) validateNames() error {
+	if err := errors.Join(f.Graph.Validate(f.stored), flagset.CheckMinor(f.target.Minor)); err != nil {
+		return err
+	}
+	for flag, version := range map[string]string{"--to": f.target.Version, "--from": f.from} {
+		if version != "" && !flagset.SemverLike(version) {
+			return fmt.Errorf("%s: %q is not a version, such as 4.18.17", flag, version)
+		}
+	}
+	return nil
+}
+
+func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
+	if err := flags.validate(); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := flags.output.Open(client.Streams.Out, planview.Plan{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	request, err := flags.request(c.Context(), client)
+	if err != nil {
+		return err
+	}
+	made, err := flags.make(c.Context(), client, request)
+	if err != nil {
+		return errors.Join(err, flags.writeNoPath(client.Streams.Out, made))
+	}
+	p := phrase.Of(c)
+	for i := range made.Updates {
+		p.Target = "--to " + made.Updates[i].To
+		made.Updates[i].Findings = p.Findings(made.Updates[i].Findings)
+	}
+	if err := flags.write(out, made); err != nil {
+		return err
+	}
+	return exitcode.OfPlan(made)
+}
+
+// request is that of the flags, with the files read.
+func (f planFlags) request(ctx context.Context, client *cli.Client) (planner.Request, error) {
+	source, err := f.Graph.Request(ctx, client, f.stored)
+	if err != nil {
+		return planner.Request{}, err
+	}
+	request := planner.Request{From: f.from, Target: f.target, Graph: source, ImageSet: imageset.Format(f.imageSet), Logger: client.Log}
+	if f.follow != "" {
+		stored, err := readPlan(ctx, f.follow)
+		if err != nil {
+			return planner.Request{}, exitcode.BadUsage(fmt.Errorf("--follow: %w", err))
+		}
+		request.Stored = &stored
+	}
+	return request, nil
+}
+
+func readPlan(ctx context.Context, name string) (updateplan.Plan, error) {
+	file, err := localfile.Open(ctx, name)
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	stored, err := updateplan.Read(file)
+	if err != nil {
+		return updateplan.Plan{}, fmt.Errorf("%s: %w", name, err)
+	}
+	if stored.NoPath != nil {
+		return updateplan.Plan{}, fmt.Errorf("%s: the plan has no path to its target", name)
+	}
+	return stored, nil
+}
+
+func (f planFlags) make(ctx context.Context, client *cli.Client, request planner.Request) (updateplan.Plan, error) {
+	accepted, err := f.Read(ctx)
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	options := runner.Options{Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...)}, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
+	if f.from != "" {
+		request.Transport = registry.OwnOutbound()
+		return planner.PlanWithout(ctx, request, options.Settings())
+	}
+	reached, err := client.Connect()
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
+	if err != nil {
+		return updateplan.Plan{}, exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
+	}
+	options.Judgement.Monitoring = monitoring.New(find, monitoring.DefaultTimeout)
+	display := client.Display(terminal.About{})
+	defer display.Close()
+	options.Hooks.Observer = terminal.ProgressOnly(display)
+	s, err := scene.OpenSettled(ctx, reached, options.Settings())
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	request.Transport = registry.Outbound(ctx, registry.Cluster{Kubernetes: reached.Kubernetes, OpenShift: reached.OpenShift, Dynamic: reached.Dynamic})
+	return planner.Plan(ctx, s, request)
+}
+
+// write writes the plan, or its files to the directory instead of standard output.
+func (f planFlags) write(out *flagset.Destination, made updateplan.Plan) error {
+	if f.directory == "" {
+		return out.Write(planview.Plan{Plan: made})
+	}
+	if err := os.MkdirAll(f.directory, 0o755); err != nil { //nolint:gosec // not secret
+		return fmt.Errorf("--dir: %w", err)
+	}
+	for _, file := range made.Mirror() {
+		name := filepath.Join(f.directory, file.Name)
+		if err := os.WriteFile(name, file.Content, 0o644); err != nil { //nolint:gosec // not secret
+			return fmt.Errorf("--dir: %w", err)
+		}
+		if _, err := fmt.Fprintln(out.Stdout, name); err != nil {
+			return err
+		}
+	}
+	return out.WriteFiles(planview.Plan{Plan: made})
+}
+
+// writeNoPath writes the document of a plan without a path. In formats that are not for
+// documents, the error is all.
+func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
+	if made.Decision != updateplan.NoPath || !slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.Format) {
+		return nil
+	}
+	return format.Write(out, f.output.Format, planview.Plan{Plan: made}, format.Style{})
+}

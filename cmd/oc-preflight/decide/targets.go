@@ -1,0 +1,143 @@
+// Package decide answers: which commands help to choose an update, and to accept its risks?
+//
+// Each file is one command, beside "run".
+package decide
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/targets"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/runner"
+)
+
+// targetsFlags are the flags of "targets".
+type targetsFlags struct {
+	flagset.Judge
+
+	flagset.Watching
+
+	all     bool
+	limit   int
+	to      string
+	timeout time.Duration
+	output  flagset.Output
+}
+
+func NewTargets(client *cli.Client) *cobra.Command {
+	var flags targetsFlags
+	c := &cobra.Command{
+		Use:   "targets [--to VERSION]",
+		Short: "List the updates of the cluster with the findings that block each of them",
+		Long: `List the available and conditional updates of this cluster, those that are clear first,
+with the findings of gates, risks and health that block them. No signature is verified, no release
+is read and none of its checks is run, so "run" may still find more: a target without
+such a finding is Clear, not Ready. The cluster is read once for all targets, and
+nothing is created in it.
+
+With --to, one update is shown with every finding and its remedy.
+
+Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Blocked,
+4 Undecided. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
+		Example: `  # Which updates are there, and what blocks each of them?
+  oc preflight targets
+
+  # What blocks this update?
+  oc preflight targets --to 4.19.3
+
+  # The newest version that is not blocked
+  oc preflight targets -o json | jq -r '[.targets[] | select(.verdict.decision == "Ready")][0].version'
+
+  # Every update with its image, and the same again whenever it changes
+  oc preflight targets -o wide --limit 0 --watch
+
+  # With the accepted risks of a file
+  oc preflight targets --accept-file accepted-risks.yaml`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return listTargets(c, client, flags) },
+	}
+	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Show only the update to this version.")
+	flags.Judge.Add(c)
+	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
+	flags.output.AddText(c, reportview.Targets{})
+	client.QuietFlag(c)
+	const standard, interval = 10, 30 * time.Second
+	flagset.LimitFlag(c, &flags.limit, standard)
+	c.Flags().BoolVar(&flags.all, "all", false, "The same as --limit 0.")
+	flags.Watching.Add(c, interval, "Ctrl-C")
+	return c
+}
+
+func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error {
+	if err := errors.Join(flags.Check(), flagset.CheckLimit(flags.limit)); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := flags.output.Open(client.Streams.Out, reportview.Targets{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	if flags.all {
+		out.Style.Limit = -1
+	}
+	reached, err := client.Connect()
+	if err != nil {
+		return err
+	}
+	options, err := flags.Options(c.Context(), client, reached)
+	if err != nil {
+		return err
+	}
+	shown := flags.Watched(out, client)
+	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+		judged, err := flags.judge(c.Context(), client, reached, options)
+		if err != nil {
+			return false, err
+		}
+		key := judged
+		key.Time = ""
+		if err := shown.Write(phrase.Of(c).WithTargetCommands(judged), key); err != nil || flags.to == "" || flags.Watch {
+			return false, err
+		}
+		return true, exitOfAll(judged.Targets)
+	})
+}
+
+// judge evaluates the targets, and shows the progress.
+func (f targetsFlags) judge(ctx context.Context, client *cli.Client, reached *cluster.Cluster, options runner.Options) (report.Targets, error) {
+	display := client.Display(terminal.About{})
+	defer display.Close()
+	options.Limits.Timeout, options.Hooks.Observer = f.timeout, terminal.ProgressOnly(display)
+	s, err := scene.OpenSettled(ctx, reached, options.Settings())
+	if err != nil {
+		return report.Targets{}, err
+	}
+	return targets.Judge(ctx, s, f.to)
+}
+
+// exitOfAll is the exit code for one version: the worst of its images.
+func exitOfAll(targets []report.Candidate) error {
+	var worst error
+	for _, decision := range []verdict.Decision{verdict.Undecided, verdict.Blocked} {
+		for _, target := range targets {
+			if target.Verdict.Decision == decision {
+				worst = exitcode.Of(report.Report{Verdict: target.Verdict})
+			}
+		}
+	}
+	return worst
+}

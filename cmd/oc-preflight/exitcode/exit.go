@@ -1,0 +1,164 @@
+// Package exitcode answers: which exit code and which hint does an error or a decision have?
+//
+// [Of] is the error for a report, and [Code] prints an error and returns its exit code.
+package exitcode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/collector/verdict"
+)
+
+// The exit codes. They are the same for every output format and never change.
+const (
+	Ready       = 0
+	Failed      = 1
+	Usage       = 2
+	Blocked     = 3
+	Undecided   = 4
+	Interrupted = 130
+)
+
+// Help is the help of the commands whose exit code is a decision.
+const Help = `
+Exit codes: 0 Ready, 1 the tool failed, 2 wrong usage or bad input, 3 Blocked,
+4 Undecided, 130 interrupted.`
+
+// Error carries an exit code up to Execute. A nil err is not printed: the output
+// of the command has the cause.
+type Error struct {
+	Code int
+	err  error
+}
+
+func (e *Error) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.err }
+
+// ExitCode is the exit code of the command.
+func (e *Error) ExitCode() int { return e.Code }
+
+// BadUsage is a wrong use of the command line.
+func BadUsage(err error) error { return &Error{Code: Usage, err: err} }
+
+// Of is the error with the exit code of a report.
+func Of(decided report.Report) error {
+	switch {
+	case decided.Run.Phase == report.PhaseInterrupted, decided.Run.Phase == report.PhaseCanceled:
+		return &Error{Code: Interrupted}
+	case !decided.Holds():
+		return &Error{Code: Undecided}
+	}
+	return exitOfDecision(decided.Verdict.Decision)
+}
+
+// OfPath is the error with the exit code of a path.
+func OfPath(made report.Path) error {
+	switch {
+	case made.Interrupted():
+		return &Error{Code: Interrupted}
+	case !made.Holds():
+		return &Error{Code: Undecided}
+	}
+	return exitOfDecision(made.Decision)
+}
+
+// OfPlan is the error with the exit code of a plan.
+func OfPlan(made updateplan.Plan) error {
+	switch {
+	case made.Decision == updateplan.NoPath:
+		return &Error{Code: Usage}
+	case made.Comparison != nil && !made.Comparison.Holds, made.Decision == updateplan.OpenRisks:
+		return &Error{Code: Blocked}
+	case made.Decision != updateplan.Clear:
+		return &Error{Code: Undecided}
+	}
+	return nil
+}
+
+func exitOfDecision(decision verdict.Decision) error {
+	switch decision {
+	case verdict.Ready:
+		return nil
+	case verdict.Blocked:
+		return &Error{Code: Blocked}
+	case verdict.Undecided, verdict.NothingKnown:
+		return &Error{Code: Undecided}
+	}
+	return &Error{Code: Undecided}
+}
+
+// coded is an error of a library that has an exit code, and hinted one with what to do
+// about it.
+type (
+	coded interface {
+		error
+		ExitCode() int
+	}
+	hinted interface {
+		error
+		Hint() string
+	}
+)
+
+// Code prints the error, if the command has not, and returns its exit code. name is how
+// the user calls the program.
+func Code(err error, name string, stderr io.Writer) int {
+	if err == nil {
+		return Ready
+	}
+	exit, decided := errors.AsType[*Error](err)
+	if decided && exit.err == nil {
+		return exit.Code
+	}
+	printError(stderr, err, name)
+	known, ok := errors.AsType[coded](err)
+	switch {
+	case ok:
+		return known.ExitCode()
+	case errors.Is(err, context.Canceled):
+		return Interrupted
+	case isUnknownCommand(err):
+		return Usage
+	}
+	return Failed
+}
+
+// isUnknownCommand recognizes the usage error of cobra that has no type.
+func isUnknownCommand(err error) bool {
+	return strings.HasPrefix(err.Error(), "unknown command ")
+}
+
+// printError prints the error on one line, and its hint on the next. The suggestions
+// for an unknown command have lines of their own.
+func printError(stderr io.Writer, err error, name string) {
+	text := WithName(strings.TrimRight(err.Error(), "\n"), name)
+	if !isUnknownCommand(err) {
+		text = strings.ReplaceAll(text, "\n", "; ")
+	}
+	fmt.Fprintf(stderr, "error: %s\n", text)
+	hint, ok := errors.AsType[hinted](err)
+	if !ok || hint.Hint() == "" {
+		return
+	}
+	for line := range strings.Lines(hint.Hint()) {
+		fmt.Fprintf(stderr, "hint: %s\n", WithName(strings.TrimRight(line, "\n"), name))
+	}
+}
+
+// ocPlugin is how the help and the errors of this package name the program.
+const ocPlugin = "oc preflight"
+
+// WithName is the text with the name of the program.
+func WithName(text, name string) string { return strings.ReplaceAll(text, ocPlugin, name) }

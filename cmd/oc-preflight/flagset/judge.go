@@ -1,0 +1,104 @@
+// Package flagset answers: what may be chosen on the command line?
+//
+// Each type has the flags of one subject: Add defines them, and other methods read what they
+// select. A command embeds or has those that it uses.
+package flagset
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
+	"github.com/openshift/update-preflight/collector/health/dependency"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/signature/localfile"
+)
+
+// Accepted accept risks.
+type Accepted struct {
+	Accept, acceptFiles []string
+}
+
+func (f *Accepted) Add(c *cobra.Command) {
+	c.Flags().StringSliceVar(&f.Accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
+	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
+}
+
+// Read are the acceptances of the files.
+func (f *Accepted) Read(ctx context.Context) ([]acceptance.Acceptance, error) {
+	var accepted []acceptance.Acceptance
+	for _, path := range f.acceptFiles {
+		read, err := readAcceptances(ctx, path)
+		if err != nil {
+			return nil, exitcode.BadUsage(fmt.Errorf("--accept-file: %w", err))
+		}
+		accepted = append(accepted, read...)
+	}
+	return accepted, nil
+}
+
+// Judge are the flags that change how findings are judged.
+type Judge struct {
+	Accepted
+
+	Prometheus                       string
+	ignoredAlerts, ignoredNamespaces []string
+	dependencies                     []string
+	since                            string
+}
+
+func (f *Judge) Add(c *cobra.Command) {
+	f.Accepted.Add(c)
+	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
+	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
+	c.Flags().StringVar(&f.since, "since", "", "Time, like 2026-11-22T14:20:00Z, or duration before now, like 3h, at which the clients of removed APIs were fixed. Requests are counted by the hour: those of hours that ended by then are warnings.")
+	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that must respond to this machine. May be repeated.")
+}
+
+// Options are those of the flags, for a cluster.
+func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (runner.Options, error) {
+	accepted, err := f.Read(ctx)
+	if err != nil {
+		return runner.Options{}, err
+	}
+	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.Prometheus)
+	if err != nil {
+		return runner.Options{}, exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
+	}
+	fixed, err := f.fixed()
+	if err != nil {
+		return runner.Options{}, exitcode.BadUsage(fmt.Errorf("--since: %w", err))
+	}
+	return runner.Options{
+		Judgement: scene.Judgement{Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces, Dependencies: dependency.New(http.DefaultClient, f.dependencies)},
+		Hooks:     runner.Hooks{Logger: client.Log, ToolVersion: program.Version()},
+	}, nil
+}
+
+// fixed is the time of --since; without the flag nothing is stated.
+func (f Judge) fixed() (removedapi.FixTime, error) {
+	if f.since == "" {
+		return removedapi.FixTime{}, nil
+	}
+	return removedapi.ParseFixTime(f.since)
+}
+
+func readAcceptances(ctx context.Context, path string) ([]acceptance.Acceptance, error) {
+	file, err := localfile.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	return acceptance.Read(path, file)
+}

@@ -1,0 +1,212 @@
+package flagset
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/format"
+)
+
+// OutputFlag is -o for a document.
+func OutputFlag(c *cobra.Command, output *string, document any) {
+	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(format.Names(document), ", ")+".")
+	completion.Formats(c, "output", "", format.Names(document))
+}
+
+// Output are -o and --report: the same document in several formats.
+type Output struct {
+	textFlags
+
+	Format string
+	files  []string
+}
+
+func (f *Output) Add(c *cobra.Command, document any) {
+	f.Format, f.color, f.details = "text", terminal.ColorAuto, true
+	OutputFlag(c, &f.Format, document)
+	c.Flags().StringArrayVar(&f.files, "report", nil, "FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
+	completion.Formats(c, "report", "=", format.Names(document))
+}
+
+// AddText also adds the flags that change a text.
+func (f *Output) AddText(c *cobra.Command, document any) {
+	f.Add(c, document)
+	f.textFlags.add(c)
+}
+
+// maxReportFiles bounds the number of files of one command.
+const maxReportFiles = 20
+
+// Check rejects formats that the document does not have, and files without a name.
+func (f *Output) Check(document any) error {
+	if err := format.Check(f.Format, document); err != nil {
+		return err
+	}
+	if err := f.checkColor(); err != nil {
+		return err
+	}
+	if len(f.files) > maxReportFiles {
+		return fmt.Errorf("--report: %d files, but at most %d are written", len(f.files), maxReportFiles)
+	}
+	for _, text := range f.files {
+		name, path, ok := strings.Cut(text, "=")
+		if !ok || path == "" {
+			return fmt.Errorf("--report: %q is not FORMAT=FILE, such as json=report.json", text)
+		}
+		if err := format.Check(name, document); err != nil {
+			return fmt.Errorf("--report %s: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// Open checks the flags and creates the files, so that one which cannot be written is
+// bad input before anything else is done. The output must be closed.
+func (f *Output) Open(stdout io.Writer, document any) (*Destination, error) {
+	if err := f.Check(document); err != nil {
+		return nil, exitcode.BadUsage(err)
+	}
+	opened := &Destination{Stdout: stdout, format: f.Format, Style: f.style(stdout)}
+	for _, text := range f.files {
+		name, path, _ := strings.Cut(text, "=")
+		if err := opened.create(name, path); err != nil {
+			opened.Close()
+			return nil, exitcode.BadUsage(fmt.Errorf("--report %s: %w", text, err))
+		}
+	}
+	return opened, nil
+}
+
+// Destination is where a document is written to: standard output, and files.
+type Destination struct {
+	Stdout io.Writer
+	format string
+	// Style is that of a text on standard output.
+	Style format.Style
+	files []*reportFile
+}
+
+// create adds a file.
+func (o *Destination) create(name, path string) error {
+	path, err := resolve(path)
+	if err != nil {
+		return err
+	}
+	for _, other := range o.files {
+		if other.path == path {
+			return errors.New("the file is named twice")
+		}
+	}
+	file := &reportFile{format: name, path: path}
+	if err := file.create(); err != nil {
+		return err
+	}
+	o.files = append(o.files, file)
+	return nil
+}
+
+// Write writes the document to standard output and to each file. A file that fails does
+// not keep the others from being written.
+func (o *Destination) Write(document any) error {
+	return errors.Join(format.Write(o.Stdout, o.format, document, o.Style), o.WriteFiles(document))
+}
+
+// WriteFiles writes the document to each file alone.
+func (o *Destination) WriteFiles(document any) error {
+	var failures []error
+	for _, file := range o.files {
+		if err := file.write(document); err != nil {
+			failures = append(failures, fmt.Errorf("could not write --report %s=%s: %w", file.format, file.path, err))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// Close deletes what was created and not completed.
+func (o *Destination) Close() {
+	for _, file := range o.files {
+		file.discard()
+	}
+}
+
+// resolve follows the symbolic links of a path to a regular file, or to one that does not
+// exist yet. Anything else, such as a device, would be replaced and is an error.
+func resolve(path string) (string, error) {
+	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	if directory, err = filepath.Abs(directory); err != nil {
+		return "", err
+	}
+	path = filepath.Join(directory, filepath.Base(path))
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, os.ErrNotExist):
+		return path, nil
+	case err != nil:
+		return "", err
+	case info.Mode()&os.ModeSymlink != 0:
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return "", err
+		}
+		return resolve(path)
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	return path, nil
+}
+
+// reportFile is a file that appears under its name once it is complete.
+type reportFile struct {
+	format, path string
+	// unfinished is the temporary file; nil once it was renamed or deleted.
+	unfinished *os.File
+}
+
+// create makes the temporary file, with the permissions of any new file: those of a
+// temporary one would keep a web server from reading it.
+func (f *reportFile) create() error {
+	name := filepath.Join(filepath.Dir(f.path), ".preflight-"+rand.Text())
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // the umask decides
+	f.unfinished = file
+	return err
+}
+
+// write writes the document, and renames the file to its path.
+func (f *reportFile) write(document any) error {
+	if f.unfinished == nil {
+		if err := f.create(); err != nil {
+			return err
+		}
+	}
+	err := format.Write(f.unfinished, f.format, document, format.Style{})
+	if err := errors.Join(err, f.unfinished.Sync()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.unfinished.Name(), f.path); err != nil {
+		return err
+	}
+	err = f.unfinished.Close()
+	f.unfinished = nil
+	return err
+}
+
+// discard deletes the temporary file.
+func (f *reportFile) discard() {
+	if f.unfinished == nil {
+		return
+	}
+	_ = f.unfinished.Close()
+	_ = os.Remove(f.unfinished.Name())
+	f.unfinished = nil
+}

@@ -1,0 +1,135 @@
+package flagset
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/localfile"
+)
+
+// Target select the target release.
+type Target struct {
+	Release runner.Target
+	Force   bool
+}
+
+func (f *Target) Add(c *cobra.Command) {
+	c.Flags().Var(UpdateValue(&f.Release.Version), "to", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
+	c.Flags().BoolVar(&f.Release.Latest, "to-latest", false, "Select the newest available update.")
+	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
+	c.Flags().BoolVar(&f.Force, "force", false, "Bypass the verification of the release and every finding that blocks. The verdict reports it.")
+}
+
+// Selected are the flags that select the same release again; empty for the latest, which
+// may be another one by then: its version is in the report.
+func (f *Target) Selected() string {
+	if f.Release.Version == "" && f.Release.Image == "" {
+		return ""
+	}
+	return TargetFlag(report.Target{Version: f.Release.Version, Image: f.Release.Image})
+}
+
+// TargetFlag selects the same release again.
+func TargetFlag(target report.Target) string {
+	if target.Version == "" {
+		return "--to-image " + target.Image
+	}
+	return "--to " + target.Version
+}
+
+// Validate rejects a value of --to that is not a version, with the flag to use
+// instead.
+func (f *Target) Validate() error {
+	version := f.Release.Version
+	if strings.EqualFold(version, "latest") {
+		return fmt.Errorf("--to takes a version, not %q; write --to-latest", version)
+	}
+	if bare, ok := strings.CutPrefix(version, "v"); ok {
+		return fmt.Errorf("the version %q begins with a v; write --to %s", version, bare)
+	}
+	if LooksLikeImage(version) {
+		return fmt.Errorf("--to takes a version, not the pull spec %q; write --to-image %[1]s", version)
+	}
+	return nil
+}
+
+// LooksLikeImage is true for text that can only be meant as a pull spec.
+func LooksLikeImage(text string) bool { return strings.ContainsAny(text, "/@") }
+
+// NoArgument rejects arguments. For a version or a pull spec, the error names the flag
+// to use.
+func (f *Target) NoArgument(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	target := args[0]
+	switch {
+	case LooksLikeImage(target):
+		return exitcode.BadUsage(fmt.Errorf("%q takes no argument, but got %q; write --to-image %[2]s", c.CommandPath(), target))
+	case strings.EqualFold(target, "latest"):
+		return exitcode.BadUsage(fmt.Errorf("%q takes no argument, but got %q; write --to-latest", c.CommandPath(), target))
+	}
+	if version := strings.TrimPrefix(target, "v"); SemverLike(version) {
+		return exitcode.BadUsage(fmt.Errorf("%q takes no argument, but got %q; write --to %s", c.CommandPath(), target, version))
+	}
+	return NoArguments(c, args)
+}
+
+func SemverLike(text string) bool {
+	_, err := semver.Parse(text)
+	return err == nil
+}
+
+// Trust override what the cluster trusts.
+type Trust struct {
+	keyrings, stores, Repositories []string
+}
+
+func (f *Trust) Add(c *cobra.Command) {
+	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
+	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the signature stores of the cluster.")
+	c.Flags().StringSliceVar(&f.Repositories, "repository", nil, "Repository that the signature of a release may name, independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
+}
+
+// Read reads the keyrings and makes the stores. A file that cannot be read is bad
+// input.
+func (f *Trust) Read(ctx context.Context) ([]signature.Keyring, []signature.Store, error) {
+	var keyrings []signature.Keyring
+	for _, path := range f.keyrings {
+		keyring, err := readKeyring(ctx, path)
+		if err != nil {
+			return nil, nil, exitcode.BadUsage(err)
+		}
+		keyrings = append(keyrings, keyring)
+	}
+	var stores []signature.Store
+	for _, location := range f.stores {
+		store, err := signature.NewStore(location)
+		if err != nil {
+			return nil, nil, exitcode.BadUsage(fmt.Errorf("--signature-store: %w", err))
+		}
+		stores = append(stores, store)
+	}
+	return keyrings, stores, nil
+}
+
+func readKeyring(ctx context.Context, path string) (signature.Keyring, error) {
+	file, err := localfile.Open(ctx, path)
+	if err != nil {
+		return signature.Keyring{}, fmt.Errorf("--keyring: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	keyring, err := signature.ReadKeyring(path, file)
+	if err != nil {
+		return signature.Keyring{}, fmt.Errorf("--keyring: %w", err)
+	}
+	return keyring, nil
+}

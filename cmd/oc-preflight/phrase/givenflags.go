@@ -1,0 +1,140 @@
+package phrase
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Flags are the flags of a request that a repeated one has again.
+type Flags []givenFlag
+
+// givenFlag is a flag with its values, in the order of the command line.
+type givenFlag struct {
+	Name   string
+	Values []string
+	// global is true for a flag of all commands, such as --kubeconfig.
+	global bool
+	// attach is true for a flag that "attach" has, too.
+	attach bool
+}
+
+// notRepeated are the flags that select the target, which a phrase words itself, and those
+// that change only how the result is shown.
+func notRepeated() []string {
+	return []string{
+		"to", "to-latest", "to-image", "to-minor", "path", "hop",
+		"output", "report", "details", "color", "quiet", "v", "watch", "interval", "limit", "all", "on-interrupt", "dir",
+	}
+}
+
+// givenTo are the flags that the user gave to a command, as far as "run" has them too.
+func givenTo(c *cobra.Command) Flags {
+	var given Flags
+	known := map[string]*pflag.FlagSet{}
+	for _, verb := range c.Parent().Commands() {
+		known[verb.Name()] = verb.Flags()
+	}
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		global := c.InheritedFlags().Lookup(flag.Name) != nil
+		if !slices.Contains(notRepeated(), flag.Name) && (global || known["run"].Lookup(flag.Name) != nil) {
+			attach := global || known["attach"].Lookup(flag.Name) != nil
+			given = append(given, givenFlag{Name: flag.Name, Values: ValuesOf(flag), global: global, attach: attach})
+		}
+	})
+	return given
+}
+
+// ValuesOf are the values of a flag; none for a switch that is on. Reports are stored and
+// passed on, so they have no credentials.
+func ValuesOf(flag *pflag.Flag) []string {
+	list, ok := flag.Value.(pflag.SliceValue)
+	switch {
+	case flag.Name == "token":
+		return []string{"TOKEN"}
+	case ok:
+		values := slices.Clone(list.GetSlice())
+		for i, value := range values {
+			values[i] = withoutPassword(value)
+		}
+		if flag.Value.Type() == "stringSlice" { // separated by commas
+			return []string{strings.Join(values, ",")}
+		}
+		return values
+	case flag.Value.Type() == "bool" && flag.Value.String() == "true":
+		return nil
+	}
+	return []string{withoutPassword(flag.Value.String())}
+}
+
+// withoutPassword replaces the password in a URL.
+func withoutPassword(value string) string {
+	if address, err := url.Parse(value); err == nil && address.User != nil {
+		return address.Redacted()
+	}
+	return value
+}
+
+// with has a flag with these values, instead of those that were given.
+func (g Flags) with(name string, values ...string) Flags {
+	return append(g.without(name), givenFlag{Name: name, Values: values})
+}
+
+// accepting accepts findings by name as well, separated by commas.
+func (g Flags) accepting(names string) Flags {
+	if at := slices.IndexFunc(g, func(flag givenFlag) bool { return flag.Name == "accept" }); at >= 0 {
+		all := strings.Split(g[at].Values[0]+","+names, ",")
+		slices.Sort(all)
+		names = strings.Join(slices.Compact(all), ",")
+	}
+	return g.with("accept", names)
+}
+
+func (g Flags) without(name string) Flags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return flag.Name == name })
+}
+
+// has reports whether a flag was given.
+func (g Flags) has(name string) bool {
+	return slices.ContainsFunc(g, func(flag givenFlag) bool { return flag.Name == name })
+}
+
+// attaching are the flags that "attach" has, too: the record of a run has the others.
+func (g Flags) attaching() Flags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.attach })
+}
+
+// Global are the flags of all commands among them.
+func (g Flags) Global() Flags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global })
+}
+
+// String are the flags as they are typed, each after a space.
+func (g Flags) String() string {
+	var text strings.Builder
+	for _, flag := range g {
+		if len(flag.Values) == 0 {
+			text.WriteString(" --" + flag.Name)
+		}
+		for _, value := range flag.Values {
+			separator := " "
+			if value == "false" {
+				separator = "="
+			}
+			text.WriteString(" --" + flag.Name + separator + shellWord(value))
+		}
+	}
+	return text.String()
+}
+
+// shellWord is text as one word of a shell.
+func shellWord(text string) string {
+	if regexp.MustCompile("^[0-9A-Za-z.:/@+_,=-]+$").MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,180 @@
+// Package phrase answers: how does the user request the same again, with a change?
+//
+// [Of] has the request that was typed; its methods add commands to the actions of findings.
+package phrase
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
+	"github.com/openshift/update-preflight/collector/verdict"
+)
+
+// Phrase words actions as command lines of this program: the same request, with what an
+// action changes. program is how the user calls it, such as "oc preflight"; target are the
+// flags that select the target again; given are the other flags of the request.
+type Phrase struct {
+	program, Target string
+	Given           Flags
+}
+
+// Of words the actions of the request that the user typed.
+func Of(c *cobra.Command) Phrase {
+	return Phrase{program: c.Root().CommandPath(), Given: givenTo(c)}
+}
+
+// WithCommands fills in the commands of the actions that are requests to this program.
+func (p Phrase) WithCommands(decided report.Report) reportview.Report {
+	if p.Target == "" {
+		p.Target = targetOf(decided)
+	}
+	if len(decided.Path) > 1 {
+		p.Target = hops(decided.Path[1:])
+	}
+	return reportview.Report{Report: p.report(decided)}
+}
+
+// WithPathCommands is withCommands for a path.
+func (p Phrase) WithPathCommands(made report.Path) reportview.Path {
+	p.Target = cmp.Or(p.Target, hops(made.Versions[min(1, len(made.Versions)):]))
+	made.Updates = slices.Clone(made.Updates)
+	for i, each := range made.Updates {
+		made.Updates[i] = p.report(each)
+	}
+	return reportview.Path{Path: made}
+}
+
+func hops(releases []string) string { return "--hop " + strings.Join(releases, " --hop ") }
+
+// report words the actions of a report. Those of a stored report that have a command keep
+// it: the flags of its run are not known here.
+func (p Phrase) report(decided report.Report) report.Report {
+	if sites := flagset.SiteSources(decided.Findings); len(sites) > 0 && !p.Given.has("checks") {
+		p.Given = p.Given.with("checks", sites...)
+	}
+	decided.Findings = p.Findings(decided.Findings)
+	if slices.ContainsFunc(decided.Actions, func(a finding.Action) bool { return a.Command != "" }) {
+		return decided
+	}
+	var actions []finding.Action
+	switch {
+	case decided.Run.Detached:
+		actions = append(actions, finding.Attach(decided.Run.ID))
+	case decided.Run.Phase != report.PhaseRunning && slices.ContainsFunc(decided.Findings, finding.Finding.Open):
+		actions = append(actions, finding.Retry(""))
+	}
+	if names := decided.Acceptable(); len(names) > 0 {
+		actions = append(actions, finding.Accept(strings.Join(names, ",")))
+	}
+	if len(actions) > 0 {
+		decided.Actions = p.actions(actions)
+	}
+	return decided
+}
+
+// WithTargetCommands is withCommands for a list of targets: the commands of a
+// finding about several targets have report.AnyTarget as the version.
+func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
+	judged.Findings = slices.Clone(judged.Findings)
+	for i, f := range judged.Findings {
+		version := report.AnyTarget
+		if len(f.Targets) == 1 {
+			version = f.Targets[0]
+		}
+		p.Target = "--to " + version
+		judged.Findings[i].Actions = p.actions(f.Actions)
+	}
+	if next, ok := judged.Next(); ok {
+		verb := "targets"
+		if next.Verdict.Decision == verdict.Ready {
+			verb = "run"
+		}
+		judged.Actions = []finding.Action{finding.Run("%s", p.Verb(verb, "--to "+next.Version, p.Given))}
+	}
+	return reportview.Targets{Targets: judged}
+}
+
+func (p Phrase) Findings(findings []finding.Finding) []finding.Finding {
+	phrased := slices.Clone(findings)
+	for i := range phrased {
+		phrased[i].Actions = p.actions(phrased[i].Actions)
+	}
+	return phrased
+}
+
+func (p Phrase) actions(actions []finding.Action) []finding.Action {
+	phrased := slices.Clone(actions)
+	for i := range phrased {
+		phrased[i].Command = cmp.Or(phrased[i].Command, p.command(phrased[i]))
+	}
+	return phrased
+}
+
+func (p Phrase) command(action finding.Action) string {
+	switch action.Type {
+	case finding.ActionAccept:
+		return p.Verb("run", p.Target, p.Given.accepting(action.Value))
+	case finding.ActionAcknowledge:
+		return p.Verb("ack", action.Value, p.Given.Global())
+	case finding.ActionForce:
+		return p.Verb("run", p.Target, p.Given.with("force"))
+	case finding.ActionTargets:
+		return p.Verb("targets", "", p.Given.Global())
+	case finding.ActionRoles:
+		return p.Verb("auth", "run", p.Given.Global())
+	case finding.ActionRetry:
+		return p.Verb("run", p.Target, p.retried(action.Value))
+	case finding.ActionAttach:
+		return p.Verb("attach", action.Value, p.Given.attaching())
+	case finding.ActionRun:
+	}
+	return action.Command
+}
+
+// Verb is the command line of a verb, with its first words and its flags.
+func (p Phrase) Verb(verb, words string, flags Flags) string {
+	return strings.Join(strings.Fields(p.program+" "+verb+" "+words), " ") + flags.String()
+}
+
+// retried are the flags with an option changed, with a placeholder for its value.
+func (p Phrase) retried(option string) Flags {
+	switch option {
+	case finding.OptionTimeout:
+		return p.Given.with("timeout", "20m")
+	case finding.OptionParallelism:
+		return p.Given.with("parallelism", "64")
+	case finding.OptionMonitoring:
+		return p.Given.with("prometheus", "URL")
+	case finding.OptionTrust:
+		return p.Given.with("keyring", "FILE").with("signature-store", "URL")
+	case finding.OptionRepository:
+		return p.Given.with("repository", "REPOSITORY")
+	case finding.OptionImages:
+		return p.Given.with("images", "check")
+	case finding.OptionFixTime:
+		return p.Given.with("since", "TIME")
+	case finding.OptionGraph:
+		return p.Given.with("channel", "CHANNEL").with("graph", "FILE")
+	}
+	return p.Given
+}
+
+// targetOf are the flags that select the release of a report again: by its version where
+// ClusterVersion lists one release with it, and otherwise by its image.
+func targetOf(decided report.Report) string {
+	byImage := slices.ContainsFunc(decided.Findings, func(f finding.Finding) bool {
+		return f.Reason == string(clusterversion.ReasonUnknownUpdate) && f.Source == finding.SourceGate || f.Reason == string(clusterversion.ReasonAmbiguousVersion)
+	})
+	if byImage && decided.Target.Image != "" {
+		decided.Target.Version = ""
+	}
+	return flagset.TargetFlag(decided.Target)
+}

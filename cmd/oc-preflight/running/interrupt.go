@@ -1,0 +1,113 @@
+package running
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/runner"
+)
+
+// Ask is the value of --on-interrupt that prompts the user.
+const Ask = "ask"
+
+func checkInterrupt(how string) error {
+	ways := []string{Ask, string(runner.CleanUp), string(runner.Detach)}
+	if slices.Contains(ways, how) {
+		return nil
+	}
+	return fmt.Errorf("--on-interrupt=%s: it must be one of %s", how, strings.Join(ways, ", "))
+}
+
+// interruptPrompt decides what becomes of a run that the user interrupts.
+type interruptPrompt struct {
+	streams genericiooptions.IOStreams
+	// how is the value of --on-interrupt, program the name of the program.
+	how, program string
+	display      terminal.Display
+	// quiet leaves out what needs no attention.
+	quiet bool
+
+	detached bool
+
+	mutex sync.Mutex
+	run   string
+}
+
+// started remembers the ID of the run.
+func (p *interruptPrompt) started(run string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.run = run
+}
+
+// watch ends the program on the second signal, until the returned function is
+// called. The first one ends ctx.
+func (p *interruptPrompt) watch(ctx context.Context) func() {
+	again := make(chan os.Signal, 1)
+	stop := context.AfterFunc(ctx, func() {
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		if _, ok := <-again; ok {
+			p.leave()
+		}
+	})
+	return func() {
+		stop()
+		signal.Stop(again)
+		close(again)
+	}
+}
+
+// leave ends the program at once.
+func (p *interruptPrompt) leave() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.run == "" {
+		fmt.Fprintln(p.streams.ErrOut, "stopped without clean-up")
+	} else {
+		fmt.Fprintf(p.streams.ErrOut, "stopped without clean-up; the Jobs of run %s are still in the cluster. Continue with: %s attach %[1]s\n", p.run, p.program)
+	}
+	os.Exit(exitcode.Interrupted)
+}
+
+// choose decides what becomes of the run.
+func (p *interruptPrompt) choose(string) runner.Interruption {
+	chosen := runner.Interruption(p.how)
+	if p.how == Ask {
+		chosen = p.ask()
+	}
+	p.detached = chosen == runner.Detach
+	return chosen
+}
+
+// ask asks the user on a terminal, and repeats the question until the answer is
+// one of the two. Without a terminal, or at the end of the input, the run is
+// cleaned up.
+func (p *interruptPrompt) ask() runner.Interruption {
+	in, ok := terminal.Of(p.streams.In)
+	if !ok {
+		return runner.CleanUp
+	}
+	p.display.Clear()
+	lines := bufio.NewReader(in)
+	for {
+		fmt.Fprint(p.streams.ErrOut, "interrupted: [c]lean up what the run has in the cluster, or [d]etach and leave its checks running? [c/d] ")
+		line, err := lines.ReadString('\n')
+		switch answer := strings.ToLower(strings.TrimSpace(line)); {
+		case answer == "d" || answer == "detach":
+			return runner.Detach
+		case answer == "c" || answer == "clean" || err != nil:
+			return runner.CleanUp
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package running
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+)
+
+// pathFlags select a path of updates instead of one release.
+type pathFlags struct {
+	path  bool
+	hops  []string
+	minor string
+	graph flagset.Graph
+}
+
+func (f *pathFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target, as \"plan\" finds it. --to names any release of the update graph, and --to-latest is the default.")
+	c.Flags().StringArrayVar(&f.hops, "hop", nil, "Version or pull spec of the next release of a path to check; repeated in order, the last is the target.")
+	c.Flags().StringVar(&f.minor, "to-minor", "", "With --path: minor version of the target, such as 4.18: its newest release that can be reached.")
+	f.graph.Add(c)
+}
+
+// requested reports whether a path is.
+func (f pathFlags) requested() bool { return f.path || len(f.hops) > 0 }
+
+// check rejects flags that exclude each other or have no effect.
+func (f pathFlags) check(target flagset.Target, stored flagset.Pull) error {
+	named := 0
+	for _, set := range []bool{target.Release.Version != "", target.Release.Latest, f.minor != ""} {
+		if set {
+			named++
+		}
+	}
+	switch {
+	case f.path && len(f.hops) > 0:
+		return errors.New("--path and --hop exclude each other")
+	case len(f.hops) > 0 && named > 0, f.requested() && target.Release.Image != "":
+		return errors.New("--hop takes no other target, and --path no --to-image")
+	case f.path && named > 1:
+		return errors.New("--to, --to-minor and --to-latest exclude each other")
+	case !f.requested() && (f.minor != "" || f.graph.Given()):
+		return errors.New("--to-minor, --channel, --graph, --arch and --offline require --path or --hop")
+	}
+	return errors.Join(f.graph.Validate(stored), flagset.CheckMinor(f.minor))
+}
+
+// flag selects the same path again, in the graph that other flags select.
+func (f pathFlags) flag(target flagset.Target) string {
+	text := "--path"
+	switch {
+	case len(f.hops) > 0:
+		text = "--hop " + strings.Join(f.hops, " --hop ")
+	case f.minor != "":
+		text += " --to-minor " + f.minor
+	case target.Release.Version != "":
+		text += " --to " + target.Release.Version
+	}
+	return text
+}

@@ -1,0 +1,102 @@
+// Package running answers: how does a preflight run, from the command line to its exit code?
+//
+// [NewRun] starts a run, [NewAttach] continues one.
+package running
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
+)
+
+func NewRun(client *cli.Client) *cobra.Command {
+	var flags RunFlags
+	c := &cobra.Command{
+		Use:   "run (--to VERSION | --to-latest | --to-image PULLSPEC | --path | --hop RELEASE...)",
+		Short: "Run the preflight checks of a release and give the verdict",
+		Long: `Run the preflight checks that the target release ships, as read-only Jobs in this
+cluster, evaluate the gates, risks and health of the cluster, and give one verdict: Ready,
+Blocked or Undecided. Nothing is updated, and the Jobs are deleted at the end.
+
+With --path or --hop, the updates of a path are checked one after the other, each with the
+checks of its release, and there is a decision for each and for the path: Blocked or
+Undecided if that of an update is, else that of the first update. A later update is
+provisional and never Ready: it is judged from the present cluster, and the checks that can
+only be asked before it are listed. Each update is a run of its own, and a check that
+several releases have with the same image is run once.
+
+The run is recorded in the cluster. Where a run of the same release is in progress,
+also from another machine, this command waits for its result, and continues it when
+its process is gone. Checks that passed in an earlier run are not run again while their
+results hold, unless --rerun is given. See also history, status and diff.
+
+Ctrl-C either deletes what the run has created or detaches from it and leaves its
+checks running; on a terminal you are asked. A second Ctrl-C stops the program at once.
+
+The report is written to standard output, progress to standard error. The report lists
+the objects that the run created; the exit code is 1 if they could not be deleted.
+` + exitcode.Help,
+		Example: `  # Is it safe to update to the newest available release?
+  oc preflight run --to-latest
+
+  # Accept one finding by its name, and keep the report
+  oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
+
+  # For people on the terminal, and for a CI system and an approver in files
+  oc preflight run --to 4.19.3 --report junit=junit_preflight.xml --report html=report.html
+
+  # Accept the risks of a file, each with its reason
+  oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
+
+  # Each update of the best path to 4.18, or of the path that is named
+  oc preflight run --path --to-minor 4.18 --channel eus-4.18
+  oc preflight run --hop 4.17.33 --hop 4.18.17 --channel eus-4.18
+
+  # Checks of your own besides those of the release; see "oc preflight init --site"
+  oc preflight run --to 4.19.3 --checks ./site-checks --checks registry.example.com/checks@sha256:...
+
+  # A release that ClusterVersion does not list
+  oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
+		Args: flags.NoArgument,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
+	}
+	flags.Target.Add(c)
+	flags.route.add(c)
+	flags.conductFlags(c)
+	flags.selectionFlags(c)
+	flags.AddImages(c)
+	client.QuietFlag(c)
+	return c
+}
+
+func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
+	if err := errors.Join(flags.checkConduct(), flags.route.check(flags.Target, flags.Pull)); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := flags.Output.Open(client.Streams.Out, flags.document())
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	flags.out = out
+	reached, err := client.Connect()
+	if err != nil {
+		return err
+	}
+	options, err := flags.Options(c.Context(), client, reached)
+	if err != nil {
+		return err
+	}
+	if flags.route.requested() {
+		return runPath(c, client, flags, reached, options)
+	}
+	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
+		return runner.Run(ctx, reached, flags.Release, options)
+	})
+}

@@ -1,0 +1,103 @@
+package running
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/reportview"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/image"
+)
+
+// RunFlags are the flags of "run".
+type RunFlags struct {
+	flagset.Target
+	flagset.Trust
+	flagset.Judge
+	flagset.Pull
+	flagset.Site
+
+	route        pathFlags
+	only, skip   []string
+	parallelism  int
+	timeout      time.Duration
+	keep, noJobs bool
+	rerun        bool
+	Images       string
+	onInterrupt  string
+	Output       flagset.Output
+	// out is where the report is written, once the flags were checked.
+	out *flagset.Destination
+}
+
+// selectionFlags are the flags that select checks.
+func (f *RunFlags) selectionFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&f.rerun, "rerun", false, "Run all checks again, also those whose earlier results still hold.")
+	c.Flags().StringSliceVar(&f.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
+	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
+	c.Flags().BoolVar(&f.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
+	f.Site.Add(c)
+}
+
+// conductFlags are the flags of "run" and "attach".
+func (f *RunFlags) conductFlags(c *cobra.Command) {
+	f.Trust.Add(c)
+	f.Judge.Add(c)
+	f.Pull.Add(c)
+	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of Jobs that are unfinished at one time.")
+	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
+	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
+	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", Ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
+	f.Output.AddText(c, reportview.Report{})
+}
+
+func (f *RunFlags) AddImages(c *cobra.Command) {
+	c.Flags().StringVar(&f.Images, "images", string(image.Manifests), "How to check the images of the release: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
+}
+
+func (f *RunFlags) checkConduct() error {
+	return errors.Join(f.Output.Check(f.document()), checkInterrupt(f.onInterrupt))
+}
+
+// document is an empty one of the kind that the run makes.
+func (f *RunFlags) document() any {
+	if f.route.requested() {
+		return reportview.Path{}
+	}
+	return reportview.Report{}
+}
+
+// Options are those of the flags, for a cluster.
+func (f RunFlags) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (runner.Options, error) {
+	if err := errors.Join(f.Target.Validate(), f.Pull.Validate()); err != nil {
+		return runner.Options{}, exitcode.BadUsage(err)
+	}
+	keyrings, stores, err := f.Read(ctx)
+	if err != nil {
+		return runner.Options{}, err
+	}
+	kept, err := f.Cache(client)
+	if err != nil {
+		return runner.Options{}, err
+	}
+	options, err := f.Judge.Options(ctx, client, reached)
+	if err != nil {
+		return runner.Options{}, err
+	}
+	options.Trust.Keyrings, options.Trust.Stores, options.Judgement.Force = keyrings, stores, f.Force
+	options.Trust.Repositories, options.Access.Local, options.Access.Cache = f.Repositories, flagset.Local(), kept
+	options.Selection.Only, options.Selection.Skip, options.Selection.NoJobs, options.Limits.Keep = f.only, f.skip, f.noJobs, f.keep
+	if options.Selection.Site, err = f.Sources(); err != nil {
+		return runner.Options{}, exitcode.BadUsage(err)
+	}
+	options.Limits.Rerun = f.rerun
+	options.Limits.Parallelism, options.Limits.Timeout, options.Selection.Images = f.parallelism, f.timeout, image.Mode(f.Images)
+	return options, nil
+}

@@ -1,0 +1,170 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/lease"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
+)
+
+// shortestPrefix is the least length of a prefix of the ID of a run that is not
+// recorded, in characters: "history" prints as many.
+const shortestPrefix = 8
+
+// cleanupTimeout bounds the clean-up of one run.
+const cleanupTimeout = 2 * time.Minute
+
+// cleanupFlags are the flags of "cleanup".
+type cleanupFlags struct {
+	// forceLive deletes the objects of runs in progress, too.
+	forceLive bool
+}
+
+func NewCleanup(client *cli.Client) *cobra.Command {
+	var all bool
+	var flags cleanupFlags
+	c := &cobra.Command{
+		Use:   "cleanup (RUN | --all)",
+		Short: "Delete what a run left in the cluster",
+		Long: `Delete everything that a run created: Jobs, pods, the temporary copies of
+supporting objects, and the read-only guard. A run deletes it at its end, unless it
+was killed or was started with --keep. RUN is the ID of the run or a prefix of it.
+
+A run that another process holds is refused: cancel ends it. The process is gone when it
+does not renew the Lease of the run, which takes up to 40 seconds. --force-live deletes the
+objects of such a run as well; its process then reports the checks as Unknown.
+
+An object is of a run if it has the label preflight.openshift.io/run of the run, and
+a name with its suffix. Objects with the label alone are listed and not deleted; the
+exit code is 1 then.`,
+		Example: `  # After "run --keep", with the ID from the report
+  oc preflight cleanup 3b6f2c1e
+
+  # The objects of all runs that no process holds
+  oc preflight cleanup --all`,
+		Args: func(c *cobra.Command, args []string) error {
+			if (len(args) == 1) == all || len(args) > 1 {
+				return exitcode.BadUsage(fmt.Errorf("%q takes the ID of one run, or --all; see %q", c.CommandPath(), c.CommandPath()+" --help"))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return flags.cleanup(c.Context(), client, args) },
+	}
+	c.Flags().BoolVar(&all, "all", false, "Clean up after all runs that have objects in the cluster.")
+	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
+	return c
+}
+
+// cleanup deletes the objects of the run that is named, or of all runs.
+func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []string) error {
+	reached, err := client.Connect()
+	if err != nil {
+		return err
+	}
+	if err := client.Review(ctx, reached, CleanupNeeds()); err != nil {
+		return err
+	}
+	objects, records := inventory.New(reached.Kubernetes, reached.Metadata), recordstore.New(reached.Kubernetes)
+	runs, err := cleanup.Runs(ctx, objects)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		id, err := identify(ctx, records, runs, name)
+		if err != nil {
+			return err
+		}
+		runs = []string{id}
+	}
+	if len(runs) == 0 {
+		fmt.Fprintln(client.Streams.Out, "no run has objects in the cluster")
+	}
+	var failures []error
+	for _, run := range runs {
+		if !f.forceLive {
+			if err := unheld(ctx, client, lease.New(reached.Kubernetes), run); err != nil {
+				failures = append(failures, err)
+				continue
+			}
+		}
+		failures = append(failures, cleanupRun(ctx, client, objects, run))
+	}
+	return errors.Join(failures...)
+}
+
+// unheld waits until no process holds the run. The error is that of a run that a process
+// holds.
+func unheld(ctx context.Context, client *cli.Client, runs *lease.Runs, run string) error {
+	defer client.Waiting("waiting until the process of run " + run + " is known to be gone")()
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	err := runs.Unheld(ctx, run)
+	if held, ok := errors.AsType[*lease.HeldError](err); ok {
+		return fmt.Errorf("%w, and nothing of it was deleted; end it: oc preflight cancel %s", held, run)
+	}
+	return err
+}
+
+// identify is the ID of the run with that ID or prefix of one: of a run with objects
+// in the cluster, which need not be recorded, or of a recorded run.
+func identify(ctx context.Context, records *recordstore.Store, withObjects []string, name string) (string, error) {
+	var matching []string
+	for _, id := range withObjects {
+		if id == name {
+			return id, nil
+		}
+		if len(name) >= shortestPrefix && strings.HasPrefix(id, name) {
+			matching = append(matching, id)
+		}
+	}
+	switch len(matching) {
+	case 0:
+		run, err := records.Get(ctx, RunID(name))
+		return run.ID, err
+	case 1:
+		return matching[0], nil
+	}
+	return "", &record.NotFoundError{ID: name, Candidates: matching}
+}
+
+// CleanupNeeds are the permissions that "cleanup" needs.
+func CleanupNeeds() access.Needs {
+	return cleanup.Needs().And(access.Needs{Required: recordstore.ReadNeeds().Required}) // not what is authenticated
+}
+
+func cleanupRun(ctx context.Context, client *cli.Client, objects *inventory.Objects, run string) error {
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	removal, err := cleanup.Run(ctx, objects, run)
+	for _, object := range removal.Deleted {
+		fmt.Fprintf(client.Streams.Out, "deleted %s\n", ObjectName(object))
+	}
+	for _, object := range removal.Left {
+		fmt.Fprintf(client.Streams.ErrOut, "not deleted: %s\n", ObjectName(object))
+	}
+	for _, kind := range removal.Unseen {
+		fmt.Fprintf(client.Streams.ErrOut, "warning: the permission to list objects of the kind %s is missing, so those of the run were not deleted\n", kind)
+	}
+	ReportForeign(client.Streams.ErrOut, removal.Foreign, run)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(client.Streams.Out, "run %s has no objects in the cluster\n", run)
+	if n := len(removal.Foreign); n > 0 {
+		return fmt.Errorf("not deleted: %s with the label of run %s, but not of the run", words.Count(n, "object"), run)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	changes "github.com/openshift/update-preflight/collector/diff"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/standing"
+)
+
+func NewDiff(client *cli.Client) *cobra.Command {
+	var output flagset.Output
+	c := &cobra.Command{
+		Use:   "diff [RUN [RUN]]",
+		Short: "Show what is new, fixed or changed since a run",
+		Long: `Compare the findings of two runs: those that are new in the second run, those of the
+first that were fixed, and those that changed. Without the second RUN, it is the newest
+run that has ended; without both, the two newest that have ended are compared. Names of Jobs, times and IDs, which differ in every run, are not
+compared.
+
+Exit codes: 0 the runs were compared, whatever the differences, 1 the tool failed,
+2 wrong usage.`,
+		Example: `  # What did the last run change?
+  oc preflight diff
+
+  # What has changed since that run?
+  oc preflight diff 3b6f2c1e
+
+  # Count the new findings, for a script
+  oc preflight diff 3b6f2c1e 8a525a4e -o json | jq '.new | length'`,
+		Args: flagset.AtMostTwoRuns,
+		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
+	}
+	output.Add(c, changes.Changes{})
+	return c
+}
+
+func diff(c *cobra.Command, client *cli.Client, args []string, flags flagset.Output) error {
+	out, err := flags.Open(client.Streams.Out, changes.Changes{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	store, err := OpenRunStore(c.Context(), client, RecordNeeds())
+	if err != nil {
+		return err
+	}
+	done := client.Waiting("reading the records")
+	defer done()
+	reports, err := store.compared(c.Context(), args)
+	done()
+	if err != nil {
+		return err
+	}
+	return out.Write(changes.Compare(reports[0], reports[1]))
+}
+
+// ended is the report of a run that has ended: findings that a run in progress has
+// not reported yet would count as fixed.
+func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
+	run, err := s.records.Get(ctx, RunID(id))
+	if err != nil {
+		return report.Report{}, err
+	}
+	if run.Phase == record.Running {
+		return report.Report{}, fmt.Errorf("run %s is in progress and cannot be compared; show it with: oc preflight status %[1]s", run.ID)
+	}
+	if err := run.Verified(); err != nil {
+		return report.Report{}, err
+	}
+	return standing.Stored(run)
+}
+
+// compared are the reports of two runs: those that are named, then the newest that have ended,
+// the oldest first.
+func (s runStore) compared(ctx context.Context, args []string) ([]report.Report, error) {
+	var reports []report.Report
+	for _, id := range args {
+		named, err := s.ended(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, named)
+	}
+	newest, err := s.newestEnded(ctx, 2-len(args))
+	return append(reports, newest...), err
+}
+
+// newestEnded are the reports of the newest runs that have ended, the oldest first; an error
+// where there are fewer.
+func (s runStore) newestEnded(ctx context.Context, number int) ([]report.Report, error) {
+	if number == 0 {
+		return nil, nil
+	}
+	all, err := s.records.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(run record.Record) bool { return run.Phase == record.Running })
+	if len(all) < number {
+		return nil, fmt.Errorf("%s ended, and %d are compared; show them with: oc preflight history", words.Count(len(all), "run"), number)
+	}
+	var reports []report.Report
+	for _, each := range slices.Backward(all[:number]) {
+		ended, err := s.ended(ctx, each.ID)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, ended)
+	}
+	return reports, nil
+}

@@ -1,0 +1,95 @@
+package runs
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/recordstore"
+)
+
+func NewHistory(client *cli.Client) *cobra.Command {
+	var flags historyFlags
+	c := &cobra.Command{
+		Use:   "history",
+		Short: "List the runs that are recorded in the cluster",
+		Long: `List the runs that are recorded in the cluster, newest first, with their target,
+decision and requester: user, or selected or ahead for the controller. The newest 20 runs
+with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is
+"(outdated)" when it has expired or a newer run of the same target has ended; whether the
+cluster has changed since, "status" reports. A run in progress whose process is gone is
+"left": continue it with attach, or end it with cancel. The decision "Unverified" is that
+of a record that was edited, or that cannot be authenticated; "status" reports the cause.
+Each update of a path is a run of its own, and a later one is listed with its path.
+
+With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace
+openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID,
+which every command that takes a RUN accepts as well.
+
+Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
+2 wrong usage.`,
+		Example: `  oc preflight history
+
+  # Every run with its image, times and full ID
+  oc preflight history -o wide --limit 0
+
+  # The same again whenever a run starts, reports or ends
+  oc preflight history --watch
+
+  # The newest run that was Ready
+  oc preflight history -o json | jq -r '[.runs[] | select(.decision == "Ready")][0].id'`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return showHistory(c, client, flags) },
+	}
+	flags.output.Add(c, history.History{})
+	flags.output.AddColor(c)
+	const standard, interval = 20, 10 * time.Second
+	flagset.LimitFlag(c, &flags.limit, standard)
+	flags.Add(c, interval, "Ctrl-C")
+	return c
+}
+
+// historyFlags are the flags of "history".
+type historyFlags struct {
+	flagset.Watching
+
+	limit  int
+	output flagset.Output
+}
+
+func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error {
+	if err := errors.Join(flags.Check(), flagset.CheckLimit(flags.limit)); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := flags.output.Open(client.Streams.Out, history.History{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	store, err := OpenRunStore(c.Context(), client, HistoryNeeds())
+	if err != nil {
+		return err
+	}
+	shown := flags.Watched(out, client)
+	return flags.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+		done := client.Waiting("reading the records")
+		defer done()
+		runs, err := store.records.List(c.Context())
+		done()
+		if err != nil {
+			return false, err
+		}
+		made := history.Of(runs, store.Now())
+		return false, shown.Write(made, made)
+	})
+}
+
+// HistoryNeeds are the permissions to read records, and to watch them with --watch.
+func HistoryNeeds() access.Needs { return RecordNeeds().And(recordstore.WatchNeeds()) }

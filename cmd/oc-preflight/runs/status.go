@@ -1,0 +1,213 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/reportview"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/targets"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/trigger/guard"
+)
+
+// StatusFlags are the flags of "status".
+type StatusFlags struct {
+	flagset.Watching
+
+	target     runner.Target
+	Prometheus string
+}
+
+func (f *StatusFlags) add(c *cobra.Command) {
+	c.Flags().Var(flagset.UpdateValue(&f.target.Version), "to", "Show the newest run of the update to this version.")
+	c.Flags().StringVar(&f.target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
+	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	f.Watching.Add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
+}
+
+func (f *StatusFlags) check(args []string) error {
+	switch named := len(args) > 0; {
+	case f.target.Version != "" && f.target.Image != "":
+		return errors.New("--to and --to-image exclude each other")
+	case named && (f.target.Version != "" || f.target.Image != ""):
+		return fmt.Errorf("%q is a run; name either a run or a target", args[0])
+	}
+	return f.Watching.Check()
+}
+
+func NewStatus(client *cli.Client) *cobra.Command {
+	var output flagset.Output
+	var flags StatusFlags
+	c := &cobra.Command{
+		Use:   "status [RUN]",
+		Short: "Show whether the cluster may be updated now, by a recorded run",
+		Long: `Show a run: RUN, an ID or a prefix of one; with --to or --to-image, the newest run of that
+target; without them, the run in progress, or the newest run. Where several targets have
+verdicts that differ, name the target: without it no verdict is Ready.
+
+For a run that has ended, this is its report. Gates, risks and the health of the cluster are
+judged now; the results of the release's checks are those of the run. These no longer hold
+when the run is older than a day, when a kubelet, the version of an operator or of the
+cluster, or a CustomResourceDefinition has changed, or when a newer run of the same target has
+ended; the exit code is 4 then. What a run bypassed by force counts. A record that was
+edited, or that cannot be authenticated, has no verdict, and the exit code is 4.
+
+For a run in progress, these are the findings so far, the checks that have not reported
+and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks,
+otherwise 4.
+
+With --watch, changes of the run are shown at once where the user may watch ConfigMaps in
+the namespace openshift-cluster-version, and otherwise after --interval. When the run has
+ended, the exit code is that of its report; Ctrl-C before is no error, exit code 0.
+
+The report names the switches by which the controller has CVO honor its verdicts, as far
+as you may read them, with the limits of each.
+` + exitcode.Help,
+		Example: `  # The run in progress or the newest run
+  oc preflight status
+
+  # Update only if a run of this target is Ready and nothing speaks against it now
+  oc preflight status --to 4.19.3 > /dev/null && oc adm upgrade --to 4.19.3
+
+  # Follow the run until it has ended
+  oc preflight status --watch
+
+  # One line for a chat
+  oc preflight status 3b6f2c1e -o short`,
+		Args: flagset.AtMostOneRun,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := flags.check(args); err != nil {
+				return exitcode.BadUsage(err)
+			}
+			out, err := output.Open(client.Streams.Out, reportview.Report{})
+			if err != nil {
+				return err
+			}
+			defer out.Close()
+			return Status(c, client, args, flags, out)
+		},
+	}
+	output.AddText(c, reportview.Report{})
+	flags.add(c)
+	return c
+}
+
+func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFlags, out *flagset.Destination) error {
+	store, err := OpenRunStore(c.Context(), client, StatusNeeds())
+	if err != nil {
+		return err
+	}
+	find, err := monitoring.Cluster{Config: store.Config(), Dynamic: store.Dynamic}.Locate(flags.Prometheus)
+	if err != nil {
+		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
+	}
+	shown := flags.Watched(out, client)
+	return flags.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+		// Metrics and alerts are read once by each client.
+		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
+		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
+		if err != nil {
+			return false, err
+		}
+		if err := shown.Write(phrase.Of(c).WithCommands(stored), untimed(stored)); err != nil {
+			return false, err
+		}
+		if flags.Watch && stored.Run.Phase == report.PhaseRunning {
+			args, flags.target = []string{stored.Run.ID}, runner.Target{} // one run is followed
+			return false, nil
+		}
+		return true, exitcode.Of(stored)
+	})
+}
+
+// read is the report of the wanted run, as the cluster is now.
+func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun, options runner.Options) (report.Report, error) {
+	done := client.Waiting("reading the record and the cluster")
+	defer done()
+	run, err := s.wanted(ctx, wanted)
+	if err != nil {
+		return report.Report{}, err
+	}
+	stored, err := s.standing(ctx, run.Record)
+	if err == nil {
+		stored, err = runner.JudgeAgain(ctx, s.Cluster, run.Record, stored, options.Settings())
+	}
+	if err == nil {
+		stored.Switches, err = s.switches(ctx, client.Streams.ErrOut)
+	}
+	done()
+	if err != nil {
+		return report.Report{}, err
+	}
+	for _, other := range run.alsoRunning {
+		fmt.Fprintf(client.Streams.ErrOut, "another run is in progress: %s\n", short(other))
+	}
+	return run.ambiguous(stored), nil
+}
+
+// untimed is a report without the time at which its standing was determined.
+func untimed(stored report.Report) report.Report {
+	if stored.Standing != nil {
+		standing := *stored.Standing
+		standing.Time, standing.Judged = "", ""
+		stored.Standing = &standing
+	}
+	return stored
+}
+
+// standing is the report of a run with its standing. A newer verdict on the same
+// target ends that of an older run.
+func (s runStore) standing(ctx context.Context, run record.Record) (report.Report, error) {
+	stored, err := standing.Of(ctx, s.Cluster, run)
+	if err != nil || run.Phase == record.Running || run.Verified() != nil {
+		return stored, err
+	}
+	all, err := s.records.List(ctx)
+	if err != nil {
+		return report.Report{}, err
+	}
+	if cause := standing.Superseded(run, all); cause != "" {
+		// It says more about the newer run than the record does.
+		stored.Standing.Ended = append(slices.DeleteFunc(stored.Standing.Ended, func(c string) bool { return c == run.Ended }), cause)
+	}
+	return stored, nil
+}
+
+// switches are those that are on in the cluster. Those that cannot be read are reported on
+// w; the error is that of ctx.
+func (s runStore) switches(ctx context.Context, w io.Writer) ([]report.Switch, error) {
+	effects, err := guard.Active(ctx, s.Dynamic)
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(w, "unknown whether all switches of the controller are shown: %s\n", words.Line(err.Error(), terminal.MaxLine))
+	}
+	var switches []report.Switch
+	for _, each := range effects {
+		switches = append(switches, report.Switch{Name: each.Name, Mode: string(each.Mode), Limit: each.Limit, WithoutController: each.WithoutController})
+	}
+	return switches, ctx.Err()
+}
+
+// StatusNeeds are the permissions that "status" needs.
+func StatusNeeds() access.Needs {
+	builtin := targets.Needs()
+	return HistoryNeeds().And(standing.Needs()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
+}

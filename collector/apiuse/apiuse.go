@@ -1,0 +1,227 @@
+// Package apiuse answers: which programs use an API that a release of Kubernetes removes?
+//
+// [Of] adds up one APIRequestCount. Of a cluster that has none, [ReadMetrics] reads the
+// metrics of an API server. It reads nothing itself.
+package apiuse
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	apiserverv1 "github.com/openshift/api/apiserver/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+const (
+	// maxClients bounds the clients of one API that are kept.
+	maxClients = 100
+	// maxVerbs bounds the verbs of one client that are kept.
+	maxVerbs = 10
+)
+
+// Use is the use of an API that a release of Kubernetes removes.
+type Use struct {
+	// Name is resource.version.group, or resource.version.
+	Name string
+	// RemovedInRelease is the release of Kubernetes, "1.32", that removes it.
+	RemovedInRelease string
+	// Requests are those of the last 24 hours.
+	Requests int64
+	// Reported are the starts of the hours for which every API server reported, sorted. An
+	// API server that reports any hour reports all hours in which it runs, so the requests
+	// of other hours are incomplete.
+	Reported []time.Time
+	// UnnamedHours are the starts of the hours with requests of clients that are not
+	// among Clients, sorted. A zero time is an unknown hour.
+	UnnamedHours []time.Time
+	// Clients are those with the latest use, and of these the ones with the most
+	// requests, in this order, at most 100; the API server does not keep all.
+	Clients []Client
+}
+
+// Client is one program that uses an API.
+type Client struct {
+	User, Agent string
+	// Requests are those of the last 24 hours.
+	Requests int64
+	// Verbs are those of the requests, sorted, at most 10.
+	Verbs []string
+	// LastUse is the start of the last hour with a request, in UTC; requests are counted
+	// by the hour. It is zero where the hour is unknown.
+	LastUse time.Time
+	// Hours are the starts of all hours with a request, sorted, at most 26. A zero time is
+	// an unknown hour.
+	Hours []time.Time
+}
+
+// Of adds up the hours of a count, which include the current one, as of now.
+func Of(count *apiserverv1.APIRequestCount, now time.Time) Use {
+	status := &count.Status
+	programs := clients{}
+	var total int64
+	var unnamed []time.Time
+	for index, hour := range status.Last24h {
+		total += hour.RequestCount
+		programs.add(hour, hourOf(index, now))
+		unnamed = appendUnnamed(unnamed, hour, hourOf(index, now))
+	}
+	switch current := now.UTC().Truncate(time.Hour); {
+	case len(status.Last24h) == 0:
+		total = status.CurrentHour.RequestCount
+		programs.add(status.CurrentHour, current)
+		unnamed = appendUnnamed(unnamed, status.CurrentHour, current)
+	case !copied(status, current.Hour()):
+		programs.use(status.CurrentHour, current)
+		unnamed = appendUnnamed(unnamed, status.CurrentHour, current)
+	}
+	if status.RequestCount > total {
+		unnamed = append(unnamed, time.Time{})
+	}
+	named, dropped := programs.sorted()
+	unnamed = append(unnamed, dropped...)
+	return Use{
+		Name: count.Name, RemovedInRelease: status.RemovedInRelease,
+		Requests: max(status.RequestCount, total), Clients: named,
+		Reported: reported(status.Last24h, now), UnnamedHours: distinct(unnamed),
+	}
+}
+
+// appendUnnamed adds the hour where a count exceeds the requests of the named users.
+func appendUnnamed(hours []time.Time, hour apiserverv1.PerResourceAPIRequestLog, start time.Time) []time.Time {
+	rest := hour.RequestCount
+	unnamed := false
+	for _, node := range hour.ByNode {
+		users := int64(0)
+		for _, user := range node.ByUser {
+			users += max(0, user.RequestCount)
+		}
+		unnamed = unnamed || node.RequestCount > users
+		rest -= users
+	}
+	if unnamed || rest > 0 {
+		return append(hours, start)
+	}
+	return hours
+}
+
+// reported are the hours that have every node of the day.
+func reported(day []apiserverv1.PerResourceAPIRequestLog, now time.Time) []time.Time {
+	nodes := func(hours ...apiserverv1.PerResourceAPIRequestLog) map[string]bool {
+		found := map[string]bool{}
+		for _, hour := range hours {
+			for _, node := range hour.ByNode {
+				found[node.NodeName] = true
+			}
+		}
+		return found
+	}
+	all := nodes(day...)
+	var complete []time.Time
+	for index, hour := range day[:min(len(day), 24)] {
+		if len(all) > 0 && len(nodes(hour)) == len(all) {
+			complete = append(complete, hourOf(index, now))
+		}
+	}
+	return distinct(complete)
+}
+
+// distinct sorts times, without repetitions, in place.
+func distinct(times []time.Time) []time.Time {
+	slices.SortFunc(times, time.Time.Compare)
+	return slices.CompactFunc(times, time.Time.Equal)
+}
+
+// hourOf is the start of the hour that status.last24h has at this index, the hour of
+// the day in UTC. The API server empties the next hour in advance, so requests at that
+// index are of an hour that began after now. The time is zero for an index that is no
+// hour.
+func hourOf(index int, now time.Time) time.Time {
+	if index >= 24 {
+		return time.Time{}
+	}
+	now = now.UTC().Truncate(time.Hour)
+	next := now.Add(time.Hour)
+	age := (next.Hour() - index + 24) % 24
+	return next.Add(-time.Duration(age) * time.Hour)
+}
+
+// copied reports whether status.currentHour repeats status.last24h: at the index of
+// this hour or, when the hour has just begun, of the previous one.
+func copied(status *apiserverv1.APIRequestCountStatus, hour int) bool {
+	at := func(index int) apiserverv1.PerResourceAPIRequestLog {
+		if index >= len(status.Last24h) {
+			return apiserverv1.PerResourceAPIRequestLog{}
+		}
+		return status.Last24h[index]
+	}
+	return len(at(hour).ByNode) > 0 || equality.Semantic.DeepEqual(at((hour+23)%24), status.CurrentHour)
+}
+
+// clients are the clients of one API by user and agent.
+type clients map[[2]string]*client
+
+type client struct {
+	requests int64
+	verbs    map[string]bool
+	hours    map[time.Time]bool
+}
+
+// add adds the requests of the hour that began at start.
+func (c clients) add(hour apiserverv1.PerResourceAPIRequestLog, start time.Time) {
+	for _, node := range hour.ByNode {
+		for _, user := range node.ByUser {
+			key := [2]string{user.UserName, user.UserAgent}
+			if c[key] == nil {
+				c[key] = &client{verbs: map[string]bool{}, hours: map[time.Time]bool{}}
+			}
+			c[key].requests += user.RequestCount
+		}
+	}
+	c.use(hour, start)
+}
+
+// use notes the verbs and the time of requests that are counted.
+func (c clients) use(hour apiserverv1.PerResourceAPIRequestLog, start time.Time) {
+	for _, node := range hour.ByNode {
+		for _, user := range node.ByUser {
+			if client := c[[2]string{user.UserName, user.UserAgent}]; client != nil && user.RequestCount > 0 {
+				client.use(user.ByVerb, start)
+			}
+		}
+	}
+}
+
+func (c *client) use(verbs []apiserverv1.PerVerbAPIRequestCount, start time.Time) {
+	c.hours[start] = true
+	for _, verb := range verbs {
+		if verb.RequestCount > 0 {
+			c.verbs[verb.Verb] = true
+		}
+	}
+}
+
+// sorted are the first clients, and the hours of the others.
+func (c clients) sorted() (first []Client, others []time.Time) {
+	clients := make([]Client, 0, len(c))
+	for key, client := range c {
+		verbs := slices.Sorted(maps.Keys(client.verbs))
+		found := Client{
+			User: key[0], Agent: key[1], Requests: client.requests, Verbs: verbs[:min(len(verbs), maxVerbs)],
+			Hours: slices.SortedFunc(maps.Keys(client.hours), time.Time.Compare),
+		}
+		if len(found.Hours) > 0 {
+			found.LastUse = found.Hours[len(found.Hours)-1]
+		}
+		clients = append(clients, found)
+	}
+	slices.SortFunc(clients, func(a, b Client) int {
+		return cmp.Or(b.LastUse.Compare(a.LastUse), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.User, b.User), cmp.Compare(a.Agent, b.Agent))
+	})
+	kept := min(len(clients), maxClients)
+	for _, client := range clients[kept:] {
+		others = append(others, client.Hours...)
+	}
+	return slices.Clone(clients[:kept]), others
+}

@@ -1,0 +1,32 @@
+// Package builtin answers: which checks does the preflight itself have?
+//
+// [Checks] lists all that need nothing of a release. Each folder of checks has its own
+// list; a new folder is one more here.
+package builtin
+
+import (
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/machine"
+	"github.com/openshift/update-preflight/collector/risk"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/serving"
+)
+
+// Checks are the built-in checks of an update from the release that the cluster runs.
+func Checks(judgement scene.Judgement) []check.Check {
+	ignored := risk.Options{IgnoredAlerts: judgement.IgnoredAlerts, IgnoredNamespaces: judgement.IgnoredNamespaces}
+	return slices.Concat(gate.Checks(judgement.Fixed), risk.Checks(judgement.Monitoring, ignored), health.Checks(judgement.Dependencies),
+		machine.Checks(), serving.Checks())
+}
+
+// Needs are the permissions that the checks declare. None is required: a check without
+// its permission is Unknown.
+func Needs() access.Needs {
+	return check.Reads(Checks(scene.Judgement{}), []check.Check{adminack.Ahead(nil)})
+}

@@ -1,0 +1,357 @@
+// Package adminack answers: which tasks does an administrator have to acknowledge before an
+// update?
+//
+// [Check] is the gate of the present release, [Later] that of a later update of a path, and
+// [Ahead] lists what the target will require. [Acknowledge] opens one gate.
+package adminack
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// ReasonNothingToAcknowledge is reported when no gate requires an acknowledgement
+// before the cluster leaves its minor version.
+//
+// Cause: the ConfigMap admin-gates has no gate for the minor version, or the installed release
+// is older than admin gates.
+//
+// Remedy: none needed.
+const ReasonNothingToAcknowledge finding.Reason = "NothingToAcknowledge"
+
+// ReasonAdminAckRequired is reported when a gate is not acknowledged.
+//
+// Cause: the installed release requires an administrator to acknowledge that the
+// tasks in the message are done, such as moving clients to another API.
+//
+// Remedy: do what the message requires, then acknowledge the gate: `oc preflight ack
+// GATE`.
+const ReasonAdminAckRequired finding.Reason = "AdminAckRequired"
+
+// ReasonAdminAckWrongValue is reported when the acknowledgement of a gate has
+// another value than "true", which CVO ignores.
+//
+// Cause: the value in the ConfigMap admin-acks was set by hand, such as to "True".
+//
+// Remedy: do what the message requires, then acknowledge the gate: `oc preflight ack
+// GATE`.
+const ReasonAdminAckWrongValue finding.Reason = "AdminAckWrongValue"
+
+// ReasonAcknowledged is reported when a gate is acknowledged; the finding is
+// bypassed.
+//
+// Cause: an administrator acknowledged that the tasks in the message are done.
+//
+// Remedy: none needed.
+const ReasonAcknowledged finding.Reason = "Acknowledged"
+
+// ReasonInvalidGateName is reported when CVO cannot determine to which minor version
+// a gate applies. CVO then blocks every update to another minor version.
+//
+// Cause: the name of the gate does not match ^ack-([4-5][.][0-9]{1,})-[^-].
+//
+// Remedy: report the gate as a defect of the installed release, which defines it.
+const ReasonInvalidGateName finding.Reason = "InvalidGateName"
+
+// ReasonEmptyGate is reported when a gate has no description. CVO does not accept
+// an acknowledgement of such a gate.
+//
+// Cause: a defect of the installed release.
+//
+// Remedy: report the gate as a defect of the installed release, which defines it.
+const ReasonEmptyGate finding.Reason = "EmptyGate"
+
+// ReasonUnknownAck is reported when the ConfigMap admin-acks has an
+// acknowledgement for this minor version, and no gate has its name.
+//
+// Cause: most likely a misspelled name.
+//
+// Remedy: compare the name with those of the gates: `oc -n
+// openshift-config-managed get configmap admin-gates -o yaml`.
+const ReasonUnknownAck finding.Reason = "UnknownAck"
+
+// ReasonAdminGatesMissing is reported when the ConfigMap with the gates does not
+// exist. CVO then blocks every update to another minor version.
+//
+// Cause: the ConfigMap was deleted, and CVO, which creates it, does not run.
+//
+// Remedy: check that CVO is running: `oc -n openshift-cluster-version get pods`.
+const ReasonAdminGatesMissing finding.Reason = "AdminGatesMissing"
+
+// ReasonAdminAcksMissing is reported when the ConfigMap for the acknowledgements
+// does not exist. CVO then blocks every update to another minor version.
+//
+// Cause: the ConfigMap was deleted.
+//
+// Remedy: create the ConfigMap: `oc -n openshift-config create configmap
+// admin-acks`.
+const ReasonAdminAcksMissing finding.Reason = "AdminAcksMissing"
+
+const (
+	// Name is the name of the check, and of its findings up to the key of the gate.
+	Name = "AdminAck"
+
+	gatesName = "admin-gates"
+	acksName  = "admin-acks"
+	// nameUnknown names the finding where the gates cannot be evaluated.
+	nameUnknown = "AdminAckUnknown"
+	// nameUnused names the finding about an acknowledgement of no gate.
+	nameUnused = "AdminAckUnused"
+	reportGate = "Report the gate as a defect of the installed release, which defines it."
+	// maxDescription bounds a gate's description in a message, in bytes.
+	maxDescription = 4096
+)
+
+// Check is the gate that an administrator opens by acknowledging that the
+// tasks described in the ConfigMap admin-gates are done: a finding
+// AdminAck-<gate> for each gate of the present minor version. While an update is in
+// progress, that is the minor version of the last completed release up to 4.22, and
+// of the release in progress since. It concerns updates to another minor or major
+// version.
+//
+// The rules are those of CVO (pkg/risk/adminack), which has admin gates since 4.8.14 and 4.9.
+// Like CVO, the check blocks the update when the ConfigMap admin-gates or admin-acks is
+// missing.
+func Check() check.Check {
+	return check.Check{
+		Name: Name, Kind: finding.SourceGate,
+		Reads: append(check.ReadsClusterVersion(), reads()...),
+		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
+			if !cvo.HasAdminGates(m.Desired) {
+				return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
+			}
+			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
+			if err != nil {
+				return nil, err
+			}
+			return adminAck{minor: update.Line(cvo.AcksOf(m.Completed, m.Desired))}.judgeAll(pairs), nil
+		}),
+	}
+}
+
+// reads are both ConfigMaps, in every location.
+func reads() []access.Request {
+	var reads []access.Request
+	for _, location := range locations() {
+		reads = append(reads, check.Get("", "configmaps", location.gates, gatesName), check.Get("", "configmaps", location.acks, acksName))
+	}
+	return reads
+}
+
+// adminAck judges the gates that apply to one minor version.
+type adminAck struct{ minor string }
+
+func (a adminAck) judgeAll(pairs []pair) []finding.Finding {
+	if len(pairs) == 0 {
+		return []finding.Finding{gatesMissing()}
+	}
+	var findings []finding.Finding
+	for _, pair := range pairs {
+		findings = append(findings, a.judge(pair)...)
+	}
+	if len(findings) > 0 {
+		return findings
+	}
+	return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "no admin acknowledgement is required to leave %s", a.minor)}
+}
+
+func (a adminAck) judge(pair pair) []finding.Finding {
+	if pair.acks == nil {
+		return []finding.Finding{acksMissing(pair.location)}
+	}
+	var findings []finding.Finding
+	for _, key := range slices.Sorted(maps.Keys(pair.gates.Data)) {
+		gate := adminGate{key: key, text: pair.gates.Data[key], location: pair.location}
+		gate.ack, gate.acked = pair.acks.Data[key]
+		if f, applies := gate.judge(a.minor); applies {
+			findings = append(findings, f)
+		}
+	}
+	return append(findings, a.unusedAcks(pair)...)
+}
+
+func gatesMissing() finding.Finding {
+	location := locations()[0]
+	return finding.Fail(ReasonAdminGatesMissing,
+		"the ConfigMap %s/%s does not exist, so it is unknown what has to be acknowledged; CVO blocks the update", location.gates, gatesName).
+		Named(nameUnknown).
+		Remedy("CVO creates the ConfigMap. Check that CVO is running, then run the preflight again.").
+		Do(check.CVOPods(), finding.Run("oc -n %s get configmap %s", location.gates, gatesName)).
+		About(location.objects()...)
+}
+
+func acksMissing(location location) finding.Finding {
+	return finding.Fail(ReasonAdminAcksMissing, "the ConfigMap %s/%s does not exist; CVO blocks the update", location.acks, acksName).
+		Named(nameUnknown).
+		Remedy("Create the ConfigMap.").
+		Do(finding.Run("oc -n %s create configmap %s", location.acks, acksName)).
+		About(location.objects()...)
+}
+
+// unusedAcks warns of acknowledgements for this version that no gate requires,
+// most likely because of a misspelled name. Those of other versions are ignored.
+func (a adminAck) unusedAcks(pair pair) []finding.Finding {
+	var findings []finding.Finding
+	for _, key := range slices.Sorted(maps.Keys(pair.acks.Data)) {
+		_, required := pair.gates.Data[key]
+		if minor, ok := minorOf(key); required || (ok && minor != a.minor) {
+			continue
+		}
+		findings = append(findings, finding.Warn(ReasonUnknownAck,
+			"the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.location.acks, acksName, key).
+			Named(nameUnused).
+			Remedy("Compare the acknowledgement with the names of the gates.").
+			Do(finding.Run("oc -n %s get configmap %s -o yaml", pair.location.gates, gatesName)).
+			About(configMap(pair.location.acks, acksName)))
+	}
+	return findings
+}
+
+// adminGate is one entry of admin-gates with its acknowledgement.
+type adminGate struct {
+	key, text string
+	location  location
+	ack       string
+	acked     bool
+}
+
+// gateKey is the form of a gate's name in CVO (pkg/risk/adminack/adminack.go),
+// where it is not anchored at the end either.
+var gateKey = regexp.MustCompile(`^ack-([4-5][.][0-9]{1,})-[^-]`)
+
+// judge returns the finding of a gate; false when the gate does not apply to a
+// cluster at this minor version. An acknowledged gate is a bypassed failure.
+func (g adminGate) judge(current string) (finding.Finding, bool) {
+	minor, ok := minorOf(g.key)
+	if ok && minor != current {
+		return finding.Finding{}, false
+	}
+	return g.finding(ok).
+		Named("AdminAck-" + strings.ReplaceAll(g.key, "_", "-")).
+		About(g.location.objects()...).
+		Documented(urlIn(g.text)), true
+}
+
+func (g adminGate) finding(validName bool) finding.Finding {
+	switch {
+	case !validName:
+		return finding.Fail(ReasonInvalidGateName,
+			"the gate %q in ConfigMap %s/%s has an invalid name: it must match %s", g.key, g.location.gates, gatesName, gateKey).
+			Remedy(reportGate)
+	case g.text == "":
+		return finding.Fail(ReasonEmptyGate,
+			"the gate %q in ConfigMap %s/%s has no description; CVO does not accept an acknowledgement for it", g.key, g.location.gates, gatesName).
+			Remedy(reportGate)
+	case g.ack == "true":
+		return finding.Fail(ReasonAcknowledged, "%s", g.description()).
+			Bypassed(finding.Bypass{By: finding.ByAdminAck, Detail: g.location.acks + "/" + acksName})
+	case g.acked:
+		return g.required(finding.Fail(ReasonAdminAckWrongValue,
+			"the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, words.Cut(g.ack, maxDescription), g.description()))
+	}
+	return g.required(finding.Fail(ReasonAdminAckRequired, "%s", g.description()))
+}
+
+func (g adminGate) description() string { return words.Lines(g.text, maxDescription) }
+
+// required adds the remedy of a gate that is not acknowledged.
+func (g adminGate) required(f finding.Finding) finding.Finding {
+	return f.Remedy("Do what the message requires, then acknowledge the gate.").
+		Do(finding.Acknowledge(g.key),
+			finding.Run("oc -n %s patch configmap %s --type merge --patch '{\"data\":{%q:\"true\"}}'", g.location.acks, acksName, g.key))
+}
+
+var httpsURL = regexp.MustCompile(`https://[^[:space:]]+`)
+
+func urlIn(text string) string { return httpsURL.FindString(text) }
+
+// minorOf returns the minor version that a gate applies to, if its name is valid.
+func minorOf(key string) (string, bool) {
+	match := gateKey.FindStringSubmatch(key)
+	if match == nil {
+		return "", false
+	}
+	major, minor, _ := strings.Cut(match[1], ".")
+	if len(minor) > 1 && minor[0] == '0' {
+		return "", false // 4.08 is not a version
+	}
+	return major + "." + minor, true
+}
+
+// location is the namespaces of a pair of ConfigMaps.
+type location struct{ gates, acks string }
+
+// objects are both ConfigMaps.
+func (l location) objects() []finding.Object {
+	return []finding.Object{configMap(l.gates, gatesName), configMap(l.acks, acksName)}
+}
+
+func configMap(namespace, name string) finding.Object {
+	return finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name}
+}
+
+// locations are where CVO has its ConfigMaps, then where the first version of the
+// enhancement upgrades-blocking-on-ack had them.
+func locations() []location {
+	return []location{
+		{gates: "openshift-config-managed", acks: "openshift-config"},
+		{gates: "openshift-cluster-version", acks: "openshift-cluster-version"},
+	}
+}
+
+// pair is the ConfigMaps of one location. acks is nil when that ConfigMap is
+// missing.
+type pair struct {
+	location    location
+	gates, acks *corev1.ConfigMap
+}
+
+// getter reads one ConfigMap.
+type getter func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
+
+// readPairs returns a pair for every location in which gates are defined.
+func readPairs(ctx context.Context, get getter) ([]pair, error) {
+	var pairs []pair
+	for _, location := range locations() {
+		gates, err := read(ctx, get, location.gates, gatesName)
+		if err != nil {
+			return nil, err
+		}
+		if gates == nil {
+			continue
+		}
+		acks, err := read(ctx, get, location.acks, acksName)
+		if err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, pair{location: location, gates: gates, acks: acks})
+	}
+	return pairs, nil
+}
+
+// read returns nil for a ConfigMap that does not exist.
+func read(ctx context.Context, get getter, namespace, name string) (*corev1.ConfigMap, error) {
+	configMap, err := get(ctx, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // the callers judge a missing ConfigMap
+	}
+	if err != nil {
+		return nil, fmt.Errorf("could not read the ConfigMap %s/%s: %w", namespace, name, err)
+	}
+	return configMap, nil
+}

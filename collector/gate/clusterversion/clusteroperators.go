@@ -1,0 +1,121 @@
+package clusterversion
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
+	"github.com/openshift/update-preflight/collector/ownsignal"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// ReasonUpgradeable is reported when no condition Upgradeable blocks the update.
+//
+// Cause: the condition is True or absent, and absent means True.
+//
+// Remedy: none needed.
+const ReasonUpgradeable finding.Reason = "Upgradeable"
+
+// ClusterOperators is the gate that an operator closes with the condition
+// Upgradeable=False: a finding ClusterOperatorUpgradeable-<name> for each, with
+// the operator's own reason. It concerns updates to another minor or major
+// version.
+//
+// By the API (ClusterOperator status.conditions, OperatorUpgradeable) an absent
+// condition, True and Unknown do not block. Unknown is a warning, except with the
+// reason NoData, which operators set while they have nothing to report. The preflight's
+// own ClusterOperator does not count.
+func ClusterOperators() check.Check {
+	return check.Check{
+		Name: "ClusterOperatorUpgradeable", Kind: finding.SourceGate,
+		Reads: append(check.ReadsClusterVersion(), check.List(configv1.GroupName, "clusteroperators")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			var m measure.Measure
+			findings, err := onClusterVersion(func(s situation) []finding.Finding {
+				if m = s.measure(); m.Effect == measure.Blocks || m.Effect == measure.Uncertain {
+					return nil
+				}
+				return s.notConcerned("Upgradeable=False of a ClusterOperator")
+			})(ctx, s)
+			if err != nil || len(findings) > 0 {
+				return findings, err
+			}
+			operators, err := s.Cluster.ClusterOperators(ctx)
+			if apierrors.IsNotFound(err) {
+				return []finding.Finding{check.APIMissing("ClusterOperators", configv1.GroupName)}, nil
+			}
+			if err != nil {
+				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
+			}
+			return m.Apply(judgeOperators(operators, m.Within)), nil
+		},
+	}
+}
+
+func judgeOperators(operators []configv1.ClusterOperator, minor string) []finding.Finding {
+	var findings []finding.Finding
+	var own []finding.Finding
+	others := len(operators)
+	for i := range operators {
+		f, ok := judgeOperator(&operators[i], minor)
+		switch {
+		case operators[i].Name == ownsignal.ClusterOperator:
+			others--
+			if ok {
+				own = append(own, ownOperator(f))
+			}
+		case ok:
+			findings = append(findings, f)
+		}
+	}
+	if len(findings) > 0 {
+		return append(finding.Bounded(finding.Drafts(findings...)), own...)
+	}
+	return append(own, finding.Pass(ReasonUpgradeable, "none of %s reports Upgradeable=False", words.Count(others, "ClusterOperator")))
+}
+
+// ownOperator is the result in place of the finding of the preflight's own
+// ClusterOperator.
+func ownOperator(f finding.Finding) finding.Finding {
+	return finding.Skipped(check.ReasonOwnSignal, "ClusterOperator %q repeats the last verdict of the preflight, so it does not count: %s",
+		ownsignal.ClusterOperator, f.Message).
+		Named(f.Name).
+		About(f.Objects...)
+}
+
+// judgeOperator judges one operator; false means that it does not block the
+// update and has no warning.
+func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Finding, bool) {
+	condition := upgradeableOf(operator)
+	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status, cmp.Or(condition.Message, "no message"))
+	reason := cmp.Or(finding.Reason(condition.Reason), ReasonUnexplained)
+	inspect := finding.Run("oc get clusteroperator %s -o yaml", operator.Name)
+	var f finding.Finding
+	switch {
+	case condition.Status == configv1.ConditionFalse:
+		f = finding.Fail(reason, "%s\nThis blocks updates to another minor version than %s.", message, minor).
+			Remedy("Do what the operator's message requires, then check the condition.").Do(inspect, finding.Force())
+	case condition.Status == configv1.ConditionUnknown && condition.Reason != "NoData":
+		f = finding.Warn(reason, "%s", message).
+			Remedy("CVO accepts the update, but the operator could not determine whether it is safe. Check the operator.").Do(inspect)
+	default:
+		return finding.Finding{}, false
+	}
+	return f.Named("ClusterOperatorUpgradeable-" + operator.Name).
+		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operator.Name}), true
+}
+
+func upgradeableOf(operator *configv1.ClusterOperator) configv1.ClusterOperatorStatusCondition {
+	for _, condition := range operator.Status.Conditions {
+		if condition.Type == configv1.OperatorUpgradeable {
+			return condition
+		}
+	}
+	return configv1.ClusterOperatorStatusCondition{}
+}

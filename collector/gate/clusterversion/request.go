@@ -1,0 +1,224 @@
+package clusterversion
+
+import (
+	"cmp"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// ReasonNothingAsked is reported when the target is the release that the cluster
+// runs, or is being updated to.
+//
+// Cause: status.desired of ClusterVersion is the target.
+//
+// Remedy: none needed.
+const ReasonNothingAsked finding.Reason = "NothingAsked"
+
+// ReasonAvailableUpdate is reported when CVO accepts a request for the target by
+// its version alone.
+//
+// Cause: the target is exactly one of status.availableUpdates of ClusterVersion.
+//
+// Remedy: none needed.
+const ReasonAvailableUpdate finding.Reason = "AvailableUpdate"
+
+// ReasonAmbiguousVersion is reported when several available updates have the
+// version of the target, so that CVO refuses a request by version alone.
+//
+// Cause: the update service lists several images with that version.
+//
+// Remedy: request the update by image: `oc adm upgrade --allow-explicit-upgrade
+// --to-image PULLSPEC`.
+const ReasonAmbiguousVersion finding.Reason = "AmbiguousVersion"
+
+// ReasonConditionalUpdateOnly is reported when the target is a conditional update,
+// which CVO accepts only by image.
+//
+// Cause: the update service knows risks of the target.
+//
+// Remedy: once its risks are acceptable, request the update by image: `oc adm
+// upgrade --allow-not-recommended --to VERSION`.
+const ReasonConditionalUpdateOnly finding.Reason = "ConditionalUpdateOnly"
+
+// ReasonHistoryOnly is reported when the target is only in status.history of
+// ClusterVersion. CVO accepts a request by version alone, and stays at the present
+// release.
+//
+// Cause: the cluster ran the release before, and the update service does not list
+// it.
+//
+// Remedy: request the update by image: `oc adm upgrade --allow-explicit-upgrade
+// --to-image PULLSPEC`.
+const ReasonHistoryOnly finding.Reason = "HistoryOnly"
+
+// ReasonUnknownUpdate is reported when the cluster does not know the target, so
+// that it is unknown whether the update is recommended or supported.
+//
+// Cause: the channel of the cluster does not have the target, or the update service
+// could not be reached.
+//
+// Remedy: choose an update that the cluster knows, or request the update by image:
+// `oc adm upgrade --allow-explicit-upgrade --to-image PULLSPEC`.
+const ReasonUnknownUpdate finding.Reason = "UnknownUpdate"
+
+// ReasonInvalidClusterVersion is reported when ClusterVersion is invalid, so that
+// `oc adm upgrade` refuses to change it.
+//
+// Cause: a field of its spec, such as an update that is not available.
+//
+// Remedy: fix the field that the message names: `oc edit clusterversion version`.
+const ReasonInvalidClusterVersion finding.Reason = "InvalidClusterVersion"
+
+const (
+	// maxImages bounds the images in a message.
+	maxImages = 10
+	// forceIsNotEnough limits the bypasses of an invalid ClusterVersion.
+	forceIsNotEnough = `Neither accepted risks nor force bypass this in "oc adm upgrade", only --allow-upgrade-with-warnings does.`
+)
+
+// RequestValid is CVO's validation of a request (lib/validation), before there is
+// one: whether the ClusterVersion is invalid already, and how the target has to be
+// requested. By version alone CVO accepts only a target that is exactly one of
+// status.availableUpdates; a conditional update needs its image. It concerns every
+// update, and warns unless the ClusterVersion is invalid; that finding has CVO's
+// own reason. For all checks of the ClusterVersion it reports a status that is older
+// than the spec.
+func RequestValid() check.Check {
+	return check.Check{
+		Name: requestName, Kind: finding.SourceGate,
+		Reads: check.ReadsClusterVersion(),
+		Run:   onClusterVersion(judgeRequest),
+	}
+}
+
+func judgeRequest(s situation) []finding.Finding {
+	if stale, ok := s.stale(); ok {
+		return []finding.Finding{stale}
+	}
+	findings := []finding.Finding{s.request()}
+	if invalid := s.condition("Invalid"); invalid.Status != "" && invalid.Status != configv1.ConditionFalse {
+		findings = append(findings, invalidClusterVersion(invalid))
+	}
+	return findings
+}
+
+// invalidClusterVersion is the finding of a ClusterVersion that CVO calls invalid.
+// CVO itself would accept a new request, but oc refuses to make one.
+func invalidClusterVersion(condition configv1.ClusterOperatorStatusCondition) finding.Finding {
+	outcome := preflight.Fail
+	if condition.Status == configv1.ConditionUnknown {
+		outcome = preflight.Unknown
+	}
+	f := finding.New(outcome, cmp.Or(finding.Reason(condition.Reason), ReasonInvalidClusterVersion),
+		"%s", cmp.Or(condition.Message, "ClusterVersion is invalid, without a message"))
+	if strings.Contains(condition.Message, "spec.desiredUpdate") {
+		return f.Remedy("Remove the requested update, which is not available. " + forceIsNotEnough).Do(finding.Run("oc adm upgrade --clear"))
+	}
+	return f.Remedy("Fix the field that the message names. " + forceIsNotEnough).Do(finding.Run("oc edit clusterversion version"))
+}
+
+// requests are the commands that request the target, with flags besides; none for a target
+// that the cluster does not know.
+func (s situation) requests(flags string) []finding.Action {
+	target, status := s.target(), s.version.Status
+	if available := imagesOf(status.AvailableUpdates, target); len(available) == 1 {
+		return []finding.Action{finding.Run("oc adm upgrade %s--to %s", flags, target)}
+	} else if len(available) > 1 {
+		return byImages(flags, available)
+	}
+	for _, conditional := range status.ConditionalUpdates {
+		if conditional.Release.Version == target {
+			byVersion := finding.Run("oc adm upgrade %s--allow-not-recommended --to %s", flags, target)
+			return append([]finding.Action{byVersion}, byImages(flags, []string{conditional.Release.Image})...)
+		}
+	}
+	for _, past := range status.History {
+		if past.Version == target {
+			return byImages(flags, []string{past.Image})
+		}
+	}
+	return nil
+}
+
+// request is how the target has to be requested.
+func (s situation) request() finding.Finding {
+	target, status := s.target(), s.version.Status
+	images := imagesOf(status.AvailableUpdates, target)
+	if s.update.Kind() == update.Same && len(images) == 0 {
+		return s.nothingAsked()
+	}
+	switch len(images) {
+	case 0:
+		return s.notAvailable()
+	case 1:
+		return finding.Pass(ReasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone: oc adm upgrade --to %s", target, target)
+	}
+	return finding.Warn(ReasonAmbiguousVersion,
+		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target, words.List(images, maxImages)).
+		Remedy("Request the update by the right one of these images.").
+		Do(s.requests("")...)
+}
+
+// nothingAsked is the finding of a target that is the release of the cluster, or that of the
+// update in progress.
+func (s situation) nothingAsked() finding.Finding {
+	if cvo.CompletedVersion(s.version.Status) != s.target() {
+		return finding.Pass(ReasonNothingAsked, "%s is already in status.desired of ClusterVersion", s.target())
+	}
+	return finding.Warn(ReasonNothingAsked, "the cluster runs %s already, so a request by this version changes nothing", s.target()).
+		Remedy("Choose another update.").Do(finding.Targets())
+}
+
+// notAvailable is the finding of a target that CVO does not accept by its version
+// alone.
+func (s situation) notAvailable() finding.Finding {
+	target, status := s.target(), s.version.Status
+	for _, conditional := range status.ConditionalUpdates {
+		if conditional.Release.Version == target {
+			return finding.Warn(ReasonConditionalUpdateOnly,
+				"%s is a conditional update: both \"oc adm upgrade --to %s\" and CVO refuse a request by version alone", target, target).
+				Remedy("Once its risks are acceptable, request the update by image, with one of these commands.").
+				Do(s.requests("")...)
+		}
+	}
+	for _, past := range status.History {
+		if past.Version == target {
+			return finding.Warn(ReasonHistoryOnly,
+				"%s is only in status.history of ClusterVersion: CVO accepts a request by version alone, and silently stays at %s", target, s.update.From).
+				Remedy("Request the update by image.").
+				Do(s.requests("")...)
+		}
+	}
+	return finding.Warn(ReasonUnknownUpdate,
+		"%s is neither an available nor a conditional update from %s in channel %q, so it is unknown whether it is recommended or supported, and which risks it has",
+		target, s.update.From, s.version.Spec.Channel).
+		Remedy("Choose an update that the cluster knows. CVO accepts this one only by image, with \"oc adm upgrade --allow-explicit-upgrade --to-image\".").
+		Do(finding.Targets())
+}
+
+func imagesOf(releases []configv1.Release, version string) []string {
+	var images []string
+	for _, release := range releases {
+		if release.Version == version && release.Image != "" {
+			images = append(images, release.Image)
+		}
+	}
+	return images
+}
+
+// byImages are the commands that request an update by one of the images.
+func byImages(flags string, images []string) []finding.Action {
+	var actions []finding.Action
+	for _, image := range images[:min(len(images), maxImages)] {
+		actions = append(actions, finding.Run("oc adm upgrade %s--allow-explicit-upgrade --to-image %s", flags, image))
+	}
+	return actions
+}

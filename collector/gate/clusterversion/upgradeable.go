@@ -1,0 +1,99 @@
+package clusterversion
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/ownsignal"
+)
+
+// ReasonUpgradeableFalse is reported when the condition Upgradeable of
+// ClusterVersion is False for several causes.
+//
+// Cause: the message lists the causes.
+//
+// Remedy: fix each cause, or acknowledge it where it is an admin gate: `oc adm
+// upgrade`.
+const ReasonUpgradeableFalse finding.Reason = "UpgradeableFalse"
+
+// Upgradeable is CVO's precondition ClusterVersionUpgradeable: the condition
+// Upgradeable=False of ClusterVersion blocks updates to another minor or major
+// version, whatever was accepted. The finding has CVO's own reason, or
+// UpgradeableFalse for several.
+//
+// CVO accepts the update when the condition is Unknown, which means that it could
+// not evaluate one of the causes; here the check is inconclusive. A condition whose
+// only cause is the preflight's own ClusterOperator does not count.
+func Upgradeable() check.Check {
+	return check.Check{
+		Name: "ClusterVersionUpgradeable", Kind: finding.SourceGate,
+		Reads: check.ReadsClusterVersion(),
+		Run:   onClusterVersion(current(judgeUpgradeable)),
+	}
+}
+
+func judgeUpgradeable(s situation) []finding.Finding {
+	condition := s.condition(configv1.OperatorUpgradeable)
+	violation := cvo.Upgradeable(s.version, s.target())
+	switch {
+	case violation != nil && s.isOwn(*violation):
+		return []finding.Finding{finding.Skipped(check.ReasonOwnSignal,
+			"Upgradeable=False of ClusterVersion repeats the last verdict of the preflight and nothing else, so it does not count: %s", condition.Message)}
+	case violation != nil && violation.Weight != cvo.Warning: // ClusterVersionOverrides and ClusterVersionUpdating have the warnings
+		return []finding.Finding{s.notUpgradeable(*violation)}
+	case !s.update.LeavesMinor():
+		return s.notConcerned(fmt.Sprintf("Upgradeable=%s of ClusterVersion", orAbsent(condition.Status)))
+	case condition.Status == "" || condition.Status == configv1.ConditionTrue:
+		return []finding.Finding{finding.Pass(ReasonUpgradeable,
+			"the condition Upgradeable of ClusterVersion, which CVO removes when nothing blocks, is %s", orAbsent(condition.Status))}
+	}
+	return []finding.Finding{finding.Unknown(cmp.Or(finding.Reason(condition.Reason), ReasonEvaluationFailed),
+		"CVO could not evaluate whether the cluster can leave %s: Upgradeable=%s of ClusterVersion: %s", s.minor(), condition.Status, cmp.Or(condition.Message, "no message")).
+		Remedy("Check what CVO could not evaluate. CVO itself would accept the update.").
+		Do(cvoLog(), finding.Force())}
+}
+
+// isOwn reports whether the preflight's own ClusterOperator is the only cause of a
+// violation: no override is set, no condition of another cause is, and the message has
+// none. In doubt the condition counts.
+func (s situation) isOwn(violation cvo.Violation) bool {
+	condition := s.condition(configv1.OperatorUpgradeable)
+	unmanaged := func(override configv1.ComponentOverride) bool { return override.Unmanaged }
+	another := func(other configv1.ClusterOperatorStatusCondition) bool {
+		return other.Type != configv1.OperatorUpgradeable && strings.HasPrefix(string(other.Type), "Upgradeable") && other.Status == configv1.ConditionFalse
+	}
+	return violation.Weight != cvo.Warning && violation.Reason == condition.Reason &&
+		ownsignal.Upgradeable(condition.Reason, condition.Message) &&
+		!slices.ContainsFunc(s.version.Spec.Overrides, unmanaged) && !slices.ContainsFunc(s.version.Status.Conditions, another)
+}
+
+// notUpgradeable keeps CVO's message. Up to 4.22 the causes have conditions of
+// their own; those that the message lacks are appended. A reason that names no
+// cause is replaced.
+func (s situation) notUpgradeable(violation cvo.Violation) finding.Finding {
+	if slices.Contains([]string{"MultipleReasons", "RiskNameNotCompatibleWithReasonProperty"}, violation.Reason) {
+		violation.Reason = string(ReasonUpgradeableFalse) // as in oc adm upgrade recommend
+	}
+	causes := map[string]string{}
+	for _, condition := range s.version.Status.Conditions {
+		if !strings.HasPrefix(string(condition.Type), "Upgradeable") || condition.Status != configv1.ConditionFalse {
+			continue
+		}
+		causes[string(condition.Type)] = fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+		if condition.Message != "" && !strings.Contains(violation.Message, condition.Message) {
+			violation.Message += fmt.Sprintf("\n* %s: %s", condition.Reason, condition.Message)
+		}
+	}
+	violation.Message = cmp.Or(violation.Message, fmt.Sprintf("Upgradeable=False of ClusterVersion keeps the cluster in %s, without a message", s.minor()))
+	return violated(violation).
+		Observed(causes).
+		Remedy("Fix what the message names, or acknowledge it where it is an admin gate. This blocks updates that leave %s; until then, update to the newest release within it.", s.minor()).
+		Do(finding.Run("oc adm upgrade"), finding.Targets(), finding.Force())
+}

@@ -1,0 +1,252 @@
+package removedapi
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/apiuse"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// ReasonRemovedAPIFixed is reported when all clients of an API that the target or a later
+// release removes were changed and have not used it since, for longer than two of their
+// periods of use.
+//
+// Cause: the requests of the last 24 hours precede the change.
+//
+// Remedy: none needed.
+const ReasonRemovedAPIFixed finding.Reason = "RemovedAPIFixed"
+
+// ReasonRemovedAPIFixStated is reported when the last 24 hours have requests to an API that
+// the target or a later release removes, and all of them precede the time at which an
+// administrator states that the clients were fixed.
+//
+// Cause: the administrator stated the time; no request since then contradicts it, but
+// clients with a long period may not have sent their next request yet.
+//
+// Remedy: check that the clients use the API that replaces it: `oc get apirequestcount
+// NAME -o yaml`.
+const ReasonRemovedAPIFixStated finding.Reason = "RemovedAPIFixStated"
+
+const (
+	// reportDelay is longer than an API server holds counts back: it writes them every
+	// 5 minutes, spread over 4 minutes.
+	reportDelay = 15 * time.Minute
+	// observed is the time that the counts cover in addition to the current hour.
+	observed = 22 * time.Hour
+	// minHours is the number of hours with a request that are needed to derive the period
+	// of a client.
+	minHours = 6
+)
+
+// fixes judges whether the clients of APIs are fixed. A client is fixed where it has been
+// silent since its workloads changed, for two periods of use, each an hour longer than the
+// counts show, since these are by the hour. Where stated is not zero, it is also fixed
+// where all its requests are of hours that ended by then.
+//
+// What is unknown counts as use: an hour that an API server did not report, requests
+// without a client, a client without a workload or with one that is not read, and a period
+// that cannot be derived.
+type fixes struct {
+	now, stated time.Time
+	owners      owners
+}
+
+// fixed reports whether all clients are.
+func (r removal) fixed() bool {
+	return r.reason == ReasonRemovedAPIFixed || r.reason == ReasonRemovedAPIFixStated
+}
+
+// progress is how far the fix of a client is known.
+type progress struct {
+	client apiuse.Client
+	// proof is why it is fixed; doubt is why it is not known to be. One is empty.
+	proof, doubt string
+	// stated is true where the statement of the administrator is the only proof.
+	stated bool
+	// passes is when it will be fixed if it stays silent, at the latest when the counts
+	// no longer have its use. It is zero where that is unknown.
+	passes time.Time
+}
+
+// judge changes the outcome of the removal of an API where all its clients are fixed, and
+// sets its note.
+func (f fixes) judge(api removal) removal {
+	if api.reason == ReasonUnknownRelease {
+		return api
+	}
+	var proofs []string
+	var last progress
+	stated, fixed := false, true
+	for _, each := range f.all(api.clients) {
+		stated = stated || each.stated
+		if each.doubt == "" {
+			proofs = append(proofs, each.proof)
+			continue
+		}
+		if fixed || each.laterThan(last) {
+			last = each
+		}
+		fixed = false
+	}
+	switch {
+	case !fixed:
+		api.note = f.outlook(last)
+		return api
+	case stated:
+		api.outcome, api.reason = preflight.Warn, ReasonRemovedAPIFixStated
+	default:
+		api.outcome, api.reason = preflight.Pass, ReasonRemovedAPIFixed
+	}
+	api.note = words.Clauses(proofs, maxNamedClients)
+	return api
+}
+
+// all is the progress of each client, and of those without a name.
+func (f fixes) all(c clients) []progress {
+	var found []progress
+	for _, client := range c.named {
+		found = append(found, f.of(client, c.reported))
+	}
+	if c.unnamed > 0 {
+		unnamed := apiuse.Client{Hours: c.unnamedHours}
+		if len(unnamed.Hours) == 0 {
+			unnamed.Hours = []time.Time{{}}
+		}
+		unnamed.LastUse = unnamed.Hours[len(unnamed.Hours)-1]
+		found = append(found, f.of(unnamed, c.reported))
+	}
+	return found
+}
+
+func (p progress) laterThan(other progress) bool {
+	return !other.passes.IsZero() && (p.passes.IsZero() || p.passes.After(other.passes))
+}
+
+// name is that of the client in a message.
+func (p progress) name() string {
+	if p.client.User == "" && p.client.Agent == "" {
+		return "unnamed clients"
+	}
+	return fmt.Sprintf("%s with %q", words.Line(p.client.User, maxClientName), words.Line(p.client.Agent, maxClientName))
+}
+
+// outlook is the note for an API with a client that is not known to be fixed.
+func (f fixes) outlook(last progress) string {
+	if last.passes.IsZero() {
+		return fmt.Sprintf("when the counts no longer have it is unknown (%s: %s)", last.name(), last.doubt)
+	}
+	return fmt.Sprintf("without further use this passes from %s (%s: %s)", last.passes.Format(minute), last.name(), last.doubt)
+}
+
+// of is the progress of one client.
+func (f fixes) of(client apiuse.Client, reported []time.Time) progress {
+	found := progress{client: client}
+	if len(client.Hours) == 0 || client.Hours[0].IsZero() {
+		found.doubt = "the hour of its last use is unknown"
+		return found
+	}
+	found.passes = client.LastUse.Add(24 * time.Hour)
+	end := client.LastUse.Add(bucket)
+	if missing := f.unreported(end, reported); !missing.IsZero() {
+		found.doubt = "an API server did not report the hour from " + missing.Format(minute)
+		return found
+	}
+	found = f.byChange(found, end)
+	if found.doubt != "" && !f.stated.IsZero() {
+		return f.byStatement(found, end)
+	}
+	return found
+}
+
+// unreported is the start of the first hour since a time that has ended without the report
+// of an API server, and zero without one.
+func (f fixes) unreported(since time.Time, reported []time.Time) time.Time {
+	known := map[time.Time]bool{}
+	for _, hour := range reported {
+		known[hour] = true
+	}
+	for hour := since; !hour.Add(bucket + reportDelay).After(f.now); hour = hour.Add(bucket) {
+		if !known[hour] {
+			return hour
+		}
+	}
+	return time.Time{}
+}
+
+// byStatement judges by the time that the administrator states. An hour that contains it
+// counts as use.
+func (f fixes) byStatement(found progress, end time.Time) progress {
+	switch {
+	case end.After(f.stated):
+		found.doubt = fmt.Sprintf("the hour of its last use ends at %s, after the stated time of the fix, %s; requests are counted by the hour",
+			end.Format(minute), f.stated.Format(minute))
+	case f.stated.Add(reportDelay).After(f.now):
+		found.passes = f.stated.Add(reportDelay)
+		found.doubt = fmt.Sprintf("requests since the stated time of the fix, %s, may not be counted yet", f.stated.Format(minute))
+	default:
+		found.doubt, found.stated = "", true
+		found.proof = fmt.Sprintf("%s: last hour of use ended at %s, before the stated time of the fix, %s", found.name(), end.Format(minute), f.stated.Format(minute))
+	}
+	return found
+}
+
+// byChange judges by the last change of the client's workloads and its silence since.
+func (f fixes) byChange(found progress, end time.Time) progress {
+	change, doubt := f.owners.changeOf(found.client, end)
+	if doubt != "" {
+		found.doubt = doubt
+		return found
+	}
+	period := change.period
+	if !change.scheduled {
+		derived, ok := f.period(found.client.Hours)
+		if !ok {
+			found.doubt = fmt.Sprintf("its period is unknown: it has used the API in %s, %d are needed", words.Count(len(found.client.Hours), "hour"), minHours)
+			return found
+		}
+		period = max(period, derived)
+	}
+	since := change.at
+	if since.Before(end) {
+		since = end
+	}
+	needed := 2 * (period + bucket)
+	if passes := since.Add(needed + reportDelay); passes.After(f.now) {
+		found.passes = earlier(found.passes, passes)
+		found.doubt = fmt.Sprintf("%s, and silent since %s, which is too short for a client that may use the API every %s only",
+			change.text, since.Format(minute), hoursOf(period+bucket))
+		return found
+	}
+	found.proof = fmt.Sprintf("%s: %s, and silent since %s, for longer than two periods of %s", found.name(), change.text, since.Format(minute), hoursOf(period+bucket))
+	return found
+}
+
+// period is the longest time without a request, between those of the client and before
+// its first one. It is unknown for a client with few of them.
+func (f fixes) period(hours []time.Time) (time.Duration, bool) {
+	if len(hours) < minHours {
+		return 0, false
+	}
+	longest := bucket
+	previous := f.now.Truncate(bucket).Add(-observed)
+	for _, hour := range hours {
+		longest = max(longest, hour.Sub(previous))
+		previous = hour
+	}
+	return longest, true
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// hoursOf formats a duration in hours and minutes.
+func hoursOf(d time.Duration) string {
+	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+}

@@ -1,0 +1,96 @@
+package removedapi
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
+	"github.com/openshift/update-preflight/collector/update"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// ReasonRemovedAPIInUse is reported when clients use an API that the target does
+// not have.
+//
+// Cause: the Kubernetes version of the target, or one before it, removes the API.
+//
+// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
+// NAME -o yaml`.
+const ReasonRemovedAPIInUse finding.Reason = "RemovedAPIInUse"
+
+// ReasonAPIRemovalAhead is reported when clients use an API that a release after
+// the target removes.
+//
+// Cause: the API is deprecated.
+//
+// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
+// NAME -o yaml`.
+const ReasonAPIRemovalAhead finding.Reason = "APIRemovalAhead"
+
+// ReasonUnknownRelease is reported when the release that removes an API is not a
+// release of Kubernetes, such as 1.32.
+//
+// Cause: a defect of the API server that serves the API.
+//
+// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
+// NAME -o yaml`.
+const ReasonUnknownRelease finding.Reason = "UnknownRelease"
+
+// removal is the removal of one API in use.
+type removal struct {
+	// name is that of the API, removed the release that removes it.
+	name, removed string
+	minor         uint64
+	clients       clients
+	// outcome is empty where the removal does not concern the update.
+	outcome preflight.Outcome
+	reason  finding.Reason
+	// note is why the clients are fixed, or when the removal passes. It is empty where the
+	// API server's metrics measured the use.
+	note string
+}
+
+// removals judges the removal of APIs by one update.
+type removals struct {
+	measure.Measure
+	// from and to are the minors of Kubernetes; from is 0 where it is unknown.
+	from, to uint64
+	// known is true when to is.
+	known bool
+}
+
+// newRemovals compares with the last completed release: while an update is in
+// progress, the API server may still be of that release.
+func newRemovals(m measure.Measure) removals {
+	from, _ := update.Kubernetes(m.Completed)
+	to, known := update.Kubernetes(m.Update.To)
+	return removals{Measure: m, from: from, to: to, known: known}
+}
+
+// classify compares the removal of an API with the update. It does not concern
+// an API that the cluster's own release has removed already.
+func (r removals) classify(name, removed string) removal {
+	minor, ok := removedMinor(removed)
+	found := removal{name: name, removed: removed, minor: minor}
+	switch {
+	case !ok:
+		found.outcome, found.reason = preflight.Unknown, ReasonUnknownRelease
+	case minor <= r.from:
+	case !r.known:
+		found.outcome, found.reason = preflight.Unknown, check.ReasonUnknownKubernetesVersion
+	case minor <= r.to:
+		found.outcome, found.reason = preflight.Fail, ReasonRemovedAPIInUse
+	default:
+		found.outcome, found.reason = preflight.Warn, ReasonAPIRemovalAhead
+	}
+	return found
+}
+
+// removedMinor parses the y of 1.y.
+func removedMinor(release string) (uint64, bool) {
+	text, ok := strings.CutPrefix(release, "1.")
+	minor, err := strconv.ParseUint(text, 10, 16)
+	return minor, ok && err == nil
+}

@@ -1,0 +1,269 @@
+// Package removedapi answers: which clients would lose an API by the update?
+//
+// [Check] is the gate. [ParseFixTime] parses the time at which an administrator states that
+// the clients were fixed.
+package removedapi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apiserverv1 "github.com/openshift/api/apiserver/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/apiuse"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/measure"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// ReasonRemovedAPIsNotInUse is reported when no client uses an API that the
+// target or a later release removes.
+//
+// Cause: all clients use APIs that the target has.
+//
+// Remedy: none needed.
+const ReasonRemovedAPIsNotInUse finding.Reason = "RemovedAPIsNotInUse"
+
+// ReasonUnknownClients is reported when the cluster counts requests to an API that
+// the target removes, and names no client except Kubernetes' own controllers.
+//
+// Cause: the cluster names only the clients with most requests.
+//
+// Remedy: let the cluster name more clients, and run the preflight again after
+// some hours: `oc patch apirequestcount NAME --type merge --patch
+// '{"spec":{"numberOfUsersToReport":100}}'`.
+const ReasonUnknownClients finding.Reason = "UnknownClients"
+
+// deprecationGuide lists the APIs that Kubernetes removes.
+const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/"
+
+// Check is the gate that keeps clients from losing an API: a finding
+// RemovedAPI-<resource.version.group> for each API in use that the target's
+// Kubernetes removes, which blocks, or that a later one removes, which is a warning
+// (enhancement eus-upgrades-mvp). It concerns updates to another minor or major
+// version; others remove no API.
+//
+// Use is measured by the APIRequestCounts of the last 24 hours, without the
+// requests of Kubernetes' own controllers, which read every API. On clusters without
+// APIRequestCounts it is measured by the metrics of the API server.
+//
+// A finding names the first 5 clients by their last hour of use and then by their
+// requests. A service account is named with the workloads whose pods use it and with
+// what installed them: a ClusterServiceVersion, a Helm release or an Argo application,
+// where the pods name it. Without the permission to list pods it is named alone. Field
+// managers that wrote stored objects are named for a few resources.
+//
+// An API whose clients are all fixed passes: each has been silent since a change of its
+// workloads for two of its periods, or fixed states a time after its last hour of use,
+// which is a warning. What is not known to be fixed is in use. A client is in use for 24
+// hours where its workloads cannot be read, its period is unknown, or it is not among the
+// first 5 of its API.
+func Check(fixed FixTime) check.Check {
+	return check.Check{
+		Name: "RemovedAPI", Kind: finding.SourceGate,
+		Reads: slices.Concat(check.ReadsClusterVersion(), readsReplaced(), []access.Request{
+			check.List(apiserverv1.GroupName, "apirequestcounts"), check.List(corev1.GroupName, "pods"),
+			check.List(appsv1.GroupName, "daemonsets"), check.List(appsv1.GroupName, "deployments"), check.List(appsv1.GroupName, "statefulsets"),
+			check.List(batchv1.GroupName, "cronjobs"),
+		}),
+		Run: measure.Run(measure.RetargetFree, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
+			uses, err := s.Cluster.APIUses(ctx, s.Now)
+			if apierrors.IsNotFound(err) {
+				return fromMetrics(ctx, s, m)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("could not list the APIRequestCounts: %w", err)
+			}
+			r := newRemovals(m)
+			inUse, unused := r.inUse(uses)
+			if len(inUse) == 0 {
+				return []finding.Finding{r.notInUse(len(uses), unused)}, nil
+			}
+			stated, err := fixed.At(s.Now)
+			if err != nil {
+				return nil, err
+			}
+			owned := readOwners(ctx, s.Cluster, accountsOf(inUse))
+			for i, api := range inUse {
+				api.clients.owners, api.clients.writers = owned, readWriters(ctx, s.Cluster, api.name)
+				inUse[i] = fixes{now: s.Now.UTC(), stated: stated, owners: owned}.judge(api)
+			}
+			return r.describeUses(inUse), nil
+		}),
+	}
+}
+
+// fromMetrics is for a cluster without APIRequestCounts.
+func fromMetrics(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
+	topology, err := s.Topology(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if topology == snapshot.SelfManaged {
+		return []finding.Finding{check.APIMissing("APIRequestCounts", apiserverv1.GroupName)}, nil
+	}
+	deprecated, err := s.Cluster.DeprecatedAPIs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("could not read the API server's metrics at /metrics: %w", err)
+	}
+	return newRemovals(m).judgeDeprecated(deprecated), nil
+}
+
+// inUse are the removals of APIs that clients use and that concern the update. unused
+// are the APIs that only Kubernetes' own controllers requested.
+func (r removals) inUse(uses []apiuse.Use) (inUse []removal, unused []string) {
+	for _, use := range uses {
+		clients := clientsOf(use)
+		if !clients.any() {
+			if use.Requests > 0 {
+				unused = append(unused, use.Name)
+			}
+			continue
+		}
+		api := r.classify(use.Name, use.RemovedInRelease)
+		api.clients = clients
+		if len(clients.named) == 0 && api.outcome == preflight.Fail {
+			api.outcome, api.reason = preflight.Unknown, ReasonUnknownClients // perhaps Kubernetes' own controllers
+		}
+		if api.outcome != "" {
+			inUse = append(inUse, api)
+		}
+	}
+	return inUse, unused
+}
+
+func (r removals) describeUses(inUse []removal) []finding.Finding {
+	drafts := make([]finding.Draft, 0, len(inUse))
+	for _, api := range inUse {
+		drafts = append(drafts, finding.Draft{Outcome: api.outcome, Describe: func() finding.Finding { return r.countedUse(api) }})
+	}
+	return finding.Bounded(drafts)
+}
+
+// notInUse is the result for a cluster that counts the requests to this many APIs that
+// a release removes, and has no client of them.
+func (r removals) notInUse(known int, unused []string) finding.Finding {
+	note := ""
+	if len(unused) > 0 {
+		note = ". Only Kubernetes' own controllers, which read every API, requested " + words.List(unused, 5)
+	}
+	return finding.Pass(ReasonRemovedAPIsNotInUse,
+		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.Update.To), known, note)
+}
+
+func (r removals) judgeDeprecated(deprecated []apiuse.Deprecated) []finding.Finding {
+	var drafts []finding.Draft
+	for _, deprecated := range deprecated {
+		if api := r.classify(deprecated.Name, deprecated.RemovedInRelease); api.outcome != "" {
+			drafts = append(drafts, finding.Draft{Outcome: api.outcome, Describe: func() finding.Finding { return r.measuredUse(api) }})
+		}
+	}
+	if len(drafts) > 0 {
+		return finding.Bounded(drafts)
+	}
+	return []finding.Finding{finding.Pass(ReasonRemovedAPIsNotInUse,
+		"the API server has received no request to an API that %s or a later release removes, since it started", update.Line(r.Update.To))}
+}
+
+// describe is what all findings of a removal have in common.
+func (r removals) describe(api removal) finding.Finding {
+	note := ""
+	if api.note != "" {
+		note = "; " + api.note
+	}
+	return finding.New(api.outcome, api.reason, "%s is in use (%s), and %s%s", api.name, api.clients, r.explain(api), note).
+		Named(finding.NameOf("RemovedAPI", api.name)).
+		Documented(deprecationGuide)
+}
+
+// describeFixed is the finding of an API whose clients are fixed.
+func (r removals) describeFixed(api removal) finding.Finding {
+	f := finding.New(api.outcome, api.reason, "%s was used in the last 24 hours (%s), and is no longer in use: %s", api.name, api.clients, api.note).
+		Named(finding.NameOf("RemovedAPI", api.name)).
+		Documented(deprecationGuide)
+	if api.outcome == preflight.Pass {
+		return f
+	}
+	return f.Remedy("Check that the clients use the API that replaces it.").Do(finding.Run("oc get apirequestcount %s -o yaml", api.name))
+}
+
+// countedUse is the finding of an API with an APIRequestCount.
+func (r removals) countedUse(api removal) finding.Finding {
+	count := finding.Object{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: api.name}
+	if api.fixed() {
+		return r.describeFixed(api).About(count)
+	}
+	f := r.describe(api).About(count)
+	if api.reason == ReasonUnknownClients {
+		return f.Remedy("Let the cluster name more clients, and run the preflight again after some hours.").
+			Do(finding.Run(`oc patch apirequestcount %s --type merge --patch '{"spec":{"numberOfUsersToReport":100}}'`, api.name))
+	}
+	return f.Remedy("Move the clients to the API that replaces it. The counts are those of the last 24 hours; to pass earlier, state when the clients were fixed.").
+		Do(finding.Run("oc get apirequestcount %s -o yaml", api.name), finding.Retry(finding.OptionFixTime))
+}
+
+// measuredUse is the finding of an API in the metrics of the API server.
+func (r removals) measuredUse(api removal) finding.Finding {
+	return r.describe(api).
+		Remedy("Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the API that replaces it. " +
+			"The metric is that of one API server since it started.").
+		Do(finding.Run("kubectl get --raw /metrics"))
+}
+
+// explain is the effect of the removal on the update.
+func (r removals) explain(api removal) string {
+	target := update.Line(r.Update.To)
+	switch api.outcome {
+	case preflight.Fail:
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; OpenShift %s, with 1.%d, does not have it; this does not block updates within %s",
+			api.minor, target, r.to, r.Within)
+	case preflight.Warn:
+		return fmt.Sprintf("%s still has it, but %s", target, remover(api.minor))
+	case preflight.Unknown, preflight.Pass, preflight.Skipped:
+	}
+	if api.reason == ReasonUnknownClients {
+		return fmt.Sprintf("%s removes it; the cluster names no client except Kubernetes' own controllers, so it is unknown who uses it", target)
+	}
+	if api.reason == check.ReasonUnknownKubernetesVersion {
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; the Kubernetes version of OpenShift %s is unknown to this preflight", api.minor, target)
+	}
+	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so it is unknown whether %s has it", words.Line(api.removed, 64), target)
+}
+
+// remover is the release that removes an API.
+func remover(minor uint64) string {
+	if release, known := update.FirstWith(minor); known {
+		return fmt.Sprintf("OpenShift %s (Kubernetes 1.%d) removes it", release, minor)
+	}
+	return fmt.Sprintf("the OpenShift release with Kubernetes 1.%d removes it", minor)
+}
+
+// maxOwned bounds the service accounts whose workloads are read.
+const maxOwned = 50
+
+// accountsOf are the users of the first clients that are service accounts, those of
+// failures first, at most maxOwned.
+func accountsOf(inUse []removal) []string {
+	failing := func(api removal) bool { return api.outcome == preflight.Fail }
+	rest := slices.DeleteFunc(slices.Clone(inUse), failing)
+	failures := slices.DeleteFunc(slices.Clone(inUse), func(api removal) bool { return !failing(api) })
+	var users []string
+	for _, api := range slices.Concat(failures, rest) {
+		for _, client := range api.clients.first() {
+			if _, _, ok := serviceAccount(client.User); ok && len(users) < maxOwned && !slices.Contains(users, client.User) {
+				users = append(users, client.User)
+			}
+		}
+	}
+	return users
+}

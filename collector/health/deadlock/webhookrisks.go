@@ -1,0 +1,331 @@
+package deadlock
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/openshift/update-preflight/collector/admission"
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// ReasonWebhookUnavailable is reported when requests of an update are submitted to a
+// webhook that cannot respond, so that the API server rejects them.
+//
+// Cause: the Service of the webhook does not exist, lacks the port, or has no ready
+// endpoint, and failurePolicy is Fail.
+//
+// Remedy: restore the pods of the Service, exclude the namespaces of the cluster with
+// namespaceSelector, or set failurePolicy: Ignore: `oc edit
+// validatingwebhookconfiguration NAME`.
+const ReasonWebhookUnavailable finding.Reason = "WebhookUnavailable"
+
+// ReasonWebhookSelectsItself is reported when a webhook receives the requests that
+// create its own pods: when none of them is ready, none can be created.
+//
+// Cause: namespaceSelector and objectSelector do not exclude the pods of the webhook,
+// and failurePolicy is Fail. It is a failure where the pods are on one node, and their
+// controller creates a new pod only after the old one has ended.
+//
+// Remedy: exclude the namespace of the webhook and the openshift-* namespaces with
+// namespaceSelector, or set failurePolicy: Ignore: `oc edit
+// validatingwebhookconfiguration NAME`.
+const ReasonWebhookSelectsItself finding.Reason = "WebhookSelectsItself"
+
+// ReasonWebhookOnOneNode is reported when all replicas of a webhook are on one node:
+// while the node is drained, the API server rejects the requests of the update that
+// the webhook receives.
+//
+// Cause: the webhook has one replica, or no anti-affinity, and failurePolicy is Fail.
+//
+// Remedy: run two replicas with anti-affinity and a PodDisruptionBudget, exclude the
+// openshift-* namespaces with namespaceSelector, or set failurePolicy: Ignore: `oc -n
+// NAMESPACE get pods -o wide`.
+const ReasonWebhookOnOneNode finding.Reason = "WebhookOnOneNode"
+
+// ReasonWebhookCAExpired is reported when every certificate in the caBundle of a webhook
+// that receives requests of an update has expired, so that the API server rejects them.
+//
+// Cause: the certificate was not renewed, or the renewed one was not written to the
+// webhook configuration.
+//
+// Remedy: renew the certificate, and write it to caBundle: `oc edit
+// validatingwebhookconfiguration NAME`.
+const ReasonWebhookCAExpired finding.Reason = "WebhookCAExpired"
+
+// ReasonWebhookCAExpires is reported when every certificate in the caBundle of a webhook
+// that receives requests of an update expires within 24 hours, in which the update may
+// be in progress.
+//
+// Cause: the certificate was not renewed yet.
+//
+// Remedy: renew the certificate, and write it to caBundle: `oc edit
+// validatingwebhookconfiguration NAME`.
+const ReasonWebhookCAExpires finding.Reason = "WebhookCAExpires"
+
+// ReasonWebhookURL is reported when a webhook that receives requests of an update
+// addresses a Service of the cluster with a URL.
+//
+// Cause: clientConfig.url has the DNS name of a Service, which the API server resolves
+// with the name service of its node.
+//
+// Remedy: name the Service in clientConfig.service: `oc edit
+// validatingwebhookconfiguration NAME`.
+const ReasonWebhookURL finding.Reason = "WebhookURL"
+
+// ReasonWebhookTimeouts is reported when the webhooks for one new pod may together take
+// longer than the API server allows for the request.
+//
+// Cause: mutating webhooks are called one after the other, then the validating ones
+// side by side; the sum of timeoutSeconds is above 34 seconds.
+//
+// Remedy: reduce timeoutSeconds, or exclude the namespaces of the cluster with
+// namespaceSelector: `oc get mutatingwebhookconfigurations -o yaml`.
+const ReasonWebhookTimeouts finding.Reason = "WebhookTimeouts"
+
+// webhookTimeoutsName names the finding about the time of all webhooks.
+const webhookTimeoutsName = "WebhookTimeouts"
+
+const (
+	// updateTakes is how long an update may be in progress.
+	updateTakes = 24 * time.Hour
+	// requestTimeout is the longest time of a request (k8s.io/apiserver
+	// pkg/endpoints/handlers, requestTimeoutUpperBound).
+	requestTimeout = 34
+	// webhookTimeout is the default of timeoutSeconds.
+	webhookTimeout = 10
+	// maxTimed bounds the new pods whose webhooks are counted.
+	maxTimed = 1000
+)
+
+// risk is a condition in which a webhook does not respond.
+type risk struct {
+	outcome preflight.Outcome
+	reason  finding.Reason
+	// cause is a clause on the webhook, remedy an imperative sentence.
+	cause, remedy string
+	// effect is what follows for the request; empty for the rejection of it.
+	effect  string
+	actions []finding.Action
+}
+
+// webhookJudge judges webhooks by the state of the cluster.
+type webhookJudge struct {
+	requests *updateRequests
+	backends *admission.Backends
+	budgets  []policyv1.PodDisruptionBudget
+	now      time.Time
+}
+
+// risks are the conditions of one webhook, whichever requests it receives.
+func (j *webhookJudge) risks(ctx context.Context, w *webhook) []risk {
+	var risks []risk
+	if r, ok := j.certificate(w); ok {
+		risks = append(risks, r)
+	}
+	if reference, ok := admission.ReferenceIn(w.ClientConfig); ok {
+		return append(risks, risk{
+			outcome: preflight.Warn, reason: ReasonWebhookURL,
+			cause:  fmt.Sprintf("addresses Service %s by URL, which the API server may not resolve while cluster DNS is updated", reference),
+			remedy: "Name the Service in clientConfig.service instead of clientConfig.url.",
+		})
+	}
+	reference, ok := admission.ReferenceOf(w.ClientConfig)
+	if !ok {
+		return risks
+	}
+	backend := j.backends.Of(reference)
+	if r, ok := unavailable(reference, backend); ok {
+		return append(risks, r)
+	}
+	if backend.State == admission.Serving {
+		risks = append(risks, j.placement(ctx, w, reference, backend)...)
+	}
+	return risks
+}
+
+// certificate judges the caBundle of a webhook. Of several certificates, the API server
+// uses any that is valid. An empty bundle is not judged.
+func (j *webhookJudge) certificate(w *webhook) (risk, bool) {
+	last, ok := lastExpiry(w.ClientConfig.CABundle)
+	r := risk{remedy: "Renew the certificate of the webhook, and write it to clientConfig.caBundle."}
+	switch {
+	case !ok || last.After(j.now.Add(updateTakes)):
+		return risk{}, false
+	case last.After(j.now):
+		r.outcome, r.reason = preflight.Warn, ReasonWebhookCAExpires
+		r.cause = fmt.Sprintf("has a caBundle that expires at %s, within the %s in which an update may be in progress", last.UTC().Format(time.RFC3339), updateTakes)
+	default:
+		r.outcome, r.reason = preflight.Fail, ReasonWebhookCAExpired
+		r.cause = fmt.Sprintf("has a caBundle that expired at %s", last.UTC().Format(time.RFC3339))
+	}
+	return r, true
+}
+
+// lastExpiry is when the last certificate of a bundle expires; false without one.
+func lastExpiry(bundle []byte) (time.Time, bool) {
+	var last time.Time
+	for {
+		var block *pem.Block
+		if block, bundle = pem.Decode(bundle); block == nil {
+			return last, !last.IsZero()
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && certificate.NotAfter.After(last) {
+			last = certificate.NotAfter
+		}
+	}
+}
+
+// unavailable judges a backend that has no ready endpoint.
+func unavailable(reference admission.Reference, backend admission.Backend) (risk, bool) {
+	causes := map[admission.State]string{
+		admission.Missing: fmt.Sprintf("needs Service %s, which does not exist", reference),
+		admission.NoPort:  fmt.Sprintf("needs port %d of Service %s, which the Service does not have", reference.Port, reference),
+		admission.Empty:   fmt.Sprintf("needs Service %s, which has no ready endpoint", reference),
+	}
+	cause, ok := causes[backend.State]
+	return risk{
+		outcome: preflight.Fail, reason: ReasonWebhookUnavailable, cause: cause,
+		remedy: "Restore the pods of the Service, exclude the namespaces of the cluster with namespaceSelector, or set failurePolicy: Ignore.",
+		actions: []finding.Action{
+			finding.Run("oc -n %s get endpointslices -l kubernetes.io/service-name=%s", reference.Namespace, reference.Name),
+			finding.Run("oc -n %s get pods -o wide", reference.Namespace),
+		},
+	}, ok
+}
+
+// placement judges a backend by where its pods are, and whether it receives the
+// requests that create them.
+func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference admission.Reference, backend admission.Backend) []risk {
+	pods := j.podsOf(reference, backend)
+	own, self := j.requests.matcher.First(ctx, w.hook, j.creations(pods))
+	alone := len(backend.Nodes) == 1 && j.requests.nodes > 1 && !slices.ContainsFunc(pods, j.budgeted)
+	actions := []finding.Action{finding.Run("oc -n %s get pods -o wide", reference.Namespace)}
+	var risks []risk
+	if self == admission.Matched && (alone || len(backend.Nodes) != 1) {
+		r := risk{
+			outcome: preflight.Warn, reason: ReasonWebhookSelectsItself, actions: actions,
+			cause:  fmt.Sprintf("receives the requests that create its own pods (%s)", own.Action),
+			effect: ", so when none of them is ready, none can be created",
+			remedy: fmt.Sprintf("Exclude the namespace of the webhook, %s, with namespaceSelector.", reference.Namespace),
+		}
+		if alone && slices.ContainsFunc(pods, replacedAfterEnd) {
+			r.outcome = preflight.Fail
+			r.effect = fmt.Sprintf(", and all of them are on node %q: once that node is drained, none can be created again", backend.Nodes[0])
+		}
+		risks = append(risks, r)
+	}
+	if alone {
+		risks = append(risks, risk{
+			outcome: preflight.Warn, reason: ReasonWebhookOnOneNode, actions: actions,
+			cause:  fmt.Sprintf("has all its replicas on node %q, whose drain removes them", backend.Nodes[0]),
+			remedy: "Run two replicas with anti-affinity and a PodDisruptionBudget that allows one of them to be evicted.",
+		})
+	}
+	return risks
+}
+
+// podsOf are the pods of a backend, one of each controller.
+func (j *webhookJudge) podsOf(reference admission.Reference, backend admission.Backend) []metav1.PartialObjectMetadata {
+	var pods []metav1.PartialObjectMetadata
+	for i := range j.requests.replicas {
+		pod := &j.requests.replicas[i]
+		if pod.Namespace == reference.Namespace && backend.Selector.Matches(labels.Set(pod.Labels)) {
+			pods = append(pods, *pod)
+		}
+	}
+	return pods
+}
+
+// creations are the requests that replace pods which a drain evicts. Those of a
+// DaemonSet and static pods stay, and pods without a controller are not replaced.
+func (j *webhookJudge) creations(pods []metav1.PartialObjectMetadata) []admission.Group {
+	replaced := slices.DeleteFunc(slices.Clone(pods), func(pod metav1.PartialObjectMetadata) bool {
+		owner := metav1.GetControllerOfNoCopy(&pod)
+		return owner == nil || owner.Kind == "DaemonSet" || owner.Kind == "Node"
+	})
+	return []admission.Group{
+		admission.CreatePods(replaced, j.requests.node), admission.BindPods(replaced), admission.ReportPods(replaced, j.requests.node),
+	}
+}
+
+// replacedAfterEnd reports whether the controller of a pod replaces it only after it
+// has ended. A ReplicaSet does so when the deletion begins, while the pod may still
+// respond.
+func replacedAfterEnd(pod metav1.PartialObjectMetadata) bool {
+	owner := metav1.GetControllerOfNoCopy(&pod)
+	return owner != nil && owner.Kind == "StatefulSet"
+}
+
+// budgeted reports whether a PodDisruptionBudget keeps a pod like this ready while
+// others are evicted.
+func (j *webhookJudge) budgeted(pod metav1.PartialObjectMetadata) bool {
+	for i := range j.budgets {
+		budget := &j.budgets[i]
+		if budget.Namespace != pod.Namespace || budget.Status.DesiredHealthy < 1 {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
+			return true
+		}
+	}
+	return false
+}
+
+// timeouts judges the longest time of the webhooks for one new pod.
+func (j *webhookJudge) timeouts(ctx context.Context, webhooks []webhook) (finding.Finding, bool) {
+	creations := j.requests.groups[0]
+	concerned := slices.DeleteFunc(slices.Clone(webhooks), func(w webhook) bool { return !j.requests.matcher.Concerns(w.hook, creations) })
+	var worst int32
+	var request admission.Request
+	for _, creation := range creations[:min(len(creations), maxTimed)] {
+		if seconds := j.longest(ctx, concerned, creation); seconds > worst {
+			worst, request = seconds, creation
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if worst <= requestTimeout {
+		return finding.Finding{}, false
+	}
+	return finding.Warn(ReasonWebhookTimeouts,
+		"the webhooks for one request of the update may together take %d s (sum of timeoutSeconds of the mutating ones, and the longest of the validating ones), but the API server ends a request after %d s: %s",
+		worst, requestTimeout, request.Action).
+		Named(webhookTimeoutsName).
+		Remedy("Reduce timeoutSeconds of the webhooks, or exclude the namespaces of the cluster with namespaceSelector.").
+		Do(finding.Run("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml")), true
+}
+
+// longest is the longest time that the webhooks of a request take, in seconds.
+func (j *webhookJudge) longest(ctx context.Context, webhooks []webhook, request admission.Request) int32 {
+	var serial, parallel int32
+	for i := range webhooks {
+		w := &webhooks[i]
+		seconds := int32(webhookTimeout)
+		if w.TimeoutSeconds != nil {
+			seconds = *w.TimeoutSeconds
+		}
+		useful := w.kind == mutating || seconds > parallel
+		if !useful || j.requests.matcher.Match(ctx, w.hook, request) != admission.Matched {
+			continue
+		}
+		if w.kind == mutating {
+			serial += cmp.Or(seconds, webhookTimeout)
+			continue
+		}
+		parallel = seconds
+	}
+	return serial + parallel
+}

@@ -1,0 +1,24 @@
+// Package input answers: is a request itself wrong, so that only another one can succeed?
+//
+// [Errorf] makes the error for it. Everything else that fails is about the cluster, the
+// release or the network.
+package input
+
+import "fmt"
+
+// Error is a request that cannot be met: another one may succeed, the same one will not.
+type Error struct{ Err error }
+
+// Error implements error.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// ExitCode is that of a command with this error.
+func (e *Error) ExitCode() int { return 2 }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf is fmt.Errorf for a request that cannot be met.
+func Errorf(format string, args ...any) error {
+	return &Error{Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,43 @@
+package scene
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Predict is what CVO would do with a request, completed with what the administrator
+// decided. CVO's precondition reads the condition Upgradeable, which may lag behind its
+// causes.
+func (s Scene) Predict(request cvo.Request, policy verdict.Policy, findings []finding.Finding) report.CVO {
+	request.ClusterVersion, request.Force = s.Version, policy.Force
+	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
+	prediction := cvo.Judge(request)
+	if causes := upgradeableCauses(s.Version, findings); len(causes) > 0 && (prediction.Accepts == nil || *prediction.Accepts) && !policy.Force {
+		return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: "CVO refuses such an update because of " + strings.Join(causes, ", ") +
+			", which the condition Upgradeable of ClusterVersion does not report yet"}
+	}
+	return report.CVO{Accepts: prediction.Accepts, Reason: prediction.Reason, Message: prediction.Message}
+}
+
+// upgradeableCauses are the open gates from which CVO makes its condition Upgradeable.
+func upgradeableCauses(version *configv1.ClusterVersion, findings []finding.Finding) []string {
+	if version == nil {
+		return nil
+	}
+	var names []string
+	for _, f := range findings {
+		if f.Source == finding.SourceGate && f.Outcome == preflight.Fail && f.Open() && cvo.MakesUpgradeable(version.Status.Desired.Version, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}

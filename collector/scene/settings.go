@@ -1,0 +1,74 @@
+package scene
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
+	"github.com/openshift/update-preflight/collector/health/dependency"
+	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/monitoring"
+)
+
+// DefaultTimeout bounds a judgement.
+const DefaultTimeout = 10 * time.Minute
+
+// Settings are what may be chosen about reading and judging a cluster. The zero value uses
+// the monitoring of the cluster, and accepts what ClusterVersion accepts.
+type Settings struct {
+	Judgement Judgement
+	// Timeout bounds the judgement, from start to verdict; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// ToolVersion is recorded in reports and on Jobs.
+	ToolVersion string
+	// Step reports what is done next, in words; nil reports nothing.
+	Step func(string)
+}
+
+// Judgement is what the administrator decides about findings.
+type Judgement struct {
+	// Force reads and runs a release that could not be verified, and bypasses every
+	// finding that blocks. The verdict reports it.
+	Force bool
+	// Accepted are acceptances of files, Accept those of this request. Where a
+	// finding is accepted more than once, the report names the file before
+	// ClusterVersion's spec.desiredUpdate.acceptRisks, and that before Accept.
+	Accepted, Accept []acceptance.Acceptance
+	// IgnoredAlerts and IgnoredNamespaces select alerts that only warn, by name and
+	// by their label "namespace".
+	IgnoredAlerts, IgnoredNamespaces []string
+	// Fixed is when the clients of removed APIs were fixed; the zero value states nothing.
+	// It is part of what a run covers.
+	Fixed removedapi.FixTime
+	// Dependencies are outside the cluster and must respond; nil means none.
+	Dependencies *dependency.Set
+	// Monitoring reads metrics and alerts, each once, so each judgement needs its own
+	// client; nil means the cluster's own monitoring.
+	Monitoring *monitoring.Client
+}
+
+func (s Settings) validate() error {
+	if s.Timeout < 0 {
+		return input.Errorf("the timeout %s is negative", s.Timeout)
+	}
+	for _, accepted := range s.Judgement.Accept {
+		if err := acceptance.CheckName(accepted.Risk); err != nil {
+			return &input.Error{Err: err}
+		}
+	}
+	return nil
+}
+
+func (s Settings) withDefaults(c *cluster.Cluster) Settings {
+	s.Timeout = cmp.Or(s.Timeout, DefaultTimeout)
+	if s.Judgement.Monitoring == nil {
+		own := monitoring.Cluster{Config: c.Config(), Dynamic: c.Dynamic}
+		s.Judgement.Monitoring = monitoring.New(own.Find, monitoring.DefaultTimeout)
+	}
+	if s.Step == nil {
+		s.Step = func(string) {}
+	}
+	return s
+}

@@ -1,0 +1,128 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ConditionalUpdates are an index of those in ClusterVersion: hundreds are possible,
+// and every target searches them.
+type ConditionalUpdates struct {
+	// ByVersion are the updates by the version of their release, as it is spelled. Data
+	// with defects has several of one version.
+	ByVersion map[string][]configv1.ConditionalUpdate
+	// NotSemVer are the versions that are not semantic versions, sorted.
+	NotSemVer []string
+	// Published are the risks of status.conditionalUpdateRisks, by name. Only some
+	// feature sets have them.
+	Published map[string]configv1.ConditionalUpdateRisk
+	// Definitions are the definitions of each risk that differ in more than
+	// their conditions, by name.
+	Definitions map[string][]configv1.ConditionalUpdateRisk
+}
+
+// ConditionalUpdates are those of the ClusterVersion.
+func (c *Cluster) ConditionalUpdates(ctx context.Context) (*ConditionalUpdates, error) {
+	return once(ctx, c, "conditionalUpdates", func(ctx context.Context) (*ConditionalUpdates, error) {
+		version, err := c.ClusterVersion(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return conditionalUpdatesOf(version.Status), nil
+	})
+}
+
+func conditionalUpdatesOf(status configv1.ClusterVersionStatus) *ConditionalUpdates {
+	found := &ConditionalUpdates{
+		ByVersion:   map[string][]configv1.ConditionalUpdate{},
+		Published:   map[string]configv1.ConditionalUpdateRisk{},
+		Definitions: map[string][]configv1.ConditionalUpdateRisk{},
+	}
+	for _, risk := range status.ConditionalUpdateRisks {
+		found.Published[risk.Name] = risk
+		found.define(risk)
+	}
+	for _, update := range status.ConditionalUpdates {
+		version := update.Release.Version
+		found.ByVersion[version] = append(found.ByVersion[version], update)
+		if _, err := semver.Parse(version); err != nil {
+			found.NotSemVer = append(found.NotSemVer, version)
+		}
+		for _, risk := range update.Risks {
+			found.define(risk)
+		}
+	}
+	slices.Sort(found.NotSemVer)
+	found.NotSemVer = slices.Compact(found.NotSemVer)
+	return found
+}
+
+func (c *ConditionalUpdates) define(risk configv1.ConditionalUpdateRisk) {
+	same := func(known configv1.ConditionalUpdateRisk) bool { return sameRisk(known, risk) }
+	if !slices.ContainsFunc(c.Definitions[risk.Name], same) {
+		c.Definitions[risk.Name] = append(c.Definitions[risk.Name], risk)
+	}
+}
+
+// sameRisk compares two definitions as CVO does, without the cluster's assessment
+// (pkg/risk/risk.go).
+func sameRisk(a, b configv1.ConditionalUpdateRisk) bool {
+	return a.URL == b.URL && a.Message == b.Message && slices.EqualFunc(a.MatchingRules, b.MatchingRules, sameRule)
+}
+
+// SameRules reports whether definitions of a risk differ at most in words: whether
+// all have the same matching rules.
+func SameRules(definitions []configv1.ConditionalUpdateRisk) bool {
+	return !slices.ContainsFunc(definitions, func(risk configv1.ConditionalUpdateRisk) bool {
+		return !slices.EqualFunc(risk.MatchingRules, definitions[0].MatchingRules, sameRule)
+	})
+}
+
+func sameRule(a, b configv1.ClusterCondition) bool {
+	if a.PromQL == nil || b.PromQL == nil {
+		return a.Type == b.Type && a.PromQL == b.PromQL
+	}
+	return a.Type == b.Type && *a.PromQL == *b.PromQL
+}
+
+// UpgradeConfig is an update scheduled for the managed-upgrade-operator
+// (upgrade.managed.openshift.io/v1alpha1), with the fields that checks read.
+type UpgradeConfig struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		// UpgradeAt is an RFC 3339 time for the operator; the API accepts any text.
+		UpgradeAt string `json:"upgradeAt"`
+		// CapacityReservation reserves extra nodes during the update.
+		CapacityReservation bool `json:"capacityReservation"`
+		Desired             struct {
+			// Version may be empty when an image is set.
+			Version string `json:"version"`
+		} `json:"desired"`
+	} `json:"spec"`
+}
+
+// UpgradeConfigs are all UpgradeConfigs, sorted by namespace and name. Where the API
+// is not served, the error is NotFound, also without permission to read it.
+func (c *Cluster) UpgradeConfigs(ctx context.Context) ([]UpgradeConfig, error) {
+	return once(ctx, c, "upgradeConfigs", func(ctx context.Context) ([]UpgradeConfig, error) {
+		resource := schema.GroupVersionResource{Group: "upgrade.managed.openshift.io", Version: "v1alpha1", Resource: "upgradeconfigs"}
+		configs, err := listAs(ctx, c.api.Dynamic, resource, func(*UpgradeConfig) {})
+		if !apierrors.IsForbidden(err) {
+			return configs, err
+		}
+		// The API server checks permissions first, and most clusters do not have the
+		// API. Every user may list the served APIs.
+		_, unserved := c.api.Kubernetes.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
+		if apierrors.IsNotFound(unserved) {
+			return nil, unserved
+		}
+		return nil, err
+	})
+}

@@ -1,0 +1,204 @@
+// Package targets answers: which of the updates that the cluster knows may it take?
+//
+// [Judge] judges each by gates, risks and health: no release is read, and no check of a
+// release is run, so no target is proven to be Ready.
+package targets
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/builtin"
+	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/departure"
+	"github.com/openshift/update-preflight/collector/duration"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// reasonNoUpdates is reported when the cluster knows no update.
+//
+// Cause: the channel has no update from the cluster's version.
+//
+// Remedy: choose another channel with "oc adm upgrade channel", or ask for a
+// release by its image.
+const reasonNoUpdates finding.Reason = "NoUpdates"
+
+// reasonUpdatesNotRetrieved is reported when the cluster knows no update because
+// it could not retrieve the update graph.
+//
+// Cause: the update service cannot be reached, or does not know the channel or the
+// version.
+//
+// Remedy: check "oc adm upgrade", or ask for a release by its image.
+const reasonUpdatesNotRetrieved finding.Reason = "UpdatesNotRetrieved"
+
+// parallelTargets bounds the targets that are judged at one time. What they need
+// is read once for all of them.
+const parallelTargets = 8
+
+// Judge judges every available and conditional update that the cluster knows, newest
+// first; with a version, that target only. An *input.Error is about a version that the
+// cluster does not know. The time of the scene bounds it.
+func Judge(ctx context.Context, s scene.Scene, version string) (report.Targets, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Remaining())
+	defer cancel()
+	candidates, err := choose(candidates(s.Version), version)
+	if err != nil {
+		return report.Targets{}, err
+	}
+	s.Step("judging %s", words.Count(len(candidates), "target"))
+	judged, err := judgeAll(ctx, s, candidates)
+	if err != nil {
+		return report.Targets{}, err
+	}
+	if len(candidates) == 0 {
+		judged.Findings = append(judged.Findings, report.TargetFinding{Finding: noUpdates(s.Version), Targets: []string{}})
+	}
+	return judged, nil
+}
+
+// Needs are the permissions to open a scene for Judge, and to judge.
+func Needs() access.Needs {
+	return access.Needs{Required: []access.Request{
+		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+	}}.And(builtin.Needs())
+}
+
+// candidates are the updates that ClusterVersion lists, newest first; those whose
+// version cannot be compared come last. An update that is listed twice, as CVO
+// lists a conditional update that it recommends, is one candidate.
+func candidates(clusterVersion *configv1.ClusterVersion) []report.Candidate {
+	var all []report.Candidate
+	for _, available := range clusterVersion.Status.AvailableUpdates {
+		all = append(all, report.Candidate{
+			Version: available.Version, Image: available.Image, URL: string(available.URL), Available: true, Recommended: string(metav1.ConditionTrue),
+		})
+	}
+	for _, conditional := range clusterVersion.Status.ConditionalUpdates {
+		candidate := report.Candidate{
+			Version: conditional.Release.Version, Image: conditional.Release.Image, URL: string(conditional.Release.URL),
+			Conditional: true, Recommended: string(metav1.ConditionUnknown),
+		}
+		if condition := meta.FindStatusCondition(conditional.Conditions, "Recommended"); condition != nil {
+			candidate.Recommended = string(condition.Status)
+		}
+		same := slices.IndexFunc(all, func(other report.Candidate) bool {
+			return other.Version == candidate.Version && other.Image == candidate.Image
+		})
+		if same < 0 {
+			all = append(all, candidate)
+			continue
+		}
+		candidate.Available = all[same].Available
+		all[same] = candidate
+	}
+	slices.SortStableFunc(all, newestFirst)
+	return all
+}
+
+func newestFirst(a, b report.Candidate) int {
+	first, errA := semver.Parse(a.Version)
+	second, errB := semver.Parse(b.Version)
+	switch {
+	case errA == nil && errB == nil:
+		return cmp.Or(second.Compare(first), cmp.Compare(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
+	case errA == nil:
+		return -1
+	case errB == nil:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
+}
+
+// choose selects the targets of that version; no version selects all.
+func choose(all []report.Candidate, version string) ([]report.Candidate, error) {
+	if version == "" {
+		return all, nil
+	}
+	var known []update.Release
+	var chosen []report.Candidate
+	for _, candidate := range all {
+		known = append(known, update.Release{Version: candidate.Version})
+		if candidate.Version == version {
+			chosen = append(chosen, candidate)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, input.Errorf("the cluster knows no update to %q; it knows %s", version, scene.ListVersions(known))
+	}
+	return chosen, nil
+}
+
+// judgeAll gives each candidate its verdict.
+func judgeAll(ctx context.Context, s scene.Scene, candidates []report.Candidate) (report.Targets, error) {
+	judged := report.Targets{
+		APIVersion: report.APIVersion, Kind: report.TargetsKind, ToolVersion: s.Settings.ToolVersion, Time: words.Timestamp(s.Start),
+		Cluster: s.About, Channel: s.Version.Spec.Channel, Targets: candidates, Findings: []report.TargetFinding{},
+	}
+	found := newTargetFindings(candidates)
+	group, limited := errgroup.WithContext(ctx)
+	group.SetLimit(parallelTargets)
+	for i := range candidates {
+		group.Go(func() error {
+			judged, findings := judgeTarget(limited, s, &candidates[i])
+			found.add(i, judged, findings)
+			return limited.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return report.Targets{}, fmt.Errorf("not all targets could be judged in time: %w", err)
+	}
+	judged.Findings = found.all()
+	for _, f := range acceptance.Review(found.judged...) {
+		judged.Findings = append(judged.Findings, report.TargetFinding{Finding: f, Targets: []string{}})
+	}
+	return judged, nil
+}
+
+// judgeTarget gives one candidate its verdict, and returns what led to it.
+func judgeTarget(ctx context.Context, s scene.Scene, candidate *report.Candidate) (acceptance.Target, []finding.Finding) {
+	present := departure.Present()
+	collected := collector.Collect(ctx, departure.Sources(s, present, candidate.Version), func(collector.Source, []finding.Finding) {})
+	policy := departure.Policy(s, present, candidate.Version)
+	candidate.UpdateKind = departure.Kind(s, present, candidate.Version)
+	candidate.Expected, candidate.Duration = collected.Expectation(), duration.Of(ctx, s, update.Kind(candidate.UpdateKind))
+	var findings []finding.Finding
+	candidate.Verdict, findings = verdict.Fold(collected.Findings, candidate.Expected, policy)
+	candidate.CVO = s.Predict(cvo.Request{Version: candidate.Version}, policy, findings)
+	counting := slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return f.Effect == finding.EffectNone })
+	return acceptance.Target{Account: s.Account(candidate.Version), Findings: slices.Clip(counting), NoJobs: true}, findings
+}
+
+// nameNoUpdates names the finding about a cluster that knows no update.
+const nameNoUpdates = "NoUpdates"
+
+// noUpdates is the finding of a cluster that knows no update.
+func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
+	f := finding.Warn(reasonNoUpdates, "the cluster knows no update in channel %q", clusterVersion.Spec.Channel)
+	for _, condition := range clusterVersion.Status.Conditions {
+		if condition.Type == configv1.RetrievedUpdates && condition.Status != configv1.ConditionTrue {
+			f = finding.Warn(reasonUpdatesNotRetrieved, "the cluster knows no update in channel %q; the update graph could not be retrieved: %s: %s",
+				clusterVersion.Spec.Channel, condition.Reason, condition.Message)
+		}
+	}
+	return f.Named(nameNoUpdates).From(finding.SourceRisk).
+		Remedy("Choose another channel, or ask for a release by its image.").Do(finding.Run("oc adm upgrade channel")).
+		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name})
+}

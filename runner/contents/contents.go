@@ -1,0 +1,102 @@
+// Package contents answers: what does this release contain, as far as it may be read?
+//
+// [Reader.Read] reads the manifests of a release whose signature was verified, and those of
+// the administrator's own checks.
+package contents
+
+import (
+	"slices"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/runner/definition"
+	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/proof"
+)
+
+// Contents are what a release contains. Those of a release that may not or cannot be read
+// are empty.
+type Contents struct {
+	Proof proof.Proof
+	// Sources are the findings about the contents, and those of the proof.
+	Sources []collector.Source
+	// release is nil where it is not read.
+	release *payload.Release
+	// site has the checks of the site; nil for none.
+	site *payload.Release
+}
+
+// Readable reports whether the release was read.
+func (c Contents) Readable() bool { return c.release != nil }
+
+// Version is that of the release; empty where it is not read.
+func (c Contents) Version() string {
+	if c.release == nil {
+		return ""
+	}
+	return c.release.Version
+}
+
+// Images maps the name of a component to its pull spec.
+func (c Contents) Images() map[string]string {
+	if c.release == nil {
+		return nil
+	}
+	return c.release.Images
+}
+
+// AdminGates are those of the release by key; nil if they are unknown.
+func (c Contents) AdminGates() map[string]string {
+	if c.release == nil {
+		return nil
+	}
+	exceeded := func(f finding.Finding) bool { return f.Reason == string(payload.ReasonTooManyAdminGates) }
+	if c.release.AdminGates == nil && !slices.ContainsFunc(c.release.Problems, exceeded) {
+		return map[string]string{}
+	}
+	return c.release.AdminGates
+}
+
+// Draft returns the checks of the release and of the site for a cluster at the version
+// from.
+func (c Contents) Draft(from string) jobplan.Draft {
+	drafted := jobplan.Draft{}
+	if c.release != nil {
+		drafted = jobplan.New(from, c.release)
+	}
+	if c.site != nil {
+		drafted = drafted.WithSite(jobplan.New(from, c.site))
+	}
+	return drafted
+}
+
+// WithoutJobs are the contents without the manifests of the Jobs: there can be thousands,
+// and the draft has them.
+func (c Contents) WithoutJobs() Contents {
+	c.site = nil
+	if c.release != nil {
+		release := *c.release
+		release.Jobs, release.Supporting = nil, nil
+		c.release = &release
+	}
+	return c
+}
+
+// Foresee returns the built-in checks that compare the release with the cluster, and those
+// of their permissions that depend on the release.
+func (c Contents) Foresee(client dynamic.Interface) ([]check.Check, access.Needs) {
+	if c.release == nil {
+		return nil, access.Needs{}
+	}
+	checks := []check.Check{adminack.Ahead(c.release.AdminGates)}
+	if len(c.release.Definitions) > 0 {
+		checks = append([]check.Check{definition.Check(client, c.release.Definitions)}, checks...)
+	}
+	return checks, definition.ListNeeds(c.release.Definitions)
+}

@@ -1,0 +1,88 @@
+package contents
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/proof"
+	"github.com/openshift/update-preflight/runner/registry"
+)
+
+// reasonVersionMismatch is reported when the release image has another version
+// than ClusterVersion lists it with.
+//
+// Cause: the update graph or the mirror is wrong.
+//
+// Remedy: do not use the image; refresh the available updates with "oc adm upgrade".
+const reasonVersionMismatch finding.Reason = "VersionMismatch"
+
+// reasonRead is reported when the manifests of the release were read.
+//
+// Cause: the release is verified and complete.
+//
+// Remedy: none needed.
+const reasonRead finding.Reason = "Read"
+
+// namePayload names the findings about the content of the release image.
+const namePayload = "ReleasePayload"
+
+// Reader reads releases as one cluster gets them.
+type Reader struct {
+	// Verifier has verified the release, and has the scene.
+	Verifier proof.Verifier
+	// Cache keeps what was read of releases; nil for none.
+	Cache payload.Cache
+}
+
+// Read reads the manifests of a release, which is known by version where that is not empty.
+// A release that must not be used is a finding; one that could not be read is an error.
+func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (Contents, error) {
+	if proven.Release == nil {
+		return Contents{Proof: proven, Sources: proven.Sources}, nil
+	}
+	scene, registries := r.Verifier.Scene, r.Verifier.Registries
+	scene.Step("reading the manifests of %s", proven.PullSpec)
+	defer registries.Close()
+	release, err := payload.Extract(ctx, *proven.Release, payload.Options{Access: registries, Cache: r.Cache, Cluster: filters(ctx, scene)})
+	if refused, ok := errors.AsType[*payload.Error](err); ok && refused.Outcome == preflight.Fail {
+		return unusable(proven, refused, registries), nil
+	}
+	if err != nil {
+		return Contents{}, err
+	}
+	if failure := proven.Release.CheckVersion(release.Version); failure != nil {
+		if proven, err = r.Verifier.Misnamed(proven, failure); err != nil || proven.Release == nil {
+			return Contents{Proof: proven, Sources: proven.Sources}, err
+		}
+	}
+	findings := append(registries.Warnings(), release.Problems...)
+	findings = append(findings, compareVersion(release, version))
+	return Contents{Proof: proven, release: release, Sources: withFindings(proven, findings)}, nil
+}
+
+// unusable are the contents of a release that is refused.
+func unusable(proven proof.Proof, refused *payload.Error, registries *registry.Access) Contents {
+	findings := append(registries.Warnings(), finding.Fail(refused.Reason, "%s", refused.Error()).
+		Named(namePayload).Remedy("%s", refused.Remediation).Do(refused.Actions...))
+	return Contents{Proof: proven, Sources: withFindings(proven, findings)}
+}
+
+func withFindings(proven proof.Proof, findings []finding.Finding) []collector.Source {
+	return append(slices.Clip(proven.Sources), collector.Known(namePayload, finding.SourcePayload, findings...))
+}
+
+// compareVersion compares the version of the release with the requested one, as
+// CVO does before it updates (reason VerifyPayloadVersion).
+func compareVersion(release *payload.Release, requested string) finding.Finding {
+	if requested != "" && requested != release.Version {
+		return finding.Fail(reasonVersionMismatch, "the release image is version %s, and ClusterVersion lists it as %s", release.Version, requested).
+			Named(namePayload).
+			Remedy("Do not use this image. Refresh the available updates.").Do(finding.Run("oc adm upgrade"))
+	}
+	return finding.Pass(reasonRead, "release %s contains %d preflight checks", release.Version, len(release.Jobs)).Named(namePayload)
+}

@@ -1,0 +1,136 @@
+// Package execution answers: what do the checks of this run find?
+//
+// [Execution.Run] runs the Jobs of the release, the checks of its images and the built-in
+// checks, side by side.
+package execution
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/departure"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/runner/contents"
+	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/progress"
+	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/runner/writeguard"
+)
+
+// Execution runs the checks of one run.
+type Execution struct {
+	Scene    scene.Scene
+	From     departure.Departure
+	Target   update.Release
+	Contents contents.Contents
+	// Registries is how the cluster pulls images, and Images how closely those of the
+	// release are inspected.
+	Registries *registry.Access
+	Images     image.Mode
+	// Jobs are those of the release; nil for a run without Jobs.
+	Jobs *Jobs
+	// Sources are the findings of the stages before.
+	Sources  []collector.Source
+	Progress *progress.Serial
+	// Reported is called with the findings of each source, one call at a time.
+	Reported func(source string, findings []finding.Finding)
+}
+
+// Jobs are the Jobs of a run that this process holds.
+type Jobs struct {
+	// Run is what the objects of the run are named and labelled by.
+	Run     jobplan.Run
+	Planned jobplan.Plan
+	// Launcher creates the objects of the run, which Objects has; Guard denies the pods of
+	// the checks to write.
+	Objects  *inventory.Objects
+	Launcher *launch.Launcher
+	Guard    *writeguard.Guard
+	// Parallelism bounds the Jobs that are unfinished at one time.
+	Parallelism int
+	// Known are results that need not be collected again. Those of an earlier run are
+	// Reused, those of a run that another process began are Resumed.
+	Known           hold.Results
+	Reused, Resumed bool
+}
+
+// Found is what all checks have found, and how far the run came.
+type Found struct {
+	Collection collector.Collection
+	// Phase is report.PhaseComplete or report.PhaseInterrupted.
+	Phase string
+	// Scene is the cluster as the built-in checks saw it.
+	Scene scene.Scene
+}
+
+// Run runs all checks and waits for them. An error means that the checks of the release
+// could not be started; there may be objects to delete.
+func (e Execution) Run(ctx context.Context) (Found, error) {
+	sources, err := e.start(ctx)
+	if err != nil {
+		return Found{}, err
+	}
+	found := e.collect(ctx, append(slices.Clip(e.Sources), sources...))
+	if errors.Is(ctx.Err(), context.Canceled) {
+		found.Phase = report.PhaseInterrupted
+		return found, nil
+	}
+	findings := found.Collection.Findings
+	e.verifyGuard(ctx, findings)
+	e.From.Annotate(found.Scene, findings)
+	// Which acceptances are not needed is known only when all checks have reported.
+	found.Collection.Findings = append(findings, acceptance.Review(acceptance.Target{
+		Account: found.Scene.Account(e.Target.Version), Findings: findings, NoJobs: !e.Contents.Readable(),
+	})...)
+	return found, nil
+}
+
+// collect runs the checks of the release, which have started, and those that are built in:
+// these as soon as CVO has processed the spec.
+func (e Execution) collect(ctx context.Context, started []collector.Source) Found {
+	var mutex sync.Mutex
+	reported := func(source collector.Source, findings []finding.Finding) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		e.reported(source.Name, findings)
+	}
+	released := make(chan collector.Collection, 1)
+	go func() { released <- collector.Collect(ctx, started, reported) }()
+	e.Scene = e.Scene.AwaitStatus(ctx)
+	own := collector.Collect(ctx, slices.Concat(
+		e.images(ctx), departure.Sources(e.Scene, e.From, e.Target.Version), e.componentPolicies(), e.sitePolicies(), e.foresee(),
+	), reported)
+	return Found{Collection: (<-released).And(own), Phase: report.PhaseComplete, Scene: e.Scene}
+}
+
+// reported reports the findings of one source. An interruption is no result: the check
+// continues if the run is detached from.
+func (e Execution) reported(source string, findings []finding.Finding) {
+	interrupted := func(f finding.Finding) bool { return f.Reason == string(collector.ReasonInterrupted) }
+	if slices.ContainsFunc(findings, interrupted) {
+		return
+	}
+	e.Reported(source, findings)
+	e.Progress.Reported(findings)
+}
+
+// foresee are the built-in checks that compare the release with the cluster.
+func (e Execution) foresee() []collector.Source {
+	subject, err := departure.Subject(e.Scene, e.From, e.Target.Version)
+	if err != nil {
+		return nil // departure.Sources reports it
+	}
+	checks, _ := e.Contents.Foresee(e.Scene.Cluster.Dynamic)
+	return collector.Bind(subject, checks)
+}

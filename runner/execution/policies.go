@@ -1,0 +1,133 @@
+package execution
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/imagepolicy"
+	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/proof"
+)
+
+// nameComponentsPolicy names the findings about the image policies that cover
+// component images of the release.
+const nameComponentsPolicy = "ComponentImagePolicy"
+
+// componentPolicies is the check of the component images that an image policy
+// covers; none where no image is covered.
+func (e Execution) componentPolicies() []collector.Source {
+	covered := map[string]string{}
+	for component, pullSpec := range e.Contents.Images() {
+		if e.Contents.Proof.Policies.Covers(pullSpec) {
+			covered[component] = pullSpec
+		}
+	}
+	if len(covered) == 0 {
+		return nil
+	}
+	return []collector.Source{{
+		Name: nameComponentsPolicy, Kind: finding.SourceSignature,
+		Collect: func(ctx context.Context) ([]finding.Finding, error) {
+			defer e.Registries.Close()
+			images := imagesToHold{pullSpecs: covered, architectures: e.Scene.Architectures(ctx), puller: proof.Puller(e.Registries)}
+			return groupByReason(images.names(), images.hold(ctx, e.Contents.Proof.Policies)), nil
+		},
+	}}
+}
+
+// groupByReason makes one finding of all with the same outcome and reason, since a mirror
+// without signatures lacks all of them.
+func groupByReason(components []string, results []finding.Finding) []finding.Finding {
+	const most = 5
+	var groups []finding.Finding
+	for _, result := range results {
+		same := func(f finding.Finding) bool { return f.Outcome == result.Outcome && f.Reason == result.Reason }
+		if slices.ContainsFunc(groups, same) {
+			continue
+		}
+		var named []string
+		for i := range results {
+			if same(results[i]) {
+				named = append(named, components[i])
+			}
+		}
+		group := finding.New(result.Outcome, finding.Reason(result.Reason), "images of the release: %d (%s); the first one: %s", len(named), words.List(named, most), result.Message).
+			Named(nameComponentsPolicy).Remedy("%s", result.Remediation).Do(result.Actions...).Documented(result.URL).About(result.Objects...).Observed(result.Evidence)
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// nameSitePolicy names the findings about the image policies that cover images of the
+// checks of the site.
+const nameSitePolicy = "SiteImagePolicy"
+
+// sitePolicies is the check of the images of the site's checks that an image policy
+// covers; none where no image is covered. The nodes do not run an image that it rejects, so
+// the check of the site is inconclusive.
+func (e Execution) sitePolicies() []collector.Source {
+	covered := map[string]string{}
+	for _, check := range e.planned() {
+		if !check.Site {
+			continue
+		}
+		for _, image := range jobplan.ImagesOf(check.Job) {
+			if e.Contents.Proof.Policies.Covers(image) {
+				covered[image] = image
+			}
+		}
+	}
+	if len(covered) == 0 {
+		return nil
+	}
+	return []collector.Source{{
+		Name: nameSitePolicy, Kind: finding.SourceJob,
+		Collect: func(ctx context.Context) ([]finding.Finding, error) {
+			defer e.Registries.Close()
+			images := imagesToHold{pullSpecs: covered, architectures: e.Scene.Architectures(ctx), puller: proof.Puller(e.Registries)}
+			results := images.hold(ctx, e.Contents.Proof.Policies)
+			for i, f := range results {
+				if f.Outcome == preflight.Fail {
+					results[i].Outcome = preflight.Unknown
+				}
+				results[i] = results[i].Named(nameSitePolicy)
+			}
+			return results, nil
+		},
+	}}
+}
+
+// imagesToHold are component images, by component.
+type imagesToHold struct {
+	pullSpecs     map[string]string
+	architectures []string
+	puller        imagepolicy.Puller
+}
+
+// names are the components in order.
+func (i imagesToHold) names() []string { return slices.Sorted(maps.Keys(i.pullSpecs)) }
+
+// hold returns one finding for each of the names.
+func (i imagesToHold) hold(ctx context.Context, policies imagepolicy.Policies) []finding.Finding {
+	const parallel = 8
+	names := i.names()
+	results := make([]finding.Finding, len(names))
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for n, component := range names {
+		group.Go(func() error {
+			image := imagepolicy.Image{PullSpec: i.pullSpecs[component], Architectures: i.architectures}
+			results[n] = policies.Check(ctx, image, i.puller)
+			return nil
+		})
+	}
+	_ = group.Wait() // no function has an error
+	return results
+}

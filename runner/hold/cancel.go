@@ -1,0 +1,109 @@
+package hold
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/lease"
+	"github.com/openshift/update-preflight/runner/progress"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/recordstore"
+	"github.com/openshift/update-preflight/runner/standing"
+)
+
+// Cancel ends a run early, and returns its record when it has ended. It requests the end
+// from the process that holds the run. Without such a process it takes the run over,
+// deletes its objects in the cluster, and closes its record. id may be a
+// prefix of an ID. The error for a run that has ended is a *lease.NotRunningError.
+// ctx bounds the waiting.
+func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, observer *progress.Serial) (record.Record, error) {
+	c := cancellation{cluster: cluster, records: recordstore.New(cluster.Kubernetes), runs: lease.New(cluster.Kubernetes), progress: observer}
+	run, err := c.records.Get(ctx, id)
+	if err != nil {
+		return record.Record{}, err
+	}
+	if run.Phase != record.Running {
+		return run, &lease.NotRunningError{ID: run.ID, Phase: run.Phase}
+	}
+	for {
+		if err := c.runs.Cancel(ctx, run.ID); err != nil {
+			return run, err
+		}
+		c.progress.Stepf("cancellation of run %s was requested: waiting for its end", run.ID)
+		ended, err := c.runs.Follow(ctx, run.ID, c.followed)
+		if !errors.Is(err, lease.ErrAbandoned) {
+			return ended, err
+		}
+		c.progress.Stepf("run %s was abandoned: ending it here", run.ID)
+		ended, err = c.end(ctx, run)
+		if _, busy := errors.AsType[*lease.BusyError](err); !busy {
+			return ended, err
+		}
+	}
+}
+
+// CancelNeeds are the permissions of Cancel.
+func CancelNeeds() access.Needs { return recordstore.Needs().And(cleanup.Needs()) }
+
+// cancellation is the end of one run in progress.
+type cancellation struct {
+	cluster  *cluster.Cluster
+	records  *recordstore.Store
+	runs     *lease.Runs
+	progress *progress.Serial
+}
+
+// followed reports how far the run is while its holder ends it.
+func (c cancellation) followed(now record.Record) {
+	if now.Phase == record.Running {
+		c.progress.Stepf("run %s continues: %d of %s have reported", now.ID, len(now.Results), words.Count(len(now.Checks), "check"))
+	}
+}
+
+// end does what the holder of the run did not do. Where objects cannot be deleted,
+// the run stays in progress for the next attempt.
+func (c cancellation) end(ctx context.Context, run record.Record) (record.Record, error) {
+	held, err := c.runs.Begin(ctx, run.Intent, holder())
+	if err != nil {
+		return c.endedMeanwhile(ctx, run, err)
+	}
+	_, release := held.Hold(ctx) // its context ends at once: the run is canceled
+	defer release()
+	removal, err := cleanup.Run(ctx, inventory.New(c.cluster.Kubernetes, c.cluster.Metadata), run.ID)
+	if err != nil {
+		return run, errors.Join(err, held.Detach(ctx))
+	}
+	c.progress.Stepf("deleted %s of run %s", words.Count(len(removal.Deleted), "object"), run.ID)
+	ending, err := canceled(held, removal)
+	if err != nil {
+		return run, err
+	}
+	if err := held.Finish(ctx, ending); err != nil {
+		return run, err
+	}
+	return c.records.Get(ctx, run.ID)
+}
+
+// endedMeanwhile is for a run that could not be taken over: its holder may have ended it
+// at the last moment.
+func (c cancellation) endedMeanwhile(ctx context.Context, run record.Record, cause error) (record.Record, error) {
+	now, err := c.records.Get(ctx, run.ID)
+	if err == nil && now.Phase != record.Running {
+		return now, nil
+	}
+	return run, cause
+}
+
+// canceled is the end of a run whose holder is gone.
+func canceled(held *lease.Held, removal cleanup.Removal) (record.Ending, error) {
+	run := held.Record()
+	run.Phase, run.CompletionTime = record.Canceled, held.Now()
+	partial := standing.Partial(run)
+	partial.Removal = RemovalOf(removal)
+	return EndingOf(partial)
+}

@@ -1,0 +1,81 @@
+// Package inventory answers: which objects does a run have in the cluster, and of which
+// kinds?
+//
+// [New] returns the [Objects] of a cluster, which the launcher, the read-only guard and the
+// cleanup share: the requests for them, and which of them this process has created, ended,
+// or found to differ from the plan. The kinds are those that a run may create.
+package inventory
+
+import (
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/access"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+const (
+	JobKind     = "Job"
+	PodKind     = "Pod"
+	PolicyKind  = "ValidatingAdmissionPolicy"
+	BindingKind = "ValidatingAdmissionPolicyBinding"
+	// SecretKind is the kind of Secrets, which a release may not contain.
+	SecretKind = "Secret"
+)
+
+// Kind is a kind of objects that a run creates, itself or through a controller.
+type Kind struct {
+	Name     string
+	Resource schema.GroupVersionResource
+	// Guard is true for the kinds of the guard. A run works without them if the API
+	// does not exist or the user has no permission.
+	Guard bool
+}
+
+// Kinds returns all kinds in the order of their deletion: an object is deleted before
+// those that it refers to.
+func Kinds() []Kind {
+	admission := admissionregistrationv1.SchemeGroupVersion
+	return []Kind{
+		{Name: JobKind, Resource: batchv1.SchemeGroupVersion.WithResource("jobs")},
+		{Name: PodKind, Resource: corev1.SchemeGroupVersion.WithResource("pods")},
+		{Name: "RoleBinding", Resource: rbacv1.SchemeGroupVersion.WithResource("rolebindings")},
+		{Name: "ClusterRoleBinding", Resource: rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings")},
+		{Name: "Role", Resource: rbacv1.SchemeGroupVersion.WithResource("roles")},
+		{Name: "ClusterRole", Resource: rbacv1.SchemeGroupVersion.WithResource("clusterroles")},
+		{Name: "ServiceAccount", Resource: corev1.SchemeGroupVersion.WithResource("serviceaccounts")},
+		{Name: BindingKind, Resource: admission.WithResource("validatingadmissionpolicybindings"), Guard: true},
+		{Name: PolicyKind, Resource: admission.WithResource("validatingadmissionpolicies"), Guard: true},
+		{Name: "ConfigMap", Resource: corev1.SchemeGroupVersion.WithResource("configmaps")},
+	}
+}
+
+// KindOf returns the kind of a planned object.
+func KindOf(object payload.Object) (Kind, error) {
+	name := object.GetObjectKind().GroupVersionKind().Kind
+	for _, k := range Kinds() {
+		if k.Name == name {
+			return k, nil
+		}
+	}
+	return Kind{}, fmt.Errorf("a preflight creates no objects of kind %q", name)
+}
+
+// Request is the kind in a request for access.
+func (k Kind) Request() access.Request {
+	return access.Request{Group: k.Resource.Group, Resource: k.Resource.Resource}
+}
+
+// Object names an object of the kind.
+func (k Kind) Object(object metav1.Object) preflight.Object {
+	return preflight.Object{
+		APIVersion: k.Resource.GroupVersion().String(), Kind: k.Name, Namespace: object.GetNamespace(), Name: object.GetName(),
+	}
+}

@@ -1,0 +1,83 @@
+// Package proof answers: who signed this release, and would this cluster run its image?
+//
+// [Verifier.Verify] searches for the proof. Nothing of a release without one is read or
+// run, unless the administrator forces it.
+package proof
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/imagepolicy"
+	"github.com/openshift/update-preflight/signature"
+)
+
+// Proof is what the verification of a release came to.
+type Proof struct {
+	// PullSpec is that of the release, by digest.
+	PullSpec string
+	// Release may be read: it is verified, or its verification is overridden by force. It
+	// is nil for a release that is not trusted.
+	Release *signature.Release
+	// CVO is whether CVO accepts the signature; nil when that is not known.
+	CVO *bool
+	// Policies are the image policies of the cluster.
+	Policies imagepolicy.Policies
+	// Sources are the findings about the signature and the policies.
+	Sources []collector.Source
+}
+
+// Signers are those of a signature that the cluster trusts; none for a release that is
+// untrusted, or read by force.
+func (p Proof) Signers() []string {
+	if p.Release == nil || !p.Release.Verified() {
+		return nil
+	}
+	return p.Release.Signers()
+}
+
+// signedBy are the findings about a verified release.
+func signedBy(release signature.Release) []finding.Finding {
+	findings := []finding.Finding{finding.Pass(reasonVerified, "the release is signed by %s", strings.Join(release.Signers(), "; ")).Named(nameSignature)}
+	for _, warning := range release.Warnings() {
+		findings = append(findings, finding.Warn(reasonSignatureWarning, "%s", warning).Named(nameSignature))
+	}
+	return findings
+}
+
+// unproven is the finding about a release without proof. A failure that is not
+// about the signature itself is inconclusive.
+func unproven(failure error) finding.Finding {
+	if known, ok := errors.AsType[*signature.Error](failure); ok {
+		return finding.New(known.Outcome, finding.Reason(known.Reason), "%s", known.Message).
+			Remedy("%s", known.Remediation).Do(finding.Retry(finding.OptionTrust))
+	}
+	return finding.Unknown(collector.ReasonError, "%v", failure).
+		Remedy("Fix what the message names, or name keyrings and signature stores for this run.").
+		Do(finding.Retry(finding.OptionTrust))
+}
+
+// reasonVerified is reported when the release is signed by a key that the cluster
+// trusts.
+//
+// Cause: a signature of the release's digest was found and is valid.
+//
+// Remedy: none needed.
+const reasonVerified finding.Reason = "Verified"
+
+// reasonSignatureWarning is reported when the signature is valid, with a property
+// that other verifiers may not accept.
+//
+// Cause: the message has it.
+//
+// Remedy: report it to the publisher of the release.
+const reasonSignatureWarning finding.Reason = "SignatureWarning"
+
+// nameSignature names the findings about the release's signature.
+const nameSignature = "ReleaseSignature"
+
+// nameIdentity names the finding about a release image that contains another
+// version than its signature names.
+const nameIdentity = "ReleaseIdentity"

@@ -1,0 +1,162 @@
+package proof
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/departure"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/runner/imagepolicy"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature"
+)
+
+// Trust is what the administrator trusts beside what the cluster does.
+type Trust struct {
+	// Keyrings and Stores replace those that the cluster trusts, where there are
+	// any. Repositories are what signatures may call the repository of a release;
+	// none means OpenShift's own.
+	Keyrings     []signature.Keyring
+	Stores       []signature.Store
+	Repositories []string
+}
+
+// Verifier verifies the target of an update of one cluster.
+type Verifier struct {
+	Scene scene.Scene
+	From  departure.Departure
+	Trust Trust
+	// Registries is how the cluster pulls images.
+	Registries *registry.Access
+}
+
+// Verify searches for proof that the release of a pull spec is signed, and holds its image
+// against the image policies of the cluster. What is wrong with the release is a finding of
+// the proof; an *input.Error is about a pull spec that cannot be verified.
+func (v Verifier) Verify(ctx context.Context, pullSpec string) (Proof, error) {
+	pullSpec, err := v.byDigest(ctx, pullSpec)
+	if err != nil {
+		return Proof{}, err
+	}
+	v.Scene.Step("verifying the signature of %s", pullSpec)
+	signed, failure := v.prove(ctx, pullSpec)
+	if failure == nil {
+		proven := Proof{PullSpec: pullSpec, Release: &signed, CVO: signed.CVOAccepts()}
+		proven.Sources = []collector.Source{collector.Known(nameSignature, finding.SourceSignature, signedBy(signed)...)}
+		return v.holdAgainstPolicies(ctx, proven), nil
+	}
+	if known, ok := errors.AsType[*signature.Error](failure); ok && known.Reason == signature.ReasonInvalidPullSpec {
+		return Proof{}, &input.Error{Err: failure}
+	}
+	proven := Proof{PullSpec: pullSpec, Sources: []collector.Source{
+		collector.Known(nameSignature, finding.SourceSignature, v.unproven(failure).Named(nameSignature)),
+	}}
+	if proven, err = v.distrust(proven, failure); err != nil {
+		return Proof{}, err
+	}
+	return v.holdAgainstPolicies(ctx, proven), nil
+}
+
+// Misnamed is the proof of a release that contains another version than its signature
+// names.
+func (v Verifier) Misnamed(proven Proof, failure error) (Proof, error) {
+	distrusted, err := v.distrust(proven, failure)
+	if err != nil {
+		return Proof{}, err
+	}
+	identity := collector.Known(nameIdentity, finding.SourceSignature, unproven(failure).Named(nameIdentity))
+	distrusted.Sources = append(distrusted.Sources, identity)
+	return distrusted, nil
+}
+
+// byDigest is the pull spec by digest. A tag is resolved only by force: a user who can
+// move the tag can choose the release.
+func (v Verifier) byDigest(ctx context.Context, pullSpec string) (string, error) {
+	if (update.Release{Image: pullSpec}).Digest() != "" {
+		return pullSpec, nil
+	}
+	if !v.Scene.Settings.Judgement.Force {
+		return "", input.Errorf("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:DIGEST, or force the run to resolve the tag", pullSpec)
+	}
+	return payload.Resolve(ctx, pullSpec, v.Registries)
+}
+
+func (v Verifier) prove(ctx context.Context, pullSpec string) (signature.Release, error) {
+	c := v.Scene.Cluster
+	given := signature.Trust{Keyrings: v.Trust.Keyrings, Stores: v.Trust.Stores}
+	trust, err := signature.Override(ctx, c.Kubernetes.CoreV1(), c.OpenShift.ConfigV1(), given)
+	if err != nil {
+		return signature.Release{}, err
+	}
+	trust.Now = c.Now()
+	release, err := signature.Verify(ctx, pullSpec, trust)
+	if err != nil {
+		return signature.Release{}, err
+	}
+	return release, release.CheckRepository(v.Trust.Repositories)
+}
+
+// distrust is the proof of a release whose verification failed: by force, it is read
+// nevertheless.
+func (v Verifier) distrust(proven Proof, failure error) (Proof, error) {
+	proven.Release, proven.CVO = nil, nil
+	if known, ok := errors.AsType[*signature.Error](failure); ok {
+		proven.CVO = known.CVOAccepts()
+	}
+	if !v.Scene.Settings.Judgement.Force {
+		return proven, nil
+	}
+	forced, err := signature.Force(proven.PullSpec, failure)
+	if err != nil {
+		return Proof{}, &input.Error{Err: err}
+	}
+	proven.Release = &forced
+	return proven, nil
+}
+
+// unproven is the finding about the target without proof. Of a later update it is
+// inconclusive where only a trusted key is missing: the release before may add it.
+func (v Verifier) unproven(failure error) finding.Finding {
+	known, ok := errors.AsType[*signature.Error](failure)
+	if !departure.Provisional(v.From) || !ok || known.Reason != signature.ReasonUnknownKey {
+		return unproven(failure)
+	}
+	from := v.From.From(v.Scene)
+	return finding.Unknown(finding.Reason(known.Reason), "%s; release %s may add the key", known.Message, from).
+		Remedy("Verify the signature when the cluster runs %s, or name keyrings for this run.", from).Do(finding.Retry(finding.OptionTrust))
+}
+
+// holdAgainstPolicies holds the release image against the image policies of the
+// cluster before it is read: nodes do so before they run it. It adds no result
+// where no policy covers the image.
+func (v Verifier) holdAgainstPolicies(ctx context.Context, proven Proof) Proof {
+	policies, err := imagepolicy.FromCluster(ctx, v.Scene.Cluster.OpenShift.ConfigV1())
+	if err != nil {
+		proven.Sources = append(proven.Sources, collector.Known(NameReleasePolicy, finding.SourceSignature,
+			finding.Unknown(reasonImagePoliciesUnavailable, "unknown which images the nodes admit: %v", err).Named(NameReleasePolicy).
+				Remedy("Run the preflight as a user with permission to list ClusterImagePolicies.").Do(finding.Roles())))
+		return proven
+	}
+	proven.Policies = policies
+	if proven.Release == nil || !policies.Covers(proven.Release.PullSpec()) {
+		return proven
+	}
+	v.Scene.Step("checking %s against the image policies of the cluster", proven.Release.PullSpec())
+	image := imagepolicy.Image{PullSpec: proven.Release.PullSpec(), Architectures: v.Scene.Architectures(ctx)}
+	result := policies.Check(ctx, image, Puller(v.Registries)).Named(NameReleasePolicy)
+	proven.Sources = append(proven.Sources, collector.Known(NameReleasePolicy, finding.SourceSignature, result))
+	return proven
+}
+
+// reasonImagePoliciesUnavailable is reported when the image policies of the
+// cluster could not be read.
+//
+// Cause: the permission to list ClusterImagePolicies is missing.
+//
+// Remedy: bind the roles that "auth run" prints.
+const reasonImagePoliciesUnavailable finding.Reason = "ImagePoliciesUnavailable"

@@ -1,0 +1,314 @@
+// Package recordformat answers: in which ConfigMaps is a record written, and are they
+// authentic?
+//
+// [Header.ConfigMap] encodes the header of a record, and [Parse] decodes it. The header has
+// the request, the expected checks, the results as they are reported, and finally
+// the report. Data that does not fit is in further ConfigMaps, the parts, which the
+// header owns. [Key.Seal] sets the MACs, and [LoadedKey.Verify] verifies them.
+//
+//	oc get configmaps,leases -n openshift-cluster-version -l preflight.openshift.io/record \
+//	    -L preflight.openshift.io/phase,preflight.openshift.io/decision
+//
+// # Authenticity
+//
+// An editor of ConfigMaps in the namespace could forge a verdict, so the header and the
+// parts have a MAC, with a key that such an editor cannot read: the 32 bytes under "key"
+// of the Secret preflight-record-key in the same namespace. The first run that needs the
+// key creates it, and it never leaves the process. To replace it, delete the Secret:
+// the records so far are no longer authentic, a run in progress ends with the new key.
+//
+// A MAC is HMAC-SHA256 in hex, keyed with the HMAC-SHA256 of its domain under the key.
+// record.mac has the domain "preflight.openshift.io/record.mac/v1" and covers the
+// namespace and the name of the ConfigMap, the UID of the header, the ID of the run, and
+// all data and binaryData but itself; a copy with another name or UID, or in another
+// cluster, does not verify. Labels are for selection only and are not covered.
+//
+// Of a record that is not authentic, only metadata is returned (Record.Authentication).
+// Its results are not used: those of a run in progress are read from its Jobs again, and
+// those of an ended run are collected by a new one. Records of versions without MACs are
+// not authentic. The times of a record are at most those that the API server recorded
+// for the header.
+//
+// MACs do not protect against users who may read or create Secrets in the namespace and
+// write ConfigMaps there, such as every user who may run preflights; nor against the
+// return to an earlier content of the same header. The deletion of a record does not make
+// an older verdict count again: the end of a run ends the earlier verdicts on its target
+// (ended, below).
+//
+// # verdict.json
+//
+// The header has its verdict as JSON under the key verdict.json, for readers without
+// this package; its fields are stable, and fields are only added:
+//
+//	run               the ID of the run
+//	from              the version of the cluster
+//	digest, version   the target; version may be empty
+//	phase             Running, Complete, Interrupted or Canceled
+//	decision          Ready, Blocked, Undecided or, for a later update of a path instead
+//	                  of Ready, NothingKnown; empty without a verdict
+//	completionTime    RFC 3339 in UTC; empty while Running
+//	validUntil        RFC 3339 in UTC, at most 24 h after the completion; empty unless Complete
+//	blocking, undecided, accepted
+//	                  names of findings, sorted, at most 64 each
+//	forced            true if force was given; otherwise absent. The decision is Blocked then,
+//	                  and blocking has the names that force bypassed
+//	narrowed          what the request left out, such as ignored alerts, at most 64;
+//	                  absent if nothing
+//	ended             why the verdict ended before its time, such as a newer run of the
+//	                  target; validUntil is that time. Otherwise absent
+//	blockingOmitted, undecidedOmitted, acceptedOmitted
+//	                  how many names each list omits
+//	selection         the options by which runs of the same release differ
+//	provisional       true for a later update of a path: the run has no verdict on the
+//	                  update of this cluster to the target; otherwise absent
+//
+// verdict.mac has the domain "preflight.openshift.io/verdict.mac/v1" and covers exactly
+// the bytes of verdict.json. In Go, where hmacSHA256(key, message) returns the HMAC:
+//
+//	hex.EncodeToString(hmacSHA256(hmacSHA256(key, domain), verdictJSON)) == verdictMAC
+//
+// It does not cover the ConfigMap: a reader compares run with the label of the header,
+// digest with the target, and the present time with validUntil. A MAC is compared in
+// constant time (hmac.Equal).
+//
+// # Limits
+//
+// A record has at most 20,000 results, of at most 64 MiB uncompressed. Further results
+// are dropped, and so is a result of more than 900 KiB compressed: the next holder reads
+// it from its Job again.
+package recordformat
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+const (
+	labelDecision = "preflight.openshift.io/decision"
+	// labelRequester is the role that requested the run; none on records of versions
+	// without it.
+	labelRequester = "preflight.openshift.io/requester"
+	// AnnotationClaim identifies the process that holds the run. On the header it makes
+	// every takeover a change of the resourceVersion, so that writes of a former holder
+	// conflict.
+	AnnotationClaim = "preflight.openshift.io/claim"
+
+	format     = "1"
+	keyFormat  = "format"
+	keySummary = "run.yaml"
+	keyChecks  = "checks.gz"
+	keyResults = "results.gz"
+	keyReport  = "report.gz"
+	KeyPart    = "part.gz"
+	// keyAttachment is absent from records without one.
+	keyAttachment = "attachment"
+
+	maxSummary = record.MaxSelection + 64<<10
+)
+
+// Header is the decoded header of a record.
+type Header struct {
+	// Record is without Results, Report and Fingerprint.
+	Record record.Record
+	// Verdict is that of an ended run; it is written, and not read again.
+	Verdict verdict.Verdict
+	// Reported counts the recorded results.
+	Reported int
+	// checks, results and report are compressed: the results of the open chunk, and a
+	// Report that fits into the header.
+	checks, Results, Report []byte
+	// ResultParts are the parts with full chunks, reportParts those after them.
+	ResultParts, ReportParts int
+}
+
+func PartName(id string, number int) string { return fmt.Sprintf("%s-%d", HeaderName(id), number) }
+
+// summary is the part of a header in plain text.
+type summary struct {
+	ID             string       `json:"id"`
+	Phase          record.Phase `json:"phase"`
+	Decision       string       `json:"decision,omitempty"`
+	StartTime      string       `json:"startTime,omitempty"`
+	CompletionTime string       `json:"completionTime,omitempty"`
+	From           string       `json:"from"`
+	To             string       `json:"to"`
+	Image          string       `json:"image"`
+	Digest         string       `json:"digest"`
+	ToolVersion    string       `json:"toolVersion,omitempty"`
+	Selection      string       `json:"selection,omitempty"`
+	Requester      string       `json:"requester,omitempty"`
+	Generation     int64        `json:"generation,omitempty"`
+	Provisional    bool         `json:"provisional,omitempty"`
+	Narrowed       []string     `json:"narrowed,omitempty"`
+	Ended          string       `json:"ended,omitempty"`
+	Expected       int          `json:"expected"`
+	Reported       int          `json:"reported"`
+	ResultParts    int          `json:"resultParts,omitempty"`
+	ReportParts    int          `json:"reportParts,omitempty"`
+}
+
+// NewHeader is the header of a new run.
+func NewHeader(intent record.Intent) (Header, error) {
+	checks, err := pack([]byte(strings.Join(intent.Checks, "\n")))
+	if err != nil {
+		return Header{}, err
+	}
+	if len(checks) > MaxChunk {
+		return Header{}, fmt.Errorf("the names of %s do not fit into a record", words.Count(len(intent.Checks), "check"))
+	}
+	return Header{Record: record.Record{Intent: intent, Phase: record.Running}, checks: checks}, nil
+}
+
+// ConfigMap encodes the header; base is the metadata of an existing object to
+// update.
+func (h Header) ConfigMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap, error) {
+	r := h.Record
+	text, err := yaml.Marshal(summary{
+		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: words.Time(r.StartTime), CompletionTime: words.Time(r.CompletionTime),
+		From: r.From, To: r.Target.Version, Image: r.Target.Image, Digest: r.Target.Digest(), ToolVersion: r.ToolVersion, Selection: r.Selection,
+		Requester: string(r.Requester), Generation: r.Generation, Provisional: r.Provisional, Narrowed: r.Narrowed, Ended: r.Ended,
+		Expected: len(r.Checks), Reported: h.Reported, ResultParts: h.ResultParts, ReportParts: h.ReportParts,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("could not encode the record: %w", err)
+	}
+	decided, err := verdictJSON(r, h.Verdict)
+	if err != nil {
+		return nil, err
+	}
+	object := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: record.Namespace, Name: HeaderName(r.ID), UID: base.UID, ResourceVersion: base.ResourceVersion,
+			Labels:      map[string]string{record.Label: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()), record.LabelPhase: string(r.Phase)},
+			Annotations: map[string]string{AnnotationClaim: claim},
+		},
+		Data:       map[string]string{keyFormat: format, keySummary: string(text), KeyVerdict: decided},
+		BinaryData: map[string][]byte{},
+	}
+	for key, value := range map[string]string{labelDecision: statedDecision(r, h.Verdict), labelRequester: string(r.Requester)} {
+		if value != "" {
+			object.Labels[key] = value
+		}
+	}
+	for key, data := range map[string][]byte{keyChecks: h.checks, keyResults: h.Results, keyReport: h.Report, keyAttachment: r.Attachment} {
+		if len(data) > 0 {
+			object.BinaryData[key] = data
+		}
+	}
+	return object, nil
+}
+
+// Parse decodes a header. The error is a *FormatError for the format of another
+// version of the tool.
+func Parse(object *corev1.ConfigMap) (Header, error) {
+	if stated := object.Data[keyFormat]; stated != format {
+		if _, err := strconv.Atoi(stated); err != nil {
+			return Header{}, fmt.Errorf("invalid %s %.64q", keyFormat, stated)
+		}
+		return Header{}, &record.FormatError{ID: object.Labels[record.Label], Format: stated}
+	}
+	var decoded summary
+	if text := object.Data[keySummary]; len(text) > maxSummary {
+		return Header{}, fmt.Errorf("%s is longer than %d bytes", keySummary, maxSummary)
+	} else if err := yaml.Unmarshal([]byte(text), &decoded); err != nil {
+		return Header{}, fmt.Errorf("could not decode %s: %w", keySummary, err)
+	}
+	if err := decoded.validate(object); err != nil {
+		return Header{}, err
+	}
+	found, err := decoded.record(object)
+	if err != nil {
+		return Header{}, err
+	}
+	if found.Attachment = object.BinaryData[keyAttachment]; len(found.Attachment) > record.MaxAttachment {
+		return Header{}, fmt.Errorf("%s is longer than %d bytes", keyAttachment, record.MaxAttachment)
+	}
+	checks, err := unpack(object.BinaryData[keyChecks], maxChunkText)
+	if err != nil {
+		return Header{}, fmt.Errorf("%s: %w", keyChecks, err)
+	}
+	if len(checks) > 0 {
+		found.Checks = strings.Split(string(checks), "\n")
+	}
+	return Header{
+		Record: found, Reported: decoded.Reported, ResultParts: decoded.ResultParts, ReportParts: decoded.ReportParts,
+		checks: object.BinaryData[keyChecks], Results: object.BinaryData[keyResults], Report: object.BinaryData[keyReport],
+	}, nil
+}
+
+func (s summary) validate(of *corev1.ConfigMap) error {
+	labeled := of.Labels[record.Label]
+	switch {
+	case !record.IsID(s.ID) || HeaderName(s.ID) != of.Name || labeled != "" && labeled != s.ID:
+		return fmt.Errorf("the ID %.64q does not belong to %s", s.ID, of.Name)
+	case !s.Phase.Final() && s.Phase != record.Running:
+		return fmt.Errorf("unknown phase %.64q", s.Phase)
+	case s.ResultParts < 0 || s.ResultParts > maxParts || s.ReportParts < 0 || s.ReportParts > maxParts || s.Reported < 0:
+		return errors.New("a count is out of bounds")
+	}
+	return nil
+}
+
+// record converts the summary of a header. Its times are bounded by those that the API
+// server has recorded for the object.
+func (s summary) record(of *corev1.ConfigMap) (record.Record, error) {
+	start, err := parseTime(s.StartTime)
+	if err != nil {
+		return record.Record{}, err
+	}
+	if created := of.CreationTimestamp.UTC(); start.IsZero() || start.After(created) {
+		start = created
+	}
+	end, err := parseTime(s.CompletionTime)
+	if err != nil {
+		return record.Record{}, err
+	}
+	if written := cluster.LastWrite(of).UTC(); end.After(written) {
+		end = written
+	}
+	return record.Record{
+		Intent: record.Intent{
+			ID: s.ID, From: s.From, Target: update.Release{Version: s.To, Image: s.Image}, ToolVersion: s.ToolVersion, Selection: s.Selection,
+			Requester: record.Requester(s.Requester).Known(), Generation: s.Generation, Provisional: s.Provisional, Narrowed: s.Narrowed,
+		},
+		Phase: s.Phase, StartTime: start, CompletionTime: end, Decision: s.Decision, Ended: s.Ended,
+	}, nil
+}
+
+// FromLabels is the record of an unreadable header, from its labels.
+func FromLabels(object *corev1.ConfigMap) record.Record {
+	return record.Record{
+		Intent: record.Intent{ID: object.Labels[record.Label]}, Phase: record.Phase(object.Labels[record.LabelPhase]),
+		StartTime: object.CreationTimestamp.UTC(), Authentication: Unauthentic(object.Name, CauseUnreadable),
+	}
+}
+
+const CauseUnreadable = "is unreadable"
+
+func parseTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("could not decode a time: %w", err)
+	}
+	return t.UTC(), nil
+}
+
+// HeaderName is the name of the header of a run.
+func HeaderName(id string) string { return "preflight-" + label.Suffix(id) }

@@ -1,0 +1,126 @@
+package selection
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/gate/removedapi"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/site"
+)
+
+// Coverage is what a run covers. Runs of one release that differ in it are different runs.
+type Coverage struct {
+	Only   []string `json:"only,omitempty"`
+	Skip   []string `json:"skip,omitempty"`
+	NoJobs bool     `json:"noJobs,omitempty"`
+	// Site has the pull specs and digests of the checks of the site.
+	Site              []string `json:"site,omitempty"`
+	Images            string   `json:"images"`
+	IgnoredAlerts     []string `json:"ignoredAlerts,omitempty"`
+	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
+	Fixed             string   `json:"fixed,omitempty"`
+	// Path is set for a later update of a path: the releases before the target.
+	Path []Release `json:"path,omitempty"`
+}
+
+// Release is a release of a path in a record.
+type Release struct {
+	Version string `json:"version"`
+	Image   string `json:"image"`
+}
+
+// Covering is the coverage of a run with that selection and judgement, of an update after
+// the releases of a path.
+func Covering(s Selection, judgement scene.Judgement, path []update.Release) Coverage {
+	sorted := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+	c := Coverage{
+		Only: sorted(s.Only), Skip: sorted(s.Skip), NoJobs: s.NoJobs, Site: site.IDs(s.Site), Images: string(cmp.Or(s.Images, image.Manifests)),
+		IgnoredAlerts: sorted(judgement.IgnoredAlerts), IgnoredNamespaces: sorted(judgement.IgnoredNamespaces), Fixed: judgement.Fixed.String(),
+	}
+	for _, each := range path {
+		c.Path = append(c.Path, Release{Version: each.Version, Image: each.Image})
+	}
+	return c
+}
+
+// String is equal for runs that cover the same.
+func (c Coverage) String() string {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err.Error() // lists of strings always encode
+	}
+	return string(text)
+}
+
+// Recorded is the coverage of a recorded run.
+func Recorded(run record.Record) (Coverage, error) {
+	var covered Coverage
+	if err := json.Unmarshal([]byte(run.Selection), &covered); err != nil {
+		return Coverage{}, fmt.Errorf("the record of run %s does not have its selection: %w", run.ID, err)
+	}
+	return covered, nil
+}
+
+// Selection is the selection of a recorded run, whose record has the checks of the site.
+func (c Coverage) Selection(run record.Record) (Selection, error) {
+	sources, err := site.Restore(c.Site, run.Attachment)
+	if err != nil {
+		return Selection{}, fmt.Errorf("the record of run %s does not have the checks of the site: %w", run.ID, err)
+	}
+	return Selection{Only: c.Only, Skip: c.Skip, NoJobs: c.NoJobs, Images: image.Mode(c.Images), Site: sources}, nil
+}
+
+// Judging is a judgement with what a recorded run covers of it.
+func (c Coverage) Judging(judgement scene.Judgement, run record.Record) (scene.Judgement, error) {
+	judgement.IgnoredAlerts, judgement.IgnoredNamespaces = c.IgnoredAlerts, c.IgnoredNamespaces
+	var err error
+	if judgement.Fixed, err = removedapi.ParseFixTime(c.Fixed); err != nil && c.Fixed != "" {
+		return scene.Judgement{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)
+	}
+	return judgement, nil
+}
+
+// Attachment has the directories of the checks of the site, for the record.
+func (s Selection) Attachment() []byte {
+	archive, err := site.Archive(s.Site)
+	if err != nil {
+		return nil // Validate reports it
+	}
+	return archive
+}
+
+// Narrowed states what a selection and a judgement leave out, for readers of the verdict.
+func Narrowed(s Selection, judgement scene.Judgement) []string {
+	var all []string
+	add := func(format string, names []string) {
+		for _, name := range names {
+			all = append(all, words.Line(fmt.Sprintf(format, name), maxNarrowed))
+		}
+	}
+	if s.NoJobs {
+		add("%s", []string{"all checks of the release"})
+	}
+	add("checks other than %s", s.Only)
+	add("check %s", s.Skip)
+	add("alert %s", judgement.IgnoredAlerts)
+	add("alerts in namespace %s", judgement.IgnoredNamespaces)
+	if stated := judgement.Fixed.String(); stated != "" {
+		add("clients of removed APIs until %s", []string{stated})
+	}
+	all = slices.Compact(slices.Sorted(slices.Values(all)))
+	if len(all) > record.MaxNarrowed {
+		rest := len(all) - record.MaxNarrowed + 1
+		all = append(all[:record.MaxNarrowed-1], fmt.Sprintf("%d others", rest))
+	}
+	return all
+}
+
+// maxNarrowed bounds each text of Narrowed, in bytes.
+const maxNarrowed = 256
