@@ -120,7 +120,7 @@ func none() report.Targets {
 
 func TestTargetsGolden(t *testing.T) {
 	for name, doc := range map[string]report.Targets{"targets": fleet(), "targets-one": chosen(), "targets-none": none()} {
-		for _, output := range []string{"text", "wide", "name", "json"} {
+		for _, output := range []string{"text", "wide", "name", "json", "markdown"} {
 			t.Run(name+"."+output, func(t *testing.T) {
 				golden.Compare(t, "testdata/"+name+"."+output, encoded(t, output, doc))
 			})

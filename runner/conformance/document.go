@@ -27,10 +27,10 @@ func (r Report) verdict() document.Verdict {
 // headline is the conclusion in one sentence.
 func (r Report) headline() string { return r.verdict().Word + ": " + r.verdict().Meaning }
 
-// Document is the results for each check, those that need attention first, then the
-// conclusion.
+// Document is the conclusion, the results for each check, those that need attention first, and
+// the conclusion again.
 func (r Report) Document(document.View) document.Document {
-	made := document.Document{Title: "Conformance of checks", Source: "The JSON document has all data."}
+	made := document.Document{Title: "Conformance of checks", Source: "The JSON document has all data.", Blocks: []document.Block{r.verdict()}}
 	for rest := r.Results; len(rest) > 0; {
 		check := rest[0].Check
 		end := slices.IndexFunc(rest, func(result Result) bool { return result.Check != check })
@@ -40,7 +40,7 @@ func (r Report) Document(document.View) document.Document {
 		made.Blocks = append(made.Blocks, document.Section{Title: check, Blocks: blocksOf(rest[:end])})
 		rest = rest[end:]
 	}
-	made.Blocks = append(made.Blocks, r.verdict())
+	made.Blocks = append(made.Blocks, document.Conclusion{Text: r.headline()})
 	return made
 }
 

@@ -34,7 +34,6 @@ The verdict and the exit code are those of the time of the report. A verdict tha
 expired no longer holds, and the exit code is 4; whether the cluster has changed since,
 only "status" reports. A report whose decision contradicts its findings is bad input. A
 file is not authenticated: its findings are those that its author wrote.
-
 ` + exitcode.Help,
 		Example: `  # Show the report that a script stored
   oc preflight run --to-latest -o json > report.json

@@ -1,0 +1,61 @@
+package text_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/text"
+)
+
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	terminal := text.Style{Width: 40, Hint: "--details"}
+	fail := document.Item{
+		Mark: document.Mark{Level: document.Bad, Word: "FAIL"}, Names: []string{"A"}, State: "(R)", Counts: true,
+		Message: "m", Remedy: "r", Commands: []string{"oc one", "oc two"}, Facts: []document.Fact{{Lead: "See:", Text: "u"}, {Lead: "Targets:", Text: "t", Brief: true}},
+	}
+	warn := document.Item{Mark: document.Mark{Level: document.Caution, Word: "WARN"}, Names: []string{"B"}, Message: "n"}
+	table := document.Table{Columns: []string{"Target", "Decision"}, Result: "Decision", Rows: [][]string{{strings.Repeat("x", 34), "Ready"}}}
+	for name, tc := range map[string]struct {
+		reason string
+		style  text.Style
+		blocks []document.Block
+		want   string
+	}{
+		"Apart":    {reason: "an empty line is between blocks", blocks: []document.Block{document.Paragraph{Text: "a"}, document.Paragraph{Text: "b"}}, want: "a\n\nb\n"},
+		"Together": {reason: "next steps are one list", blocks: []document.Block{document.Details{Summary: "1 passed"}, document.Command{Lead: "Next:", Text: "oc x"}}, want: "  1 passed\nNext: $ oc x\n"},
+		"Brief":    {reason: "a terminal has no room for empty lines", style: terminal, blocks: []document.Block{document.Paragraph{Text: "a"}, document.Paragraph{Text: "b"}}, want: "a\nb\n"},
+		"Section":  {reason: "a section stands apart also on a terminal", style: terminal, blocks: []document.Block{document.Section{Title: "S", Blocks: []document.Block{document.Paragraph{Text: "a"}}}, document.Paragraph{Text: "b"}}, want: "S\n\na\n\nb\n"},
+		"Folded": {
+			reason: "a long word is broken, since a terminal would continue it in the first column", style: terminal,
+			blocks: []document.Block{document.List{Entries: []string{"a " + strings.Repeat("x", 50)}}},
+			want:   "- a\n  " + strings.Repeat("x", 38) + "\n  " + strings.Repeat("x", 12) + "\n",
+		},
+		"Pipe":    {reason: "grep finds a paragraph in one line", blocks: []document.Block{document.Paragraph{Text: strings.Repeat("word ", 40)}}, want: strings.TrimSpace(strings.Repeat("word ", 40)) + "\n"},
+		"Arrow":   {reason: "an arrow is ASCII unless symbols are shown", blocks: []document.Block{document.Conclusion{Text: "4.1.0 → 4.2.0"}}, want: "4.1.0 -> 4.2.0\n"},
+		"Symbols": {reason: "symbols stand beside words", style: text.Style{Width: 80, Symbols: true}, blocks: []document.Block{table}, want: "TARGET                              DECISION\n" + strings.Repeat("x", 34) + "  ✓ Ready\n"},
+		"Cut":     {reason: "a row is one line of a terminal", style: terminal, blocks: []document.Block{table}, want: "TARGET                              D...\n" + strings.Repeat("x", 34) + "  R...\n"},
+		"Row":     {reason: "the lines of a value are below each other", blocks: []document.Block{document.Table{Rows: [][]string{{"A", "b\nc"}}}}, want: "A          b\n           c\n"},
+		"Item":    {reason: "a file has everything", blocks: []document.Block{document.Items{Entries: []document.Item{fail, warn}}}, want: "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    $ oc two\n    See:  u\n    Targets: t\n\nWARN  B\n    n\n"},
+		"BriefItem": {
+			reason: "a terminal has the first command, and names of what counts less", style: terminal,
+			blocks: []document.Block{document.Items{Entries: []document.Item{fail, warn}, More: 2}},
+			want:   "FAIL  A (R)\n    m\n    $ oc one\n    Targets: t\nWARN  B\n... and 2 more (--details)\n",
+		},
+		"Hostile": {reason: "data forges no line and controls no terminal", blocks: []document.Block{document.Section{Title: "a\x1b[2J\nReady"}}, want: "a Ready\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got strings.Builder
+			if err := text.Write(&got, document.Document{Blocks: tc.blocks}, tc.style); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got.String()); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
