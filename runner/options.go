@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/site"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 // The defaults of Options.
@@ -70,7 +71,7 @@ type Options struct {
 	// any. Repositories are what signatures may call the repository of a release;
 	// none means OpenShift's own.
 	Keyrings     []signature.Keyring
-	Stores       []signature.Store
+	Stores       []store.Store
 	Repositories []string
 	// Local is what this machine adds to pull images with, after what the cluster
 	// has. Cache keeps what was read of releases; nil for none.

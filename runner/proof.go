@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
 // proof is what the verification of a release came to.
@@ -45,8 +46,8 @@ func (untrusted) signers() []string { return nil }
 // read nevertheless.
 func distrust(o observed, pullSpec string, failure error) (proof, error) {
 	var cvo *bool
-	if known, ok := errors.AsType[*signature.Error](failure); ok {
-		cvo = known.CVOAccepts()
+	if known, ok := errors.AsType[*refusal.Error](failure); ok {
+		cvo = known.CVOAccepts
 	}
 	if !o.options.Force {
 		return untrusted{cvo: cvo}, nil
@@ -84,8 +85,8 @@ func signedBy(release signature.Release) []finding.Finding {
 // unproven is the finding about the target without proof. Of a later update it is
 // inconclusive where only a trusted key is missing: the release before may add it.
 func (v view) unproven(failure error) finding.Finding {
-	known, ok := errors.AsType[*signature.Error](failure)
-	if v.hop == nil || !ok || known.Reason != signature.ReasonUnknownKey {
+	known, ok := errors.AsType[*refusal.Error](failure)
+	if v.hop == nil || !ok || known.Reason != refusal.ReasonUnknownKey {
 		return unproven(failure)
 	}
 	return finding.Unknown(finding.Reason(known.Reason), "%s; release %s may add the key", known.Message, v.from()).
@@ -95,7 +96,7 @@ func (v view) unproven(failure error) finding.Finding {
 // unproven is the finding about a release without proof. A failure that is not
 // about the signature itself is inconclusive.
 func unproven(failure error) finding.Finding {
-	if known, ok := errors.AsType[*signature.Error](failure); ok {
+	if known, ok := errors.AsType[*refusal.Error](failure); ok {
 		return finding.New(known.Outcome, finding.Reason(known.Reason), "%s", known.Message).
 			Remedy("%s", known.Remediation).Do(finding.Retry(finding.OptionTrust))
 	}

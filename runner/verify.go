@@ -9,7 +9,7 @@ import (
 	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
 // verified is the second stage: the release by digest, and what is proven of it.
@@ -41,7 +41,7 @@ func verify(ctx context.Context, o observed) (verified, error) {
 		v.sources = append(v.sources, collector.Known(nameSignature, finding.SourceSignature, signedBy(signed)...))
 		return v.holdAgainstPolicies(ctx), nil
 	}
-	if known, ok := errors.AsType[*signature.Error](failure); ok && known.Reason == signature.ReasonInvalidPullSpec {
+	if known, ok := errors.AsType[*refusal.Error](failure); ok && known.Reason == refusal.ReasonInvalidPullSpec {
 		return verified{}, &BadInputError{Err: failure}
 	}
 	v.sources = append(v.sources, collector.Known(nameSignature, finding.SourceSignature, o.unproven(failure).Named(nameSignature)))

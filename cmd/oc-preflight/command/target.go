@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/localfile"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 // targetFlags select the target release.
@@ -100,7 +101,7 @@ func (f *trustFlags) add(c *cobra.Command) {
 
 // read reads the keyrings and makes the stores. A file that cannot be read is bad
 // input.
-func (f *trustFlags) read(ctx context.Context) ([]signature.Keyring, []signature.Store, error) {
+func (f *trustFlags) read(ctx context.Context) ([]signature.Keyring, []store.Store, error) {
 	var keyrings []signature.Keyring
 	for _, path := range f.keyrings {
 		keyring, err := readKeyring(ctx, path)
@@ -109,9 +110,9 @@ func (f *trustFlags) read(ctx context.Context) ([]signature.Keyring, []signature
 		}
 		keyrings = append(keyrings, keyring)
 	}
-	var stores []signature.Store
+	var stores []store.Store
 	for _, location := range f.stores {
-		store, err := signature.NewStore(location)
+		store, err := store.New(location)
 		if err != nil {
 			return nil, nil, usageError(fmt.Errorf("--signature-store: %w", err))
 		}

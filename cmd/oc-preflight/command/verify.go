@@ -10,6 +10,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
 func newVerify(client *client) *cobra.Command {
@@ -79,7 +80,7 @@ func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, e
 // unverified prints the failure and returns its exit code: a wrong signature blocks,
 // an inconclusive verification is undecided.
 func unverified(client *client, err error) error {
-	var failure *signature.Error
+	var failure *refusal.Error
 	if !errors.As(err, &failure) {
 		return err
 	}
@@ -90,7 +91,7 @@ func unverified(client *client, err error) error {
 	if failure.Remediation != "" {
 		fmt.Fprintf(client.streams.ErrOut, "hint: %s\n", failure.Remediation)
 	}
-	if failure.Reason == signature.ReasonInvalidPullSpec {
+	if failure.Reason == refusal.ReasonInvalidPullSpec {
 		return &exitError{code: exitUsage}
 	}
 	if failure.Outcome == preflight.Fail {
