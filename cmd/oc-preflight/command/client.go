@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
@@ -23,7 +22,7 @@ import (
 
 // client reaches the cluster that the user's flags name.
 type client struct {
-	flags     *genericclioptions.ConfigFlags
+	flags     *connection
 	streams   genericiooptions.IOStreams
 	verbosity int
 	// quiet shows no progress.
@@ -36,7 +35,7 @@ func (c *client) connect() (*cluster.Cluster, error) {
 	if err := c.checkFiles(); err != nil {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
-	config, err := c.flags.ToRESTConfig()
+	config, err := c.flags.config().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
@@ -53,7 +52,7 @@ func (c *client) connect() (*cluster.Cluster, error) {
 // notConfigured names the kubeconfigs that do not exist.
 func (c *client) notConfigured() error {
 	errs := []string{"no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG"}
-	for _, path := range c.flags.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence() {
+	for _, path := range c.flags.config().ConfigAccess().GetLoadingPrecedence() {
 		if _, err := os.Stat(path); err != nil {
 			errs = append(errs, err.Error())
 		}
@@ -67,13 +66,12 @@ const maxConfigFile = 16 << 20
 // checkFiles returns an error for a kubeconfig, or a file that it names, that client-go cannot
 // read in bounded time and memory. Other errors are those of client-go.
 func (c *client) checkFiles() error {
-	loader := c.flags.ToRawKubeConfigLoader()
-	for _, path := range loader.ConfigAccess().GetLoadingPrecedence() {
+	for _, path := range c.flags.config().ConfigAccess().GetLoadingPrecedence() {
 		if err := checkFile(path); err != nil {
 			return fmt.Errorf("kubeconfig: %w", err)
 		}
 	}
-	config, err := loader.RawConfig()
+	config, err := c.flags.config().RawConfig()
 	if err != nil {
 		return err
 	}
@@ -116,8 +114,8 @@ func checkFile(path string) error {
 // named is false when no kubeconfig, flag or ServiceAccount names a cluster:
 // client-go would connect to localhost:8080.
 func (c *client) named() bool {
-	config, err := c.flags.ToRawKubeConfigLoader().RawConfig()
-	if err != nil || len(config.Clusters) > 0 || *c.flags.APIServer != "" {
+	config, err := c.flags.config().RawConfig()
+	if err != nil || len(config.Clusters) > 0 || c.flags.overrides.ClusterInfo.Server != "" {
 		return true
 	}
 	_, err = rest.InClusterConfig()

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
@@ -28,9 +27,7 @@ func Execute(ctx context.Context, args []string, streams genericiooptions.IOStre
 // New returns the command with all its verbs. name is how the user calls it,
 // e.g. "oc preflight".
 func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
-	client := &client{flags: genericclioptions.NewConfigFlags(true), streams: streams}
-	// Every command is about the whole cluster, and caches releases, not discovery.
-	client.flags.Namespace, client.flags.CacheDir = nil, nil
+	client := &client{streams: streams}
 	root := &cobra.Command{
 		Use:   strings.ReplaceAll(name, " ", "-"), // completion is for the program, which is not called "preflight"
 		Short: "Check whether it is safe to update this cluster",
@@ -66,7 +63,7 @@ combines the findings into one verdict.`,
 
 		PersistentPreRun: func(*cobra.Command, []string) { client.startLog() },
 	}
-	client.flags.AddFlags(root.PersistentFlags())
+	client.flags = newConnection(root.PersistentFlags())
 	root.PersistentFlags().IntVarP(&client.verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
