@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -106,6 +107,14 @@ func Count[N int | int64](number N, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", number, noun)
+}
+
+// Time is a time as RFC 3339 in UTC, to the second; empty for the zero time.
+func Time(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // Clauses joins the first most clauses with semicolons, and counts the others.
