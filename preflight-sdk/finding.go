@@ -1,5 +1,9 @@
 package preflight
 
+import (
+	"cmp"
+)
+
 // Finding is the result of one check. A check that links this SDK fills it
 // through [T].
 type Finding struct {
@@ -36,4 +40,48 @@ type Object struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
+}
+
+// Outcome is the result of a check in one word.
+type Outcome string
+
+// The outcomes. Every check ends with one of these: a check that did not end
+// regularly is Unknown.
+const (
+	// Pass means that the check found nothing that prevents the update.
+	Pass Outcome = "Pass"
+	// Warn means that an administrator should know the finding, but that it does
+	// not prevent the update.
+	Warn Outcome = "Warn"
+	// Fail means that the check found that the update would do harm.
+	Fail Outcome = "Fail"
+	// Unknown means that the check was inconclusive. It never counts as a pass.
+	Unknown Outcome = "Unknown"
+	// Skipped means that the check does not apply to this cluster. The message
+	// states why.
+	Skipped Outcome = "Skipped"
+)
+
+// Compare orders outcomes, the worst first: Fail, Unknown, Warn, Skipped, Pass.
+// It is negative when o is worse than other, positive when other is worse, and 0
+// when neither is. An outcome that this version does not define ranks as
+// Unknown.
+func (o Outcome) Compare(other Outcome) int { return cmp.Compare(severity(other), severity(o)) }
+
+// severity orders outcomes: the most severe outcome that a check reports is the
+// outcome of its finding. An undefined outcome is as severe as Unknown.
+func severity(outcome Outcome) int {
+	switch outcome {
+	case Pass:
+		return 0
+	case Skipped:
+		return 1
+	case Warn:
+		return 2
+	case Unknown:
+		return 3
+	case Fail:
+		return 4
+	}
+	return severity(Unknown)
 }

@@ -65,7 +65,7 @@ func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report
 	stored.Verdict, stored.Findings = decided, folded
 	stored.CVO = s.Predict(cvo.Request{Version: version, Signed: signed(stored.Target), PayloadVersion: version}, policy, folded)
 	if stored.Standing != nil {
-		stored.Standing.Judged = words.Timestamp(s.Start)
+		stored.Standing.Judged = words.Time(s.Start)
 	}
 	return stored
 }

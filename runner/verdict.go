@@ -33,11 +33,11 @@ type reported struct {
 // reportOf folds everything that was found into the report.
 func (p preparation) reportOf(ctx context.Context, inside contents.Contents, found execution.Found, run reported) report.Report {
 	decided := p.judge(inside, found.Collection, found.Phase)
-	decided.Run.ID, decided.Run.StartTime, decided.Run.ChecksFrom = run.id, words.Timestamp(run.started), run.reused.ID
+	decided.Run.ID, decided.Run.StartTime, decided.Run.ChecksFrom = run.id, words.Time(run.started), run.reused.ID
 	decided.Created = append(decided.Created, run.created...)
 	decided.Duration = duration.Of(ctx, p.scene, update.Kind(decided.Target.UpdateKind))
 	if found.Phase == report.PhaseComplete {
-		decided.Verdict.ValidUntil = words.Timestamp(p.validUntil(decided.Verdict.Accepted, run.reused))
+		decided.Verdict.ValidUntil = words.Time(p.validUntil(decided.Verdict.Accepted, run.reused))
 	}
 	return decided
 }
@@ -51,7 +51,7 @@ func (p preparation) judge(inside contents.Contents, collected collector.Collect
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, AskedAgain: from.Postponed(p.scene),
 		Run: report.Run{
-			StartTime: words.Timestamp(p.scene.Start), CompletionTime: words.Timestamp(p.scene.Cluster.Now()), Phase: phase, ToolVersion: p.options.Hooks.ToolVersion,
+			StartTime: words.Time(p.scene.Start), CompletionTime: words.Time(p.scene.Cluster.Now()), Phase: phase, ToolVersion: p.options.Hooks.ToolVersion,
 		},
 		Cluster:  p.scene.About,
 		Target:   p.reportedTarget(inside),

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 // TestAttacksByRedirects reads a store with a password that redirects to other hosts.
@@ -38,7 +39,7 @@ func TestAttacksByRedirects(t *testing.T) {
 				_, _ = w.Write([]byte(`{"Token":"of the metadata service"}`))
 			}))
 			t.Cleanup(inside.Close)
-			store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if _, password, _ := r.BasicAuth(); password != "secret" {
 					t.Errorf("%s: the store receives the password %q", tc.reason, password)
 				}
@@ -46,9 +47,9 @@ func TestAttacksByRedirects(t *testing.T) {
 				// Go compares names, so another name of the same machine is another host.
 				http.Redirect(w, r, strings.Replace(inside.URL, "127.0.0.1", "localhost", 1), tc.status)
 			}))
-			t.Cleanup(store.Close)
-			location := strings.Replace(store.URL, "http://", "http://me:secret@", 1)
-			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{newStore(t, location)}})
+			t.Cleanup(server.Close)
+			location := strings.Replace(server.URL, "http://", "http://me:secret@", 1)
+			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []store.Store{newStore(t, location)}})
 			check(t, tc.reason, "MalformedSignature", r, err)
 			if err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "Token")) {
 				t.Errorf("%s: message %q repeats what it received", tc.reason, err)
@@ -101,7 +102,7 @@ func TestAttacksBySlowStores(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var stores []signature.Store
+				var stores []store.Store
 				for range tc.stores {
 					stores = append(stores, slow{name: "slow"})
 				}

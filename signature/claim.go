@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/json"
+
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
 // claimType is the type of a simple-signing claim that OpenPGP signs.
@@ -36,43 +38,43 @@ type claim struct {
 
 // readClaim returns the reference that the signature claim gives to digest. It is
 // parsed as CVO parses it, then checked for ambiguity.
-func readClaim(body []byte, digest string) (string, *Error) {
+func readClaim(body []byte, digest string) (string, *refusal.Error) {
 	// CVO decodes with encoding/json, so the same rules apply here.
 	decoder := stdjson.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	var c claim
 	if err := decoder.Decode(&c); err != nil {
-		return "", newError(ReasonInvalidClaim, "the signed content is not a JSON signature claim: %q", truncate(err.Error()))
+		return "", refusal.New(refusal.ReasonInvalidClaim, "the signed content is not a JSON signature claim: %q", truncate(err.Error()))
 	}
 	reference := c.Critical.Identity.Reference
 	switch {
 	case c.Critical.Type != claimType:
-		return "", newError(ReasonInvalidClaim, "the signature claim has type %q, not %q", truncate(c.Critical.Type), claimType)
+		return "", refusal.New(refusal.ReasonInvalidClaim, "the signature claim has type %q, not %q", truncate(c.Critical.Type), claimType)
 	case reference == "":
-		return "", newError(ReasonInvalidClaim, "the signature claim names no image")
+		return "", refusal.New(refusal.ReasonInvalidClaim, "the signature claim names no image")
 	case c.Critical.Image.Digest != digest:
-		return "", newError(ReasonWrongDigest, "the signature claim is for digest %q of %q", truncate(c.Critical.Image.Digest), truncate(reference))
+		return "", refusal.New(refusal.ReasonWrongDigest, "the signature claim is for digest %q of %q", truncate(c.Critical.Image.Digest), truncate(reference))
 	}
 	if rest := bytes.TrimSpace(body[decoder.InputOffset():]); len(rest) > 0 {
-		return "", newError(ReasonTrailingData, "%d bytes follow the signature claim", len(rest))
+		return "", refusal.New(refusal.ReasonTrailingData, "%d bytes follow the signature claim", len(rest))
 	}
 	return reference, checkFields(body)
 }
 
 // checkFields requires every field of the claim at most once and in its exact
 // letter case.
-func checkFields(body []byte) *Error {
+func checkFields(body []byte) *refusal.Error {
 	var c claim
 	ambiguous, err := json.UnmarshalStrict(body, &c)
 	switch {
 	case err != nil:
-		return newError(ReasonInvalidClaim, "the signed content is not a JSON signature claim: %q", truncate(err.Error()))
+		return refusal.New(refusal.ReasonInvalidClaim, "the signed content is not a JSON signature claim: %q", truncate(err.Error()))
 	case len(ambiguous) == 0:
 		return nil
 	case strings.HasPrefix(ambiguous[0].Error(), "duplicate field"):
-		return newError(ReasonDuplicateField, "the signature claim has a duplicate field: %q", truncate(errors.Join(ambiguous...).Error()))
+		return refusal.New(refusal.ReasonDuplicateField, "the signature claim has a duplicate field: %q", truncate(errors.Join(ambiguous...).Error()))
 	}
-	return newError(ReasonFieldCase, "the signature claim has fields in unexpected letter case: %q", truncate(errors.Join(ambiguous...).Error()))
+	return refusal.New(refusal.ReasonFieldCase, "the signature claim has fields in unexpected letter case: %q", truncate(errors.Join(ambiguous...).Error()))
 }
 
 // truncate cuts text of a claim to maxClaimText bytes.

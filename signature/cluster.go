@@ -14,6 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/openshift/update-preflight/signature/refusal"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 const (
@@ -63,14 +66,14 @@ type clusterReader struct {
 // spec.signatureStores that cannot be used is ignored, as the API specifies, but
 // its content counts as unknown.
 func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, config config) (Trust, error) {
-	c := clusterReader{managed: configMaps.ConfigMaps(namespace), own: configMaps.ConfigMaps(ownNamespace), config: config}
+	c := clusterReader{managed: configMaps.ConfigMaps(store.Namespace), own: configMaps.ConfigMaps(ownNamespace), config: config}
 	data, err := c.verification(ctx)
 	if err != nil {
 		return Trust{}, err
 	}
 	local, err := c.managed.List(ctx, metav1.ListOptions{LabelSelector: signaturesLabel})
 	if err != nil {
-		return Trust{}, newError(ReasonTrustUnavailable, "list ConfigMaps in %s labeled %s: %v", namespace, signaturesLabel, err)
+		return Trust{}, refusal.New(refusal.ReasonTrustUnavailable, "list ConfigMaps in %s labeled %s: %w", store.Namespace, signaturesLabel, err)
 	}
 	via, err := c.egress(ctx)
 	if err != nil {
@@ -83,7 +86,7 @@ func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 		}
 	}
 	if len(trust.Keyrings) == 0 {
-		return Trust{}, newError(ReasonNoKeys, "ConfigMap %s/%s has no %s*", namespace, verification, keyPrefix)
+		return Trust{}, refusal.New(refusal.ReasonNoKeys, "ConfigMap %s/%s has no %s*", store.Namespace, verification, keyPrefix)
 	}
 	custom, set, err := c.customStores(ctx, via)
 	if err != nil {
@@ -92,7 +95,7 @@ func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 	if set {
 		trust.Stores = custom
 	}
-	trust.Stores = slices.Insert(trust.Stores, 0, Store(newConfigMapStore(local.Items)))
+	trust.Stores = slices.Insert(trust.Stores, 0, store.Store(store.OfConfigMaps(local.Items)))
 	return trust, nil
 }
 
@@ -101,10 +104,10 @@ func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 func (c clusterReader) verification(ctx context.Context) (map[string]string, error) {
 	config, err := c.managed.Get(ctx, verification, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, newError(ReasonNoKeys, "ConfigMap %s/%s, which holds the keyrings of releases, does not exist", namespace, verification)
+		return nil, refusal.New(refusal.ReasonNoKeys, "ConfigMap %s/%s, which holds the keyrings of releases, does not exist", store.Namespace, verification)
 	}
 	if err != nil {
-		return nil, newError(ReasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, verification, err)
+		return nil, refusal.New(refusal.ReasonTrustUnavailable, "get ConfigMap %s/%s: %w", store.Namespace, verification, err)
 	}
 	return config.Data, nil
 }
@@ -112,30 +115,30 @@ func (c clusterReader) verification(ctx context.Context) (map[string]string, err
 // egress is how CVO reaches web servers from the cluster. A proxy named by this
 // machine's environment takes precedence, since this machine may be outside of
 // the cluster's network.
-func (c clusterReader) egress(ctx context.Context) (egress, error) {
-	via := egress{proxy: http.ProxyFromEnvironment}
+func (c clusterReader) egress(ctx context.Context) (store.Egress, error) {
+	via := store.Egress{Proxy: http.ProxyFromEnvironment}
 	proxy, err := c.config.Proxies().Get(ctx, "cluster", metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return egress{}, newError(ReasonTrustUnavailable, "get Proxy cluster: %v", err)
+		return store.Egress{}, refusal.New(refusal.ReasonTrustUnavailable, "get Proxy cluster: %w", err)
 	default:
-		via.proxy = proxyOf(proxy.Status)
+		via.Proxy = store.ProxyOf(proxy.Status)
 	}
 	bundle, err := c.managed.Get(ctx, trustedBundle, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return via, nil
 	case err != nil:
-		return egress{}, newError(ReasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, trustedBundle, err)
+		return store.Egress{}, refusal.New(refusal.ReasonTrustUnavailable, "get ConfigMap %s/%s: %w", store.Namespace, trustedBundle, err)
 	case bundle.Data[trustedBundleKey] == "":
 		return via, nil
 	}
-	if via.roots, err = x509.SystemCertPool(); err != nil {
-		via.roots = x509.NewCertPool()
+	if via.Roots, err = x509.SystemCertPool(); err != nil {
+		via.Roots = x509.NewCertPool()
 	}
-	if !via.roots.AppendCertsFromPEM([]byte(bundle.Data[trustedBundleKey])) {
-		return egress{}, newError(ReasonTrustUnavailable, "%s of ConfigMap %s/%s holds no certificate", trustedBundleKey, namespace, trustedBundle)
+	if !via.Roots.AppendCertsFromPEM([]byte(bundle.Data[trustedBundleKey])) {
+		return store.Egress{}, refusal.New(refusal.ReasonTrustUnavailable, "%s of ConfigMap %s/%s holds no certificate", trustedBundleKey, store.Namespace, trustedBundle)
 	}
 	return via, nil
 }
@@ -143,53 +146,53 @@ func (c clusterReader) egress(ctx context.Context) (egress, error) {
 // customStores are the stores of ClusterVersion spec.signatureStores. When the
 // field is set, even to an empty list, they replace the stores of the release
 // (cluster-version-operator pkg/customsignaturestore).
-func (c clusterReader) customStores(ctx context.Context, via egress) (stores []Store, set bool, err error) {
+func (c clusterReader) customStores(ctx context.Context, via store.Egress) (stores []store.Store, set bool, err error) {
 	version, err := c.config.ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, newError(ReasonTrustUnavailable, "get ClusterVersion version: %v", err)
+		return nil, false, refusal.New(refusal.ReasonTrustUnavailable, "get ClusterVersion version: %w", err)
 	case version.Spec.SignatureStores == nil:
 		return nil, false, nil
 	case len(version.Spec.SignatureStores) == 0:
-		return []Store{unusableStore{name: customField, cause: newError(ReasonNoStores, "the list is empty and replaces the stores of the release")}}, true, nil
+		return []store.Store{store.Unusable{Name: customField, Cause: refusal.New(refusal.ReasonNoStores, "the list is empty and replaces the stores of the release")}}, true, nil
 	case len(version.Spec.SignatureStores) > maxCustomStores:
-		return nil, false, newError(ReasonInvalidStore, "%s has more than %d stores", customField, maxCustomStores)
+		return nil, false, refusal.New(refusal.ReasonInvalidStore, "%s has more than %d stores", customField, maxCustomStores)
 	}
 	for _, custom := range version.Spec.SignatureStores {
-		store, violation := c.customStore(ctx, custom, via)
+		usable, violation := c.customStore(ctx, custom, via)
 		if violation != nil {
-			store = unusableStore{name: customField, cause: violation}
+			usable = store.Unusable{Name: customField, Cause: violation}
 		}
-		stores = append(stores, store)
+		stores = append(stores, usable)
 	}
 	return stores, true, nil
 }
 
 // customStore is one store of spec.signatureStores, with its own CA.
-func (c clusterReader) customStore(ctx context.Context, custom configv1.SignatureStore, via egress) (Store, *Error) {
+func (c clusterReader) customStore(ctx context.Context, custom configv1.SignatureStore, via store.Egress) (store.Store, *refusal.Error) {
 	u, err := url.Parse(custom.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// An invalid URL may also contain a password, so it is not repeated.
-		return nil, newError(ReasonInvalidStore, "a store is not an http or https URL")
+		return nil, refusal.New(refusal.ReasonInvalidStore, "a store is not an http or https URL")
 	}
 	if custom.CA.Name == "" {
-		return newHTTPStore(u, via), nil
+		return store.OfServer(u, via), nil
 	}
 	ca, err := c.own.Get(ctx, custom.CA.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, newError(ReasonInvalidStore, "the ca of store %q cannot be read: get ConfigMap %s/%s: %v", u.Redacted(), ownNamespace, custom.CA.Name, err)
+		return nil, refusal.New(refusal.ReasonInvalidStore, "the ca of store %q cannot be read: get ConfigMap %s/%s: %w", u.Redacted(), ownNamespace, custom.CA.Name, err)
 	}
-	via.roots = x509.NewCertPool()
-	if !via.roots.AppendCertsFromPEM([]byte(ca.Data[customCAKey])) {
-		return nil, newError(ReasonInvalidStore, "the ca of store %q holds no certificate: %s of ConfigMap %s/%s", u.Redacted(), customCAKey, ownNamespace, custom.CA.Name)
+	via.Roots = x509.NewCertPool()
+	if !via.Roots.AppendCertsFromPEM([]byte(ca.Data[customCAKey])) {
+		return nil, refusal.New(refusal.ReasonInvalidStore, "the ca of store %q holds no certificate: %s of ConfigMap %s/%s", u.Redacted(), customCAKey, ownNamespace, custom.CA.Name)
 	}
-	return newHTTPStore(u, via), nil
+	return store.OfServer(u, via), nil
 }
 
 // add adds one entry of the ConfigMap, unless it is neither a keyring nor a store.
-func (t *Trust) add(key, value string, via egress) error {
+func (t *Trust) add(key, value string, via store.Egress) error {
 	switch {
 	case strings.HasPrefix(key, keyPrefix):
 		keyring, err := ReadKeyring(key, strings.NewReader(value))
@@ -198,15 +201,34 @@ func (t *Trust) add(key, value string, via egress) error {
 		}
 		t.Keyrings = append(t.Keyrings, keyring)
 	case strings.HasPrefix(key, storePrefix):
-		// NewStore accepts a directory, which the cluster cannot mean.
+		// A store may be a directory, which the cluster cannot mean.
 		if !strings.Contains(value, "://") {
-			return newError(ReasonInvalidStore, "entry %q of ConfigMap %s/%s is not a URL", key, namespace, verification)
+			return refusal.New(refusal.ReasonInvalidStore, "entry %q of ConfigMap %s/%s is not a URL", key, store.Namespace, verification)
 		}
-		store, err := newStore(strings.TrimSpace(value), via)
+		entry, err := store.Via(strings.TrimSpace(value), via)
 		if err != nil {
-			return newError(ReasonInvalidStore, "entry %q of ConfigMap %s/%s: %v", key, namespace, verification, err)
+			return refusal.New(refusal.ReasonInvalidStore, "entry %q of ConfigMap %s/%s: %w", key, store.Namespace, verification, err)
 		}
-		t.Stores = append(t.Stores, store)
+		t.Stores = append(t.Stores, entry)
 	}
 	return nil
+}
+
+// Override returns the trust of the cluster, with its keyrings and its stores each
+// replaced by those given, if any. When both are given, the cluster is not read.
+func Override(ctx context.Context, core corev1client.ConfigMapsGetter, config configv1client.ConfigV1Interface, given Trust) (Trust, error) {
+	if len(given.Keyrings) > 0 && len(given.Stores) > 0 {
+		return given, nil
+	}
+	trust, err := FromCluster(ctx, core, config)
+	if err != nil {
+		return Trust{}, err
+	}
+	if len(given.Keyrings) > 0 {
+		trust.Keyrings = given.Keyrings
+	}
+	if len(given.Stores) > 0 {
+		trust.Stores = given.Stores
+	}
+	return trust, nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 // FuzzSignature verifies arbitrary bytes as a signature of an unsigned digest:
@@ -18,9 +20,9 @@ func FuzzSignature(f *testing.F) {
 	f.Add(zip(f, 1, make([]byte, 1<<20)))
 	trust := signature.Trust{Keyrings: []signature.Keyring{gpgKeyring(f, "key.asc")}}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		trust.Stores = []signature.Store{memory{data}}
+		trust.Stores = []store.Store{memory{data}}
 		r, err := signature.Verify(t.Context(), repository+"@"+other, trust)
-		var e *signature.Error
+		var e *refusal.Error
 		if !errors.As(err, &e) || r.Verified() {
 			t.Fatalf("verified %x", data)
 		}
@@ -68,7 +70,7 @@ func FuzzKeyring(f *testing.F) {
 	signed := golden(f, "sha256.sig")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		k, err := signature.ReadKeyring("fuzz", bytes.NewReader(data))
-		var e *signature.Error
+		var e *refusal.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("error %v is not an *Error", err)
 		}
@@ -76,7 +78,7 @@ func FuzzKeyring(f *testing.F) {
 			return
 		}
 		_, err = signature.Verify(t.Context(), repository+"@"+other, signature.Trust{
-			Keyrings: []signature.Keyring{k}, Stores: []signature.Store{memory{signed}},
+			Keyrings: []signature.Keyring{k}, Stores: []store.Store{memory{signed}},
 		})
 		if err == nil {
 			t.Errorf("verified with keyring %x", data)

@@ -3,6 +3,8 @@ package signature
 import (
 	"slices"
 	"strings"
+
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
 // releaseRepository is the repository under which OpenShift's releases are signed,
@@ -18,11 +20,11 @@ func (r Release) CheckRepository(repositories []string) error {
 	if len(repositories) == 0 {
 		repositories = []string{releaseRepository}
 	}
-	return r.identify(func(identity reference) *Error {
+	return r.identify(func(identity reference) *refusal.Error {
 		if slices.Contains(repositories, identity.repository) {
 			return nil
 		}
-		return newError(ReasonWrongRepository, "the signature claim names repository %q; releases are signed as images of %s",
+		return refusal.New(refusal.ReasonWrongRepository, "the signature claim names repository %q; releases are signed as images of %s",
 			truncate(identity.repository), strings.Join(repositories, ", "))
 	})
 }
@@ -31,12 +33,12 @@ func (r Release) CheckRepository(repositories []string) error {
 // its own metadata states, for any architecture. Call it before running anything
 // of the release. The error is as with CheckRepository.
 func (r Release) CheckVersion(version string) error {
-	return r.identify(func(identity reference) *Error {
+	return r.identify(func(identity reference) *refusal.Error {
 		switch {
 		case identity.tag == "":
-			return newError(ReasonNoSignedVersion, "the signature claim names repository %q without a tag, so the version is not signed", truncate(identity.repository))
+			return refusal.New(refusal.ReasonNoSignedVersion, "the signature claim names repository %q without a tag, so the version is not signed", truncate(identity.repository))
 		case !isTagOf(identity.tag, version):
-			return newError(ReasonWrongVersion, "the signature claim names tag %q, but the release metadata states version %q", truncate(identity.tag), truncate(version))
+			return refusal.New(refusal.ReasonWrongVersion, "the signature claim names tag %q, but the release metadata states version %q", truncate(identity.tag), truncate(version))
 		}
 		return nil
 	})
@@ -46,16 +48,16 @@ func (r Release) CheckVersion(version string) error {
 func (r Release) forced() bool { return r.failure != nil }
 
 // identify applies a rule to the reference that each signer signed.
-func (r Release) identify(check func(reference) *Error) error {
+func (r Release) identify(check func(reference) *refusal.Error) error {
 	if r.forced() {
 		return nil
 	}
 	if len(r.identities) == 0 {
-		return newError(ReasonNotVerified, "the release was not verified")
+		return refusal.New(refusal.ReasonNotVerified, "the release was not verified")
 	}
 	for _, identity := range r.identities {
 		if failure := check(parseReference(identity)); failure != nil {
-			failure.cvo = r.cvo
+			failure.CVOAccepts = r.cvo
 			return failure
 		}
 	}

@@ -10,23 +10,25 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 // signedAs is the proof of a release that is signed under a reference.
 func signedAs(t *testing.T, references ...string) signature.Release {
 	t.Helper()
 	var trust signature.Trust
-	var store memory
+	var signatures memory
 	for _, reference := range references {
 		signer := newSigner(t, "a", &packet.Config{Algorithm: packet.PubKeyAlgoECDSA, Curve: packet.CurveNistP256}) // its generation is fast
 		data, err := signer.Sign(pullSpec, reference)
 		if err != nil {
 			t.Fatal(err)
 		}
-		store = append(store, data)
+		signatures = append(signatures, data)
 		trust.Keyrings = append(trust.Keyrings, keyring(t, reference, signer))
 	}
-	trust.Stores = []signature.Store{store}
+	trust.Stores = []store.Store{signatures}
 	proof, err := signature.Verify(t.Context(), pullSpec, trust)
 	if err != nil {
 		t.Fatal(err)
@@ -100,8 +102,8 @@ func identified(t *testing.T, why, want string, err error) {
 		return
 	}
 	check(t, why, want, signature.Release{}, err)
-	e, _ := errors.AsType[*signature.Error](err)
-	if accepts := e.CVOAccepts(); accepts == nil || !*accepts {
+	e, _ := errors.AsType[*refusal.Error](err)
+	if accepts := e.CVOAccepts; accepts == nil || !*accepts {
 		t.Errorf("%s: CVO never compares the reference, but is reported to reject it", why)
 	}
 	if len(e.Message) > 2000 {
@@ -118,7 +120,7 @@ func TestIdentityWithoutProof(t *testing.T) {
 		"Version":    func(r signature.Release) error { return r.CheckVersion("4.20.1") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if e, ok := errors.AsType[*signature.Error](check(signature.Release{})); !ok || e.Reason != "NotVerified" || e.Outcome != preflight.Unknown {
+			if e, ok := errors.AsType[*refusal.Error](check(signature.Release{})); !ok || e.Reason != "NotVerified" || e.Outcome != preflight.Unknown {
 				t.Errorf("an unverified release passes the identity check: %v", e)
 			}
 			forced, err := signature.Force(pullSpec, errors.New("unsigned"))

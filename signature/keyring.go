@@ -14,6 +14,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
 // maxKeyringBytes bounds a keyring. OpenShift's keyrings are below 10 KiB.
@@ -39,21 +41,21 @@ type Keyring struct {
 func ReadKeyring(name string, r io.Reader) (Keyring, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxKeyringBytes+1))
 	if err != nil {
-		return Keyring{}, newError(ReasonInvalidKeyring, "read keyring %q: %v", name, err)
+		return Keyring{}, refusal.New(refusal.ReasonInvalidKeyring, "read keyring %q: %w", name, err)
 	}
 	if len(data) > maxKeyringBytes {
-		return Keyring{}, newError(ReasonInvalidKeyring, "keyring %q is larger than %d bytes", name, maxKeyringBytes)
+		return Keyring{}, refusal.New(refusal.ReasonInvalidKeyring, "keyring %q is larger than %d bytes", name, maxKeyringBytes)
 	}
 	blocks := [][]byte{data}
 	if bytes.Contains(data, []byte("-----BEGIN ")) {
 		if blocks, err = unarmor(data); err != nil {
-			return Keyring{}, newError(ReasonInvalidKeyring, "keyring %q: %v", name, err)
+			return Keyring{}, refusal.New(refusal.ReasonInvalidKeyring, "keyring %q: %w", name, err)
 		}
 	}
 	keyring := Keyring{name: name}
 	for i, block := range blocks {
 		if err = keyring.add(block); err != nil {
-			return Keyring{}, newError(ReasonInvalidKeyring, "keyring %q: %v", name, err)
+			return Keyring{}, refusal.New(refusal.ReasonInvalidKeyring, "keyring %q: %w", name, err)
 		}
 		if i == 0 {
 			keyring.first = len(keyring.keys)
@@ -61,9 +63,9 @@ func ReadKeyring(name string, r io.Reader) (Keyring, error) {
 	}
 	switch {
 	case len(keyring.keys) == 0 && keyring.unusable > 0:
-		return Keyring{}, newError(ReasonUnsupportedKeyring, "keyring %q has no supported key; unsupported keys: %d", name, keyring.unusable)
+		return Keyring{}, refusal.New(refusal.ReasonUnsupportedKeyring, "keyring %q has no supported key; unsupported keys: %d", name, keyring.unusable)
 	case len(keyring.keys) == 0:
-		return Keyring{}, newError(ReasonInvalidKeyring, "keyring %q has no public key", name)
+		return Keyring{}, refusal.New(refusal.ReasonInvalidKeyring, "keyring %q has no public key", name)
 	}
 	return keyring, nil
 }
@@ -146,14 +148,14 @@ type signer struct {
 }
 
 // check verifies that a key of the keyring signed the message.
-func (k Keyring) check(m *message, now time.Time) (signer, *Error) {
-	failure := newError(ReasonUnknownKey, "made by key %016X, which is not in the keyring", m.issuer)
+func (k Keyring) check(m *message, now time.Time) (signer, *refusal.Error) {
+	failure := refusal.New(refusal.ReasonUnknownKey, "made by key %016X, which is not in the keyring", m.issuer)
 	if k.unusable > 0 {
-		failure = newError(ReasonUnsupportedSignature, "made by key %016X, which is not among the supported keys of the keyring; unsupported keys: %d", m.issuer, k.unusable)
+		failure = refusal.New(refusal.ReasonUnsupportedSignature, "made by key %016X, which is not among the supported keys of the keyring; unsupported keys: %d", m.issuer, k.unusable)
 	}
 	for _, key := range k.keys.KeysById(m.issuer) {
 		if key.SelfSignature == nil || key.SelfSignature.FlagsValid && !key.SelfSignature.FlagSign {
-			failure = newError(ReasonUnknownKey, "made by key %016X, which is not a signing key", m.issuer)
+			failure = refusal.New(refusal.ReasonUnknownKey, "made by key %016X, which is not a signing key", m.issuer)
 			continue
 		}
 		if failure = m.verify(&key); failure == nil {
@@ -165,33 +167,33 @@ func (k Keyring) check(m *message, now time.Time) (signer, *Error) {
 			s.cvo = cvo
 			return s, nil
 		}
-		failure.cvo = both(failure.cvo, cvo)
+		failure.CVOAccepts = both(failure.CVOAccepts, cvo)
 	}
 	return signer{}, failure
 }
 
 // verify verifies that key signed the message.
-func (m *message) verify(key *openpgp.Key) *Error {
+func (m *message) verify(key *openpgp.Key) *refusal.Error {
 	hash, err := m.signature.PrepareVerify()
 	if err != nil {
-		return newError(ReasonUnsupportedSignature, "%v", err)
+		return refusal.New(refusal.ReasonUnsupportedSignature, "%w", err)
 	}
 	_, _ = m.signed(hash).Write(m.body) // never fails
 	if err := key.PublicKey.VerifySignature(hash, m.signature); err != nil {
-		return newError(ReasonInvalidSignature, "key %016X did not sign this content; the signature or the content was modified: %v", m.issuer, err)
+		return refusal.New(refusal.ReasonInvalidSignature, "key %016X did not sign this content; the signature or the content was modified: %w", m.issuer, err)
 	}
 	if !bytes.HasPrefix(hash.Sum(nil), m.signature.HashTag[:]) {
-		return newError(ReasonInvalidSignature, "the hash prefix of the signature packet was modified")
+		return refusal.New(refusal.ReasonInvalidSignature, "the hash prefix of the signature packet was modified")
 	}
 	if !isStrong(m.signature.Hash) {
-		return newError(ReasonWeakDigest, "signed with digest algorithm %s, which can be forged", m.signature.Hash)
+		return refusal.New(refusal.ReasonWeakDigest, "signed with digest algorithm %s, which can be forged", m.signature.Hash)
 	}
 	// Only the issuer may be outside of the signed attributes.
 	id := binary.BigEndian.AppendUint64([]byte{9, subpacketIssuer}, key.PublicKey.KeyId)
 	fingerprint := append([]byte{22, subpacketFingerprint, 4}, key.PublicKey.Fingerprint...)
 	rest := bytes.Replace(m.unhashed, id, nil, 1)
 	if rest = bytes.Replace(rest, fingerprint, nil, 1); len(rest) > 0 {
-		return newError(ReasonUnsignedAttributes, "has %d bytes of unsigned attributes other than the issuer", len(rest))
+		return refusal.New(refusal.ReasonUnsignedAttributes, "has %d bytes of unsigned attributes other than the issuer", len(rest))
 	}
 	return nil
 }

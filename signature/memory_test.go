@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/store"
 	"github.com/openshift/update-preflight/test/release"
 )
 
@@ -24,7 +25,7 @@ func TestVerifyMemory(t *testing.T) {
 	const large = 60 << 10
 	for name, tc := range map[string]struct {
 		reason string
-		store  signature.Store
+		store  store.Store
 		want   string
 	}{
 		"Bomb":         {reason: "30 MiB in 30 KiB, nine times", store: repeated(bomb), want: "TooLarge"},
@@ -45,10 +46,10 @@ func TestVerifyMemory(t *testing.T) {
 		"HTTP":         {reason: "20 MiB from a server", store: served(t, 20<<20), want: "TooLarge"},
 		"HTTPExactly":  {reason: "exactly the limit", store: served(t, 64<<10), want: "MalformedSignature"},
 		"HTTPInflates": {reason: "a server that compresses its response", store: packed(t, bomb), want: "MalformedSignature"},
-		"ConfigMaps":   {reason: "the maximum number of signatures in ConfigMaps", store: configMapStore(t, 100, signedClaim(strings.Repeat("a", large))), want: "InvalidClaim"},
+		"ConfigMaps":   {reason: "the maximum number of signatures in ConfigMaps", store: ConfigMaps(t, 100, signedClaim(strings.Repeat("a", large))), want: "InvalidClaim"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{tc.store}})
+			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []store.Store{tc.store}})
 			check(t, tc.reason, tc.want, r, err)
 		})
 	}
@@ -59,7 +60,7 @@ func repeated(data []byte) memory {
 	return memory{data, data, data, data, data, data, data, data, data}
 }
 
-func served(t *testing.T, size int) signature.Store {
+func served(t *testing.T, size int) store.Store {
 	t.Helper()
 	chunk := make([]byte, 32<<10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -74,7 +75,7 @@ func served(t *testing.T, size int) signature.Store {
 }
 
 // packed is a server that sends an unrequested compressed response.
-func packed(t *testing.T, data []byte) signature.Store {
+func packed(t *testing.T, data []byte) store.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "deflate")
@@ -84,8 +85,8 @@ func packed(t *testing.T, data []byte) signature.Store {
 	return newStore(t, server.URL)
 }
 
-// configMapStore is the cluster's own store with n different signatures.
-func configMapStore(t *testing.T, n int, data []byte) signature.Store {
+// ConfigMaps is the cluster's own store with n different signatures.
+func ConfigMaps(t *testing.T, n int, data []byte) store.Store {
 	t.Helper()
 	signed := release.Store{}
 	for i := range n {

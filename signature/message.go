@@ -13,6 +13,9 @@ import (
 
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/openshift/update-preflight/signature/refusal"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 // OpenPGP numbers (RFC 9580, sections 5, 5.2.3.7, 9.1, 9.4 and 9.5).
@@ -39,10 +42,6 @@ const (
 	subpacketFingerprint = 33
 )
 
-// maxSignatureBytes bounds one signature, compressed and decompressed.
-// Signatures of releases are below 1 KiB.
-const maxSignatureBytes = 64 << 10
-
 // maxPackets is how many packets of a message are read: one more than any
 // supported message has.
 const maxPackets = 4
@@ -62,7 +61,7 @@ type message struct {
 // parseMessage parses a binary OpenPGP message of exactly a one-pass signature,
 // literal data and a version 4 signature, possibly compressed as a whole. The
 // library would skip unknown packets and decompress without bounds.
-func parseMessage(data []byte) (*message, *Error) {
+func parseMessage(data []byte) (*message, *refusal.Error) {
 	packets, err := split(data)
 	if err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func parseMessage(data []byte) (*message, *Error) {
 	}
 	for _, p := range packets {
 		if p.Tag == tagSignature && len(p.Contents) > 0 && p.Contents[0] != 4 {
-			return nil, newError(ReasonUnsupportedSignature, "signature packet of version %d; only version 4 is supported", p.Contents[0])
+			return nil, refusal.New(refusal.ReasonUnsupportedSignature, "signature packet of version %d; only version 4 is supported", p.Contents[0])
 		}
 	}
 	if len(packets) != 3 || packets[0].Tag != tagOnePass || packets[1].Tag != tagLiteral || packets[2].Tag != tagSignature {
@@ -93,12 +92,12 @@ func parseMessage(data []byte) (*message, *Error) {
 	return m, m.parseLiteral(packets[1].Contents)
 }
 
-func malformed(format string, args ...any) *Error {
-	return newError(ReasonMalformedSignature, format, args...)
+func malformed(format string, args ...any) *refusal.Error {
+	return refusal.New(refusal.ReasonMalformedSignature, format, args...)
 }
 
 // split returns the packets of a message.
-func split(data []byte) ([]*packet.OpaquePacket, *Error) {
+func split(data []byte) ([]*packet.OpaquePacket, *refusal.Error) {
 	var packets []*packet.OpaquePacket
 	for r := packet.NewOpaqueReader(bytes.NewReader(data)); ; {
 		p, err := r.Next()
@@ -106,7 +105,7 @@ func split(data []byte) ([]*packet.OpaquePacket, *Error) {
 			break
 		}
 		if err != nil {
-			return nil, malformed("not a binary OpenPGP message: %v", err)
+			return nil, malformed("not a binary OpenPGP message: %w", err)
 		}
 		if packets = append(packets, p); len(packets) > maxPackets {
 			return nil, malformed("more than %d packets", maxPackets)
@@ -120,7 +119,7 @@ func split(data []byte) ([]*packet.OpaquePacket, *Error) {
 
 // decompress returns the content of a compressed packet, which must end with the
 // compressed stream.
-func decompress(contents []byte) ([]byte, *Error) {
+func decompress(contents []byte) ([]byte, *refusal.Error) {
 	if len(contents) == 0 {
 		return nil, malformed("compressed packet without content")
 	}
@@ -132,18 +131,18 @@ func decompress(contents []byte) ([]byte, *Error) {
 	case compressionZLIB:
 		var err error
 		if r, err = zlib.NewReader(compressed); err != nil {
-			return nil, malformed("cannot be decompressed: %v", err)
+			return nil, malformed("cannot be decompressed: %w", err)
 		}
 	default:
 		// bzip2 allows extreme expansion, and no signer of releases uses it.
-		return nil, newError(ReasonUnsupportedSignature, "compression algorithm %d; only ZIP and ZLIB are supported", contents[0])
+		return nil, refusal.New(refusal.ReasonUnsupportedSignature, "compression algorithm %d; only ZIP and ZLIB are supported", contents[0])
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxSignatureBytes+1))
+	data, err := io.ReadAll(io.LimitReader(r, store.MaxBytes+1))
 	switch {
 	case err != nil:
-		return nil, malformed("cannot be decompressed: %v", err)
-	case len(data) > maxSignatureBytes:
-		return nil, newError(ReasonTooLarge, "decompresses to more than %d bytes", maxSignatureBytes)
+		return nil, malformed("cannot be decompressed: %w", err)
+	case len(data) > store.MaxBytes:
+		return nil, refusal.New(refusal.ReasonTooLarge, "decompresses to more than %d bytes", store.MaxBytes)
 	case compressed.Len() > 0:
 		return nil, malformed("%d bytes follow the compressed message", compressed.Len())
 	}
@@ -151,7 +150,7 @@ func decompress(contents []byte) ([]byte, *Error) {
 }
 
 // parseOnePass parses the one-pass packet, which must match the signature packet.
-func (m *message) parseOnePass(onePass, signature []byte) *Error {
+func (m *message) parseOnePass(onePass, signature []byte) *refusal.Error {
 	if len(onePass) != 13 || onePass[0] != 3 || onePass[12] != 1 {
 		return malformed("the one-pass packet is not a single one of version 3")
 	}
@@ -168,7 +167,7 @@ func (m *message) parseOnePass(onePass, signature []byte) *Error {
 // parseLiteral parses the signed bytes. Their format, file name and date are not
 // covered by the signature; they must have the form that gpg writes. With --textmode,
 // the format is text.
-func (m *message) parseLiteral(contents []byte) *Error {
+func (m *message) parseLiteral(contents []byte) *refusal.Error {
 	if len(contents) < 2 || !strings.ContainsRune("btu", rune(contents[0])) {
 		return malformed("the literal packet is neither binary data nor text")
 	}
@@ -190,27 +189,27 @@ func (m *message) parseLiteral(contents []byte) *Error {
 }
 
 // parseSignature parses the signature packet, which must be in canonical form.
-func (m *message) parseSignature(p *packet.OpaquePacket) *Error {
+func (m *message) parseSignature(p *packet.OpaquePacket) *refusal.Error {
 	// The library reports MD5 and RIPEMD-160 as unknown digests.
 	if len(p.Contents) > 3 && (p.Contents[3] == digestMD5 || p.Contents[3] == digestRIPEMD160) {
-		weak := newError(ReasonWeakDigest, "signed with digest algorithm MD5 or RIPEMD-160, which can be forged")
-		weak.cvo = nil // the signature itself is not verified
+		weak := refusal.New(refusal.ReasonWeakDigest, "signed with digest algorithm MD5 or RIPEMD-160, which can be forged")
+		weak.CVOAccepts = nil // the signature itself is not verified
 		return weak
 	}
 	parsed, err := p.Parse()
 	var unsupported pgperrors.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
-		return newError(ReasonUnsupportedSignature, "not supported by the OpenPGP library: %v", err)
+		return refusal.New(refusal.ReasonUnsupportedSignature, "not supported by the OpenPGP library: %w", err)
 	case err != nil:
-		return malformed("the signature packet cannot be read: %v", err)
+		return malformed("the signature packet cannot be read: %w", err)
 	}
 	var ok bool
 	if m.signature, ok = parsed.(*packet.Signature); !ok {
 		return malformed("the signature packet does not parse as a signature")
 	}
 	if m.signature.SigType != packet.SigTypeBinary && m.signature.SigType != packet.SigTypeText {
-		return newError(ReasonUnsupportedSignature, "signature of type %#02x; only signatures of documents are supported", p.Contents[1])
+		return refusal.New(refusal.ReasonUnsupportedSignature, "signature of type %#02x; only signatures of documents are supported", p.Contents[1])
 	}
 	// Version, type, algorithms, hashed subpackets, unhashed subpackets, two
 	// bytes of the hash, numbers (RFC 9580, 5.2.3); lengths were checked by the
@@ -223,7 +222,7 @@ func (m *message) parseSignature(p *packet.OpaquePacket) *Error {
 
 // checkNumbers requires the integers of the signature: as many as the algorithm
 // defines, each in its shortest form.
-func checkNumbers(algorithm byte, numbers []byte) *Error {
+func checkNumbers(algorithm byte, numbers []byte) *refusal.Error {
 	var want int
 	switch algorithm {
 	case algorithmRSA, algorithmRSASignOnly:
@@ -236,7 +235,7 @@ func checkNumbers(algorithm byte, numbers []byte) *Error {
 		}
 		return nil
 	default:
-		return newError(ReasonUnsupportedSignature, "public key algorithm %d", algorithm)
+		return refusal.New(refusal.ReasonUnsupportedSignature, "public key algorithm %d", algorithm)
 	}
 	for ; want > 0; want-- {
 		if len(numbers) < 3 {

@@ -14,6 +14,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 func TestVerifyForm(t *testing.T) {
@@ -258,7 +259,7 @@ func TestVerifyByAnotherClock(t *testing.T) {
 			signer := newSigner(t, "a", &packet.Config{Time: func() time.Time { return time.Now().Add(-2 * apart) }})
 			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{
 				Keyrings: []signature.Keyring{keyring(t, "a", signer)},
-				Stores:   []signature.Store{memory{message{body: claimOf(digest), created: tc.made}.bytes(t, signer)}}, Now: tc.now,
+				Stores:   []store.Store{memory{message{body: claimOf(digest), created: tc.made}.bytes(t, signer)}}, Now: tc.now,
 			})
 			check(t, tc.reason, tc.want, r, err)
 		})
@@ -287,7 +288,7 @@ func TestErrorUnwraps(t *testing.T) {
 	cause := errors.New("cause")
 	_, err := signature.Verify(t.Context(), pullSpec, signature.Trust{
 		Keyrings: []signature.Keyring{keyring(t, "a", newSigner(t, "a", nil))},
-		Stores:   []signature.Store{broken{err: cause}},
+		Stores:   []store.Store{broken{err: cause}},
 	})
 	if !errors.Is(err, cause) {
 		t.Errorf("error %v does not wrap the error of the store", err)

@@ -3,8 +3,13 @@ package signature
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/openshift/update-preflight/signature/refusal"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 // verifyTimeout bounds one Verify. CVO also allows its verification two minutes
@@ -54,8 +59,8 @@ func (r Release) Failure() error { return r.failure }
 // CVOAccepts reports whether the cluster-version operator accepts the signatures
 // of the release; nil when that is unknown.
 func (r Release) CVOAccepts() *bool {
-	if failure, ok := errors.AsType[*Error](r.failure); ok {
-		return failure.CVOAccepts()
+	if failure, ok := errors.AsType[*refusal.Error](r.failure); ok {
+		return failure.CVOAccepts
 	}
 	return r.cvo
 }
@@ -65,7 +70,7 @@ type Trust struct {
 	// Keyrings must all be satisfied, each by a signature by any of its keys.
 	Keyrings []Keyring
 	// Stores are searched in order until all keyrings are satisfied.
-	Stores []Store
+	Stores []store.Store
 	// Now is the time at which signatures and keys must be valid; the zero value
 	// means the clock of this machine.
 	Now time.Time
@@ -81,10 +86,10 @@ func Verify(ctx context.Context, pullSpec string, trust Trust) (Release, error) 
 		return Release{}, err
 	}
 	if len(trust.Keyrings) == 0 {
-		return Release{}, newError(ReasonNoKeys, "no keyring to verify %s with", digest)
+		return Release{}, refusal.New(refusal.ReasonNoKeys, "no keyring to verify %s with", digest)
 	}
 	if len(trust.Stores) == 0 {
-		return Release{}, newError(ReasonNoStores, "no signature store to search for %s", digest)
+		return Release{}, refusal.New(refusal.ReasonNoStores, "no signature store to search for %s", digest)
 	}
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
@@ -114,4 +119,31 @@ func Force(pullSpec string, failure error) (Release, error) {
 		return Release{}, errors.New("a release can be forced only after a failed verification")
 	}
 	return Release{pullSpec: pullSpec, digest: digest, failure: failure}, nil
+}
+
+// maxPullSpecText bounds the part of an invalid pull spec repeated in a message,
+// in bytes.
+const maxPullSpecText = 256
+
+// parsePullSpec returns the digest of repository@sha256:<64 hex>, the only form
+// that is immutable.
+func parsePullSpec(pullSpec string) (string, error) {
+	shown := pullSpec
+	if len(shown) > maxPullSpecText {
+		shown = shown[:maxPullSpecText]
+	}
+	repository, digest, ok := strings.Cut(pullSpec, "@")
+	if !ok {
+		return "", refusal.New(refusal.ReasonInvalidPullSpec, "pull spec %q has no digest, and a tag cannot be verified", shown)
+	}
+	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(digest) {
+		return "", refusal.New(refusal.ReasonInvalidPullSpec, "pull spec %q does not end in sha256: and 64 lower-case hex digits", shown)
+	}
+	// host[:port]/path as in the distribution project, without a tag.
+	name := regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?` +
+		`(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+$`)
+	if !name.MatchString(repository) {
+		return "", refusal.New(refusal.ReasonInvalidPullSpec, "pull spec %q is not registry/repository@sha256:<hex>; a tag beside the digest is not allowed", shown)
+	}
+	return digest, nil
 }

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/openshift/update-preflight/signature/refusal"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 const (
@@ -38,36 +41,36 @@ type search struct {
 type attempt struct {
 	where   string
 	keyring string // empty: rejected for every keyring
-	err     *Error
+	err     *refusal.Error
 }
 
 // searchStore searches a store within its share of the remaining time. left is the
 // number of stores not searched yet, this one included.
-func (s *search) searchStore(ctx context.Context, store Store, left int) {
+func (s *search) searchStore(ctx context.Context, from store.Store, left int) {
 	if deadline, ok := ctx.Deadline(); ok {
 		limited, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 		defer cancel()
 		ctx = limited
 	}
-	s.read(ctx, store)
+	s.read(ctx, from)
 }
 
 // read checks the signatures in one store until the keyrings are satisfied.
-func (s *search) read(ctx context.Context, store Store) {
-	s.searched = append(s.searched, store.String())
+func (s *search) read(ctx context.Context, from store.Store) {
+	s.searched = append(s.searched, from.String())
 	before := len(s.attempts)
 	for n := 1; len(s.missing) > 0; n++ {
-		data, err := store.Signature(ctx, s.digest, n)
+		data, err := from.Signature(ctx, s.digest, n)
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
-		if n > limit(store) {
-			s.tooMany(store, s.attempts[before:])
+		if n > limit(from) {
+			s.tooMany(from, s.attempts[before:])
 			return
 		}
-		where := fmt.Sprintf("signature-%d of %s", n, store)
-		if err == nil && len(data) > maxSignatureBytes {
-			err = errTooLarge
+		where := fmt.Sprintf("signature-%d of %s", n, from)
+		if err == nil && len(data) > store.MaxBytes {
+			err = store.ErrTooLarge
 		}
 		if err == nil {
 			s.checkSignature(where, data)
@@ -76,7 +79,7 @@ func (s *search) read(ctx context.Context, store Store) {
 		s.attempts = append(s.attempts, attempt{where: where, err: storeError(err)})
 		// After an oversized signature the next one may still be valid; after any
 		// other error the store is not read again.
-		if !errors.Is(err, errTooLarge) {
+		if !errors.Is(err, store.ErrTooLarge) {
 			return
 		}
 	}
@@ -84,16 +87,16 @@ func (s *search) read(ctx context.Context, store Store) {
 
 // tooMany records that a store has more signatures than are read. A server that
 // returns the same page for every path has no signatures.
-func (s *search) tooMany(store Store, tried []attempt) {
+func (s *search) tooMany(from store.Store, tried []attempt) {
 	if slices.ContainsFunc(tried, func(a attempt) bool { return a.keyring != "" }) {
-		s.attempts = append(s.attempts, attempt{where: store.String(), err: newError(ReasonTooManySignatures,
-			"it has more than %d signatures of this digest; only the first %d are read", limit(store), limit(store))})
+		s.attempts = append(s.attempts, attempt{where: from.String(), err: refusal.New(refusal.ReasonTooManySignatures,
+			"it has more than %d signatures of this digest; only the first %d are read", limit(from), limit(from))})
 	}
 }
 
 // limit is how many signatures are read from a store.
-func limit(store Store) int {
-	if _, ok := store.(*configMapStore); ok {
+func limit(from store.Store) int {
+	if _, ok := from.(*store.ConfigMaps); ok {
 		return maxConfigMapSignatures
 	}
 	return maxSignatures
@@ -117,10 +120,10 @@ func (s *search) checkSignature(where string, data []byte) {
 		switch {
 		case err == nil:
 			violation := *claimErr
-			violation.cvo = both(violation.cvo, signer.cvo)
+			violation.CVOAccepts = both(violation.CVOAccepts, signer.cvo)
 			a.err = &violation
 		case claimErr != nil:
-			err.cvo = both(err.cvo, claimErr.cvo)
+			err.CVOAccepts = both(err.CVOAccepts, claimErr.CVOAccepts)
 		}
 		s.attempts = append(s.attempts, a)
 		return false
@@ -138,10 +141,10 @@ func (s *search) accept(signer signer, identity string) {
 
 // failure reports the first keyring that is not satisfied: its most significant
 // violation as the message, all of them as details.
-func (s *search) failure() *Error {
+func (s *search) failure() *refusal.Error {
 	attempts := s.of(s.missing[0])
 	if len(attempts) == 0 {
-		return newError(ReasonNoSignature, "no signature of %s in %s", s.digest, strings.Join(s.searched, ", "))
+		return refusal.New(refusal.ReasonNoSignature, "no signature of %s in %s", s.digest, strings.Join(s.searched, ", "))
 	}
 	worst := slices.MinFunc(attempts, func(a, b attempt) int { return rank(a.err.Reason) - rank(b.err.Reason) })
 	e := *worst.err
@@ -149,7 +152,7 @@ func (s *search) failure() *Error {
 	for _, a := range attempts[:min(len(attempts), maxDetails)] {
 		e.Details = append(e.Details, fmt.Sprintf("%s: %s: %s", a.where, a.err.Reason, a.err.Message))
 	}
-	e.cvo = s.acceptedByCVO()
+	e.CVOAccepts = s.acceptedByCVO()
 	return &e
 }
 
@@ -167,7 +170,7 @@ func (s *search) acceptedByCVO() *bool {
 	for _, keyring := range s.missing {
 		one := new(false)
 		for _, a := range s.of(keyring) {
-			one = either(one, a.err.cvo)
+			one = either(one, a.err.CVOAccepts)
 		}
 		accepted = both(accepted, one)
 	}
@@ -177,27 +180,53 @@ func (s *search) acceptedByCVO() *bool {
 // rank orders reasons by significance, the most significant first: violations by
 // a trusted key, then inconclusive reads, since the valid signature may be among
 // those not read, then what any third party may have stored.
-func rank(reason Reason) int {
-	return slices.Index([]Reason{
-		ReasonKeyRevoked, ReasonInvalidSignature, ReasonWrongDigest, ReasonInvalidClaim,
-		ReasonTrailingData, ReasonDuplicateField, ReasonFieldCase, ReasonUnsignedAttributes,
-		ReasonSignatureExpired, ReasonNotYetValid, ReasonKeyNotYetValid, ReasonWeakDigest,
-		ReasonUnsupportedSignature, ReasonTimeout, ReasonStoreUnavailable, ReasonInvalidStore, ReasonNoStores,
-		ReasonTooManySignatures, ReasonUnknownKey, ReasonMalformedSignature, ReasonTooLarge,
+func rank(reason refusal.Reason) int {
+	return slices.Index([]refusal.Reason{
+		refusal.ReasonKeyRevoked, refusal.ReasonInvalidSignature, refusal.ReasonWrongDigest, refusal.ReasonInvalidClaim,
+		refusal.ReasonTrailingData, refusal.ReasonDuplicateField, refusal.ReasonFieldCase, refusal.ReasonUnsignedAttributes,
+		refusal.ReasonSignatureExpired, refusal.ReasonNotYetValid, refusal.ReasonKeyNotYetValid, refusal.ReasonWeakDigest,
+		refusal.ReasonUnsupportedSignature, refusal.ReasonTimeout, refusal.ReasonStoreUnavailable, refusal.ReasonInvalidStore, refusal.ReasonNoStores,
+		refusal.ReasonTooManySignatures, refusal.ReasonUnknownKey, refusal.ReasonMalformedSignature, refusal.ReasonTooLarge,
 	}, reason)
 }
 
 // storeError classifies the error of a store.
-func storeError(err error) *Error {
+func storeError(err error) *refusal.Error {
 	var timeout net.Error
-	var known *Error
+	var known *refusal.Error
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.Is(err, errTooLarge):
-		return newError(ReasonTooLarge, "larger than %d bytes", maxSignatureBytes)
+	case errors.Is(err, store.ErrTooLarge):
+		return refusal.New(refusal.ReasonTooLarge, "larger than %d bytes", store.MaxBytes)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return newError(ReasonTimeout, "no response in time: %v", err)
+		return refusal.New(refusal.ReasonTimeout, "no response in time: %w", err)
 	}
-	return newError(ReasonStoreUnavailable, "could not be read: %v", err)
+	return refusal.New(refusal.ReasonStoreUnavailable, "could not be read: %w", err)
+}
+
+// both is the conjunction of two conditions; nil means unknown.
+func both(a, b *bool) *bool {
+	switch {
+	case a != nil && !*a:
+		return a
+	case b != nil && !*b:
+		return b
+	case a == nil:
+		return nil
+	}
+	return b
+}
+
+// either is the disjunction of two conditions; nil means unknown.
+func either(a, b *bool) *bool {
+	switch {
+	case a != nil && *a:
+		return a
+	case b != nil && *b:
+		return b
+	case a == nil:
+		return nil
+	}
+	return b
 }

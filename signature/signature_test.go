@@ -20,6 +20,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
+	"github.com/openshift/update-preflight/signature/store"
 	"github.com/openshift/update-preflight/test/release"
 )
 
@@ -209,7 +211,7 @@ func check(t *testing.T, why, want string, r signature.Release, err error) {
 		}
 		return
 	}
-	var e *signature.Error
+	var e *refusal.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("%s: error %v, want an *Error with reason %s", why, err, want)
 	}
@@ -230,7 +232,7 @@ func check(t *testing.T, why, want string, r signature.Release, err error) {
 // verify verifies pullSpec with one keyring and one store of signatures.
 func verify(t *testing.T, k signature.Keyring, signatures ...[]byte) (signature.Release, error) {
 	t.Helper()
-	return frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{memory(signatures)}})
+	return frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []store.Store{memory(signatures)}})
 }
 
 // maxMemory bounds the memory of a verification of any input.

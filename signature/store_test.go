@@ -12,17 +12,18 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/store"
 	"github.com/openshift/update-preflight/test/release"
 )
 
 // newStore is the store at a location.
-func newStore(t *testing.T, location string) signature.Store {
+func newStore(t *testing.T, location string) store.Store {
 	t.Helper()
-	store, err := signature.NewStore(location)
+	opened, err := store.New(location)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store
+	return opened
 }
 
 func TestStoreServesSignatures(t *testing.T) {
@@ -50,7 +51,7 @@ func TestStoreServesSignatures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{
-				Keyrings: []signature.Keyring{keyring(t, "a", a)}, Stores: []signature.Store{newStore(t, tc.location)},
+				Keyrings: []signature.Keyring{keyring(t, "a", a)}, Stores: []store.Store{newStore(t, tc.location)},
 			})
 			check(t, tc.reason, "", r, err)
 		})
@@ -97,7 +98,7 @@ func TestStoreMisbehaves(t *testing.T) {
 				tc.handler(w, r)
 			}))
 			t.Cleanup(server.Close)
-			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{newStore(t, server.URL)}})
+			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []store.Store{newStore(t, server.URL)}})
 			check(t, tc.reason, tc.want, r, err)
 			if got := requests.Load(); got != tc.requests {
 				t.Errorf("%s: %d requests, want %d", tc.reason, got, tc.requests)
@@ -126,7 +127,7 @@ func TestStoreHangs(t *testing.T) {
 			t.Cleanup(cancel)
 			r, err := signature.Verify(ctx, pullSpec, signature.Trust{
 				Keyrings: []signature.Keyring{keyring(t, "a", newSigner(t, "a", nil))},
-				Stores:   []signature.Store{newStore(t, server.URL)},
+				Stores:   []store.Store{newStore(t, server.URL)},
 			})
 			check(t, tc.reason, "Timeout", r, err)
 		})
@@ -142,7 +143,7 @@ func TestStoreUnavailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{
-				Keyrings: []signature.Keyring{k}, Stores: []signature.Store{newStore(t, tc.location)},
+				Keyrings: []signature.Keyring{k}, Stores: []store.Store{newStore(t, tc.location)},
 			})
 			check(t, tc.reason, "StoreUnavailable", r, err)
 			if !strings.Contains(err.Error(), tc.message) || tc.hides != "" && strings.Contains(err.Error(), tc.hides) {
@@ -161,7 +162,7 @@ func TestNewStoreRejects(t *testing.T) {
 		"URL":    {reason: "an invalid URL is not repeated, since it may contain a password", location: "https://me:secret@exa mple.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := signature.NewStore(tc.location)
+			_, err := store.New(tc.location)
 			check(t, tc.reason, "InvalidStore", signature.Release{}, err)
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: message %q", tc.reason, err)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
 // maxClockSkew is how far in the future a signature may be dated.
@@ -24,25 +26,25 @@ func isStrong(hash crypto.Hash) bool {
 // expiration of the key: clusters keep the keyring that they were installed with
 // when the provider extends a key. The library's own check does not fit: it
 // rejects an expired key before it checks the lifetime of the signature.
-func checkValidity(key *openpgp.Key, sig *packet.Signature, now time.Time) *Error {
+func checkValidity(key *openpgp.Key, sig *packet.Signature, now time.Time) *refusal.Error {
 	primary, identity := key.Entity.PrimarySelfSignature()
 	signatures := []*packet.Signature{sig, primary, key.SelfSignature, key.SelfSignature.EmbeddedSignature}
 	for _, s := range signatures {
 		if notation := unknownNotation(s); notation != "" {
-			return newError(ReasonUnsupportedSignature, "has the unsupported critical notation %q", notation)
+			return refusal.New(refusal.ReasonUnsupportedSignature, "has the unsupported critical notation %q", notation)
 		}
 	}
 	id := key.PublicKey.KeyId
 	switch {
 	case key.Entity.Revoked(now), key.Revoked(now), identity != nil && identity.Revoked(now):
-		return newError(ReasonKeyRevoked, "made by key %016X, which is revoked", id)
+		return refusal.New(refusal.ReasonKeyRevoked, "made by key %016X, which is revoked", id)
 	case sig.CreationTime.After(now.Add(maxClockSkew)):
-		return newError(ReasonNotYetValid, "dated %s, in the future; the current time is %s",
+		return refusal.New(refusal.ReasonNotYetValid, "dated %s, in the future; the current time is %s",
 			sig.CreationTime.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	case isOver(sig, now):
-		return newError(ReasonSignatureExpired, "the lifetime of the signature made %s has ended", sig.CreationTime.UTC().Format(time.RFC3339))
+		return refusal.New(refusal.ReasonSignatureExpired, "the lifetime of the signature made %s has ended", sig.CreationTime.UTC().Format(time.RFC3339))
 	case sig.CreationTime.Before(key.Entity.PrimaryKey.CreationTime), sig.CreationTime.Before(key.PublicKey.CreationTime):
-		return newError(ReasonKeyNotYetValid, "made %s by key %016X, which was created later", sig.CreationTime.UTC().Format(time.RFC3339), id)
+		return refusal.New(refusal.ReasonKeyNotYetValid, "made %s by key %016X, which was created later", sig.CreationTime.UTC().Format(time.RFC3339), id)
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
+	"github.com/openshift/update-preflight/signature/store"
 	"github.com/openshift/update-preflight/test/release"
 )
 
@@ -24,7 +26,7 @@ func TestVerifyTrust(t *testing.T) {
 	tampered[len(tampered)-1]++
 	ringA, ringB, ringAB := keyring(t, "a", a), keyring(t, "b", b), keyring(t, "ab", a, b)
 	type rings = []signature.Keyring
-	type stores = []signature.Store
+	type stores = []store.Store
 	down := broken{err: errors.New("refused")}
 	for name, tc := range map[string]struct {
 		reason  string
@@ -54,7 +56,7 @@ func TestVerifyTrust(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{Keyrings: tc.rings, Stores: tc.stores})
 			check(t, tc.reason, tc.want, r, err)
-			var e *signature.Error
+			var e *refusal.Error
 			if errors.As(err, &e) && (e.Outcome != tc.outcome || !strings.Contains(e.Message, tc.message)) {
 				t.Errorf("%s: outcome %s, message %q, want %s and %q", tc.reason, e.Outcome, e.Message, tc.outcome, tc.message)
 			}
@@ -66,7 +68,7 @@ func TestVerifySigners(t *testing.T) {
 	a, b := newSigner(t, "a", nil), newSigner(t, "b", nil)
 	r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{
 		Keyrings: []signature.Keyring{keyring(t, "a", a), keyring(t, "b", b)},
-		Stores:   []signature.Store{memory{sign(t, a, pullSpec), sign(t, b, pullSpec)}},
+		Stores:   []store.Store{memory{sign(t, a, pullSpec), sign(t, b, pullSpec)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +88,7 @@ func TestVerifySigners(t *testing.T) {
 func TestVerifyPullSpec(t *testing.T) {
 	a := newSigner(t, "a", nil)
 	trust := signature.Trust{
-		Keyrings: []signature.Keyring{keyring(t, "a", a)}, Stores: []signature.Store{memory{sign(t, a, pullSpec)}},
+		Keyrings: []signature.Keyring{keyring(t, "a", a)}, Stores: []store.Store{memory{sign(t, a, pullSpec)}},
 	}
 	for name, tc := range map[string]struct {
 		reason, pullSpec string
@@ -119,7 +121,7 @@ func TestVerifyPullSpec(t *testing.T) {
 				}
 				return
 			}
-			check(t, tc.reason, string(signature.ReasonInvalidPullSpec), r, err)
+			check(t, tc.reason, string(refusal.ReasonInvalidPullSpec), r, err)
 			if err != nil && len(err.Error()) > 1000 {
 				t.Errorf("%s: message of %d bytes", tc.reason, len(err.Error()))
 			}
@@ -144,7 +146,7 @@ func TestVerifyReadsFewSignatures(t *testing.T) {
 	k := keyring(t, "a", a)
 	for name, tc := range map[string]struct {
 		reason  string
-		store   signature.Store
+		store   store.Store
 		want    string
 		details int
 	}{
@@ -154,9 +156,9 @@ func TestVerifyReadsFewSignatures(t *testing.T) {
 		"None":  {reason: "nine signatures by an untrusted key are within the limit", store: many[:9], want: "UnknownKey", details: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{tc.store}})
+			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []store.Store{tc.store}})
 			check(t, tc.reason, tc.want, r, err)
-			if e, ok := errors.AsType[*signature.Error](err); ok && (len(e.Details) != tc.details || e.Outcome != preflight.Fail) {
+			if e, ok := errors.AsType[*refusal.Error](err); ok && (len(e.Details) != tc.details || e.Outcome != preflight.Fail) {
 				t.Errorf("%s: %s with %d details, want Fail with %d", tc.reason, e.Outcome, len(e.Details), tc.details)
 			}
 		})
@@ -175,12 +177,12 @@ func TestVerifyReadsFewSignatures(t *testing.T) {
 func TestVerifyCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	store, err := signature.NewStore("http://127.0.0.1:1")
+	unreachable, err := store.New("http://127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := signature.Verify(ctx, pullSpec, signature.Trust{
-		Keyrings: []signature.Keyring{keyring(t, "a", newSigner(t, "a", nil))}, Stores: []signature.Store{store},
+		Keyrings: []signature.Keyring{keyring(t, "a", newSigner(t, "a", nil))}, Stores: []store.Store{unreachable},
 	})
 	check(t, "a canceled verification yields no proof", "StoreUnavailable", r, err)
 	if !errors.Is(err, context.Canceled) {

@@ -103,6 +103,7 @@ func Includes(wider, request Request) bool {
 	return everywhere && every && wider == request
 }
 
+// Compare orders requests by their namespaces, resources, names and verbs.
 func Compare(a, b Request) int {
 	return cmp.Or(
 		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),

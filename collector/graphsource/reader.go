@@ -132,6 +132,6 @@ func (r *reader) stored(key updateservice.Key) (*graph.Graph, error) {
 		return nil, &input.Error{Err: err}
 	}
 	r.notices = append(r.notices, fmt.Sprintf("offline: the graph of channel %s is %s old (%s), and lacks what was published or blocked since",
-		key.Channel, duration.HumanDuration(max(0, r.at.Now.Sub(received))), words.Timestamp(received)))
+		key.Channel, duration.HumanDuration(max(0, r.at.Now.Sub(received))), words.Time(received)))
 	return parsed, nil
 }

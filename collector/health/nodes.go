@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -337,7 +336,7 @@ func cordoned(node *corev1.Node) (string, bool) {
 	}
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeUnschedulable && taint.TimeAdded != nil {
-			return "since " + taint.TimeAdded.UTC().Format(time.RFC3339), true
+			return "since " + words.Time(taint.TimeAdded.Time), true
 		}
 	}
 	return "", true

@@ -122,7 +122,7 @@ func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) f
 			check.Describe(object), words.Line(config.Spec.UpgradeAt, maxQuoted)).Remedy(reschedule).Do(edit).About(object)
 	}
 	closes := opens.Add(windowLength)
-	window := fmt.Sprintf("the window of %s is the %d minutes from %s on", check.Describe(object), int(windowLength.Minutes()), opens.UTC().Format(time.RFC3339))
+	window := fmt.Sprintf("the window of %s is the %d minutes from %s on", check.Describe(object), int(windowLength.Minutes()), words.Time(opens))
 	mismatch := ""
 	if wanted := config.Spec.Desired.Version; wanted != "" && wanted != target {
 		mismatch = fmt.Sprintf("; it is for the update to %q, and not to %s", words.Line(wanted, maxQuoted), target)

@@ -59,10 +59,10 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 	switch {
 	case appliedByCVO(namespace.ObjectMeta):
 		f = finding.Fail(ReasonNamespaceTerminating, "namespace %s of the release is being deleted since %s, so that CVO can create nothing in it: %s",
-			namespace.Name, namespace.DeletionTimestamp.UTC().Format(time.RFC3339), stopped(namespace))
+			namespace.Name, words.Time(namespace.DeletionTimestamp.Time), stopped(namespace))
 	case since >= deletionTime:
 		f = finding.Warn(ReasonNamespaceTerminating, "namespace %s is being deleted since %s: %s",
-			namespace.Name, namespace.DeletionTimestamp.UTC().Format(time.RFC3339), stopped(namespace))
+			namespace.Name, words.Time(namespace.DeletionTimestamp.Time), stopped(namespace))
 	default:
 		return finding.Finding{}, false
 	}

@@ -149,7 +149,7 @@ func choose(all []report.Candidate, version string) ([]report.Candidate, error) 
 // judgeAll gives each candidate its verdict.
 func judgeAll(ctx context.Context, s scene.Scene, candidates []report.Candidate) (report.Targets, error) {
 	judged := report.Targets{
-		APIVersion: report.APIVersion, Kind: report.TargetsKind, ToolVersion: s.Settings.ToolVersion, Time: words.Timestamp(s.Start),
+		APIVersion: report.APIVersion, Kind: report.TargetsKind, ToolVersion: s.Settings.ToolVersion, Time: words.Time(s.Start),
 		Cluster: s.About, Channel: s.Version.Spec.Channel, Targets: candidates, Findings: []report.TargetFinding{},
 	}
 	found := newTargetFindings(candidates)

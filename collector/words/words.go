@@ -163,11 +163,3 @@ func printable(text, keep string, wanted int) string {
 		return -1
 	}, text)
 }
-
-// Timestamp is a time as documents have it: RFC 3339 in UTC; empty for the zero time.
-func Timestamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
-}

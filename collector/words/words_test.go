@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -99,4 +100,15 @@ func FuzzText(f *testing.F) {
 			t.Errorf("%q and %q are not printable", line, lines)
 		}
 	})
+}
+
+func TestTime(t *testing.T) {
+	zone := time.FixedZone("", 2*60*60)
+	for want, at := range map[string]time.Time{
+		"": {}, "2026-11-22T12:20:00Z": time.Date(2026, time.November, 22, 14, 20, 0, 999, zone),
+	} {
+		if got := words.Time(at); got != want {
+			t.Errorf("Time(%v) = %q, want %q", at, got, want)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/store"
 	"github.com/openshift/update-preflight/test/release"
 )
 
@@ -84,17 +85,17 @@ func trusting(b *testing.B, pullSpec string) signature.Trust {
 	if err != nil {
 		b.Fatal(err)
 	}
-	store := release.Store{}
-	store.Add(pullSpec, signed)
-	server := httptest.NewServer(store)
+	published := release.Store{}
+	published.Add(pullSpec, signed)
+	server := httptest.NewServer(published)
 	b.Cleanup(server.Close)
 	keyring, err := signature.ReadKeyring("bench", bytes.NewReader(key))
 	if err != nil {
 		b.Fatal(err)
 	}
-	opened, err := signature.NewStore(server.URL)
+	opened, err := store.New(server.URL)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return signature.Trust{Keyrings: []signature.Keyring{keyring}, Stores: []signature.Store{opened}}
+	return signature.Trust{Keyrings: []signature.Keyring{keyring}, Stores: []store.Store{opened}}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
 // Proof is what the verification of a release came to.
@@ -50,7 +51,7 @@ func signedBy(release signature.Release) []finding.Finding {
 // unproven is the finding about a release without proof. A failure that is not
 // about the signature itself is inconclusive.
 func unproven(failure error) finding.Finding {
-	if known, ok := errors.AsType[*signature.Error](failure); ok {
+	if known, ok := errors.AsType[*refusal.Error](failure); ok {
 		return finding.New(known.Outcome, finding.Reason(known.Reason), "%s", known.Message).
 			Remedy("%s", known.Remediation).Do(finding.Retry(finding.OptionTrust))
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 // Trust is what the administrator trusts beside what the cluster does.
@@ -22,7 +24,7 @@ type Trust struct {
 	// any. Repositories are what signatures may call the repository of a release;
 	// none means OpenShift's own.
 	Keyrings     []signature.Keyring
-	Stores       []signature.Store
+	Stores       []store.Store
 	Repositories []string
 }
 
@@ -50,7 +52,7 @@ func (v Verifier) Verify(ctx context.Context, pullSpec string) (Proof, error) {
 		proven.Sources = []collector.Source{collector.Known(nameSignature, finding.SourceSignature, signedBy(signed)...)}
 		return v.holdAgainstPolicies(ctx, proven), nil
 	}
-	if known, ok := errors.AsType[*signature.Error](failure); ok && known.Reason == signature.ReasonInvalidPullSpec {
+	if known, ok := errors.AsType[*refusal.Error](failure); ok && known.Reason == refusal.ReasonInvalidPullSpec {
 		return Proof{}, &input.Error{Err: failure}
 	}
 	proven := Proof{PullSpec: pullSpec, Sources: []collector.Source{
@@ -105,8 +107,8 @@ func (v Verifier) prove(ctx context.Context, pullSpec string) (signature.Release
 // nevertheless.
 func (v Verifier) distrust(proven Proof, failure error) (Proof, error) {
 	proven.Release, proven.CVO = nil, nil
-	if known, ok := errors.AsType[*signature.Error](failure); ok {
-		proven.CVO = known.CVOAccepts()
+	if known, ok := errors.AsType[*refusal.Error](failure); ok {
+		proven.CVO = known.CVOAccepts
 	}
 	if !v.Scene.Settings.Judgement.Force {
 		return proven, nil
@@ -122,8 +124,8 @@ func (v Verifier) distrust(proven Proof, failure error) (Proof, error) {
 // unproven is the finding about the target without proof. Of a later update it is
 // inconclusive where only a trusted key is missing: the release before may add it.
 func (v Verifier) unproven(failure error) finding.Finding {
-	known, ok := errors.AsType[*signature.Error](failure)
-	if !departure.Provisional(v.From) || !ok || known.Reason != signature.ReasonUnknownKey {
+	known, ok := errors.AsType[*refusal.Error](failure)
+	if !departure.Provisional(v.From) || !ok || known.Reason != refusal.ReasonUnknownKey {
 		return unproven(failure)
 	}
 	from := v.From.From(v.Scene)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
@@ -28,7 +28,7 @@ import (
 
 // Client reaches the cluster that the user's flags name.
 type Client struct {
-	Flags     *genericclioptions.ConfigFlags
+	flags     *connection
 	Streams   genericiooptions.IOStreams
 	Verbosity int
 	// Quiet shows no progress.
@@ -36,12 +36,20 @@ type Client struct {
 	Log   *slog.Logger
 }
 
+// New returns a client that reaches the cluster of flags, which it adds to those of a
+// command.
+func New(flags *pflag.FlagSet, streams genericiooptions.IOStreams) *Client {
+	c := &Client{flags: newConnection(flags), Streams: streams}
+	flags.IntVarP(&c.Verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
+	return c
+}
+
 // Connect makes the clients. It sends no request.
 func (c *Client) Connect() (*cluster.Cluster, error) {
 	if err := c.checkFiles(); err != nil {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
-	config, err := c.Flags.ToRESTConfig()
+	config, err := c.flags.config().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
@@ -58,7 +66,7 @@ func (c *Client) Connect() (*cluster.Cluster, error) {
 // notConfigured names the kubeconfigs that do not exist.
 func (c *Client) notConfigured() error {
 	errs := []string{"no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG"}
-	for _, path := range c.Flags.ToRawKubeConfigLoader().ConfigAccess().GetLoadingPrecedence() {
+	for _, path := range c.flags.config().ConfigAccess().GetLoadingPrecedence() {
 		if _, err := os.Stat(path); err != nil {
 			errs = append(errs, err.Error())
 		}
@@ -72,7 +80,7 @@ const maxConfigFile = 16 << 20
 // checkFiles returns an error for a kubeconfig, or a file that it names, that client-go cannot
 // read in bounded time and memory. Other errors are those of client-go.
 func (c *Client) checkFiles() error {
-	loader := c.Flags.ToRawKubeConfigLoader()
+	loader := c.flags.config()
 	for _, path := range loader.ConfigAccess().GetLoadingPrecedence() {
 		if err := checkFile(path); err != nil {
 			return fmt.Errorf("kubeconfig: %w", err)
@@ -121,8 +129,8 @@ func checkFile(path string) error {
 // named is false when no kubeconfig, flag or ServiceAccount names a cluster:
 // client-go would connect to localhost:8080.
 func (c *Client) named() bool {
-	config, err := c.Flags.ToRawKubeConfigLoader().RawConfig()
-	if err != nil || len(config.Clusters) > 0 || *c.Flags.APIServer != "" {
+	config, err := c.flags.config().RawConfig()
+	if err != nil || len(config.Clusters) > 0 || c.flags.overrides.ClusterInfo.Server != "" {
 		return true
 	}
 	_, err = rest.InClusterConfig()

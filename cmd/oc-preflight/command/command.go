@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
@@ -35,9 +34,6 @@ func Execute(ctx context.Context, args []string, streams genericiooptions.IOStre
 // New returns the command with all its verbs. name is how the user calls it,
 // e.g. "oc preflight".
 func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
-	client := &cli.Client{Flags: genericclioptions.NewConfigFlags(true), Streams: streams}
-	// Every command is about the whole cluster, and caches releases, not discovery.
-	client.Flags.Namespace, client.Flags.CacheDir = nil, nil
 	root := &cobra.Command{
 		Use:   strings.ReplaceAll(name, " ", "-"), // completion is for the program, which is not called "preflight"
 		Short: "Check whether it is safe to update this cluster",
@@ -70,11 +66,9 @@ combines the findings into one verdict.`,
 		SilenceErrors: true,
 		Version:       program.Version(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
-
-		PersistentPreRun: func(*cobra.Command, []string) { client.StartLog() },
 	}
-	client.Flags.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().IntVarP(&client.Verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
+	client := cli.New(root.PersistentFlags(), streams)
+	root.PersistentPreRun = func(*cobra.Command, []string) { client.StartLog() }
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)

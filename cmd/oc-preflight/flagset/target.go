@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/localfile"
+	"github.com/openshift/update-preflight/signature/store"
 )
 
 // Target select the target release.
@@ -101,7 +102,7 @@ func (f *Trust) Add(c *cobra.Command) {
 
 // Read reads the keyrings and makes the stores. A file that cannot be read is bad
 // input.
-func (f *Trust) Read(ctx context.Context) ([]signature.Keyring, []signature.Store, error) {
+func (f *Trust) Read(ctx context.Context) ([]signature.Keyring, []store.Store, error) {
 	var keyrings []signature.Keyring
 	for _, path := range f.keyrings {
 		keyring, err := readKeyring(ctx, path)
@@ -110,9 +111,9 @@ func (f *Trust) Read(ctx context.Context) ([]signature.Keyring, []signature.Stor
 		}
 		keyrings = append(keyrings, keyring)
 	}
-	var stores []signature.Store
+	var stores []store.Store
 	for _, location := range f.stores {
-		store, err := signature.NewStore(location)
+		store, err := store.New(location)
 		if err != nil {
 			return nil, nil, exitcode.BadUsage(fmt.Errorf("--signature-store: %w", err))
 		}

@@ -16,6 +16,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
 func NewVerify(client *cli.Client) *cobra.Command {
@@ -85,7 +86,7 @@ func trustOf(c *cobra.Command, client *cli.Client, flags *flagset.Trust) (signat
 // unverified prints the failure and returns its exit code: a wrong signature blocks,
 // an inconclusive verification is undecided.
 func unverified(client *cli.Client, err error) error {
-	var failure *signature.Error
+	var failure *refusal.Error
 	if !errors.As(err, &failure) {
 		return err
 	}
@@ -96,7 +97,7 @@ func unverified(client *cli.Client, err error) error {
 	if failure.Remediation != "" {
 		fmt.Fprintf(client.Streams.ErrOut, "hint: %s\n", failure.Remediation)
 	}
-	if failure.Reason == signature.ReasonInvalidPullSpec {
+	if failure.Reason == refusal.ReasonInvalidPullSpec {
 		return &exitcode.Error{Code: exitcode.Usage}
 	}
 	if failure.Outcome == preflight.Fail {

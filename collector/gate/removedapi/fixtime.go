@@ -35,7 +35,7 @@ func (f FixTime) At(now time.Time) (time.Time, error) {
 		return now.UTC().Add(-f.ago), nil
 	}
 	if f.at.After(now) {
-		return time.Time{}, fmt.Errorf("the stated time of the fix, %s, is after the cluster's time, %s", f.at.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+		return time.Time{}, fmt.Errorf("the stated time of the fix, %s, is after the cluster's time, %s", words.Time(f.at), words.Time(now))
 	}
 	return f.at, nil
 }

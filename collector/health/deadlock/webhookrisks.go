@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/admission"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -163,10 +164,10 @@ func (j *webhookJudge) certificate(w *webhook) (risk, bool) {
 		return risk{}, false
 	case last.After(j.now):
 		r.outcome, r.reason = preflight.Warn, ReasonWebhookCAExpires
-		r.cause = fmt.Sprintf("has a caBundle that expires at %s, within the %s in which an update may be in progress", last.UTC().Format(time.RFC3339), updateTakes)
+		r.cause = fmt.Sprintf("has a caBundle that expires at %s, within the %s in which an update may be in progress", words.Time(last), updateTakes)
 	default:
 		r.outcome, r.reason = preflight.Fail, ReasonWebhookCAExpired
-		r.cause = fmt.Sprintf("has a caBundle that expired at %s", last.UTC().Format(time.RFC3339))
+		r.cause = fmt.Sprintf("has a caBundle that expired at %s", words.Time(last))
 	}
 	return r, true
 }

@@ -1,4 +1,4 @@
-package signature
+package store
 
 import (
 	"bytes"
@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// namespace has the ConfigMaps of cluster-update-keys and library-go pkg/verify: the
+// Namespace has the ConfigMaps of cluster-update-keys and library-go pkg/verify: the
 // signatures, and the keyrings and stores of the release.
-const namespace = "openshift-config-managed"
+const Namespace = "openshift-config-managed"
 
-// configMapStore holds the signatures in ConfigMaps of the cluster, by key
+// ConfigMaps holds the signatures in ConfigMaps of the cluster, by key
 // ("sha256-<hex>-<n>").
-type configMapStore struct {
+type ConfigMaps struct {
 	entries []entry
 }
 
@@ -26,8 +26,9 @@ type entry struct {
 	signature []byte
 }
 
-func newConfigMapStore(configMaps []corev1.ConfigMap) *configMapStore {
-	s := &configMapStore{}
+// OfConfigMaps returns the store in these ConfigMaps.
+func OfConfigMaps(configMaps []corev1.ConfigMap) *ConfigMaps {
+	s := &ConfigMaps{}
 	slices.SortFunc(configMaps, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
 	for i := range configMaps {
 		for _, key := range slices.Sorted(maps.Keys(configMaps[i].BinaryData)) {
@@ -37,13 +38,14 @@ func newConfigMapStore(configMaps []corev1.ConfigMap) *configMapStore {
 	return s
 }
 
-func (s *configMapStore) String() string {
-	return "ConfigMaps in " + namespace
+// String names the namespace.
+func (s *ConfigMaps) String() string {
+	return "ConfigMaps in " + Namespace
 }
 
 // Signature counts duplicates once: CVO keeps copies of the signatures that it
 // used in a ConfigMap with the same label.
-func (s *configMapStore) Signature(_ context.Context, digest string, n int) ([]byte, error) {
+func (s *ConfigMaps) Signature(_ context.Context, digest string, n int) ([]byte, error) {
 	prefix := strings.Replace(digest, ":", "-", 1)
 	var found [][]byte
 	for _, e := range s.entries {

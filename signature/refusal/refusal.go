@@ -1,6 +1,12 @@
-package signature
+// Package refusal answers: why is the signature of a release not accepted?
+//
+// [New] makes an [Error] for a [Reason], which decides the remedy, whether the release is not
+// signed properly or its verification was inconclusive, and what the cluster-version operator
+// (CVO) would decide.
+package refusal
 
 import (
+	"errors"
 	"fmt"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -23,7 +29,9 @@ type Error struct {
 	// Err is the underlying error; nil when there is none.
 	Err error
 
-	cvo *bool
+	// CVOAccepts reports whether the cluster-version operator would accept the signatures
+	// that are rejected here; nil when that is unknown.
+	CVOAccepts *bool
 }
 
 // Error returns the message.
@@ -32,23 +40,14 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CVOAccepts reports whether the cluster-version operator would accept the
-// signatures rejected here; nil when that is unknown.
-func (e *Error) CVOAccepts() *bool { return e.cvo }
-
-// newError returns an Error for reason. The last error among args becomes the
-// underlying error.
-func newError(reason Reason, format string, args ...any) *Error {
-	e := &Error{
-		Reason: reason, Message: fmt.Sprintf(format, args...),
-		Remediation: remediation(reason), Outcome: outcome(reason), cvo: acceptance(reason),
+// New returns an Error for reason. The format is that of [fmt.Errorf]: an error for the verb %w
+// becomes the underlying error.
+func New(reason Reason, format string, args ...any) *Error {
+	text := fmt.Errorf(format, args...)
+	return &Error{
+		Reason: reason, Message: text.Error(), Err: errors.Unwrap(text),
+		Remediation: remediation(reason), Outcome: outcome(reason), CVOAccepts: acceptance(reason),
 	}
-	for _, arg := range args {
-		if err, ok := arg.(error); ok {
-			e.Err = err
-		}
-	}
-	return e
 }
 
 // outcome is Unknown for reasons that leave the signature undecided, else Fail.
@@ -90,4 +89,19 @@ func remediation(reason Reason) string {
 		return "Verify the release first."
 	}
 	return "Do not use this copy of the release: get it and its signatures again from the registry and signature store of its provider, and report the violation to the provider if it persists."
+}
+
+// acceptance reports whether CVO accepts what is rejected here for a reason; nil
+// when the reason alone does not decide it. The sources are library-go pkg/verify
+// and golang.org/x/crypto/openpgp, which it links.
+func acceptance(reason Reason) *bool {
+	switch reason { //nolint:exhaustive // no other reason decides it
+	case ReasonTrailingData, ReasonDuplicateField, ReasonFieldCase, ReasonWeakDigest, ReasonNotYetValid, ReasonKeyNotYetValid,
+		ReasonUnsignedAttributes, ReasonWrongRepository, ReasonWrongVersion, ReasonNoSignedVersion:
+		return new(true)
+	case ReasonNoSignature, ReasonUnknownKey, ReasonKeyRevoked, ReasonInvalidSignature, ReasonSignatureExpired, ReasonWrongDigest,
+		ReasonInvalidClaim, ReasonTooManySignatures:
+		return new(false)
+	}
+	return nil
 }

@@ -1,8 +1,13 @@
-package signature
+// Package store answers: which signatures does a signature store have of a digest?
+//
+// [New] returns the [Store] at a location. Everything that a store sends is bounded, and
+// nothing in it is verified.
+package store
 
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +20,16 @@ import (
 	"strings"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	"golang.org/x/net/http/httpproxy"
+
 	"github.com/openshift/update-preflight/signature/localfile"
+	"github.com/openshift/update-preflight/signature/refusal"
 )
+
+// MaxBytes bounds one signature, compressed and decompressed.
+// Signatures of releases are below 1 KiB.
+const MaxBytes = 64 << 10
 
 const (
 	// requestTimeout bounds one request to a store, redirects and body included.
@@ -27,7 +40,8 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-var errTooLarge = errors.New("too large")
+// ErrTooLarge is the error of a store for a signature of more than [MaxBytes].
+var ErrTooLarge = errors.New("too large")
 
 // Store is a signature store: signatures by digest.
 type Store interface {
@@ -39,17 +53,17 @@ type Store interface {
 	Signature(ctx context.Context, digest string, n int) ([]byte, error)
 }
 
-// NewStore returns the Store at an http, https or file URL, or in a directory.
+// New returns the Store at an http, https or file URL, or in a directory.
 // Signature n of a digest is at sha256=<hex>/signature-<n>. Requests use the proxy
 // of the environment, take at most 10 s each and follow at most five redirects.
-func NewStore(location string) (Store, error) {
-	return newStore(location, egress{proxy: http.ProxyFromEnvironment})
+func New(location string) (Store, error) {
+	return Via(location, Egress{Proxy: http.ProxyFromEnvironment})
 }
 
-// newStore is NewStore with its own egress.
-func newStore(location string, via egress) (Store, error) {
+// Via is [New] with its own egress.
+func Via(location string, via Egress) (Store, error) {
 	if location == "" {
-		return nil, newError(ReasonInvalidStore, "the signature store has no location")
+		return nil, refusal.New(refusal.ReasonInvalidStore, "the signature store has no location")
 	}
 	if !strings.Contains(location, "://") {
 		return directoryStore(location), nil
@@ -57,15 +71,15 @@ func newStore(location string, via egress) (Store, error) {
 	u, err := url.Parse(location)
 	if err != nil {
 		// The error of Parse would disclose a password.
-		return nil, newError(ReasonInvalidStore, "the location of a signature store is not a URL")
+		return nil, refusal.New(refusal.ReasonInvalidStore, "the location of a signature store is not a URL")
 	}
 	switch {
 	case u.Scheme == "file" && (u.Host == "" || u.Host == "localhost"):
 		return directoryStore(u.Path), nil
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
-		return newHTTPStore(u, via), nil
+		return OfServer(u, via), nil
 	}
-	return nil, newError(ReasonInvalidStore, "the signature store %q is neither an http, https or file URL nor a directory", u.Redacted())
+	return nil, refusal.New(refusal.ReasonInvalidStore, "the signature store %q is neither an http, https or file URL nor a directory", u.Redacted())
 }
 
 // file is the path of signature n under the root of a store.
@@ -73,11 +87,11 @@ func file(digest string, n int) []string {
 	return []string{strings.Replace(digest, ":", "=", 1), "signature-" + strconv.Itoa(n)}
 }
 
-// readBounded reads a signature of at most maxSignatureBytes.
+// readBounded reads a signature of at most MaxBytes.
 func readBounded(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxSignatureBytes+1))
-	if err == nil && len(data) > maxSignatureBytes {
-		return nil, errTooLarge
+	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
+	if err == nil && len(data) > MaxBytes {
+		return nil, ErrTooLarge
 	}
 	return data, err
 }
@@ -117,12 +131,13 @@ type httpStore struct {
 	client *http.Client
 }
 
-func newHTTPStore(u *url.URL, via egress) *httpStore {
+// OfServer returns the store of a web server.
+func OfServer(u *url.URL, via Egress) Store {
 	return &httpStore{url: u, client: &http.Client{
 		Timeout: requestTimeout,
 		Transport: &http.Transport{
-			Proxy:                  via.proxy,
-			TLSClientConfig:        &tls.Config{RootCAs: via.roots, MinVersion: tls.VersionTLS12},
+			Proxy:                  via.Proxy,
+			TLSClientConfig:        &tls.Config{RootCAs: via.Roots, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxHeaderBytes,
@@ -159,14 +174,37 @@ func (s *httpStore) Signature(ctx context.Context, digest string, n int) (_ []by
 	return readBounded(response.Body)
 }
 
-// unusableStore replaces a store of the cluster that cannot be used; its content
+// Unusable replaces a store of the cluster that cannot be used; its content
 // is unknown.
-type unusableStore struct {
-	name  string
-	cause *Error
+type Unusable struct {
+	// Name names the store in errors.
+	Name string
+	// Cause is why it cannot be used.
+	Cause *refusal.Error
 }
 
-func (s unusableStore) String() string { return s.name }
+// String returns the name.
+func (s Unusable) String() string { return s.Name }
 
 // Signature returns the cause.
-func (s unusableStore) Signature(context.Context, string, int) ([]byte, error) { return nil, s.cause }
+func (s Unusable) Signature(context.Context, string, int) ([]byte, error) { return nil, s.Cause }
+
+// Egress is how web servers are reached.
+type Egress struct {
+	// Proxy selects the proxy of a request.
+	Proxy func(*http.Request) (*url.URL, error)
+	// Roots are the trusted certificate authorities; nil means those of the system.
+	Roots *x509.CertPool
+}
+
+// ProxyOf selects the environment's proxy, then the cluster's.
+func ProxyOf(status configv1.ProxyStatus) func(*http.Request) (*url.URL, error) {
+	config := httpproxy.Config{HTTPProxy: status.HTTPProxy, HTTPSProxy: status.HTTPSProxy, NoProxy: status.NoProxy}
+	choose := config.ProxyFunc()
+	return func(request *http.Request) (*url.URL, error) {
+		if own, err := http.ProxyFromEnvironment(request); own != nil || err != nil {
+			return own, err
+		}
+		return choose(request.URL)
+	}
+}

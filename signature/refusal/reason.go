@@ -1,4 +1,4 @@
-package signature
+package refusal
 
 // Reason is the kind of an [Error]: one CamelCase word, stable between releases.
 type Reason string

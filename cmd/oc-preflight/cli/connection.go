@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// connection has the flags that name the cluster and the user, as kubectl has them. They are
+// bound here, since k8s.io/cli-runtime, which has them ready, links all of kustomize.
+type connection struct {
+	overrides *clientcmd.ConfigOverrides
+	// userExtra has texts of the form KEY=VALUE.
+	userExtra []string
+	deferred  clientcmd.ClientConfig
+}
+
+// newConnection adds the flags.
+func newConnection(flags *pflag.FlagSet) *connection {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
+	overrides := &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults}
+	c := &connection{overrides: overrides, deferred: clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)}
+	flags.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "Path to the kubeconfig file to use for CLI requests.")
+	clientcmd.BindOverrideFlags(overrides, flags, overrideFlags())
+	flags.StringArrayVar(&c.userExtra, "as-user-extra", nil, "User extras to impersonate for the operation, this flag can be repeated to specify multiple values for the same key.")
+	return c
+}
+
+// config is the configuration that the flags select; the kubeconfig is read once. As in
+// kubectl, a text of another form than KEY=VALUE is ignored.
+func (c *connection) config() clientcmd.ClientConfig {
+	extra := map[string][]string{}
+	for _, text := range c.userExtra {
+		if key, value, ok := strings.Cut(text, "="); ok {
+			extra[key] = append(extra[key], value)
+		}
+	}
+	if len(extra) > 0 {
+		c.overrides.AuthInfo.ImpersonateUserExtra = extra
+	}
+	return c.deferred
+}
+
+// overrideFlags are the flags of kubectl without those for a password, which no API server
+// accepts, and for a namespace: every command is about the whole cluster.
+func overrideFlags() clientcmd.ConfigOverrideFlags {
+	flags := clientcmd.RecommendedConfigOverrideFlags("")
+	flags.AuthOverrideFlags.Username, flags.AuthOverrideFlags.Password = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
+	flags.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{}
+	flags.AuthOverrideFlags.Impersonate.Description += ". User could be a regular user or a service account in a namespace."
+	flags.ClusterOverrideFlags.APIServer.ShortName = "s"
+	flags.ClusterOverrideFlags.ProxyURL.Description = "Proxy URL to use for requests to the API server"
+	flags.ClusterOverrideFlags.TLSServerName.Description = "Server name to use for server certificate validation. If it is not provided, the hostname used to contact the server is used"
+	flags.AuthOverrideFlags.ImpersonateUID.Description += "."
+	return flags
+}
