@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -206,7 +205,7 @@ func named(targets []Target, s scene.Scene, g *graph.Graph, unread error) ([]hop
 	hops := make([]hop, 0, len(targets))
 	before := s.About.Version
 	for i, each := range targets {
-		release := inGraph(g, update.Release{Version: each.Version, Image: each.Image})
+		release := g.Complete(update.Release{Version: each.Version, Image: each.Image})
 		if i > 0 && release.Image == "" {
 			found, err := each.resolve(s.Version)
 			if err != nil {
@@ -217,41 +216,10 @@ func named(targets []Target, s scene.Scene, g *graph.Graph, unread error) ([]hop
 		if i > 0 {
 			each = Target{Image: release.Image}
 		}
-		hops = append(hops, hop{target: each, release: release, edge: edgeOf(g, unread, before, release.Version)})
+		hops = append(hops, hop{target: each, release: release, edge: departure.EdgeOf(g, unread, before, release.Version)})
 		before = release.Version
 	}
 	return hops, nil
-}
-
-// inGraph completes a release from the graph: its image by its version, or its version by
-// its digest.
-func inGraph(g *graph.Graph, release update.Release) update.Release {
-	if g == nil {
-		return release
-	}
-	for _, each := range g.Releases {
-		switch {
-		case release.Image == "" && each.Version == release.Version:
-			return each.Release
-		case release.Version == "" && release.Digest() != "" && each.Digest() == release.Digest():
-			return update.Release{Version: each.Version, Image: release.Image}
-		}
-	}
-	return release
-}
-
-// edgeOf is the update between two versions.
-func edgeOf(g *graph.Graph, unread error, from, to string) departure.Edge {
-	if g == nil {
-		return departure.Edge{Cause: fmt.Sprintf("the update graph could not be read: %v", unread)}
-	}
-	source, target := g.Find(from), g.Find(to)
-	for _, each := range g.Updates {
-		if source >= 0 && each.From == source && each.To == target {
-			return departure.Edge{Risks: each.Risks, Known: true}
-		}
-	}
-	return departure.Edge{Cause: "the update graph does not have this update"}
 }
 
 // laterRun is the recorded run of a later update of a path.
@@ -289,7 +257,7 @@ func attachToLater(ctx context.Context, c *cluster.Cluster, recorded laterRun, o
 		cluster: c, target: Target{Image: recorded.target.Image, release: recorded.target}, options: options,
 		from: departure.After(departure.Later{
 			Releases: releases, Target: recorded.target, Gates: gates,
-			Edge: edgeOf(united.Graph, unread, before.Version, recorded.target.Version),
+			Edge: departure.EdgeOf(united.Graph, unread, before.Version, recorded.target.Version),
 		}),
 	}.run(ctx)
 	return decided, err

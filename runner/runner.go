@@ -7,7 +7,7 @@
 //	scene      proof     contents draft    run     findings   report
 //
 // [RunPath] runs these stages for each update of a path, and [Checks] ends after the draft.
-// [Attach] continues a recorded run, and [JudgeAgain] judges the cluster again for one.
+// [Attach] continues a recorded run.
 //
 // The command line calls this package, and so may the cluster-version operator
 // (CVO) or a controller: it reads no environment and no flags, writes to no

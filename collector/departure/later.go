@@ -38,6 +38,21 @@ type Edge struct {
 	Cause string
 }
 
+// EdgeOf is the update between two versions in a graph. The graph is nil if it could not be
+// read, for the reason unread.
+func EdgeOf(g *graph.Graph, unread error, from, to string) Edge {
+	if g == nil {
+		return Edge{Cause: fmt.Sprintf("the update graph could not be read: %v", unread)}
+	}
+	source, target := g.Find(from), g.Find(to)
+	for _, each := range g.Updates {
+		if source >= 0 && each.From == source && each.To == target {
+			return Edge{Risks: each.Risks, Known: true}
+		}
+	}
+	return Edge{Cause: "the update graph does not have this update"}
+}
+
 // After is the departure of a later update of a path.
 func After(l Later) Departure { return later{l} }
 

@@ -69,6 +69,23 @@ func (g *Graph) Find(version string) int {
 	return slices.IndexFunc(g.Releases, func(r Release) bool { return r.Version == version })
 }
 
+// Complete completes a release from the graph, which may be nil: its image by its version,
+// or its version by its digest.
+func (g *Graph) Complete(release update.Release) update.Release {
+	if g == nil {
+		return release
+	}
+	for _, each := range g.Releases {
+		switch {
+		case release.Image == "" && each.Version == release.Version:
+			return each.Release
+		case release.Version == "" && release.Digest() != "" && each.Digest() == release.Digest():
+			return update.Release{Version: each.Version, Image: release.Image}
+		}
+	}
+	return release
+}
+
 // Sources are the graphs that have a release, sorted.
 func (g *Graph) Sources(release int) []string { return g.sources[g.Releases[release].Version] }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/reassessment"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
@@ -149,7 +150,7 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 	}
 	stored, err := s.standing(ctx, run.Record)
 	if err == nil {
-		stored, err = runner.JudgeAgain(ctx, s.Cluster, run.Record, stored, options.Settings())
+		stored, err = reassessment.Of(ctx, s.Cluster, run.Record, stored, options.Settings())
 	}
 	if err == nil {
 		stored.Switches, err = s.switches(ctx, client.Streams.ErrOut)

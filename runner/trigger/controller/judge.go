@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/reassessment"
 	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
 )
@@ -124,7 +125,7 @@ func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error
 	}
 	options := j.options
 	options.Judgement.Monitoring = monitoring.New(j.monitoring, monitoring.DefaultTimeout) // it reads everything once
-	present, err := runner.JudgeAgain(ctx, j.cluster, recorded, stored, options.Settings())
+	present, err := reassessment.Of(ctx, j.cluster, recorded, stored, options.Settings())
 	if err != nil {
 		return false, err
 	}

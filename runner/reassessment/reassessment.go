@@ -1,4 +1,7 @@
-package runner
+// Package reassessment answers: does the verdict of a recorded run still hold for this cluster?
+//
+// [Of] judges gates, risks and health as they are now, with what the run found.
+package reassessment
 
 import (
 	"context"
@@ -23,14 +26,14 @@ import (
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
-// JudgeAgain judges gates, risks and health of the cluster as they are now, for the update
+// Of judges gates, risks and health of the cluster as they are now, for the update
 // of a complete run whose verdict has not ended, and returns its report with this verdict.
 // What depends on the release alone, and the results of its checks, are those of the run.
 // Acceptances are those of the run and of ClusterVersion; what the run bypassed by force
 // counts. Of the judgement, what the run covers is that of its record.
 //
 // A report of another run, such as that of a later update of a path, is returned as it is.
-func JudgeAgain(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored report.Report, settings scene.Settings) (report.Report, error) {
+func Of(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored report.Report, settings scene.Settings) (report.Report, error) {
 	if run.Phase != record.Complete || run.Provisional || !stored.Holds() || run.Verified() != nil {
 		return stored, nil
 	}
