@@ -22,9 +22,9 @@ func TestNoRequirements(t *testing.T) {
 			want:   module,
 		},
 		"Packages": {
-			reason: "Only the standard library is imported",
-			args:   []string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "."},
-			want:   module,
+			reason: "Only the standard library and the SDK itself are imported",
+			args:   []string{"list", "-deps", "-f", `{{if not (or .Standard (eq .Module.Path "` + module + `"))}}{{.ImportPath}}{{end}}`, "."},
+			want:   "",
 		},
 		"GoVersion": {
 			reason: "Operators on the oldest supported Go version can link the SDK",

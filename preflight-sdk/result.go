@@ -86,11 +86,8 @@ func worst(findings []Finding) Outcome {
 	return out
 }
 
-// Limits of the wire format, in bytes.
-const (
-	maxDocument = 1 << 20
-	maxName     = 128
-)
+// maxName limits names and reasons in the wire format, in bytes.
+const maxName = 128
 
 var (
 	namePattern  = regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`)

@@ -10,7 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/admission"
+	"github.com/openshift/update-preflight/collector/backend"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -51,12 +51,12 @@ func Conversions() check.Check {
 			if err != nil {
 				return check.Unread("EndpointSlices", err), ctx.Err()
 			}
-			return judgeConversions(conversions, admission.NewBackends(services, endpoints)), nil
+			return judgeConversions(conversions, backend.NewBackends(services, endpoints)), nil
 		},
 	}
 }
 
-func judgeConversions(conversions []snapshot.Conversion, backends *admission.Backends) []finding.Finding {
+func judgeConversions(conversions []snapshot.Conversion, backends *backend.Backends) []finding.Finding {
 	var found []finding.Finding
 	for _, each := range conversions {
 		if why := unavailable(each, backends); why != "" && !appliedByCVO(each.Definition) && mayConvert(each) {
@@ -71,26 +71,26 @@ func judgeConversions(conversions []snapshot.Conversion, backends *admission.Bac
 
 // unavailable is why the webhook cannot be called; empty where it can, or where its URL is
 // not one of this cluster.
-func unavailable(each snapshot.Conversion, backends *admission.Backends) string {
+func unavailable(each snapshot.Conversion, backends *backend.Backends) string {
 	config := admissionregistrationv1.WebhookClientConfig{URL: each.Webhook.URL}
 	if service := each.Webhook.Service; service != nil {
 		config.Service = &admissionregistrationv1.ServiceReference{Namespace: service.Namespace, Name: service.Name, Port: service.Port}
 	}
-	reference, ok := admission.ReferenceOf(config)
+	reference, ok := backend.ReferenceOf(config)
 	if !ok {
-		if reference, ok = admission.ReferenceIn(config); !ok {
+		if reference, ok = backend.ReferenceIn(config); !ok {
 			return ""
 		}
 	}
 	name := reference.Namespace + "/" + reference.Name
 	switch backends.Of(reference).State {
-	case admission.Missing:
+	case backend.Missing:
 		return fmt.Sprintf("its Service %s does not exist", name)
-	case admission.NoPort:
+	case backend.NoPort:
 		return fmt.Sprintf("its Service %s has no port %d", name, reference.Port)
-	case admission.Empty:
+	case backend.Empty:
 		return fmt.Sprintf("its Service %s has no ready endpoint", name)
-	case admission.Serving, admission.Elsewhere:
+	case backend.Serving, backend.Elsewhere:
 	}
 	return ""
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/update-preflight/collector/admission"
+	"github.com/openshift/update-preflight/collector/backend"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -122,7 +123,7 @@ type risk struct {
 // webhookJudge judges webhooks by the state of the cluster.
 type webhookJudge struct {
 	requests *updateRequests
-	backends *admission.Backends
+	backends *backend.Backends
 	budgets  []policyv1.PodDisruptionBudget
 	now      time.Time
 }
@@ -133,23 +134,23 @@ func (j *webhookJudge) risks(ctx context.Context, w *webhook) []risk {
 	if r, ok := j.certificate(w); ok {
 		risks = append(risks, r)
 	}
-	if reference, ok := admission.ReferenceIn(w.ClientConfig); ok {
+	if reference, ok := backend.ReferenceIn(w.ClientConfig); ok {
 		return append(risks, risk{
 			outcome: preflight.Warn, reason: ReasonWebhookURL,
 			cause:  fmt.Sprintf("addresses Service %s by URL, which the API server may not resolve while cluster DNS is updated", reference),
 			remedy: "Name the Service in clientConfig.service instead of clientConfig.url.",
 		})
 	}
-	reference, ok := admission.ReferenceOf(w.ClientConfig)
+	reference, ok := backend.ReferenceOf(w.ClientConfig)
 	if !ok {
 		return risks
 	}
-	backend := j.backends.Of(reference)
-	if r, ok := unavailable(reference, backend); ok {
+	served := j.backends.Of(reference)
+	if r, ok := unavailable(reference, served); ok {
 		return append(risks, r)
 	}
-	if backend.State == admission.Serving {
-		risks = append(risks, j.placement(ctx, w, reference, backend)...)
+	if served.State == backend.Serving {
+		risks = append(risks, j.placement(ctx, w, reference, served)...)
 	}
 	return risks
 }
@@ -188,13 +189,13 @@ func lastExpiry(bundle []byte) (time.Time, bool) {
 }
 
 // unavailable judges a backend that has no ready endpoint.
-func unavailable(reference admission.Reference, backend admission.Backend) (risk, bool) {
-	causes := map[admission.State]string{
-		admission.Missing: fmt.Sprintf("needs Service %s, which does not exist", reference),
-		admission.NoPort:  fmt.Sprintf("needs port %d of Service %s, which the Service does not have", reference.Port, reference),
-		admission.Empty:   fmt.Sprintf("needs Service %s, which has no ready endpoint", reference),
+func unavailable(reference backend.Reference, served backend.Backend) (risk, bool) {
+	causes := map[backend.State]string{
+		backend.Missing: fmt.Sprintf("needs Service %s, which does not exist", reference),
+		backend.NoPort:  fmt.Sprintf("needs port %d of Service %s, which the Service does not have", reference.Port, reference),
+		backend.Empty:   fmt.Sprintf("needs Service %s, which has no ready endpoint", reference),
 	}
-	cause, ok := causes[backend.State]
+	cause, ok := causes[served.State]
 	return risk{
 		outcome: preflight.Fail, reason: ReasonWebhookUnavailable, cause: cause,
 		remedy: "Restore the pods of the Service, exclude the namespaces of the cluster with namespaceSelector, or set failurePolicy: Ignore.",
@@ -207,13 +208,13 @@ func unavailable(reference admission.Reference, backend admission.Backend) (risk
 
 // placement judges a backend by where its pods are, and whether it receives the
 // requests that create them.
-func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference admission.Reference, backend admission.Backend) []risk {
-	pods := j.podsOf(reference, backend)
+func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference backend.Reference, served backend.Backend) []risk {
+	pods := j.podsOf(reference, served)
 	own, self := j.requests.matcher.First(ctx, w.hook, j.creations(pods))
-	alone := len(backend.Nodes) == 1 && j.requests.nodes > 1 && !slices.ContainsFunc(pods, j.budgeted)
+	alone := len(served.Nodes) == 1 && j.requests.nodes > 1 && !slices.ContainsFunc(pods, j.budgeted)
 	actions := []finding.Action{finding.Run("oc -n %s get pods -o wide", reference.Namespace)}
 	var risks []risk
-	if self == admission.Matched && (alone || len(backend.Nodes) != 1) {
+	if self == admission.Matched && (alone || len(served.Nodes) != 1) {
 		r := risk{
 			outcome: preflight.Warn, reason: ReasonWebhookSelectsItself, actions: actions,
 			cause:  fmt.Sprintf("receives the requests that create its own pods (%s)", own.Action),
@@ -222,14 +223,14 @@ func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference admi
 		}
 		if alone && slices.ContainsFunc(pods, replacedAfterEnd) {
 			r.outcome = preflight.Fail
-			r.effect = fmt.Sprintf(", and all of them are on node %q: once that node is drained, none can be created again", backend.Nodes[0])
+			r.effect = fmt.Sprintf(", and all of them are on node %q: once that node is drained, none can be created again", served.Nodes[0])
 		}
 		risks = append(risks, r)
 	}
 	if alone {
 		risks = append(risks, risk{
 			outcome: preflight.Warn, reason: ReasonWebhookOnOneNode, actions: actions,
-			cause:  fmt.Sprintf("has all its replicas on node %q, whose drain removes them", backend.Nodes[0]),
+			cause:  fmt.Sprintf("has all its replicas on node %q, whose drain removes them", served.Nodes[0]),
 			remedy: "Run two replicas with anti-affinity and a PodDisruptionBudget that allows one of them to be evicted.",
 		})
 	}
@@ -237,11 +238,11 @@ func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference admi
 }
 
 // podsOf are the pods of a backend, one of each controller.
-func (j *webhookJudge) podsOf(reference admission.Reference, backend admission.Backend) []metav1.PartialObjectMetadata {
+func (j *webhookJudge) podsOf(reference backend.Reference, served backend.Backend) []metav1.PartialObjectMetadata {
 	var pods []metav1.PartialObjectMetadata
 	for i := range j.requests.replicas {
 		pod := &j.requests.replicas[i]
-		if pod.Namespace == reference.Namespace && backend.Selector.Matches(labels.Set(pod.Labels)) {
+		if pod.Namespace == reference.Namespace && served.Selector.Matches(labels.Set(pod.Labels)) {
 			pods = append(pods, *pod)
 		}
 	}

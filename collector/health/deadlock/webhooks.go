@@ -19,6 +19,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/admission"
+	"github.com/openshift/update-preflight/collector/backend"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -69,7 +70,7 @@ func Webhooks() check.Check {
 	}
 }
 
-func backendsOf(ctx context.Context, cluster *snapshot.Cluster) (*admission.Backends, error) {
+func backendsOf(ctx context.Context, cluster *snapshot.Cluster) (*backend.Backends, error) {
 	services, err := cluster.Services(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("could not list the Services: %w", err)
@@ -78,7 +79,7 @@ func backendsOf(ctx context.Context, cluster *snapshot.Cluster) (*admission.Back
 	if err != nil {
 		return nil, fmt.Errorf("could not list the EndpointSlices: %w", err)
 	}
-	return admission.NewBackends(services, endpoints), nil
+	return backend.NewBackends(services, endpoints), nil
 }
 
 // judge returns the findings of all webhooks; one per configuration and reason.

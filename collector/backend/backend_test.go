@@ -1,11 +1,11 @@
-package admission_test
+package backend_test
 
 import (
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/openshift/update-preflight/collector/admission"
+	"github.com/openshift/update-preflight/collector/backend"
 )
 
 func TestReferenceIn(t *testing.T) {
@@ -20,7 +20,7 @@ func TestReferenceIn(t *testing.T) {
 		"Unparsed": {reason: "no URL", url: "https://%zz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := admission.ReferenceIn(admissionregistrationv1.WebhookClientConfig{URL: &tc.url})
+			got, ok := backend.ReferenceIn(admissionregistrationv1.WebhookClientConfig{URL: &tc.url})
 			if ok != (tc.want != "") || ok && (got.String() != tc.want || got.Port != tc.port) {
 				t.Errorf("%s: %s port %d, %t; want %q port %d", tc.reason, got, got.Port, ok, tc.want, tc.port)
 			}
@@ -33,7 +33,7 @@ func FuzzReferenceIn(f *testing.F) {
 	f.Add("https://hook.ns.svc:8443/validate")
 	f.Add("https://[::1]:99999/")
 	f.Fuzz(func(t *testing.T, address string) {
-		reference, ok := admission.ReferenceIn(admissionregistrationv1.WebhookClientConfig{URL: &address})
+		reference, ok := backend.ReferenceIn(admissionregistrationv1.WebhookClientConfig{URL: &address})
 		if ok && (reference.Port < 0 || reference.String() == "") {
 			t.Errorf("%q: %s port %d", address, reference, reference.Port)
 		}

@@ -1,4 +1,8 @@
-package admission
+// Package backend answers: can the Service of a webhook respond, and on which nodes?
+//
+// [NewBackends] indexes Services and their endpoints, which were read before, and
+// [Backends.Of] finds what serves one webhook.
+package backend
 
 import (
 	"net/url"
