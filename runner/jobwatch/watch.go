@@ -1,4 +1,4 @@
-package jobs
+package jobwatch
 
 import (
 	"context"
@@ -22,10 +22,10 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 )
 
-// track starts the watches, which last until ctx is done, and returns when the
+// Start starts the watches, which last until ctx is done, and returns when the
 // existing Jobs and pods have been listed. It returns an error when the user may
 // not watch.
-func track(ctx context.Context, client kubernetes.Interface, uid func(jobplan.Check) types.UID, plan jobplan.Plan, parallelism int) (*tracker, error) {
+func Start(ctx context.Context, client kubernetes.Interface, uid func(jobplan.Check) types.UID, plan jobplan.Plan, parallelism int) (*Tracker, error) {
 	started, denied := context.WithCancelCause(ctx)
 	t := newTracker(plan, uid, parallelism, denied)
 	ofRun := labels.Set{label.Run: plan.Run.ID}.String()
@@ -72,7 +72,7 @@ func track(ctx context.Context, client kubernetes.Interface, uid func(jobplan.Ch
 // tracker. It is the store of a reflector, which lists again when a watch was
 // interrupted or its resourceVersion expired; it stores nothing itself.
 type resourceWatch struct {
-	tracker   *tracker
+	tracker   *Tracker
 	resource  string
 	example   runtime.Object
 	selection metav1.ListOptions
@@ -115,7 +115,7 @@ func (w *resourceWatch) list(ctx context.Context, options metav1.ListOptions) (r
 	options.LabelSelector, options.FieldSelector = w.selection.LabelSelector, w.selection.FieldSelector
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	found, err := w.listFunc(ctx, options)
-	w.tracker.failures.watchResult(w.resource, err)
+	w.tracker.Failures.watchResult(w.resource, err)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (w *resourceWatch) watch(ctx context.Context, options metav1.ListOptions) (
 	}
 	options.LabelSelector, options.FieldSelector = w.selection.LabelSelector, w.selection.FieldSelector
 	watching, err := w.watchFunc(ctx, options)
-	w.tracker.failures.watchResult(w.resource, err)
+	w.tracker.Failures.watchResult(w.resource, err)
 	return watching, err
 }
 

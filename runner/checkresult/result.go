@@ -1,4 +1,8 @@
-package jobs
+// Package checkresult answers: what did the container of a check report?
+//
+// [Of] reads the result of the SDK in the termination message and the log of a container,
+// and [Findings] converts it: its text comes from a pod, so its sizes are bounded.
+package checkresult
 
 import (
 	"errors"
@@ -60,56 +64,56 @@ const (
 	maxEvidence = 50
 )
 
-// containerResult is the SDK result that a container wrote. The zero value means
+// Result is the SDK result that a container wrote. The zero value means
 // that it wrote none.
-type containerResult struct {
-	result preflight.Result
-	found  bool
-	// invalid is why the written result cannot be used; empty if it can.
-	invalid string
+type Result struct {
+	Result preflight.Result
+	Found  bool
+	// Invalid is why the written result cannot be used; empty if it can.
+	Invalid string
 }
 
-// resultOf parses the termination message, and the log if it was read, nil otherwise: that is
+// Of parses the termination message, and the log if it was read, nil otherwise: that is
 // when the message has no result, or only a part of it. A result of another run
 // is invalid.
-func resultOf(run, message string, log []byte) containerResult {
+func Of(run, message string, log []byte) Result {
 	result := parse(run, []byte(message))
 	if log == nil {
 		return result
 	}
 	full := parse(run, log)
-	if full.final() || !result.found && result.invalid == "" {
+	if full.Final() || !result.Found && result.Invalid == "" {
 		return full
 	}
 	return result
 }
 
-func parse(run string, data []byte) containerResult {
+func parse(run string, data []byte) Result {
 	result, err := preflight.ParseFrame(data)
 	switch {
 	case errors.Is(err, preflight.ErrNoFrame):
-		return containerResult{}
+		return Result{}
 	case err != nil:
-		return containerResult{invalid: err.Error()}
+		return Result{Invalid: err.Error()}
 	case result.RunID != run:
-		return containerResult{invalid: fmt.Sprintf("the result is of run %q, this is run %q", result.RunID, run)}
+		return Result{Invalid: fmt.Sprintf("the result is of run %q, this is run %q", result.RunID, run)}
 	}
-	return containerResult{result: result, found: true}
+	return Result{Result: result, Found: true}
 }
 
-func (r containerResult) final() bool {
-	return r.found && r.result.State == preflight.StateFinal
+func (r Result) Final() bool {
+	return r.Found && r.Result.State == preflight.StateFinal
 }
 
-// complete is true when no log needs to be read.
-func (r containerResult) complete() bool {
-	return r.final() && !r.result.Truncated
+// Complete is true when no log needs to be read.
+func (r Result) Complete() bool {
+	return r.Final() && !r.Result.Truncated
 }
 
-// findings converts a result: names start with the component, sizes are bounded,
+// Findings converts a result: names start with the component, sizes are bounded,
 // and fields that only a runner sets are ignored. It returns an error for a result
 // that cannot be converted completely.
-func findings(check jobplan.Check, result preflight.Result) ([]finding.Finding, error) {
+func Findings(check jobplan.Check, result preflight.Result) ([]finding.Finding, error) {
 	if len(result.Findings) > maxFindings {
 		return nil, fmt.Errorf("it has %d findings, more than %d", len(result.Findings), maxFindings)
 	}
@@ -129,10 +133,10 @@ func findings(check jobplan.Check, result preflight.Result) ([]finding.Finding, 
 
 // sanitize converts one finding.
 func sanitize(name string, f preflight.Finding) finding.Finding {
-	out := finding.New(f.Outcome, finding.Reason(f.Reason), "%s", words.Lines(f.Message, maxMessage)).
+	out := finding.New(f.Outcome, finding.Reason(f.Reason), "%s", words.Lines(f.Message, MaxMessage)).
 		Named(name).
 		From(finding.SourceJob).
-		Remedy("%s", words.Lines(f.Remediation, maxMessage)).
+		Remedy("%s", words.Lines(f.Remediation, MaxMessage)).
 		Documented(sanitizeURL(f.URL))
 	if !isName(f.Reason, "") || len(f.Reason) > maxWord {
 		out.Reason = string(defaultReason(f.Outcome))
@@ -182,7 +186,7 @@ func defaultReason(outcome preflight.Outcome) finding.Reason {
 
 // sanitizeURL returns an HTTP URL, or nothing.
 func sanitizeURL(url string) string {
-	if url = words.Line(url, maxLine); strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
+	if url = words.Line(url, MaxLine); strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
 		return url
 	}
 	return ""
@@ -195,7 +199,7 @@ func evidence(facts map[string]string) map[string]string {
 	}
 	kept := map[string]string{}
 	for _, key := range sortedKeys(facts)[:min(maxEvidence, len(facts))] {
-		kept[words.Line(key, maxWord)] = words.Lines(facts[key], maxLine)
+		kept[words.Line(key, maxWord)] = words.Lines(facts[key], MaxLine)
 	}
 	return kept
 }

@@ -1,4 +1,4 @@
-package jobs
+package diagnosis
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/checkresult"
 )
 
 // ReasonLost is reported for a check whose Job ended and whose pod was gone before
@@ -65,7 +66,7 @@ func condition(o Observation) *jobCondition {
 		}
 		switch condition.Type {
 		case batchv1.JobFailed, batchv1.JobFailureTarget:
-			return &jobCondition{failed: true, reason: condition.Reason, message: words.Line(condition.Message, maxLine)}
+			return &jobCondition{failed: true, reason: condition.Reason, message: words.Line(condition.Message, checkresult.MaxLine)}
 		case batchv1.JobComplete, batchv1.JobSuccessCriteriaMet:
 			return &jobCondition{}
 		case batchv1.JobSuspended:
@@ -110,30 +111,30 @@ func outcomeLost(o Observation, why cause) Classification {
 
 // failed classifies a Job with the condition Failed.
 func failed(o Observation, condition jobCondition) Classification {
-	pod, exists := o.newest()
+	pod, exists := o.Newest()
 	switch {
 	case condition.reason == batchv1.JobReasonDeadlineExceeded:
 		return unknown(o, cause{
 			reason: ReasonDeadlineExceeded,
-			detail: sentence("the Job exceeded its activeDeadlineSeconds", cmp.Or(activity(o), condition.message)),
+			detail: checkresult.Sentence("the Job exceeded its activeDeadlineSeconds", cmp.Or(activity(o), condition.message)),
 			remedy: fmt.Sprintf("Remove what it waited for and run the preflight again; if the check was running, report it to the owners of component %q.", o.Check.Component),
 		})
 	case !exists:
-		return outcomeLost(o, lost(sentence("the Job failed, and no pod of it was observed", condition.message)))
+		return outcomeLost(o, lost(checkresult.Sentence("the Job failed, and no pod of it was observed", condition.message)))
 	}
 	if why := disruption(pod); why != nil {
 		return outcomeLost(o, *why)
 	}
 	if pod.DeletionTimestamp != nil {
 		return outcomeLost(o, cause{
-			reason: ReasonPodDeleted, detail: sentence("its pod was deleted by another client", condition.message),
+			reason: ReasonPodDeleted, detail: checkresult.Sentence("its pod was deleted by another client", condition.message),
 			remedy:  "Stop the client that deletes pods in namespace " + pod.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Retry("")},
 		})
 	}
 	if pastDeadline(pod) {
 		return unknown(o, cause{
-			reason: ReasonDeadlineExceeded, detail: sentence("its pod exceeded its activeDeadlineSeconds", words.Line(pod.Status.Message, maxLine)),
+			reason: ReasonDeadlineExceeded, detail: checkresult.Sentence("its pod exceeded its activeDeadlineSeconds", words.Line(pod.Status.Message, checkresult.MaxLine)),
 			remedy: reportDefect,
 		})
 	}
@@ -142,16 +143,16 @@ func failed(o Observation, condition jobCondition) Classification {
 	}
 	end := terminated(o.Check, pod)
 	if end == nil || end.ExitCode == 0 {
-		return outcomeLost(o, lost(sentence("the Job failed, but its pod was gone before its end was observed", condition.message)))
+		return outcomeLost(o, lost(checkresult.Sentence("the Job failed, but its pod was gone before its end was observed", condition.message)))
 	}
 	return exitedNonZero(o, pod, end)
 }
 
-// lingers is true for a created Job that is not about to finish: its pod does not
+// Lingers is true for a created Job that is not about to finish: its pod does not
 // run or does not terminate, or the Job is going to retry. The watch may report
 // the pod before it reports the Job.
-func (o Observation) lingers() bool {
-	pod, exists := o.newest()
+func (o Observation) Lingers() bool {
+	pod, exists := o.Newest()
 	switch {
 	case o.Deleted || condition(o) != nil:
 		return false
@@ -168,11 +169,11 @@ func (o Observation) lingers() bool {
 	return otherContainers(o.Check, pod) != containersPassed
 }
 
-// over is true for a Job that is about to finish and whose containers, also those that
+// Over is true for a Job that is about to finish and whose containers, also those that
 // were added to its pod, have all terminated.
-func (o Observation) over() bool {
-	pod, exists := o.newest()
-	return exists && !o.lingers() && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+func (o Observation) Over() bool {
+	pod, exists := o.Newest()
+	return exists && !o.Lingers() && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
 		return status.State.Terminated == nil
 	})
 }
@@ -186,4 +187,51 @@ func finalExitCode(spec batchv1.JobSpec, code int32) bool {
 		return rule.Action == batchv1.PodFailurePolicyActionFailJob && rule.OnExitCodes != nil &&
 			rule.OnExitCodes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && slices.Contains(rule.OnExitCodes.Values, code)
 	})
+}
+
+// ReasonEvicted is reported for a check whose pod was evicted.
+//
+// Cause: the node was short of memory, disk or process IDs.
+//
+// Remedy: wait until the nodes have resources, then run the preflight again: `oc
+// get nodes`.
+const ReasonEvicted finding.Reason = "Evicted"
+
+// ReasonDisrupted is reported for a check whose pod was terminated by a drain, a
+// preemption or the loss of its node.
+//
+// Cause: the condition DisruptionTarget of the pod, which the message has.
+//
+// Remedy: wait until no node is drained, then run the preflight again: `oc get
+// nodes`.
+const ReasonDisrupted finding.Reason = "Disrupted"
+
+// disruption is the cause for a pod that was terminated by the cluster: an
+// eviction, a drain, a preemption, a lost node; nil for others. The Jobs of a run
+// do not count it as an attempt (podFailurePolicy).
+func disruption(pod Pod) *cause {
+	why := &cause{
+		remedy:  "Wait until no node is drained or short of resources, then run the preflight again.",
+		actions: []finding.Action{finding.Run("oc get nodes"), finding.Retry("")},
+	}
+	if pod.Status.Reason == "Evicted" {
+		why.reason, why.detail = ReasonEvicted, checkresult.Sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, checkresult.MaxLine))
+		return why
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
+			why.reason, why.detail = ReasonDisrupted, checkresult.Sentence("its pod was disrupted ("+condition.Reason+")", words.Line(condition.Message, checkresult.MaxLine))
+			return why
+		}
+	}
+	return nil
+}
+
+// pastDeadline is true for a pod that the kubelet stopped because it exceeded its own
+// activeDeadlineSeconds.
+func pastDeadline(pod Pod) bool { return pod.Status.Reason == "DeadlineExceeded" }
+
+// interrupted is true for a pod that was deleted or disrupted.
+func interrupted(pod Pod) bool {
+	return pod.DeletionTimestamp != nil || disruption(pod) != nil
 }

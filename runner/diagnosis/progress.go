@@ -1,9 +1,10 @@
-package jobs
+package diagnosis
 
 import (
 	"fmt"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/checkresult"
 )
 
 // ReasonAttemptFailed is reported for a check whose Job was still retrying at the
@@ -40,7 +41,7 @@ const ReasonContainerFailed finding.Reason = "ContainerFailed"
 
 // activity is what the last attempt was doing when it ended.
 func activity(o Observation) string {
-	pod, ok := o.newest()
+	pod, ok := o.Newest()
 	if !ok {
 		return withoutPod(o).detail
 	}
@@ -67,7 +68,7 @@ func inProgress(o Observation, pod Pod) Classification {
 		end := terminated(o.Check, pod)
 		return cause{
 			reason:  ReasonAttemptFailed,
-			detail:  sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job retries", o.job().Attempts, end.ExitCode), lastLines(end, o.logOf(pod))),
+			detail:  checkresult.Sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job retries", o.job().Attempts, end.ExitCode), lastLines(end, o.logOf(pod))),
 			remedy:  "Fix what the log of the check names, or run the preflight again with a longer timeout.",
 			actions: []finding.Action{finding.Retry(finding.OptionTimeout)},
 		}.waiting()
@@ -90,7 +91,7 @@ func attemptFailure(o Observation, pod Pod) *cause {
 		if end := container.State.Terminated; end != nil && end.ExitCode != 0 {
 			return &cause{
 				reason: ReasonInitFailed,
-				detail: sentence(fmt.Sprintf("init container %q ended with exit code %d", container.Name, end.ExitCode), tail(end.Message)),
+				detail: checkresult.Sentence(fmt.Sprintf("init container %q ended with exit code %d", container.Name, end.ExitCode), checkresult.Tail(end.Message)),
 				remedy: fmt.Sprintf("Fix what its output names, or report it to the owners of component %q.", o.Check.Component),
 			}
 		}
@@ -100,7 +101,7 @@ func attemptFailure(o Observation, pod Pod) *cause {
 		if end := container.State.Terminated; end != nil && end.ExitCode != 0 && main != nil && main.ExitCode == 0 {
 			return &cause{
 				reason: ReasonContainerFailed,
-				detail: sentence(fmt.Sprintf("container %q, beside the check, ended with exit code %d", container.Name, end.ExitCode), tail(end.Message)),
+				detail: checkresult.Sentence(fmt.Sprintf("container %q, beside the check, ended with exit code %d", container.Name, end.ExitCode), checkresult.Tail(end.Message)),
 				remedy: reportDefect,
 			}
 		}

@@ -1,10 +1,11 @@
-package jobs
+package diagnosis
 
 import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/checkresult"
 	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
@@ -47,11 +48,11 @@ func startFailure(o Observation, pod Pod) (Classification, bool) {
 	case missing && strings.HasPrefix(command, preflightBinary) && !o.Check.Framed:
 		return done(o, finding.Skipped(ReasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
 	case missing:
-		return unknown(o, cause{reason: ReasonBinaryMissing, detail: sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
+		return unknown(o, cause{reason: ReasonBinaryMissing, detail: checkresult.Sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
 	case !final:
 		return Classification{}, false
 	}
-	return unknown(o, cause{reason: ReasonNotExecutable, detail: sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
+	return unknown(o, cause{reason: ReasonNotExecutable, detail: checkresult.Sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
 }
 
 // startError is the runtime's error message for the check's container. With
@@ -63,10 +64,10 @@ func startError(check jobplan.Check, pod Pod) (message string, final bool) {
 		return "", false
 	}
 	if end := current.State.Terminated; end != nil && (end.Reason == "StartError" || end.Reason == "ContainerCannotRun") {
-		return words.Line(end.Message, maxLine), true
+		return words.Line(end.Message, checkresult.MaxLine), true
 	}
 	if waiting := current.State.Waiting; waiting != nil && (waiting.Reason == "CreateContainerError" || waiting.Reason == "RunContainerError") {
-		return words.Line(waiting.Message, maxLine), false
+		return words.Line(waiting.Message, checkresult.MaxLine), false
 	}
 	return "", false
 }

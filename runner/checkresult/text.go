@@ -1,4 +1,4 @@
-package jobs
+package checkresult
 
 import (
 	"fmt"
@@ -9,16 +9,16 @@ import (
 
 // Limits of text that comes from a pod, in bytes.
 const (
-	maxMessage = 32 << 10
-	maxLine    = 2 << 10
+	MaxMessage = 32 << 10
+	MaxLine    = 2 << 10
 	maxWord    = 128
 	maxTail    = 1 << 10
 	// tailLines is how many of the last lines of a log a message has.
 	tailLines = 10
 )
 
-// tail returns the last lines of a log, without the lines of SDK results.
-func tail(log string) string {
+// Tail returns the last lines of a log, without the lines of SDK results.
+func Tail(log string) string {
 	lines := strings.Split(words.Lines(words.Last(log, 4*maxTail), 4*maxTail), "\n")
 	var kept []string
 	for _, text := range lines {
@@ -29,8 +29,8 @@ func tail(log string) string {
 	return words.Last(strings.Join(kept[max(0, len(kept)-tailLines):], "\n"), maxTail)
 }
 
-// sentence joins a clause and its detail with a colon.
-func sentence(clause, detail string) string {
+// Sentence joins a clause and its detail with a colon.
+func Sentence(clause, detail string) string {
 	if detail = strings.TrimSpace(detail); detail == "" {
 		return clause
 	}

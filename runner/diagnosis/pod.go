@@ -1,4 +1,4 @@
-package jobs
+package diagnosis
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/checkresult"
 )
 
 // ReasonUnschedulable is reported for a check whose pod fits on no node.
@@ -83,7 +84,7 @@ func podBlocked(o Observation, pod Pod) (cause, bool) {
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return unschedulable(words.Line(condition.Message, maxLine)), true
+			return unschedulable(words.Line(condition.Message, checkresult.MaxLine)), true
 		}
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
@@ -103,13 +104,13 @@ func podBlocked(o Observation, pod Pod) (cause, bool) {
 func unschedulable(message string) cause {
 	why := cause{
 		reason: ReasonUnschedulable, timeout: untilDeadline,
-		detail:  sentence("its pod cannot be scheduled", message),
+		detail:  checkresult.Sentence("its pod cannot be scheduled", message),
 		remedy:  "Free resources on a node that the pod may run on, or add nodes.",
 		actions: []finding.Action{finding.Run("oc get nodes")},
 	}
 	if allCordoned(message) {
-		why.reason, why.timeout = ReasonNoSchedulableNode, transientTimeout
-		why.detail = sentence("every node that its pod may run on is cordoned", message)
+		why.reason, why.timeout = ReasonNoSchedulableNode, TransientTimeout
+		why.detail = checkresult.Sentence("every node that its pod may run on is cordoned", message)
 		why.remedy = "Make a node schedulable, then run the preflight again. While an update drains nodes, wait until it has ended."
 		why.actions = append(why.actions, finding.Run("oc adm uncordon NODE"))
 	}
@@ -154,7 +155,7 @@ func stays(reason string) bool {
 // containerWaiting classifies the reasons of pkg/kubelet/images/types.go,
 // pkg/kubelet/container/sync_result.go and pkg/kubelet/kuberuntime.
 func containerWaiting(o Observation, name, image string, waiting *corev1.ContainerStateWaiting) (cause, bool) {
-	message := words.Line(waiting.Message, maxLine)
+	message := words.Line(waiting.Message, checkresult.MaxLine)
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
 		return imagePull(image, waiting.Reason, message), true
@@ -162,8 +163,8 @@ func containerWaiting(o Observation, name, image string, waiting *corev1.Contain
 		return containerConfig(name, message), true
 	case "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "PostStartHookError":
 		return cause{
-			reason: ReasonContainerError, timeout: transientTimeout, remedy: reportDefect,
-			detail: sentence(fmt.Sprintf("container %q cannot be started", name), message),
+			reason: ReasonContainerError, timeout: TransientTimeout, remedy: reportDefect,
+			detail: checkresult.Sentence(fmt.Sprintf("container %q cannot be started", name), message),
 		}, true
 	}
 	return cause{}, false
@@ -173,8 +174,8 @@ func containerWaiting(o Observation, name, image string, waiting *corev1.Contain
 // both, about a mirror and about its source; it is transient then.
 func imagePull(image, reason, message string) cause {
 	why := cause{
-		reason: ReasonImagePull, timeout: transientTimeout,
-		detail: sentence(fmt.Sprintf("image %q cannot be pulled (%s)", words.Line(image, maxLine), reason), message),
+		reason: ReasonImagePull, timeout: TransientTimeout,
+		detail: checkresult.Sentence(fmt.Sprintf("image %q cannot be pulled (%s)", words.Line(image, checkresult.MaxLine), reason), message),
 		remedy: "Check that the node reaches the registry or its mirror, and that the pull secret grants access to it.",
 		actions: []finding.Action{
 			finding.Run("oc get secret/pull-secret -n openshift-config"), finding.Run("oc get imagedigestmirrorsets"),
@@ -201,8 +202,8 @@ func imagePull(image, reason, message string) cause {
 // environment, and a security context that contradicts the image.
 func containerConfig(name, message string) cause {
 	why := cause{
-		reason: ReasonContainerConfig, timeout: transientTimeout,
-		detail: sentence(fmt.Sprintf("container %q cannot be configured", name), message), remedy: fixMessage,
+		reason: ReasonContainerConfig, timeout: TransientTimeout,
+		detail: checkresult.Sentence(fmt.Sprintf("container %q cannot be configured", name), message), remedy: fixMessage,
 	}
 	switch {
 	case missingObject(message):
@@ -235,21 +236,44 @@ func podNotSetUp(o Observation, pod Pod) (cause, bool) {
 	if warning == nil {
 		return cause{}, false
 	}
-	message := words.Line(warning.Message, maxLine)
+	message := words.Line(warning.Message, checkresult.MaxLine)
 	switch warning.Reason {
 	case "FailedMount", "FailedAttachVolume":
 		why := cause{reason: ReasonVolumeNotReady, timeout: untilDeadline, remedy: fixMessage}
 		if missingObject(message) {
-			why = containerConfig(mainContainer(o.Check), message)
+			why = containerConfig(MainContainer(o.Check), message)
 		}
-		why.detail = sentence("a volume of its pod cannot be mounted", message)
+		why.detail = checkresult.Sentence("a volume of its pod cannot be mounted", message)
 		return why, true
 	case "FailedCreatePodSandBox", "NetworkNotReady":
 		return cause{
-			reason: ReasonSandboxFailed, detail: sentence("the network of its pod cannot be set up", message), timeout: untilDeadline,
+			reason: ReasonSandboxFailed, detail: checkresult.Sentence("the network of its pod cannot be set up", message), timeout: untilDeadline,
 			remedy:  "Check the nodes and the network.",
 			actions: []finding.Action{finding.Run("oc get nodes"), finding.Run("oc get clusteroperator network")},
 		}, true
 	}
 	return cause{}, false
+}
+
+// PullFailure is why a node cannot pull an image.
+type PullFailure struct {
+	// Detail is a clause about the cause, Remedy an imperative sentence.
+	Detail, Remedy string
+	// Actions are the commands of the remedy.
+	Actions []finding.Action
+	// Final is true when a retry cannot succeed.
+	Final bool
+}
+
+// FailedPull returns why the image of a container cannot be pulled; false when
+// no failure is reported.
+func FailedPull(container corev1.ContainerStatus) (PullFailure, bool) {
+	if container.State.Waiting == nil {
+		return PullFailure{}, false
+	}
+	why, ok := containerWaiting(Observation{}, container.Name, container.Image, container.State.Waiting)
+	if !ok || why.reason != ReasonImagePull {
+		return PullFailure{}, false
+	}
+	return PullFailure{Detail: why.detail, Remedy: why.remedy, Actions: why.actions, Final: why.timeout == 0}, true
 }

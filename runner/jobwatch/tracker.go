@@ -1,14 +1,26 @@
-package jobs
+// Package jobwatch answers: which state have the Jobs of a run, and which check may create
+// its Job?
+//
+// [Start] returns the [Tracker] of a run. All state comes from one list and watch each of
+// Jobs, pods and events, which all checks share; a watch that was interrupted or
+// whose resourceVersion expired starts again with a list.
+package jobwatch
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
@@ -19,16 +31,16 @@ const (
 	watchEvents = "events"
 )
 
-// tracker holds the observed state of the Jobs of a run, from one watch each on
+// Tracker holds the observed state of the Jobs of a run, from one watch each on
 // Jobs, pods and warning events, and advances the queue when a Job finishes.
-type tracker struct {
+type Tracker struct {
 	// indexes are those of the Jobs in the plan; immutable.
 	indexes map[types.NamespacedName]int
-	// failures are the requests that fail at present.
-	failures *failures
-	// evicted are checks with findings whose Job has to be deleted, because other
+	// Failures are the requests that fail at present.
+	Failures *failures
+	// Evicted are checks with findings whose Job has to be deleted, because other
 	// checks wait for its capacity.
-	evicted chan jobplan.Check
+	Evicted chan jobplan.Check
 
 	mutex sync.Mutex
 	jobs  []trackedJob
@@ -39,10 +51,10 @@ type tracker struct {
 
 // newTracker returns a tracker without observed objects. uid returns the UID of the
 // Job of a check that exists already.
-func newTracker(plan jobplan.Plan, uid func(jobplan.Check) types.UID, parallelism int, denied context.CancelCauseFunc) *tracker {
-	t := &tracker{
-		indexes: map[types.NamespacedName]int{}, failures: &failures{denied: denied, failing: map[string]error{}},
-		evicted: make(chan jobplan.Check, len(plan.Checks)), jobs: make([]trackedJob, len(plan.Checks)),
+func newTracker(plan jobplan.Plan, uid func(jobplan.Check) types.UID, parallelism int, denied context.CancelCauseFunc) *Tracker {
+	t := &Tracker{
+		indexes: map[types.NamespacedName]int{}, Failures: &failures{denied: denied, failing: map[string]error{}},
+		Evicted: make(chan jobplan.Check, len(plan.Checks)), jobs: make([]trackedJob, len(plan.Checks)),
 	}
 	series := make([]string, len(plan.Checks))
 	for i, check := range plan.Checks {
@@ -61,7 +73,7 @@ func nameOf(object metav1.Object) types.NamespacedName {
 }
 
 // listBegins records that a list of the resource is requested.
-func (t *tracker) listBegins(resource string) {
+func (t *Tracker) listBegins(resource string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if resource == watchJobs {
@@ -70,7 +82,7 @@ func (t *tracker) listBegins(resource string) {
 }
 
 // apply records the last state of an object.
-func (t *tracker) apply(state objectState) {
+func (t *Tracker) apply(state objectState) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.observed(state)
@@ -79,7 +91,7 @@ func (t *tracker) apply(state objectState) {
 
 // replace records all existing objects of a resource: what is not among them no
 // longer exists.
-func (t *tracker) replace(resource string, objects []any) {
+func (t *Tracker) replace(resource string, objects []any) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	existing := map[types.UID]bool{}
@@ -102,27 +114,27 @@ func (t *tracker) replace(resource string, objects []any) {
 	t.advance()
 }
 
-// replacePods records all existing pods of a Job.
-func (t *tracker) replacePods(i int, pods []corev1.Pod) {
+// ReplacePods records all existing pods of a Job.
+func (t *Tracker) ReplacePods(i int, pods []corev1.Pod) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	existing := map[types.UID]bool{}
 	for at := range pods {
 		existing[pods[at].UID] = true
-		t.jobs[i].observedPod(Pod{Pod: trimPod(&pods[at])})
+		t.jobs[i].observedPod(diagnosis.Pod{Pod: trimPod(&pods[at])})
 	}
 	t.jobs[i].markPodsGone(existing)
 }
 
 // observed records the last state of one object.
-func (t *tracker) observed(state objectState) {
+func (t *Tracker) observed(state objectState) {
 	switch object := state.object.(type) {
 	case *batchv1.Job:
 		t.observedJob(object, state)
 	case *corev1.Pod:
 		job := types.NamespacedName{Namespace: object.Namespace, Name: object.Labels[batchv1.JobNameLabel]}
 		if i, ok := t.indexes[job]; ok {
-			t.jobs[i].observedPod(Pod{Pod: object, Gone: state.gone})
+			t.jobs[i].observedPod(diagnosis.Pod{Pod: object, Gone: state.gone})
 		}
 	case *corev1.Event:
 		if i, ok := involvedJob(object, t.indexes); ok && !state.gone {
@@ -131,7 +143,7 @@ func (t *tracker) observed(state objectState) {
 	}
 }
 
-func (t *tracker) observedJob(job *batchv1.Job, state objectState) {
+func (t *Tracker) observedJob(job *batchv1.Job, state objectState) {
 	i, ok := t.indexes[nameOf(job)]
 	if !ok {
 		return
@@ -165,19 +177,19 @@ func unfinished(job *batchv1.Job) bool {
 
 // advance starts the queued checks for which there is capacity, and evicts Jobs
 // for those without.
-func (t *tracker) advance() {
+func (t *Tracker) advance() {
 	for _, i := range t.queue.start() {
 		t.jobs[i].queued, t.jobs[i].granted = false, true
 		t.jobs[i].notify()
 	}
 	for _, i := range t.queue.evict() {
-		t.evicted <- t.jobs[i].check // the buffer has room for each check once
+		t.Evicted <- t.jobs[i].check // the buffer has room for each check once
 	}
 }
 
-// enqueueAll enqueues the checks in the order of the plan, without those whose Job
+// EnqueueAll enqueues the checks in the order of the plan, without those whose Job
 // exists and those that have findings.
-func (t *tracker) enqueueAll(hasFindings func(jobplan.Check) bool) {
+func (t *Tracker) EnqueueAll(hasFindings func(jobplan.Check) bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	for i := range t.jobs {
@@ -189,9 +201,9 @@ func (t *tracker) enqueueAll(hasFindings func(jobplan.Check) bool) {
 	t.advance()
 }
 
-// enqueue enqueues a check unless it is queued or granted. False means that its
+// Enqueue enqueues a check unless it is queued or granted. False means that its
 // Job exists.
-func (t *tracker) enqueue(i int) bool {
+func (t *Tracker) Enqueue(i int) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	tracked := &t.jobs[i]
@@ -206,16 +218,16 @@ func (t *tracker) enqueue(i int) bool {
 	return true
 }
 
-// granted is true when a check may create its Job; the channel signals changes.
-func (t *tracker) granted(i int) (bool, <-chan struct{}) {
+// Granted is true when a check may create its Job; the channel signals changes.
+func (t *Tracker) Granted(i int) (bool, <-chan struct{}) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.jobs[i].granted, t.jobs[i].changed
 }
 
-// created records the UID of a Job that has just been created or adopted. Its first
+// Created records the UID of a Job that has just been created or adopted. Its first
 // states may have been observed before.
-func (t *tracker) created(i int, uid types.UID) {
+func (t *Tracker) Created(i int, uid types.UID) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	tracked := &t.jobs[i]
@@ -228,8 +240,8 @@ func (t *tracker) created(i int, uid types.UID) {
 	}
 }
 
-// reset forgets a Job that no longer exists, so that another can replace it.
-func (t *tracker) reset(i int) {
+// Reset forgets a Job that no longer exists, so that another can replace it.
+func (t *Tracker) Reset(i int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	tracked := &t.jobs[i]
@@ -237,36 +249,75 @@ func (t *tracker) reset(i int) {
 	tracked.uid, tracked.unconfirmed = "", objectState{}
 }
 
-// settle records that a check has its findings, and drops its state. The capacity of a Job
+// Settle records that a check has its findings, and drops its state. The capacity of a Job
 // that was never created is freed, and so is that of one whose containers have ended and
 // which makes no further pod, although it does not have the condition Complete or Failed yet.
-func (t *tracker) settle(i int) {
+func (t *Tracker) Settle(i int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	tracked := &t.jobs[i]
 	observed := tracked.observation("")
-	tracked.over = observed.over()
+	tracked.over = observed.Over()
 	if tracked.over || tracked.job == nil && tracked.createdAt == 0 {
 		t.queue.free(i)
 	}
-	if observed.lingers() {
+	if observed.Lingers() {
 		t.queue.release(i)
 	}
 	tracked.settled, tracked.pods, tracked.warnings = true, nil, nil
 	t.advance()
 }
 
-// contended is true when others wait for the capacity of a check.
-func (t *tracker) contended(i int) bool {
+// Contended is true when others wait for the capacity of a check.
+func (t *Tracker) Contended(i int) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.queue.contended(i)
 }
 
-// observe returns the observed state of the Job of a check, and a channel that
+// Observe returns the observed state of the Job of a check, and a channel that
 // signals changes of it.
-func (t *tracker) observe(i int) (Observation, <-chan struct{}) {
+func (t *Tracker) Observe(i int) (diagnosis.Observation, <-chan struct{}) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	return t.jobs[i].observation(t.failures.String()), t.jobs[i].changed
+	return t.jobs[i].observation(t.Failures.String()), t.jobs[i].changed
+}
+
+// failures are the requests to the API server that fail at present.
+type failures struct {
+	// denied cancels the start of the watches with the first error that a retry
+	// cannot fix.
+	denied context.CancelCauseFunc
+
+	mutex sync.Mutex
+	// failing has the errors by the operation.
+	failing map[string]error
+}
+
+// watchResult records whether a watch works.
+func (f *failures) watchResult(resource string, err error) {
+	if resource != watchEvents && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+		f.denied(err)
+	}
+	f.Record("the watch on "+resource, err)
+}
+
+// Record records the result of an operation.
+func (f *failures) Record(operation string, err error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	delete(f.failing, operation)
+	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		f.failing[operation] = err
+	}
+}
+
+func (f *failures) String() string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	var texts []string
+	for _, operation := range slices.Sorted(maps.Keys(f.failing)) {
+		texts = append(texts, fmt.Sprintf("%s: %v", operation, f.failing[operation]))
+	}
+	return strings.Join(texts, "; ")
 }

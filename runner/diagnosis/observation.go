@@ -1,4 +1,4 @@
-package jobs
+package diagnosis
 
 import (
 	"slices"
@@ -64,8 +64,8 @@ func (l *Log) text() []byte {
 	return l.Text
 }
 
-// newest is the pod of the last attempt.
-func (o Observation) newest() (Pod, bool) {
+// Newest is the pod of the last attempt.
+func (o Observation) Newest() (Pod, bool) {
 	if len(o.Pods) == 0 {
 		return Pod{}, false
 	}
@@ -101,8 +101,8 @@ func (o Observation) logOf(pod Pod) *Log {
 	return nil
 }
 
-// mainContainer is the name of the container that is the check.
-func mainContainer(check jobplan.Check) string {
+// MainContainer is the name of the container that is the check.
+func MainContainer(check jobplan.Check) string {
 	if containers := check.Job.Spec.Template.Spec.Containers; len(containers) > 0 {
 		return containers[0].Name
 	}
@@ -112,7 +112,7 @@ func mainContainer(check jobplan.Check) string {
 // status is the status of the check's container; nil without one.
 func status(check jobplan.Check, pod Pod) *corev1.ContainerStatus {
 	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].Name == mainContainer(check) {
+		if pod.Status.ContainerStatuses[i].Name == MainContainer(check) {
 			return &pod.Status.ContainerStatuses[i]
 		}
 	}

@@ -1,4 +1,4 @@
-package jobs
+package diagnosis
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/checkresult"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -49,7 +50,7 @@ func withoutPod(o Observation) cause {
 	warning := o.warning("Job", o.Check.Job.Name)
 	switch {
 	case warning != nil && warning.Reason == "FailedCreate":
-		return podRejected(o, words.Line(warning.Message, maxLine))
+		return podRejected(o, words.Line(warning.Message, checkresult.MaxLine))
 	case o.Job == nil:
 		return cause{
 			reason: ReasonJobNotSeen, detail: "the API server has not returned the Job yet", timeout: untilDeadline,
@@ -74,7 +75,7 @@ func withoutPod(o Observation) cause {
 // They differ in their text only.
 func podRejected(o Observation, message string) cause {
 	namespace := o.Check.Job.Namespace
-	why := cause{reason: ReasonPodNotCreated, detail: sentence("the API server rejects the pod of the Job", message), remedy: fixMessage}
+	why := cause{reason: ReasonPodNotCreated, detail: checkresult.Sentence("the API server rejects the pod of the Job", message), remedy: fixMessage}
 	reportToOwners := fmt.Sprintf("Report it to the owners of component %q.", o.Check.Component)
 	switch {
 	case strings.Contains(message, "must specify"): // failed quota: NAME: must specify RESOURCES
@@ -82,7 +83,7 @@ func podRejected(o Observation, message string) cause {
 		why.reason, why.remedy, why.actions = launch.ReasonQuotaRequires, known.Remediation, known.Actions
 	case strings.Contains(message, "exceeded quota"), strings.Contains(message, "failed quota"):
 		known := launch.QuotaExceeded(o.Check, message)
-		why.reason, why.timeout = launch.ReasonQuotaExceeded, transientTimeout
+		why.reason, why.timeout = launch.ReasonQuotaExceeded, TransientTimeout
 		why.remedy, why.actions = known.Remediation, known.Actions
 	case strings.Contains(message, "serviceaccount") && strings.Contains(message, "not found"):
 		why.reason = launch.ReasonServiceAccountMissing
@@ -96,14 +97,14 @@ func podRejected(o Observation, message string) cause {
 		why.reason = ReasonSecurityContextConstraints
 		why.remedy = reportToOwners + " No SCC that the ServiceAccount of the check may use allows its manifest."
 	case strings.Contains(message, "failed calling webhook"), strings.Contains(message, "Internal error"):
-		why.timeout = transientTimeout
+		why.timeout = TransientTimeout
 		why.remedy = "Check the admission webhook that the message names."
 	case strings.Contains(message, "denied"):
 		why.reason = launch.ReasonAdmissionDenied
 		why.remedy = "Check the policy or webhook that the message names."
 		why.actions = []finding.Action{finding.Run("oc get validatingadmissionpolicies,validatingwebhookconfigurations")}
 	case !strings.Contains(message, "forbidden") && !strings.Contains(message, "invalid"):
-		why.timeout = transientTimeout
+		why.timeout = TransientTimeout
 	}
 	return why
 }

@@ -1,4 +1,13 @@
-package jobs
+// Package diagnosis answers: what does the observed state of the Job of a check mean?
+//
+// [Classify] is pure: it returns the findings of a check that has ended, or what the check
+// waits for. Every end of a pod without a result is Unknown, with its cause and remedy.
+//
+// A container that terminated with a final result decides its check at once,
+// without waiting for the Job's condition Complete. A check that did not promise
+// such a result is decided by its exit code, once the Job makes no further
+// attempt.
+package diagnosis
 
 import (
 	"fmt"
@@ -6,6 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/alteration"
+	"github.com/openshift/update-preflight/runner/checkresult"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -29,11 +39,11 @@ func classify(o Observation) Classification {
 			return classified
 		}
 	}
-	pod, exists := o.newest()
+	pod, exists := o.Newest()
 	switch condition := condition(o); {
 	case o.Deleted:
 		return outcomeLost(o, cause{
-			reason: ReasonJobDeleted, detail: sentence("the Job was deleted by another client", activity(o)),
+			reason: ReasonJobDeleted, detail: checkresult.Sentence("the Job was deleted by another client", activity(o)),
 			remedy:  "Stop the client that deletes Jobs in namespace " + o.Check.Job.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Retry("")},
 		})
@@ -68,19 +78,19 @@ func attempt(o Observation, i int) (Classification, bool) {
 		return Classification{}, false
 	}
 	log := o.logOf(pod)
-	result := resultOf(o.Check.Job.Labels[label.Run], end.Message, log.text())
+	result := checkresult.Of(o.Check.Job.Labels[label.Run], end.Message, log.text())
 	if end.Reason == string(ReasonOOMKilled) && disruption(pod) == nil {
-		return unknown(o, outOfMemory(mainContainer(o.Check))).withFailures(o, result), true
+		return unknown(o, outOfMemory(MainContainer(o.Check))).withFailures(o, result), true
 	}
 	last := i == len(o.Pods)-1
-	if last && !result.complete() && log == nil && !pod.Gone && !o.Expired {
-		classified := Classification{State: Running, Detail: "reading its log", ReadLog: pod.Name, logTimeout: requiredLogTimeout}
-		if end.ExitCode == 0 && !result.found && result.invalid == "" && !o.Check.Framed {
-			classified.logTimeout = optionalLogTimeout
+	if last && !result.Complete() && log == nil && !pod.Gone && !o.Expired {
+		classified := Classification{State: Running, Detail: "reading its log", ReadLog: pod.Name, LogTimeout: RequiredLogTimeout}
+		if end.ExitCode == 0 && !result.Found && result.Invalid == "" && !o.Check.Framed {
+			classified.LogTimeout = OptionalLogTimeout
 		}
 		return classified, true
 	}
-	if result.final() {
+	if result.Final() {
 		return finalResult(o, pod, end.ExitCode, result)
 	}
 	if end.ExitCode != 0 || !last || interrupted(pod) || pastDeadline(pod) {

@@ -1,4 +1,4 @@
-package jobs
+package diagnosis
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/checkresult"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 )
@@ -48,8 +49,8 @@ const ReasonKilled finding.Reason = "Killed"
 // finalResult takes over a final result that agrees with the exit code. An
 // inconclusive result of a pod that was disrupted does not decide: the Job
 // retries.
-func finalResult(o Observation, pod Pod, exitCode int32, result containerResult) (Classification, bool) {
-	agrees := result.result.Agrees(int(exitCode))
+func finalResult(o Observation, pod Pod, exitCode int32, result checkresult.Result) (Classification, bool) {
+	agrees := result.Result.Agrees(int(exitCode))
 	if interrupted(pod) && (!agrees || exitCode == preflight.ExitUnknown) {
 		return Classification{}, false
 	}
@@ -60,7 +61,7 @@ func finalResult(o Observation, pod Pod, exitCode int32, result containerResult)
 			remedy: reportDefect,
 		}).withFailures(o, result), true
 	}
-	all, err := findings(o.Check, result.result)
+	all, err := checkresult.Findings(o.Check, result.Result)
 	if err != nil {
 		return unknown(o, badResult(err.Error())), true
 	}
@@ -68,11 +69,11 @@ func finalResult(o Observation, pod Pod, exitCode int32, result containerResult)
 }
 
 // exitedZero classifies a check that exited 0 without a final result.
-func exitedZero(o Observation, pod Pod, result containerResult) (Classification, bool) {
+func exitedZero(o Observation, pod Pod, result checkresult.Result) (Classification, bool) {
 	switch {
-	case result.invalid != "":
-		return unknown(o, badResult(result.invalid)), true
-	case result.found, o.Check.Framed:
+	case result.Invalid != "":
+		return unknown(o, badResult(result.Invalid)), true
+	case result.Found, o.Check.Framed:
 		return unknown(o, noResult(o, 0)).withFailures(o, result), true
 	}
 	switch otherContainers(o.Check, pod) {
@@ -86,7 +87,7 @@ func exitedZero(o Observation, pod Pod, result containerResult) (Classification,
 }
 
 func passed(o Observation) Classification {
-	return done(o, finding.Pass(ReasonPassed, "the check exited 0 and reported no findings"))
+	return done(o, finding.Pass(checkresult.ReasonPassed, "the check exited 0 and reported no findings"))
 }
 
 // containersState is the worst state of several containers.
@@ -103,7 +104,7 @@ const (
 func otherContainers(check jobplan.Check, pod Pod) containersState {
 	others := map[string]bool{}
 	for _, container := range check.Job.Spec.Template.Spec.Containers {
-		others[container.Name] = container.Name != mainContainer(check)
+		others[container.Name] = container.Name != MainContainer(check)
 	}
 	worst := containersPassed
 	for _, status := range pod.Status.ContainerStatuses {
@@ -122,27 +123,27 @@ func otherContainers(check jobplan.Check, pod Pod) containersState {
 // exit code than 0, without a final result.
 func exitedNonZero(o Observation, pod Pod, end *corev1.ContainerStateTerminated) Classification {
 	log := o.logOf(pod)
-	result := resultOf(o.Check.Job.Labels[label.Run], end.Message, log.text())
-	all, err := findings(o.Check, result.result)
+	result := checkresult.Of(o.Check.Job.Labels[label.Run], end.Message, log.text())
+	all, err := checkresult.Findings(o.Check, result.Result)
 	switch {
-	case result.final() && err == nil:
+	case result.Final() && err == nil:
 		return doneWith(o, all)
 	case killed(end.ExitCode):
 		return unknown(o, cause{
 			reason:  ReasonKilled,
-			detail:  sentence(fmt.Sprintf("the check was killed (exit code %d)", end.ExitCode), lastLines(end, log)),
+			detail:  checkresult.Sentence(fmt.Sprintf("the check was killed (exit code %d)", end.ExitCode), lastLines(end, log)),
 			remedy:  "Find the cause in the events of namespace " + pod.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Run("oc get events -n %s", pod.Namespace), finding.Retry("")},
 		}).withFailures(o, result)
-	case result.invalid != "":
-		return unknown(o, badResult(result.invalid))
-	case result.found, o.Check.Framed:
+	case result.Invalid != "":
+		return unknown(o, badResult(result.Invalid))
+	case result.Found, o.Check.Framed:
 		why := noResult(o, end.ExitCode)
-		why.detail = sentence(why.detail, lastLines(end, log))
+		why.detail = checkresult.Sentence(why.detail, lastLines(end, log))
 		return unknown(o, why).withFailures(o, result)
 	}
-	return done(o, finding.Fail(ReasonFailed,
-		"%s", sentence(fmt.Sprintf("the check exited with code %d%s", end.ExitCode, o.attempts()), lastLines(end, log))).
+	return done(o, finding.Fail(checkresult.ReasonFailed,
+		"%s", checkresult.Sentence(fmt.Sprintf("the check exited with code %d%s", end.ExitCode, o.attempts()), lastLines(end, log))).
 		Remedy("Fix what the log of the check names. The whole log is available while the Jobs of the run are kept.").
 		Do(finding.Run("oc -n %s logs job/%s", pod.Namespace, o.Check.Job.Name)))
 }
@@ -164,9 +165,9 @@ func (o Observation) attempts() string {
 // termination message.
 func lastLines(end *corev1.ContainerStateTerminated, log *Log) string {
 	if log != nil && len(log.Text) > 0 {
-		return tail(string(log.Text))
+		return checkresult.Tail(string(log.Text))
 	}
-	return tail(end.Message)
+	return checkresult.Tail(end.Message)
 }
 
 func outOfMemory(container string) cause {
@@ -178,13 +179,13 @@ func outOfMemory(container string) cause {
 }
 
 func badResult(why string) cause {
-	return cause{reason: ReasonBadResult, detail: sentence("the result of the check cannot be used", words.Line(why, maxLine)), remedy: reportDefect}
+	return cause{reason: ReasonBadResult, detail: checkresult.Sentence("the result of the check cannot be used", words.Line(why, checkresult.MaxLine)), remedy: reportDefect}
 }
 
 func noResult(o Observation, exitCode int32) cause {
 	detail := fmt.Sprintf("the check ended with exit code %d%s and left no final result", exitCode, o.attempts())
 	if o.Log != nil && o.Log.Error != "" {
-		detail += "; its log could not be read: " + words.Line(o.Log.Error, maxLine)
+		detail += "; its log could not be read: " + words.Line(o.Log.Error, checkresult.MaxLine)
 	}
 	return cause{reason: collector.ReasonNoResult, detail: detail, remedy: reportDefect}
 }

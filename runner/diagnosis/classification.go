@@ -1,4 +1,4 @@
-package jobs
+package diagnosis
 
 import (
 	"time"
@@ -49,8 +49,8 @@ type Classification struct {
 
 	// cause is what Reason comes from.
 	cause cause
-	// logTimeout is how long to retry the reading of the log.
-	logTimeout time.Duration
+	// LogTimeout is how long to retry the reading of the log.
+	LogTimeout time.Duration
 }
 
 // waiting is the classification while a cause lasts.
@@ -59,11 +59,37 @@ func (why cause) waiting() Classification {
 }
 
 const (
-	// requiredLogTimeout is how long the reading of a log is retried that decides
+	// RequiredLogTimeout is how long the reading of a log is retried that decides
 	// the check: a kubelet that restarts is back by then. While the API server is
 	// unreachable, it is retried until the deadline of the run.
-	requiredLogTimeout = 30 * time.Second
-	// optionalLogTimeout bounds the reading of a log that does not decide the
+	RequiredLogTimeout = 30 * time.Second
+	// OptionalLogTimeout bounds the reading of a log that does not decide the
 	// check.
-	optionalLogTimeout = 3 * time.Second
+	OptionalLogTimeout = 3 * time.Second
 )
+
+const (
+	// TransientTimeout is how long a cause is tolerated that may resolve without
+	// intervention: a registry under load, a quota that another pod is about to
+	// free.
+	TransientTimeout = 90 * time.Second
+	// watchLag is how far the watch on pods may lag behind that on Jobs.
+	watchLag = 5 * time.Second
+	// untilDeadline is the timeout of a cause that is tolerated until the deadline
+	// of the run.
+	untilDeadline = time.Duration(-1)
+
+	reportDefect = "Report this defect of the check to its owners."
+	runAgain     = "Run the preflight again."
+	fixMessage   = "Fix what the message names, then run the preflight again."
+)
+
+// cause is why a check has no result.
+type cause struct {
+	reason finding.Reason
+	// detail is a clause, remedy an imperative sentence, actions its commands.
+	detail, remedy string
+	actions        []finding.Action
+	// timeout is how long the cause is tolerated; 0 is not at all.
+	timeout time.Duration
+}

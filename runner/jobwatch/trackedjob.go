@@ -1,4 +1,4 @@
-package jobs
+package jobwatch
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
@@ -25,7 +26,7 @@ type trackedJob struct {
 
 	job      *batchv1.Job
 	deleted  bool
-	pods     []Pod
+	pods     []diagnosis.Pod
 	warnings []*corev1.Event
 	// createdAt is the count of lists begun when the Job had just been created; 0
 	// before.
@@ -39,7 +40,7 @@ type trackedJob struct {
 }
 
 // observedPod records the last state of a pod.
-func (j *trackedJob) observedPod(pod Pod) {
+func (j *trackedJob) observedPod(pod diagnosis.Pod) {
 	if j.settled {
 		return
 	}
@@ -51,7 +52,7 @@ func (j *trackedJob) observedPod(pod Pod) {
 		}
 	}
 	j.pods = append(j.pods, pod)
-	slices.SortStableFunc(j.pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	slices.SortStableFunc(j.pods, func(a, b diagnosis.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 }
 
 func (j *trackedJob) observedWarning(event *corev1.Event) {
@@ -65,8 +66,8 @@ func (j *trackedJob) observedWarning(event *corev1.Event) {
 }
 
 // ownPods are the pods whose controller is the Job of the run.
-func (j *trackedJob) ownPods() []Pod {
-	var own []Pod
+func (j *trackedJob) ownPods() []diagnosis.Pod {
+	var own []diagnosis.Pod
 	for _, pod := range j.pods {
 		if controller := metav1.GetControllerOfNoCopy(pod); j.uid != "" && controller != nil && controller.UID == j.uid {
 			own = append(own, pod)
@@ -107,8 +108,8 @@ func (j *trackedJob) markPodsGone(existing map[types.UID]bool) {
 }
 
 // observation is the observed state; failures are the requests that fail at present.
-func (j *trackedJob) observation(failures string) Observation {
-	return Observation{
+func (j *trackedJob) observation(failures string) diagnosis.Observation {
+	return diagnosis.Observation{
 		Check: j.check, Job: j.job, Deleted: j.deleted, Pods: j.ownPods(), Warnings: j.ownWarnings(), APIErrors: failures,
 	}
 }
