@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // attempt is a failed request to one place with one credential. Without an error,
@@ -90,11 +91,11 @@ func response(err error) string {
 		if request, ok := errors.AsType[*url.Error](err); ok {
 			err = request.Err
 		}
-		return oneLine(err.Error())
+		return words.Line(err.Error(), maxText)
 	}
 	text := fmt.Sprintf("%d %s", rejected.StatusCode, http.StatusText(rejected.StatusCode))
 	if len(rejected.Errors) > 0 {
-		text += fmt.Sprintf(" (%s)", oneLine(cmp.Or(rejected.Errors[0].Message, string(rejected.Errors[0].Code))))
+		text += fmt.Sprintf(" (%s)", words.Line(cmp.Or(rejected.Errors[0].Message, string(rejected.Errors[0].Code)), maxText))
 	}
 	return text
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
@@ -75,7 +76,7 @@ func (r reading) failed(err error, reason finding.Reason, what string) bool {
 		return false
 	}
 	if !apierrors.IsNotFound(err) {
-		r.access.warn(reason, what+" cannot be read: "+oneLine(err.Error()),
+		r.access.warn(reason, what+" cannot be read: "+words.Line(err.Error(), maxText),
 			"Obtain the permission to read it; without it, this preflight may use other registries or credentials than the nodes.", finding.Roles())
 	}
 	return true

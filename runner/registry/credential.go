@@ -13,11 +13,19 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // maxAuthFile bounds a credentials file, in bytes, like a Secret (Kubernetes
 // pkg/apis/core, MaxSecretSize).
 const maxAuthFile = 1 << 20
+
+// DockerHub is the registry of references without a host.
+const DockerHub = "docker.io"
+
+// maxName bounds a name of a file in a message, in bytes.
+const maxName = 200
 
 // store is a set of credentials, by registry, namespace or repository.
 type store struct {
@@ -137,7 +145,7 @@ func parseAuth(name string, content []byte) (store, error) {
 		if entry.Auth != "" {
 			user, password, ok := decodeAuth(entry.Auth)
 			if !ok {
-				return store{}, fmt.Errorf("the entry %q of %s is not base64 of USER:PASSWORD", oneLine(key), name)
+				return store{}, fmt.Errorf("the entry %q of %s is not base64 of USER:PASSWORD", words.Line(key, maxName), name)
 			}
 			config.Username, config.Password = user, password
 		}
@@ -166,7 +174,7 @@ func normalize(key string) string {
 	}
 	host, rest, _ := strings.Cut(strings.TrimSuffix(bare, "/"), "/")
 	if host == "index.docker.io" || host == "registry-1.docker.io" {
-		host = dockerHub
+		host = DockerHub
 	}
 	if rest == "" || rest == "v1" || rest == "v2" {
 		return host

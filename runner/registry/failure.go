@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // failure is the error when no place had the image. A missing credential comes
@@ -95,7 +96,7 @@ func (a *Access) remedy(reason finding.Reason, reference name.Reference, first a
 	case ReasonImageNotFound:
 		return "Check the pull spec; on a mirror, mirror the release.", []finding.Action{finding.Run(mirrorRelease)}
 	}
-	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", oneLine(reference.String())),
+	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", words.Line(reference.String(), maxText)),
 		[]finding.Action{finding.Run(editImageConfig)}
 }
 
@@ -134,3 +135,39 @@ func (a *Access) accountRemedy(host string, rejected credential) (string, []find
 	}
 	return "Log in with an account that may pull the image.", []finding.Action{again}
 }
+
+// maxText bounds the external text repeated for one response, in bytes: those of
+// several mirrors must fit into one message.
+const maxText = 200
+
+// Error reports that no registry provided an image. It never holds a credential.
+type Error struct {
+	// Reason is the kind of error.
+	Reason finding.Reason
+	// Message has the response of each place, in one line.
+	Message string
+	// Remediation is an imperative sentence, Actions are its commands.
+	Remediation string
+	Actions     []finding.Action
+	// Err is the underlying error; nil when there is none or more than one.
+	Err error
+}
+
+// Error returns the message and the underlying error in one line.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Message
+	}
+	return e.Message + ": " + words.Line(e.Err.Error(), maxText)
+}
+
+// Unwrap returns the underlying error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// The commands of remedies.
+const (
+	editImageConfig = "oc edit image.config.openshift.io cluster"
+	setPullSecret   = "oc set data secret/pull-secret -n openshift-config --from-file=.dockerconfigjson=FILE" //nolint:gosec // no credential
+	mirrorRelease   = "oc adm release mirror"
+	login           = "podman login %s"
+)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
@@ -27,12 +29,12 @@ const (
 func callHelper(ctx context.Context, helper, host string) (authn.Authenticator, error) {
 	// A name with a slash would be executed as a path.
 	if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(helper) {
-		return nil, &helperError{helper: oneLine(helper), err: errors.New("its name is not valid")}
+		return nil, &helperError{helper: words.Line(helper, maxName), err: errors.New("its name is not valid")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
 	server := host
-	if host == dockerHub {
+	if host == DockerHub {
 		server = "https://index.docker.io/v1/"
 	}
 	command := exec.CommandContext(ctx, helperPrefix+helper, "get") //nolint:gosec // the user's own configuration names the program
