@@ -21,6 +21,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/credential"
 )
 
 const (
@@ -216,12 +217,12 @@ func (r reading) pullSecret(ctx context.Context) {
 	if r.failed(err, ReasonPullSecretUnreadable, name) {
 		return
 	}
-	global, err := parseAuth(name, secret.Data[corev1.DockerConfigJsonKey])
+	global, err := credential.ParseAuth(name, secret.Data[corev1.DockerConfigJsonKey])
 	if err != nil {
 		r.access.warn(ReasonPullSecretUnreadable, err.Error(), "Correct the pull secret.", finding.Run(setPullSecret))
 		return
 	}
-	global.cluster, global.helper, global.helpers = true, "", nil
+	global.Cluster, global.Helper, global.Helpers = true, "", nil
 	r.access.credentials = append(r.access.credentials, global)
 }
 

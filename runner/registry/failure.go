@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/credential"
 )
 
 // failure is the error when no place had the image. A missing credential comes
@@ -121,16 +122,16 @@ func (a *Access) entryRemedy(reference name.Reference, place Place) (string, []f
 }
 
 // accountRemedy depends on which credential was rejected.
-func (a *Access) accountRemedy(host string, rejected credential) (string, []finding.Action) {
+func (a *Access) accountRemedy(host string, rejected credential.Credential) (string, []finding.Action) {
 	renew, again := finding.Run(setPullSecret), finding.Run(login, host)
-	if rejected.store.cluster {
+	if rejected.Store.Cluster {
 		return "Renew the entry of the cluster's pull secret; nodes are rejected too.", []finding.Action{renew}
 	}
 	if warning, ok := a.warned(ReasonPullSecretUnreadable); ok {
 		return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the pull secret: " +
 			warning.Message + ".", []finding.Action{again}
 	}
-	if rejected.key == "" {
+	if rejected.Key == "" {
 		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes.", []finding.Action{again, renew}
 	}
 	return "Log in with an account that may pull the image.", []finding.Action{again}

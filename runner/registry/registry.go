@@ -29,6 +29,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/credential"
 )
 
 // Places are the repositories of an image in the order in which the cluster would
@@ -92,7 +93,7 @@ func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, p
 	for _, credential := range a.credentialsFor(place.Repository) {
 		visit := Visit{Place: place, Reference: reference, Credential: credential.String()}
 		visit.Transport = a.transport(reference.Context().RegistryStr(), place.insecure)
-		visit.Auth, err = credential.authenticator(ctx)
+		visit.Auth, err = credential.Authenticator(ctx)
 		if err == nil {
 			err = pull(ctx, visit)
 		}
@@ -161,7 +162,7 @@ func parse(pullSpec string) (name.Reference, error) {
 func repositoryOf(reference name.Reference) string {
 	repository := reference.Context().Name()
 	if rest, ok := strings.CutPrefix(repository, name.DefaultRegistry+"/"); ok {
-		return DockerHub + "/" + rest
+		return credential.DockerHub + "/" + rest
 	}
 	return repository
 }

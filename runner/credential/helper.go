@@ -1,4 +1,4 @@
-package registry
+package credential
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ const (
 func callHelper(ctx context.Context, helper, host string) (authn.Authenticator, error) {
 	// A name with a slash would be executed as a path.
 	if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(helper) {
-		return nil, &helperError{helper: words.Line(helper, maxName), err: errors.New("its name is not valid")}
+		return nil, &HelperError{helper: words.Line(helper, maxName), err: errors.New("its name is not valid")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
@@ -46,14 +46,14 @@ func callHelper(ctx context.Context, helper, host string) (authn.Authenticator, 
 		if strings.Contains(output.String(), "credentials not found") {
 			return authn.Anonymous, nil
 		}
-		return nil, &helperError{helper: helper, err: err}
+		return nil, &HelperError{helper: helper, err: err}
 	}
 	var received struct {
 		Username string `json:"Username"`
 		Secret   string `json:"Secret"`
 	}
 	if err := json.Unmarshal(output.Bytes(), &received); err != nil {
-		return nil, &helperError{helper: helper, err: errors.New("its output is not valid JSON")}
+		return nil, &HelperError{helper: helper, err: errors.New("its output is not valid JSON")}
 	}
 	if received.Username == "<token>" {
 		return authn.FromConfig(authn.AuthConfig{IdentityToken: received.Secret}), nil
@@ -61,13 +61,13 @@ func callHelper(ctx context.Context, helper, host string) (authn.Authenticator, 
 	return authn.FromConfig(authn.AuthConfig{Username: received.Username, Password: received.Secret}), nil
 }
 
-// helperError reports that a credential helper failed. It contains no secret.
-type helperError struct {
+// HelperError reports that a credential helper failed. It contains no secret.
+type HelperError struct {
 	helper string
 	err    error
 }
 
 // Error names the helper and the cause.
-func (e *helperError) Error() string {
+func (e *HelperError) Error() string {
 	return fmt.Sprintf("the credential helper %s%s failed: %v", helperPrefix, e.helper, e.err)
 }

@@ -1,4 +1,9 @@
-package registry
+// Package credential answers: which credential is there for a repository?
+//
+// [ReadAuthFile] and [ParseAuth] return a [Store], and [Store.Find] the [Credential] of the
+// longest key that covers a repository. A credential helper of this machine is called when
+// its credential is used.
+package credential
 
 import (
 	"cmp"
@@ -27,63 +32,63 @@ const DockerHub = "docker.io"
 // maxName bounds a name of a file in a message, in bytes.
 const maxName = 200
 
-// store is a set of credentials, by registry, namespace or repository.
-type store struct {
+// Store is a set of credentials, by registry, namespace or repository.
+type Store struct {
 	// name identifies the store in messages.
 	name string
-	// cluster is true for the pull secret that the nodes have.
-	cluster bool
+	// Cluster is true for the pull secret that the nodes have.
+	Cluster bool
 	entries map[string]authn.AuthConfig
-	// helper is the credential helper for all hosts, helpers are those for single
+	// Helper is the credential helper for all hosts, helpers are those for single
 	// hosts. Both come only from the user's files, never from the pull secret.
-	helper  string
-	helpers map[string]string
+	Helper  string
+	Helpers map[string]string
 }
 
-// credential is one credential of a store. The zero value is anonymous access.
-type credential struct {
-	store store
-	key   string
+// Credential is one credential of a store. The zero value is anonymous access.
+type Credential struct {
+	Store Store
+	Key   string
 	entry authn.AuthConfig
 	// helper is the credential helper that provides the entry; "" for none.
 	helper string
 }
 
 // String describes the origin of the credential.
-func (c credential) String() string {
+func (c Credential) String() string {
 	switch {
-	case c.key == "":
+	case c.Key == "":
 		return "no credential"
 	case c.helper != "":
-		return fmt.Sprintf("the credential of %s%s for %q", helperPrefix, c.helper, c.key)
+		return fmt.Sprintf("the credential of %s%s for %q", helperPrefix, c.helper, c.Key)
 	}
-	return fmt.Sprintf("the entry %q of %s", c.key, c.store.name)
+	return fmt.Sprintf("the entry %q of %s", c.Key, c.Store.name)
 }
 
-func (c credential) authenticator(ctx context.Context) (authn.Authenticator, error) {
-	if c.key == "" {
+func (c Credential) Authenticator(ctx context.Context) (authn.Authenticator, error) {
+	if c.Key == "" {
 		return authn.Anonymous, nil
 	}
 	if c.helper != "" {
-		return callHelper(ctx, c.helper, c.key)
+		return callHelper(ctx, c.helper, c.Key)
 	}
 	return authn.FromConfig(c.entry), nil
 }
 
-// find selects the longest key that covers the repository: its full name, then
+// Find selects the longest key that covers the repository: its full name, then
 // each namespace, then the host (containers/image pkg/docker/config,
 // authKeysForKey). A credential helper is keyed by host.
-func (s store) find(repository string) (credential, bool) {
+func (s Store) Find(repository string) (Credential, bool) {
 	host, _, _ := strings.Cut(repository, "/")
 	for key := repository; key != ""; key = parent(key) {
 		if entry, ok := s.entries[key]; ok {
-			return credential{store: s, key: key, entry: entry}, true
+			return Credential{Store: s, Key: key, entry: entry}, true
 		}
 	}
-	if helper := cmp.Or(s.helpers[host], s.helper); helper != "" {
-		return credential{store: s, key: host, helper: helper}, true
+	if helper := cmp.Or(s.Helpers[host], s.Helper); helper != "" {
+		return Credential{Store: s, Key: host, helper: helper}, true
 	}
-	return credential{}, false
+	return Credential{}, false
 }
 
 func parent(key string) string {
@@ -93,23 +98,23 @@ func parent(key string) string {
 	return ""
 }
 
-// readAuthFile reads a credentials file of the user. A missing file is empty.
-func readAuthFile(path string) (store, error) {
+// ReadAuthFile reads a credentials file of the user. A missing file is empty.
+func ReadAuthFile(path string) (Store, error) {
 	file, err := os.Open(path) //nolint:gosec // the user names the file
 	if errors.Is(err, fs.ErrNotExist) {
-		return store{}, nil
+		return Store{}, nil
 	}
 	if err != nil {
-		return store{}, fmt.Errorf("the credentials in %q cannot be read: %w", path, err)
+		return Store{}, fmt.Errorf("the credentials in %q cannot be read: %w", path, err)
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
 	content, err := io.ReadAll(io.LimitReader(file, maxAuthFile+1))
 	if err != nil {
-		return store{}, fmt.Errorf("the credentials in %q cannot be read: %w", path, err)
+		return Store{}, fmt.Errorf("the credentials in %q cannot be read: %w", path, err)
 	}
-	own, err := parseAuth(fmt.Sprintf("%q", path), content)
+	own, err := ParseAuth(fmt.Sprintf("%q", path), content)
 	if err != nil {
-		return store{}, err
+		return Store{}, err
 	}
 	return own, nil
 }
@@ -128,24 +133,24 @@ type authFile struct {
 	CredsStore  string            `json:"credsStore"`
 }
 
-// parseAuth parses credentials. An empty entry is ignored. An entry that cannot be
+// ParseAuth parses credentials. An empty entry is ignored. An entry that cannot be
 // decoded invalidates the file, since a shorter key would be selected in its
 // place. Errors repeat no content of the file.
-func parseAuth(name string, content []byte) (store, error) {
+func ParseAuth(name string, content []byte) (Store, error) {
 	if len(content) > maxAuthFile {
-		return store{}, fmt.Errorf("the credentials in %s have more than %d bytes", name, maxAuthFile)
+		return Store{}, fmt.Errorf("the credentials in %s have more than %d bytes", name, maxAuthFile)
 	}
 	var file authFile
 	if err := json.Unmarshal(content, &file); err != nil {
-		return store{}, fmt.Errorf("the credentials in %s are not valid JSON of the expected form", name)
+		return Store{}, fmt.Errorf("the credentials in %s are not valid JSON of the expected form", name)
 	}
-	parsed := store{name: name, entries: map[string]authn.AuthConfig{}, helper: file.CredsStore, helpers: file.CredHelpers}
+	parsed := Store{name: name, entries: map[string]authn.AuthConfig{}, Helper: file.CredsStore, Helpers: file.CredHelpers}
 	for key, entry := range file.Auths {
 		config := authn.AuthConfig{Username: entry.Username, Password: entry.Password, IdentityToken: entry.IdentityToken, RegistryToken: entry.RegistryToken}
 		if entry.Auth != "" {
 			user, password, ok := decodeAuth(entry.Auth)
 			if !ok {
-				return store{}, fmt.Errorf("the entry %q of %s is not base64 of USER:PASSWORD", words.Line(key, maxName), name)
+				return Store{}, fmt.Errorf("the entry %q of %s is not base64 of USER:PASSWORD", words.Line(key, maxName), name)
 			}
 			config.Username, config.Password = user, password
 		}
