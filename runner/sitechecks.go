@@ -50,7 +50,7 @@ func (m manifests) siteFiles(ctx context.Context, source site.Source) (map[strin
 			return nil, fmt.Errorf("the image policies of the cluster do not admit it (%s): %s", held.Reason, held.Message)
 		}
 	}
-	return source.ReadImage(ctx, payload.Options{
-		Access: m.registries, Cache: m.options.Cache, Cluster: payload.Cluster{Architecture: m.controlPlaneArchitecture(ctx)},
+	return source.ReadImage(ctx, payload.Source{
+		Access: m.registries, Cache: m.options.Cache, Architecture: m.controlPlaneArchitecture(ctx),
 	})
 }

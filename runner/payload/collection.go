@@ -90,7 +90,7 @@ func incomplete(root *yaml.Node) *violation {
 // release returns the release of the collected content.
 func (m *manifests) release() (*Release, error) {
 	if m.references == nil || m.metadata == nil {
-		failure := reject(ReasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", manifestDirectory, referencesFile, manifestDirectory, metadataFile)
+		failure := reject(ReasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", ReleaseDirectory, referencesFile, ReleaseDirectory, metadataFile)
 		failure.Remediation, failure.Actions = "Name a release image.", []finding.Action{finding.Run("oc adm release info")}
 		return nil, failure
 	}
@@ -128,4 +128,18 @@ func (m *manifests) gather(release *Release) error {
 		release.Problems = append(release.Problems, each.value)
 	}
 	return m.bounded()
+}
+
+// mention returns the line of the first key, anywhere in the tree, that is the
+// annotation; 0 when there is none. It does not follow aliases, so it ends.
+func mention(node *yaml.Node) int {
+	for i, inner := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && inner.Value == Annotation {
+			return inner.Line
+		}
+		if line := mention(inner); line > 0 {
+			return line
+		}
+	}
+	return 0
 }

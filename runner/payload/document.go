@@ -241,20 +241,6 @@ func text(node *yaml.Node, key string) string {
 	return ""
 }
 
-// mention returns the line of the first key, anywhere in the tree, that is the
-// annotation; 0 when there is none. It does not follow aliases, so it ends.
-func mention(node *yaml.Node) int {
-	for i, inner := range node.Content {
-		if node.Kind == yaml.MappingNode && i%2 == 0 && inner.Value == Annotation {
-			return inner.Line
-		}
-		if line := mention(inner); line > 0 {
-			return line
-		}
-	}
-	return 0
-}
-
 // count returns how many nodes the tree has.
 func count(node *yaml.Node) int {
 	n := 1

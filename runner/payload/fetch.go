@@ -25,15 +25,16 @@ import (
 // (pkg/cvo/updatepayload.go).
 const maxTime = 4 * time.Minute
 
-// Options configure how a release is read. The zero value reads it from the
-// repository in the pull spec, without credentials, for an unknown cluster.
-type Options struct {
+// Source is where images are read from. The zero value reads them from the repository in
+// the pull spec, without credentials.
+type Source struct {
 	// Access resolves and reaches the cluster's registries.
 	Access *registry.Access
 	// Cache stores content between runs; nil for none.
 	Cache Cache
-	// Cluster decides which manifests apply.
-	Cluster Cluster
+	// Architecture is that of the control plane (GOARCH): which image of an index
+	// is read. Empty means any.
+	Architecture string
 }
 
 // Cache stores content by digest ("sha256:<hex>").
@@ -64,7 +65,7 @@ type fetcher struct {
 }
 
 // newFetcher rejects the zero value of signature.Release, which proves nothing.
-func newFetcher(proof signature.Release, options Options) (*fetcher, error) {
+func newFetcher(proof signature.Release, source Source) (*fetcher, error) {
 	if proof.PullSpec() == "" || proof.Digest() == "" {
 		failure := reject(ReasonNotVerified, "the release image was not verified")
 		failure.Remediation, failure.Actions = "Verify the release image first.", nil
@@ -76,7 +77,7 @@ func newFetcher(proof signature.Release, options Options) (*fetcher, error) {
 		failure.Err = err
 		return nil, failure
 	}
-	return &fetcher{image: image, what: "the release image", choice: lastLayer, cache: options.Cache, architecture: options.Cluster.Architecture}, nil
+	return &fetcher{image: image, what: "the release image", choice: lastLayer, cache: source.Cache, architecture: source.Architecture}, nil
 }
 
 // lastLayer is the layer that holds the manifests of a release: "oc adm release new"
@@ -190,4 +191,33 @@ func (b *meteredBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read.Add(int64(n))
 	return n, err
+}
+
+// Size is how much was read of a release image, in bytes.
+type Size struct {
+	// Layer is the compressed size of the layer with the manifests, Read what registries
+	// sent.
+	Layer, Read int64
+}
+
+// ReadRelease calls visit with every file directly in /release-manifests of the release
+// image that proof is for, by its name. The error is that of visit, or an *Error.
+func ReadRelease(ctx context.Context, proof signature.Release, source Source, visit func(file string, content []byte) error) (Size, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	access := source.Access
+	if access == nil {
+		access = registry.Own(registry.Local{})
+		defer access.Close()
+	}
+	fetcher, err := newFetcher(proof, source)
+	if err != nil {
+		return Size{}, err
+	}
+	layers, err := fetcher.layers(ctx, access)
+	if err != nil {
+		return Size{}, err
+	}
+	err = eachManifest(ctx, layers[0], ReleaseDirectory, visit)
+	return Size{Layer: int64(len(layers[0])), Read: fetcher.read.Load()}, err
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
@@ -26,6 +28,12 @@ const (
 	// (cluster-version-operator pkg/payload/payload.go).
 	defaultProfile = "self-managed-high-availability"
 )
+
+// manifest is a typed Kubernetes object.
+type manifest interface {
+	runtime.Object
+	metav1.Object
+}
 
 // Cluster is the configuration that decides which manifests apply to a cluster.
 type Cluster struct {
@@ -54,9 +62,9 @@ type Features struct {
 // filter reports why the cluster-version operator would not apply the object to
 // the cluster, in the operator's order of checks. It returns nil when it would,
 // apart from the cluster profile.
-func (c Cluster) filter(object Object) *violation {
+func (c Cluster) filter(object manifest) *violation {
 	annotations := object.GetAnnotations()
-	for _, rule := range []func(Object, map[string]string) *violation{
+	for _, rule := range []func(manifest, map[string]string) *violation{
 		c.excluded, c.contradictory, c.featureSet, c.featureGates, c.majorVersion, c.capabilities,
 	} {
 		if found := rule(object, annotations); found != nil {
@@ -85,7 +93,7 @@ func undecided(reason finding.Reason, annotation, message, remediation string, a
 	return &violation{outcome: preflight.Unknown, reason: reason, annotation: annotation, message: message, remediation: remediation, actions: actions}
 }
 
-func (c Cluster) excluded(object Object, annotations map[string]string) *violation {
+func (c Cluster) excluded(object manifest, annotations map[string]string) *violation {
 	key := excludePrefix + c.Exclude
 	if annotations[key] != "true" {
 		return nil
@@ -93,7 +101,7 @@ func (c Cluster) excluded(object Object, annotations map[string]string) *violati
 	return skipped(ReasonExcluded, key, identity(object)+" has the annotation "+key+": \"true\"")
 }
 
-func (Cluster) contradictory(object Object, annotations map[string]string) *violation {
+func (Cluster) contradictory(object manifest, annotations map[string]string) *violation {
 	_, set := annotations[featureSetAnnotation]
 	_, gate := annotations[featureGateAnnotation]
 	if !set || !gate {
@@ -105,7 +113,7 @@ func (Cluster) contradictory(object Object, annotations map[string]string) *viol
 }
 
 // featureSet evaluates a list of feature sets; blanks are not trimmed.
-func (c Cluster) featureSet(object Object, annotations map[string]string) *violation {
+func (c Cluster) featureSet(object manifest, annotations map[string]string) *violation {
 	value, ok := annotations[featureSetAnnotation]
 	if !ok {
 		return nil
@@ -132,7 +140,7 @@ func (c Cluster) featureSet(object Object, annotations map[string]string) *viola
 
 // featureGates evaluates a list of gates that must be enabled or, with a minus sign, disabled.
 // Items without a name require nothing.
-func (c Cluster) featureGates(object Object, annotations map[string]string) *violation {
+func (c Cluster) featureGates(object manifest, annotations map[string]string) *violation {
 	value, ok := annotations[featureGateAnnotation]
 	if !ok {
 		return nil
@@ -155,13 +163,13 @@ func (c Cluster) featureGates(object Object, annotations map[string]string) *vio
 	return nil
 }
 
-func featuresUnknown(object Object, annotation string) *violation {
+func featuresUnknown(object manifest, annotation string) *violation {
 	return undecided(ReasonFeaturesUnknown, annotation,
 		fmt.Sprintf("%s has the annotation %s, but the features of the cluster are unknown", identity(object), annotation),
 		"Obtain the permission to read the FeatureGate.", finding.Run("oc get featuregate cluster -o yaml"), finding.Roles())
 }
 
-func (Cluster) majorVersion(object Object, annotations map[string]string) *violation {
+func (Cluster) majorVersion(object manifest, annotations map[string]string) *violation {
 	if _, ok := annotations[majorVersionAnnotation]; !ok {
 		return nil
 	}
@@ -172,7 +180,7 @@ func (Cluster) majorVersion(object Object, annotations map[string]string) *viola
 
 // capabilities evaluates a list of capabilities that must all be enabled; an empty one
 // requires none. One that the cluster does not know is new in the target, and disabled.
-func (c Cluster) capabilities(object Object, annotations map[string]string) *violation {
+func (c Cluster) capabilities(object manifest, annotations map[string]string) *violation {
 	value := annotations[capabilityAnnotation]
 	if value == "" {
 		return nil
@@ -193,7 +201,7 @@ func (c Cluster) capabilities(object Object, annotations map[string]string) *vio
 	return nil
 }
 
-func (c Cluster) overridden(object Object) *violation {
+func (c Cluster) overridden(object manifest) *violation {
 	kind := object.GetObjectKind().GroupVersionKind()
 	for _, override := range c.Overrides {
 		if override.Unmanaged && override.Kind == kind.Kind && override.Group == kind.Group &&
@@ -206,7 +214,7 @@ func (c Cluster) overridden(object Object) *violation {
 
 // include returns the annotation that includes the object in the cluster's
 // profile, "" when it names no profile at all.
-func (c Cluster) include(object Object) (string, *violation) {
+func (c Cluster) include(object manifest) (string, *violation) {
 	profile := cmp.Or(c.Profile, defaultProfile)
 	var profiles []string
 	for key := range object.GetAnnotations() {
@@ -237,4 +245,10 @@ func list[T ~string](names []T) string {
 		texts = append(texts, string(name))
 	}
 	return strings.Join(texts, ", ")
+}
+
+// identity names an object in messages.
+func identity(object manifest) string {
+	kind := object.GetObjectKind().GroupVersionKind().GroupKind().String()
+	return fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
 }

@@ -31,19 +31,19 @@ const ReasonNotAnImageOfManifests finding.Reason = "NotAnImageOfManifests"
 // All layers are read, and no file may be in two of them, since one would hide the other.
 // The pull spec must be by digest, by which all content is verified. The bounds are those
 // of a release. The error is that of visit, or an *Error.
-func ImageFiles(ctx context.Context, pullSpec string, options Options, visit func(file string, content []byte) error) error {
+func ImageFiles(ctx context.Context, pullSpec string, source Source, visit func(file string, content []byte) error) error {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	image, err := name.NewDigest(pullSpec, name.StrictValidation)
 	if err != nil {
 		return malformedImage("%q is not a pull spec by digest", words.External(pullSpec))
 	}
-	access := options.Access
+	access := source.Access
 	if access == nil {
 		access = registry.Own(registry.Local{})
 		defer access.Close()
 	}
-	f := &fetcher{image: image, what: "the image", choice: allLayers, cache: options.Cache, architecture: options.Cluster.Architecture}
+	f := &fetcher{image: image, what: "the image", choice: allLayers, cache: source.Cache, architecture: source.Architecture}
 	layers, err := f.layers(ctx, access)
 	if err != nil {
 		return err

@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	manifestDirectory = "release-manifests"
-	maxUnpacked       = 512 << 20
-	maxFile           = 8 << 20
-	maxEntries        = 20_000
+	// ReleaseDirectory is the directory of the manifests in a release image.
+	ReleaseDirectory = "release-manifests"
+	maxUnpacked      = 512 << 20
+	maxFile          = 8 << 20
+	maxEntries       = 20_000
 	// maxWindow is the window that every zstd decoder should support
 	// (RFC 8878, 3.1.1.1.2).
 	maxWindow = 8 << 20

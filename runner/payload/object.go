@@ -1,8 +1,6 @@
 package payload
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -19,10 +17,4 @@ const deleteAnnotation = "release.openshift.io/delete"
 type Object interface {
 	runtime.Object
 	metav1.Object
-}
-
-// identity names an object in messages.
-func identity(object Object) string {
-	kind := object.GetObjectKind().GroupVersionKind().GroupKind().String()
-	return fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
 }

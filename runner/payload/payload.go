@@ -40,27 +40,25 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
+// Options configure how a release is read. The zero value reads it from the
+// repository in the pull spec, without credentials, for an unknown cluster.
+type Options struct {
+	// Access resolves and reaches the cluster's registries.
+	Access *registry.Access
+	// Cache stores content between runs; nil for none.
+	Cache Cache
+	// Cluster decides which manifests apply.
+	Cluster Cluster
+}
+
 // Extract reads the release that proof is for. The error is always an
 // *Error, and then there is no result. Violations of single manifests are
 // among the Problems of the Release.
 func Extract(ctx context.Context, proof signature.Release, options Options) (*Release, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
-	access := options.Access
-	if access == nil {
-		access = registry.Own(registry.Local{})
-		defer access.Close()
-	}
-	fetcher, err := newFetcher(proof, options)
+	manifests := newManifests(&options.Cluster)
+	source := Source{Access: options.Access, Cache: options.Cache, Architecture: options.Cluster.Architecture}
+	size, err := ReadRelease(ctx, proof, source, manifests.add)
 	if err != nil {
-		return nil, err
-	}
-	layers, err := fetcher.layers(ctx, access)
-	if err != nil {
-		return nil, err
-	}
-	layer, manifests := layers[0], newManifests(&options.Cluster)
-	if err := eachManifest(ctx, layer, manifestDirectory, manifests.add); err != nil {
 		return nil, err
 	}
 	release, err := manifests.release()
@@ -68,6 +66,6 @@ func Extract(ctx context.Context, proof signature.Release, options Options) (*Re
 		return nil, err
 	}
 	release.Image = proof.PullSpec()
-	release.ManifestLayerBytes, release.BytesRead = int64(len(layer)), fetcher.read.Load()
+	release.ManifestLayerBytes, release.BytesRead = size.Layer, size.Read
 	return release, nil
 }

@@ -72,7 +72,7 @@ func unmarshal(content []byte, into any, strict ...kjson.StrictOption) error {
 
 // invalid is the error for an invalid file that every release needs.
 func invalid(file string, err error) error {
-	failure := reject(ReasonInvalidRelease, "%s/%s is invalid", manifestDirectory, file)
+	failure := reject(ReasonInvalidRelease, "%s/%s is invalid", ReleaseDirectory, file)
 	failure.Err = err
 	return failure
 }

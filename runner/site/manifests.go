@@ -177,8 +177,8 @@ func (s Source) visit(files map[string][]byte) func(file string, content []byte)
 }
 
 // ReadImage returns the manifests of an image.
-func (s Source) ReadImage(ctx context.Context, options payload.Options) (map[string][]byte, error) {
+func (s Source) ReadImage(ctx context.Context, from payload.Source) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	err := payload.ImageFiles(ctx, s.Name, options, s.visit(files))
+	err := payload.ImageFiles(ctx, s.Name, from, s.visit(files))
 	return files, err
 }
