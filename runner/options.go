@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/site"
@@ -75,7 +75,7 @@ type Options struct {
 	// Local is what this machine adds to pull images with, after what the cluster
 	// has. Cache keeps what was read of releases; nil for none.
 	Local registry.Local
-	Cache payload.Cache
+	Cache imagefiles.Cache
 	// Monitoring reads metrics and alerts, each once, so each run needs its own client; nil
 	// means the cluster's own monitoring.
 	Monitoring *monitoring.Client

@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -65,7 +66,7 @@ func read(ctx context.Context, v verified) (manifests, error) {
 	v.progress.step("reading the manifests of %s", trust.release.PullSpec())
 	defer v.registries.Close()
 	release, err := payload.Extract(ctx, trust.release, payload.Options{Access: v.registries, Cache: v.options.Cache, Cluster: v.filters(ctx)})
-	if refused, ok := errors.AsType[*payload.Error](err); ok && refused.Outcome == preflight.Fail {
+	if refused, ok := errors.AsType[*imagefiles.Error](err); ok && refused.Outcome == preflight.Fail {
 		return v.unusable(refused), nil
 	}
 	if err != nil {
@@ -78,7 +79,7 @@ func read(ctx context.Context, v verified) (manifests, error) {
 }
 
 // unusable is the stage of a release whose contents are refused.
-func (v verified) unusable(refused *payload.Error) manifests {
+func (v verified) unusable(refused *imagefiles.Error) manifests {
 	findings := append(v.registries.Warnings(), finding.Fail(refused.Reason, "%s", refused.Error()).
 		Named(namePayload).Remedy("%s", refused.Remediation).Do(refused.Actions...))
 	sources := append(slices.Clip(v.sources), collector.Known(namePayload, finding.SourcePayload, findings...))

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
@@ -25,8 +25,8 @@ func (v view) registryAccess(ctx context.Context, local registry.Local) *registr
 // where "oc adm release extract --included" reads them (openshift/oc
 // pkg/cli/admin/release/extract_tools.go). What cannot be read is unknown, and so
 // is what depends on it.
-func (v view) filters(ctx context.Context) payload.Cluster {
-	filters := payload.Cluster{Architecture: v.controlPlaneArchitecture(ctx), Features: v.features(ctx), Overrides: v.version.Spec.Overrides}
+func (v view) filters(ctx context.Context) manifestfilter.Cluster {
+	filters := manifestfilter.Cluster{Architecture: v.controlPlaneArchitecture(ctx), Features: v.features(ctx), Overrides: v.version.Spec.Overrides}
 	filters.Profile, filters.Exclude = v.profile(ctx)
 	if capabilities := v.version.Status.Capabilities; len(capabilities.KnownCapabilities) > 0 {
 		filters.Capabilities = &capabilities
@@ -36,7 +36,7 @@ func (v view) filters(ctx context.Context) payload.Cluster {
 
 // features are those of the release that the cluster runs; nil when they are not
 // known.
-func (v view) features(ctx context.Context) *payload.Features {
+func (v view) features(ctx context.Context) *manifestfilter.Features {
 	gates, err := v.cluster.OpenShift.ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})
 	if err != nil {
 		return nil
@@ -45,7 +45,7 @@ func (v view) features(ctx context.Context) *payload.Features {
 		if details.Version != v.about.Version {
 			continue
 		}
-		features := &payload.Features{Set: gates.Spec.FeatureSet}
+		features := &manifestfilter.Features{Set: gates.Spec.FeatureSet}
 		for _, gate := range details.Enabled {
 			features.Enabled = append(features.Enabled, gate.Name)
 		}

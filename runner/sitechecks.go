@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
-	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/site"
 )
 
@@ -50,7 +50,7 @@ func (m manifests) siteFiles(ctx context.Context, source site.Source) (map[strin
 			return nil, fmt.Errorf("the image policies of the cluster do not admit it (%s): %s", held.Reason, held.Message)
 		}
 	}
-	return source.ReadImage(ctx, payload.Source{
+	return source.ReadImage(ctx, imagefiles.Source{
 		Access: m.registries, Cache: m.options.Cache, Architecture: m.controlPlaneArchitecture(ctx),
 	})
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
-	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
@@ -60,7 +60,7 @@ func byDigest(ctx context.Context, o observed, registries *registry.Access) (str
 	if !o.options.Force {
 		return "", badInput("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:DIGEST, or force the run to resolve the tag", o.target.Image)
 	}
-	return payload.Resolve(ctx, o.target.Image, registries)
+	return imagefiles.Resolve(ctx, o.target.Image, registries)
 }
 
 // holdAgainstPolicies holds the release image against the image policies of the

@@ -13,9 +13,9 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/lease"
-	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/updateservice"
 )
@@ -140,7 +140,7 @@ func printError(stderr io.Writer, err error, name string) {
 		text = strings.ReplaceAll(text, "\n", "; ")
 	}
 	fmt.Fprintf(stderr, "error: %s\n", text)
-	if unreadable, ok := errors.AsType[*payload.Error](err); ok && unreadable.Remediation != "" {
+	if unreadable, ok := errors.AsType[*imagefiles.Error](err); ok && unreadable.Remediation != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", unreadable.Remediation)
 		for _, action := range unreadable.Actions {
 			if action.Command != "" {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/cache"
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
@@ -35,8 +35,8 @@ func (f *pullFlags) validate() error {
 
 // cache opens the cache; nil is none. For a directory that the user did not name, a
 // failure is only a warning.
-func (f *pullFlags) cache(client *client) (payload.Cache, error) {
-	return openCache(f, client, "releases are not cached", func(path string) (payload.Cache, error) {
+func (f *pullFlags) cache(client *client) (imagefiles.Cache, error) {
+	return openCache(f, client, "releases are not cached", func(path string) (imagefiles.Cache, error) {
 		return cache.Open(path, cache.DefaultLimit)
 	})
 }

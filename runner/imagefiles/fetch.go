@@ -1,4 +1,4 @@
-package payload
+package imagefiles
 
 import (
 	"context"
@@ -67,13 +67,13 @@ type fetcher struct {
 // newFetcher rejects the zero value of signature.Release, which proves nothing.
 func newFetcher(proof signature.Release, source Source) (*fetcher, error) {
 	if proof.PullSpec() == "" || proof.Digest() == "" {
-		failure := reject(ReasonNotVerified, "the release image was not verified")
+		failure := Reject(ReasonNotVerified, "the release image was not verified")
 		failure.Remediation, failure.Actions = "Verify the release image first.", nil
 		return nil, failure
 	}
 	image, err := name.NewDigest(proof.PullSpec())
 	if err != nil || image.DigestStr() != proof.Digest() {
-		failure := reject(ReasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified", words.External(proof.PullSpec()), words.External(proof.Digest()))
+		failure := Reject(ReasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified", words.External(proof.PullSpec()), words.External(proof.Digest()))
 		failure.Err = err
 		return nil, failure
 	}
@@ -115,7 +115,7 @@ func (f *fetcher) manifest(ctx context.Context, digest string) ([]byte, error) {
 	what := fmt.Sprintf("the manifest %s of %q", digest, f.image.String())
 	switch {
 	case errors.Is(err, repository.ErrTooLarge):
-		return nil, reject(ocimanifest.ReasonManifestTooLarge, "%s is larger than %d bytes", what, ocimanifest.MaxSize)
+		return nil, Reject(ocimanifest.ReasonManifestTooLarge, "%s is larger than %d bytes", what, ocimanifest.MaxSize)
 	case errors.Is(err, repository.ErrMismatch):
 		return nil, mismatch(what)
 	case err != nil:
@@ -125,7 +125,7 @@ func (f *fetcher) manifest(ctx context.Context, digest string) ([]byte, error) {
 }
 
 func mismatch(what string) *Error {
-	return reject(ReasonDigestMismatch, "the registry served other content as %s", what)
+	return Reject(ReasonDigestMismatch, "the registry served other content as %s", what)
 }
 
 // blob returns the content of the layer, verified by digest.

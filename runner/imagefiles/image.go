@@ -1,4 +1,4 @@
-package payload
+package imagefiles
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package payload
+package manifestfilter
 
 import "github.com/openshift/update-preflight/collector/finding"
 

@@ -1,4 +1,8 @@
-package payload
+// Package manifestdoc answers: which documents does a file of manifests have?
+//
+// [Split] finds the documents of a file, and [Document.Tree] parses one. Their size is
+// bounded, and what two parsers may read differently is [Irregular].
+package manifestdoc
 
 import (
 	"bytes"
@@ -29,24 +33,24 @@ const (
 	maxDocuments = 1_000
 )
 
-// place is the start of a document in a file. Both count from 1; the zero value
+// Place is the start of a document in a file. Both count from 1; the zero value
 // means the whole file.
-type place struct {
-	number, line int
+type Place struct {
+	Number, Line int
 }
 
-// document is one document of a file.
-type document struct {
-	place
-	raw []byte
-	// json is true for documents to be parsed as JSON.
-	json bool
+// Document is one document of a file.
+type Document struct {
+	Place
+	Raw []byte
+	// JSON is true for documents to be parsed as JSON.
+	JSON bool
 }
 
-// split finds the documents of a file: of a stream of JSON objects, or else of
+// Split finds the documents of a file: of a stream of JSON objects, or else of
 // YAML, where a line that starts with "---" or "..." ends a document wherever
 // it is (YAML 1.2, 9.1.2). The parser would silently drop the rest.
-func split(content []byte) ([]document, error) {
+func Split(content []byte) ([]Document, error) {
 	documents, ok := splitJSON(content)
 	if !ok {
 		documents = splitYAML(content)
@@ -57,11 +61,11 @@ func split(content []byte) ([]document, error) {
 	return documents, nil
 }
 
-func splitJSON(content []byte) ([]document, bool) {
+func splitJSON(content []byte) ([]Document, bool) {
 	if !bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
 		return nil, false
 	}
-	var documents []document
+	var documents []Document
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	line, start := 1, 0
 	for len(documents) <= maxDocuments {
@@ -76,17 +80,17 @@ func splitJSON(content []byte) ([]document, bool) {
 		begin := int(decoder.InputOffset()) - len(raw)
 		line += bytes.Count(content[start:begin], []byte("\n"))
 		start = begin
-		documents = append(documents, document{place: place{len(documents) + 1, line}, raw: raw, json: true})
+		documents = append(documents, Document{Place: Place{len(documents) + 1, line}, Raw: raw, JSON: true})
 	}
 	return documents, true
 }
 
-func splitYAML(content []byte) []document {
-	var documents []document
+func splitYAML(content []byte) []Document {
+	var documents []Document
 	line, start, from := 1, 0, 1
 	end := func(offset int) {
 		if raw := content[start:offset]; len(bytes.TrimSpace(raw)) > 0 && len(documents) <= maxDocuments {
-			documents = append(documents, document{place: place{len(documents) + 1, from}, raw: raw})
+			documents = append(documents, Document{Place: Place{len(documents) + 1, from}, Raw: raw})
 		}
 	}
 	offset := 0
@@ -113,20 +117,20 @@ func marks(line []byte, marker string) bool {
 	return ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n"))
 }
 
-// tree parses the document, whose node is nil when the document is empty. It
+// Tree parses the document, whose node is nil when the document is empty. It
 // expands no aliases, and its memory is bounded.
-func (d document) tree() (*yaml.Node, error) {
-	if err := checkSize(d.raw); err != nil {
+func (d Document) Tree() (*yaml.Node, error) {
+	if err := CheckSize(d.Raw); err != nil {
 		return nil, err
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(d.plain()))
+	decoder := yaml.NewDecoder(bytes.NewReader(d.Plain()))
 	var root yaml.Node
 	err := decoder.Decode(&root)
 	if errors.Is(err, io.EOF) {
 		return nil, nil //nolint:nilnil // An empty document is no error and has no node.
 	}
 	if err != nil {
-		return nil, d.locate(err)
+		return nil, d.Locate(err)
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("content follows the end of the document")
@@ -137,26 +141,26 @@ func (d document) tree() (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// plain returns the document as YAML. The escapes of JSON are not all escapes
+// Plain returns the document as YAML. The escapes of JSON are not all escapes
 // of YAML, which has no surrogate pairs.
-func (d document) plain() []byte {
-	if !d.json || !bytes.Contains(d.raw, []byte(`\`)) {
-		return d.raw
+func (d Document) Plain() []byte {
+	if !d.JSON || !bytes.Contains(d.Raw, []byte(`\`)) {
+		return d.Raw
 	}
 	var value any
-	if err := json.Unmarshal(d.raw, &value); err != nil {
-		return d.raw
+	if err := json.Unmarshal(d.Raw, &value); err != nil {
+		return d.Raw
 	}
 	plain, err := json.Marshal(value)
 	if err != nil {
-		return d.raw
+		return d.Raw
 	}
 	return plain
 }
 
-// checkSize bounds the memory of parsing. A parser creates at most one node for
+// CheckSize bounds the memory of parsing. A parser creates at most one node for
 // each indicator and each line.
-func checkSize(content []byte) error {
+func CheckSize(content []byte) error {
 	if len(content) > maxDocument {
 		return fmt.Errorf("it has %d bytes; the limit is %d", len(content), maxDocument)
 	}
@@ -173,48 +177,48 @@ func checkSize(content []byte) error {
 	return nil
 }
 
-// locate converts the line numbers in a parser's error to those of the file.
-func (d document) locate(err error) error {
+// Locate converts the line numbers in a parser's error to those of the file.
+func (d Document) Locate(err error) error {
 	text := regexp.MustCompile(`\bline \d+`).ReplaceAllStringFunc(err.Error(), func(match string) string {
 		line, err := strconv.Atoi(strings.TrimPrefix(match, "line "))
 		if err != nil {
 			return match
 		}
-		return "line " + strconv.Itoa(line+d.line-1)
+		return "line " + strconv.Itoa(line+d.Line-1)
 	})
 	return errors.New(words.External(text))
 }
 
-// located is a value with its place in the release, by which it is sorted.
-type located[T any] struct {
-	file  string
-	place place
-	// lines are those of the fields, if the value is an object.
-	lines Lines
-	value T
+// Located is a value with its place in the release, by which it is sorted.
+type Located[T any] struct {
+	File  string
+	Place Place
+	// Lines are those of the fields, if the value is an object.
+	Lines Lines
+	Value T
 }
 
-func sortLocated[T any](items []located[T]) {
-	slices.SortStableFunc(items, func(a, b located[T]) int {
-		return cmp.Or(strings.Compare(a.file, b.file), a.place.number-b.place.number)
+func SortLocated[T any](items []Located[T]) {
+	slices.SortStableFunc(items, func(a, b Located[T]) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Place.Number-b.Place.Number)
 	})
 }
 
-// child returns the value of the key in a mapping, nil when there is none. An
+// Child returns the value of the key in a mapping, nil when there is none. An
 // alias is resolved.
-func child(node *yaml.Node, key string) *yaml.Node {
+func Child(node *yaml.Node, key string) *yaml.Node {
 	_, value := entry(node, key)
-	return target(value)
+	return Target(value)
 }
 
-// keyOf returns the key itself.
-func keyOf(node *yaml.Node, key string) *yaml.Node {
+// KeyOf returns the key itself.
+func KeyOf(node *yaml.Node, key string) *yaml.Node {
 	found, _ := entry(node, key)
 	return found
 }
 
 func entry(node *yaml.Node, key string) (found, value *yaml.Node) {
-	node = target(node)
+	node = Target(node)
 	if node == nil || node.Kind != yaml.MappingNode {
 		return nil, nil
 	}
@@ -226,45 +230,45 @@ func entry(node *yaml.Node, key string) (found, value *yaml.Node) {
 	return nil, nil
 }
 
-func target(node *yaml.Node) *yaml.Node {
+func Target(node *yaml.Node) *yaml.Node {
 	if node != nil && node.Kind == yaml.AliasNode {
 		return node.Alias
 	}
 	return node
 }
 
-// text returns the scalar at the key, "" when there is none.
-func text(node *yaml.Node, key string) string {
-	if value := child(node, key); value != nil && value.Kind == yaml.ScalarNode {
+// Text returns the scalar at the key, "" when there is none.
+func Text(node *yaml.Node, key string) string {
+	if value := Child(node, key); value != nil && value.Kind == yaml.ScalarNode {
 		return value.Value
 	}
 	return ""
 }
 
-// count returns how many nodes the tree has.
-func count(node *yaml.Node) int {
+// Count returns how many nodes the tree has.
+func Count(node *yaml.Node) int {
 	n := 1
 	for _, inner := range node.Content {
-		n += count(inner)
+		n += Count(inner)
 	}
 	return n
 }
 
-// items returns how many items the lists of the tree have.
-func items(node *yaml.Node) int {
+// Items returns how many items the lists of the tree have.
+func Items(node *yaml.Node) int {
 	n := 0
 	if node.Kind == yaml.SequenceNode {
 		n = len(node.Content)
 	}
 	for _, inner := range node.Content {
-		n += items(inner)
+		n += Items(inner)
 	}
 	return n
 }
 
-// irregular returns the first construct that parsers may read in different ways:
+// Irregular returns the first construct that parsers may read in different ways:
 // an alias, or a duplicate key of a mapping. It returns "" when there is none.
-func irregular(node *yaml.Node) (what string, line int) {
+func Irregular(node *yaml.Node) (what string, line int) {
 	if node.Kind == yaml.AliasNode {
 		return "an alias", node.Line
 	}
@@ -276,9 +280,52 @@ func irregular(node *yaml.Node) (what string, line int) {
 			}
 			keys[inner.Value] = true
 		}
-		if what, line := irregular(inner); what != "" {
+		if what, line := Irregular(inner); what != "" {
 			return what, line
 		}
 	}
 	return "", 0
+}
+
+// Lines are the lines of an object's fields in its file, from 1, by the
+// path of the field, e.g. "spec.template.spec.containers[0].image". The path ""
+// is the object.
+type Lines map[string]int
+
+// Of returns the line of the field, or of the closest field around it that the
+// author wrote; 0 when unknown.
+func (l Lines) Of(path string) int {
+	for {
+		if line, ok := l[path]; ok || path == "" {
+			return line
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+}
+
+// LinesOf returns the lines of an object without aliases, whose document
+// begins in the given line.
+func LinesOf(root *yaml.Node, begin int) Lines {
+	lines := Lines{"": begin + root.Line - 1}
+	lines.add("", root, begin)
+	return lines
+}
+
+func (l Lines) add(path string, node *yaml.Node, begin int) {
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key := strings.TrimPrefix(path+"."+node.Content[i].Value, ".")
+			l[key] = begin + node.Content[i].Line - 1
+			l.add(key, node.Content[i+1], begin)
+		}
+	case yaml.SequenceNode:
+		for i, item := range node.Content {
+			key := path + "[" + strconv.Itoa(i) + "]"
+			l[key] = begin + item.Line - 1
+			l.add(key, item, begin)
+		}
+	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode:
+		// A leaf has no fields.
+	}
 }

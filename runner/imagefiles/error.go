@@ -1,4 +1,4 @@
-package payload
+package imagefiles
 
 import (
 	"context"
@@ -44,8 +44,8 @@ func (e *Error) Error() string {
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// reject returns the error for a release that must not be used.
-func reject(reason finding.Reason, format string, args ...any) *Error {
+// Reject returns the error for a release that must not be used.
+func Reject(reason finding.Reason, format string, args ...any) *Error {
 	return &Error{
 		Reason: reason, Message: fmt.Sprintf(format, args...), Outcome: preflight.Fail,
 		Remediation: "Do not update to this image. Compare its digest with the announcement of the release, and mirror the release again.",
@@ -81,7 +81,7 @@ func unusable(err error) error {
 	if !ok {
 		return err
 	}
-	failure := reject(rejected.Reason, "%s", rejected.Message)
+	failure := Reject(rejected.Reason, "%s", rejected.Message)
 	switch rejected.Reason { //nolint:exhaustive // the other reasons have the common remedy
 	case ocimanifest.ReasonSchemaVersion1:
 		failure.Remediation = "Mirror the release again, to a registry that preserves manifests."

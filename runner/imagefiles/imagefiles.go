@@ -1,4 +1,14 @@
-package payload
+// Package imagefiles answers: which files does this image have in the directory of its
+// manifests?
+//
+// [ReadRelease] reads those of a release, for which it requires proof that its digest was
+// verified, and [Read] those of another image. Nothing is decompressed before it is verified
+// by digest. [Resolve] returns the digest to which a pull spec resolves.
+//
+// # Limitations
+//
+// Only the last layer of a release is read, where "oc adm release new" puts the manifests.
+package imagefiles
 
 import (
 	"context"
@@ -27,11 +37,11 @@ const maxImageLayers = 16
 // Remedy: build the image "FROM scratch" with one COPY of the manifests to /manifests/.
 const ReasonNotAnImageOfManifests finding.Reason = "NotAnImageOfManifests"
 
-// ImageFiles calls visit with every file directly in /manifests of an image, by its name.
+// Read calls visit with every file directly in /manifests of an image, by its name.
 // All layers are read, and no file may be in two of them, since one would hide the other.
 // The pull spec must be by digest, by which all content is verified. The bounds are those
 // of a release. The error is that of visit, or an *Error.
-func ImageFiles(ctx context.Context, pullSpec string, source Source, visit func(file string, content []byte) error) error {
+func Read(ctx context.Context, pullSpec string, source Source, visit func(file string, content []byte) error) error {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	image, err := name.NewDigest(pullSpec, name.StrictValidation)
@@ -79,7 +89,7 @@ func allLayers(manifest ocimanifest.Manifest) ([]ocispec.Descriptor, error) {
 }
 
 func malformedImage(format string, args ...any) *Error {
-	failure := reject(ReasonNotAnImageOfManifests, format, args...)
+	failure := Reject(ReasonNotAnImageOfManifests, format, args...)
 	failure.Remediation, failure.Actions = "Build the image FROM scratch with one COPY of the manifests to /manifests/.", nil
 	return failure
 }
