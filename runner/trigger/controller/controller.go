@@ -1,3 +1,17 @@
+// Package controller answers: which preflights run by themselves in this cluster, and
+// when?
+//
+// [Add] adds it to a manager: it observes the cluster and executes the plan of package
+// runplan, one run at a time, by the public functions of package runner.
+//
+// The controller has no state but the records of the runs, and the UpdatePreflights of
+// administrators (package v1alpha1), which are requests. A run in progress whose process
+// was killed is continued by the next leader, with its results so far. It writes the
+// objects of its runs, its signals, UpdatePreflights and their events, and what it publishes
+// of the records (package published), and never ClusterVersion.
+//
+// The signals state the verdicts in the cluster (package announcement). They are applied after each
+// reconciliation and when a verdict expires, by the leader only, and apart from the runs.
 package controller
 
 import (
@@ -14,6 +28,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/recordstore"
+	"github.com/openshift/update-preflight/runner/trigger/announcement"
 )
 
 // Options are what may be chosen about the controller. All fields are required.
@@ -31,7 +46,7 @@ type Options struct {
 	// 0 for none.
 	JudgePause time.Duration
 	// Signals state the verdicts.
-	Signals Signals
+	Signals announcement.Signals
 	Logger  *slog.Logger
 	// Registry gets the metrics.
 	Registry prometheus.Registerer
@@ -45,8 +60,8 @@ type controller struct {
 	options   Options
 	selection string
 	conductor *conductor
-	metrics   *metrics
-	signaler  *signaler
+	metrics   *announcement.Metrics
+	signaler  *announcement.Signaler
 	objects   *objects
 	upgrades  *upgradeConfigs
 	again     *judge
@@ -61,8 +76,8 @@ type controller struct {
 func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
 		cluster: cluster, records: recordstore.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
-		selection: options.Run.Selection(), metrics: newMetrics(), starts: map[string]time.Time{},
-		signaler: newSignaler(options.Signals, cluster.Now),
+		selection: options.Run.Selection(), metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
+		signaler: announcement.NewSignaler(options.Signals, cluster.Now),
 	}
 	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run, monitoring: options.Monitoring}, cluster.Now, options.Logger)
 	if err := options.Registry.Register(c.metrics); err != nil {
@@ -86,7 +101,7 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 		return fmt.Errorf("could not watch the cluster: %w", err)
 	}
 	c.inputs.watch = built.Watch
-	if err := c.signaler.watch(m); err != nil {
+	if err := c.signaler.Watch(m); err != nil {
 		return fmt.Errorf("could not add the signals: %w", err)
 	}
 	c.objects = &objects{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
 
@@ -127,4 +130,38 @@ func (u *upgradeConfigs) unwatch(ctx context.Context) error {
 	}
 	u.watched = false
 	return u.cache.RemoveInformer(ctx, upgradeConfig())
+}
+
+const (
+	// channelTimeout bounds a request to the update service, since it delays everything else.
+	channelTimeout = 5 * time.Second
+	// channelPause is after which time a release that was not found is requested again.
+	channelPause = 10 * time.Minute
+)
+
+// channels finds the image of a release in another channel than the cluster's, in the update
+// service that CVO uses. It has the last answer. It is not used concurrently.
+type channels struct {
+	cluster *cluster.Cluster
+	logger  *slog.Logger
+
+	channel, version, found string
+	asked                   time.Time
+}
+
+// image is empty for a release that the channel does not have, and while the update service
+// cannot be reached.
+func (c *channels) image(ctx context.Context, present *configv1.ClusterVersion, channel, version string) string {
+	now := c.cluster.Now()
+	if same := c.channel == channel && c.version == version; same && (c.found != "" || now.Sub(c.asked) < channelPause) {
+		return c.found
+	}
+	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
+	defer cancel()
+	release, err := runner.InChannel(ctx, c.cluster, present, channel, version)
+	if err != nil {
+		c.logger.Warn("the release of the scheduled update is unknown", "channel", channel, "version", version, "cause", err)
+	}
+	c.channel, c.version, c.found, c.asked = channel, version, release.Image, now
+	return c.found
 }

@@ -1,4 +1,4 @@
-package controller
+package runplan
 
 import (
 	"time"
@@ -10,10 +10,10 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
 
-// scheduledTarget is the target of an update that MUO starts. It is none while that update
+// ScheduledTarget is the target of an update that MUO starts. It is none while that update
 // is selected, or in progress.
-func scheduledTarget(scheduled *schedule.Scheduled, clusterVersion *configv1.ClusterVersion) (Target, bool) {
-	if scheduled == nil || scheduled.Release.Digest() == acceptedDigest(clusterVersion) || progressing(clusterVersion) {
+func ScheduledTarget(scheduled *schedule.Scheduled, clusterVersion *configv1.ClusterVersion) (Target, bool) {
+	if scheduled == nil || scheduled.Release.Digest() == acceptedDigest(clusterVersion) || Progressing(clusterVersion) {
 		return Target{}, false
 	}
 	return Target{Release: scheduled.Release, Requester: record.Ahead}, true
@@ -22,13 +22,13 @@ func scheduledTarget(scheduled *schedule.Scheduled, clusterVersion *configv1.Clu
 // planScheduled plans the preflight of the scheduled update, or when it is due. It returns
 // false where it is not due.
 func (s State) planScheduled(plan *Plan) bool {
-	target, exists := scheduledTarget(s.Scheduled, s.ClusterVersion)
+	target, exists := ScheduledTarget(s.Scheduled, s.ClusterVersion)
 	if !exists || s.Draining {
 		return false
 	}
 	due := s.scheduledDue(target)
 	if due.IsZero() || due.After(s.Now) {
-		plan.wait(due)
+		plan.Wait(due)
 		return false
 	}
 	plan.Run = &target
@@ -38,7 +38,7 @@ func (s State) planScheduled(plan *Plan) bool {
 // scheduledDue is when the scheduled update is to run next; zero for never.
 func (s State) scheduledDue(target Target) time.Time {
 	var ends []time.Time
-	for _, run := range s.ended(target) {
+	for _, run := range s.Ended(target) {
 		ends = append(ends, run.Ended)
 	}
 	return s.Scheduled.Due(ends, s.scheduledVerdict(target), s.Now)
@@ -46,33 +46,33 @@ func (s State) scheduledDue(target Target) time.Time {
 
 // scheduledVerdict is the last verdict on the scheduled update, if the cluster is as it was.
 func (s State) scheduledVerdict(target Target) schedule.Verdict {
-	ended := s.ended(target)
+	ended := s.Ended(target)
 	if len(ended) == 0 || ended[0].Changed || ended[0].Differs || ended[0].Decision == "" {
 		return schedule.Verdict{}
 	}
 	return schedule.Verdict{Decision: string(ended[0].Decision), ValidUntil: ended[0].ValidUntil}
 }
 
-// outlook is whether the verdict on a target is there when MUO starts its update; nil for
+// Outlook is whether the verdict on a target is there when MUO starts its update; nil for
 // another target. An UpgradeConfig that schedules none concerns every target.
-func (s State) outlook(of Target, expected time.Duration) *projection.Outlook {
+func (s State) Outlook(of Target, expected time.Duration) *projection.Outlook {
 	if s.Unscheduled != nil {
 		return &projection.Outlook{Invalid: s.Unscheduled}
 	}
-	target, exists := scheduledTarget(s.Scheduled, s.ClusterVersion)
-	if !exists || target.covered() != of.covered() {
+	target, exists := ScheduledTarget(s.Scheduled, s.ClusterVersion)
+	if !exists || target.Covered() != of.Covered() {
 		return nil
 	}
 	start := s.scheduledDue(target)
 	for _, run := range s.Runs {
 		took := run.Ended.Sub(run.Began)
 		switch {
-		case run.inProgress() && run.covered() == target.covered():
+		case run.InProgress() && run.Covered() == target.Covered():
 			start = run.Began
 			if start.IsZero() { // it is this process's, and has no record yet
 				start = s.Now
 			}
-		case !run.inProgress() && !run.Began.IsZero() && run.Decision != "":
+		case !run.InProgress() && !run.Began.IsZero() && run.Decision != "":
 			expected = min(expected, max(took, time.Minute))
 		}
 	}

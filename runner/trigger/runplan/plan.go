@@ -1,4 +1,4 @@
-package controller
+package runplan
 
 import (
 	"slices"
@@ -42,8 +42,8 @@ type Plan struct {
 	Next time.Time
 }
 
-// wait plans again at that time, if nothing is to be done before.
-func (p *Plan) wait(until time.Time) {
+// Wait plans again at that time, if nothing is to be done before.
+func (p *Plan) Wait(until time.Time) {
 	if !until.IsZero() && (p.Next.IsZero() || until.Before(p.Next)) {
 		p.Next = until
 	}
@@ -63,7 +63,7 @@ func (s State) planRequests(plan *Plan) bool {
 		switch {
 		case !request.Until.IsZero() && !due.Before(request.Until):
 		case due.After(s.Now):
-			plan.wait(due)
+			plan.Wait(due)
 		default:
 			plan.Run = &request.Target
 			return true
@@ -75,7 +75,7 @@ func (s State) planRequests(plan *Plan) bool {
 // running reports whether a run of the request is in progress.
 func (s State) running(request Request) bool {
 	return slices.ContainsFunc(s.Runs, func(run Run) bool {
-		return run.inProgress() && run.covered() == request.covered() && !s.Now.Before(request.Since)
+		return run.InProgress() && run.Covered() == request.Covered() && !s.Now.Before(request.Since)
 	})
 }
 
@@ -84,7 +84,7 @@ func (s State) requestDue(request Request) time.Time {
 	if s.Now.Before(request.Since) {
 		return request.Since
 	}
-	ended := slices.DeleteFunc(s.ended(request.Target), func(run Run) bool { return run.Ended.Before(request.Since) })
+	ended := slices.DeleteFunc(s.Ended(request.Target), func(run Run) bool { return run.Ended.Before(request.Since) })
 	if len(ended) > 0 && !request.MeetsTerms {
 		ended[0].Decision = ""
 	}
@@ -104,14 +104,14 @@ func (s State) planAhead(plan *Plan) {
 			plan.Run, plan.Delay, plan.Next = &offered, !soon, next
 			return
 		}
-		plan.wait(due)
+		plan.Wait(due)
 	}
 }
 
 // aheadDue is when an offered target is to run; soon where its last run has no verdict that
 // holds, which concerns this cluster only, so that the run is not delayed.
 func (s State) aheadDue(target Target) (due time.Time, soon bool) {
-	ended := s.ended(target)
+	ended := s.Ended(target)
 	if len(ended) == 0 {
 		return s.Now, false
 	}

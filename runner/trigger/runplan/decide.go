@@ -1,4 +1,9 @@
-package controller
+// Package runplan answers: which run is to be in progress in this cluster, and when is that
+// decided again?
+//
+// [Decide] is a pure function of the [State]: ClusterVersion, the requests, the recorded runs
+// and the time. [Reconciled] returns the changes of the objects that request runs.
+package runplan
 
 import (
 	"slices"
@@ -34,14 +39,14 @@ func Decide(s State) Plan {
 			plan.Run = &selected
 			return plan
 		}
-		plan.wait(due)
+		plan.Wait(due)
 	}
 	switch {
 	case continued != nil:
 		plan.Run = continued
 	case !isSelected && s.planScheduled(&plan):
 	case s.planRequests(&plan):
-	case isSelected || progressing(s.ClusterVersion) || s.Draining || offersUnknown(s.ClusterVersion):
+	case isSelected || Progressing(s.ClusterVersion) || s.Draining || offersUnknown(s.ClusterVersion):
 	default:
 		s.planAhead(&plan)
 	}
@@ -54,7 +59,7 @@ func (s State) continued(plan *Plan, selected Target) *Target {
 	var continued *Target
 	for _, run := range s.Runs {
 		switch {
-		case !run.inProgress() || !run.ours() || run.Selection != "":
+		case !run.InProgress() || !run.Ours() || run.Selection != "":
 		case s.needed(run, selected):
 			continued = &Target{Release: run.Target, Requester: run.Requester}
 		case run.ID != "" && !s.requested(run):
@@ -67,7 +72,7 @@ func (s State) continued(plan *Plan, selected Target) *Target {
 
 // requested reports whether the result of a run in progress is that of a request.
 func (s State) requested(run Run) bool {
-	return slices.ContainsFunc(s.Requests, func(request Request) bool { return request.covered() == run.covered() })
+	return slices.ContainsFunc(s.Requests, func(request Request) bool { return request.Covered() == run.Covered() })
 }
 
 // needed reports whether the result of a run in progress is needed.
@@ -80,7 +85,7 @@ func (s State) needed(run Run, selected Target) bool {
 		return false // a preflight of it would compare the release with itself
 	case s.Scheduled != nil && digest == s.Scheduled.Release.Digest():
 		return true
-	case run.Requester == record.BySelection || progressing(s.ClusterVersion):
+	case run.Requester == record.BySelection || Progressing(s.ClusterVersion):
 		return false
 	}
 	return offersUnknown(s.ClusterVersion) || slices.ContainsFunc(Offered(s.ClusterVersion, s.Ahead), func(offered Target) bool {
@@ -92,7 +97,7 @@ func (s State) needed(run Run, selected Target) bool {
 // spec, which may have selected the target again or changed its accepted risks, only one
 // counts that is Ready and rests on no acceptance.
 func (s State) selectedDue(target Target) time.Time {
-	ended := s.ended(target)
+	ended := s.Ended(target)
 	if len(ended) == 0 || ended[0].Decision != verdict.Ready || ended[0].Accepts {
 		ended = slices.DeleteFunc(ended, func(run Run) bool { return run.Generation != s.ClusterVersion.Generation })
 	}

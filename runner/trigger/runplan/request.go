@@ -1,4 +1,4 @@
-package controller
+package runplan
 
 import (
 	"cmp"
@@ -129,15 +129,15 @@ func versionOf(status configv1.ClusterVersionStatus, digest string) string {
 	return ""
 }
 
-// requestsOf are the requests of administrators, given the verdicts of their targets.
-func requestsOf(subjects []Subject, decided verdicts) []Request {
+// RequestsOf are the requests of administrators, given the verdicts of their targets.
+func RequestsOf(subjects []Subject, decided Verdicts) []Request {
 	var requests []Request
 	for _, subject := range subjects {
 		if subject.Target.Object.Name == "" || subject.Waiting != "" {
 			continue
 		}
 		opens, closes := projection.Times(subject.Object.Spec)
-		last, found := decided[subject.Target.covered()]
+		last, found := decided[subject.Target.Covered()]
 		requests = append(requests, Request{
 			Target: subject.Target, Since: later(opens, subject.Object.CreationTimestamp.Time), Until: closes,
 			MeetsTerms: !found || projection.MeetsTerms(last, subject.Object),
@@ -185,7 +185,7 @@ func Reconciled(objects []v1alpha1.UpdatePreflight, targets []Target, clusterVer
 				changed.Labels[v1alpha1.LabelRequester] = label
 				changes.Relabel = append(changes.Relabel, changed)
 			}
-		case offersUnknown(clusterVersion) || progressing(clusterVersion) && digest == acceptedDigest(clusterVersion):
+		case offersUnknown(clusterVersion) || Progressing(clusterVersion) && digest == acceptedDigest(clusterVersion):
 		default:
 			delete(missing, digest) // an edited object is replaced when it is gone
 			changes.Delete = append(changes.Delete, object)

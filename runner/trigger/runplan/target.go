@@ -1,4 +1,4 @@
-package controller
+package runplan
 
 import (
 	"cmp"
@@ -39,10 +39,10 @@ type Object struct {
 	Images image.Mode
 }
 
-// covered is what a run covers: a release, and a selection.
-type covered struct{ digest, selection string }
+// Covered is what a run covers: a release, and a selection.
+type Covered struct{ digest, selection string }
 
-func (t Target) covered() covered { return covered{t.Digest(), t.Selection} }
+func (t Target) Covered() Covered { return Covered{t.Digest(), t.Selection} }
 
 // Selected is the update that spec.desiredUpdate selects and CVO has not accepted:
 // its image, or that of the available or conditional update with its version, differs
@@ -144,7 +144,7 @@ func is(clusterVersion *configv1.ClusterVersion, condition configv1.ClusterStatu
 	})
 }
 
-func progressing(clusterVersion *configv1.ClusterVersion) bool {
+func Progressing(clusterVersion *configv1.ClusterVersion) bool {
 	return is(clusterVersion, configv1.OperatorProgressing, configv1.ConditionTrue)
 }
 
@@ -154,11 +154,25 @@ func offersUnknown(clusterVersion *configv1.ClusterVersion) bool {
 	return is(clusterVersion, configv1.RetrievedUpdates, configv1.ConditionFalse)
 }
 
-// sameInputs reports whether a plan for either state of ClusterVersion is the same.
-func sameInputs(a, b *configv1.ClusterVersion) bool {
+// SameInputs reports whether a plan for either state of ClusterVersion is the same.
+func SameInputs(a, b *configv1.ClusterVersion) bool {
 	return a.Generation == b.Generation &&
 		equality.Semantic.DeepEqual(a.Status.Desired, b.Status.Desired) &&
 		equality.Semantic.DeepEqual(a.Status.AvailableUpdates, b.Status.AvailableUpdates) &&
 		equality.Semantic.DeepEqual(conditional(a.Status), conditional(b.Status)) &&
-		progressing(a) == progressing(b) && offersUnknown(a) == offersUnknown(b)
+		Progressing(a) == Progressing(b) && offersUnknown(a) == offersUnknown(b)
+}
+
+// newer are the releases that are not older than the one that CVO applies or has applied:
+// after an update, its status offers those of the release before until it has asked for
+// updates again. A version that is not a semantic one cannot be compared, and is kept.
+func newer(offered []configv1.Release, desired configv1.Release) []configv1.Release {
+	present, err := semver.Parse(desired.Version)
+	if err != nil {
+		return offered
+	}
+	return slices.DeleteFunc(slices.Clone(offered), func(release configv1.Release) bool {
+		version, err := semver.Parse(release.Version)
+		return err == nil && version.LT(present)
+	})
 }

@@ -1,4 +1,4 @@
-package controller
+package announcement
 
 import (
 	"strconv"
@@ -9,24 +9,25 @@ import (
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
-// metrics are the verdicts of the targets, for Prometheus. The number of series is
+// Metrics are the verdicts of the targets, for Prometheus. The number of series is
 // bounded by the number of targets, which is at most MaxAhead and the selected one.
-type metrics struct {
+type Metrics struct {
 	up, decision, findings, completion *prometheus.Desc
 
 	mutex   sync.Mutex
 	current bool
-	targets []Target
-	decided verdicts
+	targets []runplan.Target
+	decided runplan.Verdicts
 }
 
-func newMetrics() *metrics {
+func NewMetrics() *Metrics {
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("update_preflight_"+name, help, labels, nil)
 	}
-	return &metrics{
+	return &Metrics{
 		up:         describe("up", "1 while the controller leads and knows the verdicts."),
 		decision:   describe("verdict", "1 for the decision of the last valid preflight of a target; Undecided without one.", "target", "digest", "decision", "guard"),
 		findings:   describe("findings", "Findings of the last preflight of a target.", "target", "outcome", "blocks"),
@@ -34,23 +35,23 @@ func newMetrics() *metrics {
 	}
 }
 
-// set replaces what is exported. current is false when the verdicts could not be read.
+// Set replaces what is exported. current is false when the verdicts could not be read.
 // The first target is the guard: the one that other programs act on.
-func (m *metrics) set(current bool, targets []Target, decided verdicts) {
+func (m *Metrics) Set(current bool, targets []runplan.Target, decided runplan.Verdicts) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.current, m.targets, m.decided = current, targets, decided
 }
 
 // Describe implements prometheus.Collector.
-func (m *metrics) Describe(to chan<- *prometheus.Desc) {
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{m.up, m.decision, m.findings, m.completion} {
 		to <- desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (m *metrics) Collect(to chan<- prometheus.Metric) {
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	to <- gauge(m.up, number(m.current))
@@ -60,10 +61,10 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 			continue // two images of one version would be the same series
 		}
 		seen[target.Version] = true
-		decided, found := m.decided[target.covered()]
+		decided, found := m.decided[target.Covered()]
 		decision := verdict.Undecided
 		if found && decided.Holds() {
-			decision = decisionOf(decided)
+			decision = runplan.DecisionOf(decided)
 		}
 		for _, each := range []verdict.Decision{verdict.Ready, verdict.Blocked, verdict.Undecided} {
 			to <- gauge(m.decision, number(each == decision), target.Version, target.Digest(), string(each), strconv.FormatBool(i == 0))
@@ -74,7 +75,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func (m *metrics) collectFindings(to chan<- prometheus.Metric, target string, decided report.Report) {
+func (m *Metrics) collectFindings(to chan<- prometheus.Metric, target string, decided report.Report) {
 	type kind struct {
 		outcome string
 		blocks  bool

@@ -1,4 +1,4 @@
-package controller
+package runplan
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
@@ -72,21 +73,41 @@ type Run struct {
 	Differs bool
 }
 
-func (r Run) covered() covered { return covered{r.Target.Digest(), r.Selection} }
+func (r Run) Covered() Covered { return Covered{r.Target.Digest(), r.Selection} }
 
-func (r Run) inProgress() bool { return r.Ended.IsZero() }
+func (r Run) InProgress() bool { return r.Ended.IsZero() }
 
-// ours reports whether the controller began the run, or is to.
-func (r Run) ours() bool { return r.Requester == record.BySelection || r.Requester == record.Ahead }
+// Ours reports whether the controller began the run, or is to.
+func (r Run) Ours() bool { return r.Requester == record.BySelection || r.Requester == record.Ahead }
 
-// ended are the runs of a target that have ended, newest first.
-func (s State) ended(target Target) []Run {
+// Ended are the runs of a target that have ended, newest first.
+func (s State) Ended(target Target) []Run {
 	var runs []Run
 	for _, run := range s.Runs {
-		if !run.inProgress() && run.covered() == target.covered() {
+		if !run.InProgress() && run.Covered() == target.Covered() {
 			runs = append(runs, run)
 		}
 	}
 	slices.SortStableFunc(runs, func(a, b Run) int { return b.Ended.Compare(a.Ended) })
 	return runs
+}
+
+// Verdicts are the reports of the last complete runs. They are of authentic records only.
+type Verdicts map[Covered]report.Report
+
+// Add adds a verdict. Of two runs that ended in the same second, one that is not Ready
+// counts.
+func (v Verdicts) Add(of Covered, decided report.Report) {
+	if known, exists := v[of]; !exists || DecisionOf(known) == verdict.Ready {
+		v[of] = decided
+	}
+}
+
+// DecisionOf is the decision of a verdict. A forced one is that of the user who forced it,
+// and not known to be Ready.
+func DecisionOf(decided report.Report) verdict.Decision {
+	if decided.Verdict.Forced {
+		return verdict.Undecided
+	}
+	return decided.Verdict.Decision
 }

@@ -1,4 +1,9 @@
-package controller
+// Package announcement answers: how are the recorded verdicts stated outside of their
+// records?
+//
+// A [Signaler] applies the [Signals] of the controller, objects in the cluster, after each
+// change and when a verdict expires, and [Metrics] exports the verdicts to Prometheus.
+package announcement
 
 import (
 	"context"
@@ -18,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/standing"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
 const (
@@ -35,9 +41,9 @@ type Signals interface {
 	Apply(ctx context.Context, state guard.State) (next time.Time, err error)
 }
 
-// signaler applies the signals while the manager leads, apart from the runs: an error is
+// Signaler applies the signals while the manager leads, apart from the runs: an error is
 // logged and retried, and delays no run.
-type signaler struct {
+type Signaler struct {
 	signals Signals
 	now     func() time.Time
 	// changed has room for one value: there is another state.
@@ -50,13 +56,13 @@ type signaler struct {
 	state guard.State
 }
 
-func newSignaler(signals Signals, now func() time.Time) *signaler {
-	return &signaler{signals: signals, now: now, changed: make(chan struct{}, 1)}
+func NewSignaler(signals Signals, now func() time.Time) *Signaler {
+	return &Signaler{signals: signals, now: now, changed: make(chan struct{}, 1)}
 }
 
-// set replaces what the signals state. Where the verdicts could not be read, the last ones
+// Set replaces what the signals state. Where the verdicts could not be read, the last ones
 // stay until they expire, and the cause is stated.
-func (s *signaler) set(cause error, targets []Target, decided verdicts) {
+func (s *Signaler) Set(cause error, targets []runplan.Target, decided runplan.Verdicts) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if cause != nil {
@@ -64,19 +70,19 @@ func (s *signaler) set(cause error, targets []Target, decided verdicts) {
 	} else {
 		s.known, s.state = true, guard.State{Verdicts: signaled(targets, decided)}
 	}
-	signal(s.changed)
+	Signal(s.changed)
 }
 
 // signaled are the verdicts on the targets, of which the first is the chosen one. A
 // verdict that does not hold is not valid.
-func signaled(targets []Target, decided verdicts) []guard.Verdict {
+func signaled(targets []runplan.Target, decided runplan.Verdicts) []guard.Verdict {
 	targets = targets[:min(len(targets), guard.MaxVerdicts)]
 	stated := make([]guard.Verdict, 0, len(targets))
 	for i, target := range targets {
-		stored, found := decided[target.covered()]
+		stored, found := decided[target.Covered()]
 		verdict := guard.Verdict{Digest: validDigest(target), Version: firstVersion(target.Version, stored.Target.Version), Chosen: i == 0}
 		if found {
-			verdict.Decision, verdict.ValidUntil = string(decisionOf(stored)), validUntil(stored)
+			verdict.Decision, verdict.ValidUntil = string(runplan.DecisionOf(stored)), validUntil(stored)
 		}
 		stated = append(stated, verdict)
 	}
@@ -84,7 +90,7 @@ func signaled(targets []Target, decided verdicts) []guard.Verdict {
 }
 
 // validDigest is the digest of a target; empty for one of another form.
-func validDigest(target Target) string {
+func validDigest(target runplan.Target) string {
 	if _, err := v1.NewHash(target.Digest()); err != nil {
 		return ""
 	}
@@ -111,7 +117,7 @@ func validUntil(stored report.Report) time.Time {
 }
 
 // Reconcile implements reconcile.Reconciler: it applies the signals.
-func (s *signaler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+func (s *Signaler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	s.mutex.Lock()
 	known, state := s.known, s.state
 	s.mutex.Unlock()
@@ -128,11 +134,36 @@ func (s *signaler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcil
 	return reconcile.Result{RequeueAfter: max(time.Second, next.Sub(s.now()))}, nil
 }
 
-// watch has the manager apply each other state while it leads.
-func (s *signaler) watch(m manager.Manager) error {
+// Watch has the manager apply each other state while it leads.
+func (s *Signaler) Watch(m manager.Manager) error {
 	retry := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](signalRetry, maxSignalRetry)
 	return builder.ControllerManagedBy(m).Named(signalsName).
 		WithOptions(runtimecontroller.Options{RateLimiter: retry}).
-		WatchesRawSource(source.TypedFunc[reconcile.Request](announce(s.changed))).
+		WatchesRawSource(source.TypedFunc[reconcile.Request](Announce(s.changed, reconcile.Request{}))).
 		Complete(s)
+}
+
+// Announce makes the request after each value, until ctx is done.
+func Announce(values <-chan struct{}, request reconcile.Request) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		go func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-values:
+					queue.Add(request)
+				}
+			}
+		}()
+		return nil
+	}
+}
+
+// Signal sends a value, unless one is waiting already.
+func Signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
 }
