@@ -73,14 +73,14 @@ func attempt(o Observation, i int) (Classification, bool) {
 	if failure, ok := startFailure(o, pod); ok {
 		return failure, true
 	}
-	end := terminated(o.Check, pod)
+	end := checkresult.Terminated(o.Check, pod.Pod)
 	if end == nil {
 		return Classification{}, false
 	}
 	log := o.logOf(pod)
 	result := checkresult.Of(o.Check.Job.Labels[label.Run], end.Message, log.text())
 	if end.Reason == string(ReasonOOMKilled) && disruption(pod) == nil {
-		return unknown(o, outOfMemory(MainContainer(o.Check))).withFailures(o, result), true
+		return unknown(o, outOfMemory(checkresult.MainContainer(o.Check))).withFailures(o, result), true
 	}
 	last := i == len(o.Pods)-1
 	if last && !result.Complete() && log == nil && !pod.Gone && !o.Expired {

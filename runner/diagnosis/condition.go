@@ -141,7 +141,7 @@ func failed(o Observation, condition jobCondition) Classification {
 	if why := attemptFailure(o, pod); why != nil {
 		return unknown(o, *why)
 	}
-	end := terminated(o.Check, pod)
+	end := checkresult.Terminated(o.Check, pod.Pod)
 	if end == nil || end.ExitCode == 0 {
 		return outcomeLost(o, lost(checkresult.Sentence("the Job failed, but its pod was gone before its end was observed", condition.message)))
 	}
@@ -159,7 +159,7 @@ func (o Observation) Lingers() bool {
 	case !exists || pod.Gone:
 		return true
 	}
-	current := status(o.Check, pod)
+	current := checkresult.Status(o.Check, pod.Pod)
 	if current == nil || current.State.Terminated == nil {
 		return true
 	}

@@ -104,7 +104,7 @@ const (
 func otherContainers(check jobplan.Check, pod Pod) containersState {
 	others := map[string]bool{}
 	for _, container := range check.Job.Spec.Template.Spec.Containers {
-		others[container.Name] = container.Name != MainContainer(check)
+		others[container.Name] = container.Name != checkresult.MainContainer(check)
 	}
 	worst := containersPassed
 	for _, status := range pod.Status.ContainerStatuses {

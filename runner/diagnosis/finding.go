@@ -69,11 +69,11 @@ func (o Observation) objects() []preflight.Object {
 func (o Observation) job() *finding.Job {
 	job := &finding.Job{Namespace: o.Check.Job.Namespace, Name: o.Check.Job.Name}
 	for i, pod := range o.Pods {
-		if i < len(o.Pods)-1 && (interrupted(pod) || pod.Status.Phase != corev1.PodFailed && terminated(o.Check, pod) == nil) {
+		if i < len(o.Pods)-1 && (interrupted(pod) || pod.Status.Phase != corev1.PodFailed && checkresult.Terminated(o.Check, pod.Pod) == nil) {
 			continue
 		}
 		job.Attempts++
-		if current := status(o.Check, pod); current != nil {
+		if current := checkresult.Status(o.Check, pod.Pod); current != nil {
 			job.Attempts += int(current.RestartCount)
 		}
 	}
@@ -83,7 +83,7 @@ func (o Observation) job() *finding.Job {
 	}
 	job.Node = pod.Spec.NodeName
 	job.StartTime = timeOf(pod.Status.StartTime)
-	if end := terminated(o.Check, pod); end != nil {
+	if end := checkresult.Terminated(o.Check, pod.Pod); end != nil {
 		job.ExitCode = &end.ExitCode
 		job.StartTime, job.CompletionTime = timeOf(&end.StartedAt), timeOf(&end.FinishedAt)
 	}
@@ -91,10 +91,10 @@ func (o Observation) job() *finding.Job {
 }
 
 func timeOf(at *metav1.Time) string {
-	if at.IsZero() {
+	if at == nil {
 		return ""
 	}
-	return at.UTC().Format(time.RFC3339)
+	return words.Time(at.Time)
 }
 
 // unknown ends a check that is inconclusive.

@@ -100,34 +100,3 @@ func (o Observation) logOf(pod Pod) *Log {
 	}
 	return nil
 }
-
-// MainContainer is the name of the container that is the check.
-func MainContainer(check jobplan.Check) string {
-	if containers := check.Job.Spec.Template.Spec.Containers; len(containers) > 0 {
-		return containers[0].Name
-	}
-	return ""
-}
-
-// status is the status of the check's container; nil without one.
-func status(check jobplan.Check, pod Pod) *corev1.ContainerStatus {
-	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].Name == MainContainer(check) {
-			return &pod.Status.ContainerStatuses[i]
-		}
-	}
-	return nil
-}
-
-// terminated is the last termination of the check's container, also if it was
-// restarted since; nil before the first.
-func terminated(check jobplan.Check, pod Pod) *corev1.ContainerStateTerminated {
-	current := status(check, pod)
-	if current == nil {
-		return nil
-	}
-	if current.State.Terminated != nil {
-		return current.State.Terminated
-	}
-	return current.LastTerminationState.Terminated
-}

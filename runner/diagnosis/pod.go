@@ -229,7 +229,7 @@ func missingObject(message string) bool {
 
 // podNotSetUp is the cause, from events, for a pod without running containers.
 func podNotSetUp(o Observation, pod Pod) (cause, bool) {
-	if current := status(o.Check, pod); current != nil && current.State.Waiting == nil {
+	if current := checkresult.Status(o.Check, pod.Pod); current != nil && current.State.Waiting == nil {
 		return cause{}, false
 	}
 	warning := o.warning("Pod", pod.Name)
@@ -241,7 +241,7 @@ func podNotSetUp(o Observation, pod Pod) (cause, bool) {
 	case "FailedMount", "FailedAttachVolume":
 		why := cause{reason: ReasonVolumeNotReady, timeout: untilDeadline, remedy: fixMessage}
 		if missingObject(message) {
-			why = containerConfig(MainContainer(o.Check), message)
+			why = containerConfig(checkresult.MainContainer(o.Check), message)
 		}
 		why.detail = checkresult.Sentence("a volume of its pod cannot be mounted", message)
 		return why, true

@@ -58,14 +58,14 @@ func inProgress(o Observation, pod Pod) Classification {
 	if why, ok := podBlocked(o, pod); ok {
 		return tolerate(o, why)
 	}
-	current := status(o.Check, pod)
+	current := checkresult.Status(o.Check, pod.Pod)
 	switch {
 	case pod.Gone:
 		return Classification{State: Waiting, Detail: "its pod is gone, and no other pod was observed yet"}
 	case current != nil && current.State.Running != nil:
 		return Classification{State: Running, Detail: "the check is running"}
-	case terminated(o.Check, pod) != nil:
-		end := terminated(o.Check, pod)
+	case checkresult.Terminated(o.Check, pod.Pod) != nil:
+		end := checkresult.Terminated(o.Check, pod.Pod)
 		return cause{
 			reason:  ReasonAttemptFailed,
 			detail:  checkresult.Sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job retries", o.job().Attempts, end.ExitCode), lastLines(end, o.logOf(pod))),
@@ -96,7 +96,7 @@ func attemptFailure(o Observation, pod Pod) *cause {
 			}
 		}
 	}
-	main := terminated(o.Check, pod)
+	main := checkresult.Terminated(o.Check, pod.Pod)
 	for _, container := range pod.Status.ContainerStatuses {
 		if end := container.State.Terminated; end != nil && end.ExitCode != 0 && main != nil && main.ExitCode == 0 {
 			return &cause{

@@ -59,7 +59,7 @@ func startFailure(o Observation, pod Pod) (Classification, bool) {
 // containerd the container terminates with reason StartError, with CRI-O it is
 // waiting; only the former is final for the pod.
 func startError(check jobplan.Check, pod Pod) (message string, final bool) {
-	current := status(check, pod)
+	current := checkresult.Status(check, pod.Pod)
 	if current == nil {
 		return "", false
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/runner/checkresult"
 	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/label"
 )
@@ -54,7 +55,7 @@ func (s *source) logOf(ctx context.Context, pod string, timeout time.Duration) (
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	stream, err := s.run.client.CoreV1().Pods(s.check.Job.Namespace).GetLogs(pod, &corev1.PodLogOptions{
-		Container: diagnosis.MainContainer(s.check), TailLines: new(int64(logLines)), LimitBytes: new(int64(logBytes)),
+		Container: checkresult.MainContainer(s.check), TailLines: new(int64(logLines)), LimitBytes: new(int64(logBytes)),
 	}).Stream(ctx)
 	if err != nil {
 		return nil, err

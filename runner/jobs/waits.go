@@ -73,7 +73,7 @@ func (w *waits) end(now time.Time) {
 	}
 	w.ended = append(w.ended, finding.Wait{
 		Reason: w.reason, Message: words.Line(w.message, maxWaitMessage),
-		StartTime: w.since.UTC().Format(time.RFC3339), EndTime: now.UTC().Format(time.RFC3339),
+		StartTime: words.Time(w.since), EndTime: words.Time(now),
 	})
 	w.ended = w.ended[max(0, len(w.ended)-maxWaits):]
 }

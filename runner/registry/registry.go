@@ -77,7 +77,7 @@ func (a *Access) Try(ctx context.Context, pullSpec string, pull func(context.Con
 		}
 		attempts = append(attempts, tried...)
 	}
-	return Visit{}, a.failure(reference, attempts)
+	return Visit{}, failures{rules: a.rules, warnings: a.warnings}.of(reference, attempts)
 }
 
 // tryPlace returns the visit that succeeded, or else the attempts.
