@@ -20,8 +20,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
@@ -29,6 +32,7 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
+	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
 )
 
 // Options are what may be chosen about the controller. All fields are required.
@@ -63,7 +67,7 @@ type controller struct {
 	metrics   *announcement.Metrics
 	signaler  *announcement.Signaler
 	objects   *objects
-	upgrades  *upgradeConfigs
+	upgrades  *upgradeconfig.Reader
 	again     *judge
 	inputs    *inputs
 	// starts are when delayed runs start, by digest. Only Reconcile uses it, which is not
@@ -107,7 +111,9 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c.objects = &objects{
 		cache: m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
 	}
-	c.upgrades = &upgradeConfigs{cache: m.GetCache(), logger: options.Logger, channels: &channels{cluster: c.cluster, logger: options.Logger}, watch: built.Watch}
+	c.upgrades = upgradeconfig.New(cluster, m.GetCache(), func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error {
+		return built.Watch(source.Kind(m.GetCache(), object, plan[*unstructured.Unstructured](), changes))
+	}, options.Logger)
 	return nil
 }
 

@@ -32,7 +32,7 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.warn(&version)
 	listed, listErr := c.objects.list(ctx)
 	subjects := runplan.Subjects(listed, &version, c.selectionOf, c.cluster.Now())
-	scheduled, unscheduled, scheduleErr := c.upgrades.scheduled(ctx, &version)
+	scheduled, unscheduled, scheduleErr := c.upgrades.Scheduled(ctx, &version)
 	wanted := targets(&version, scheduled, c.options.Ahead)
 	seen, err := c.observe(ctx, &version, wanted, subjects)
 	seen.state.Scheduled, seen.state.Unscheduled = scheduled, unscheduled

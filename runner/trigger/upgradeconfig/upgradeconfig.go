@@ -1,4 +1,9 @@
-package controller
+// Package upgradeconfig answers: which update has the managed-upgrade-operator scheduled in
+// this cluster?
+//
+// [New] returns a [Reader] of the UpgradeConfigs, whose Scheduled returns the update. Package
+// schedule interprets it.
+package upgradeconfig
 
 import (
 	"cmp"
@@ -10,20 +15,25 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
+
+// listTimeout bounds the first list of UpgradeConfigs, which fails while their API is not
+// served.
+const listTimeout = 10 * time.Second
 
 const upgradeConfigResource = "upgradeconfigs"
 
@@ -38,29 +48,38 @@ func upgradeConfig() *unstructured.Unstructured {
 	return object
 }
 
-func upgradeConfigNeeds() access.Needs {
+// Needs are the permissions to read UpgradeConfigs.
+func Needs() access.Needs {
 	object := access.Request{Group: upgradeConfigGroup().Group, Resource: upgradeConfigResource}
 	return access.Needs{Required: access.Verbs(object, "list", "watch")}
 }
 
-// upgradeConfigs are the UpgradeConfigs, where MUO is installed. Only Reconcile uses them,
-// which is not called concurrently.
-type upgradeConfigs struct {
+// Watch has each event of a kind of objects, of those that the predicate does not exclude,
+// reconcile.
+type Watch func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error
+
+// Reader reads the UpgradeConfigs, where MUO is installed. It is not used concurrently.
+type Reader struct {
 	cache  cache.Cache
 	logger *slog.Logger
 	// channels finds releases of other channels than the cluster's.
 	channels *channels
-	// watch has each event of a source reconcile.
-	watch   func(source.Source) error
-	watched bool
+	watch    Watch
+	watched  bool
 	// logged is the last violation that was logged.
 	logged string
 }
 
-// scheduled is the update that MUO starts; nil for none, and where its release is unknown,
+// New returns a Reader of the UpgradeConfigs of a cluster, which the cache reads.
+func New(cluster *cluster.Cluster, caches cache.Cache, watch Watch, logger *slog.Logger) *Reader {
+	return &Reader{cache: caches, logger: logger, channels: &channels{cluster: cluster, logger: logger}, watch: watch}
+}
+
+// Scheduled is the update that MUO starts; nil for none, and where its release is unknown,
 // with the cause.
-func (u *upgradeConfigs) scheduled(ctx context.Context, clusterVersion *configv1.ClusterVersion) (*schedule.Scheduled, *schedule.Invalid, error) {
-	defined := definitions()
+func (u *Reader) Scheduled(ctx context.Context, clusterVersion *configv1.ClusterVersion) (*schedule.Scheduled, *schedule.Invalid, error) {
+	defined := &metav1.PartialObjectMetadata{}
+	defined.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	err := u.cache.Get(ctx, client.ObjectKey{Name: upgradeConfigResource + "." + upgradeConfigGroup().Group}, defined)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && !defined.DeletionTimestamp.IsZero():
@@ -87,7 +106,7 @@ func (u *upgradeConfigs) scheduled(ctx context.Context, clusterVersion *configv1
 }
 
 // log logs a violation once.
-func (u *upgradeConfigs) log(invalid *schedule.Invalid) {
+func (u *Reader) log(invalid *schedule.Invalid) {
 	if text := invalid.Error(); text != u.logged {
 		u.logged = text
 		u.logger.Warn("the UpgradeConfig schedules no update that can be checked before", "name", schedule.Name, "reason", invalid.Reason, "cause", text)
@@ -95,7 +114,7 @@ func (u *upgradeConfigs) log(invalid *schedule.Invalid) {
 }
 
 // read is the spec of the UpgradeConfig that MUO processes; nil if there is none.
-func (u *upgradeConfigs) read(ctx context.Context) (*schedule.Config, error) {
+func (u *Reader) read(ctx context.Context) (*schedule.Config, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	var all unstructured.UnstructuredList
@@ -105,7 +124,7 @@ func (u *upgradeConfigs) read(ctx context.Context) (*schedule.Config, error) {
 	}
 	if !u.watched {
 		changed := predicate.TypedGenerationChangedPredicate[*unstructured.Unstructured]{}
-		if err := u.watch(source.Kind(u.cache, upgradeConfig(), plan[*unstructured.Unstructured](), changed)); err != nil {
+		if err := u.watch(upgradeConfig(), changed); err != nil {
 			return nil, fmt.Errorf("could not watch the UpgradeConfigs: %w", err)
 		}
 		u.watched = true
@@ -124,7 +143,7 @@ func (u *upgradeConfigs) read(ctx context.Context) (*schedule.Config, error) {
 	return &object.Spec, nil
 }
 
-func (u *upgradeConfigs) unwatch(ctx context.Context) error {
+func (u *Reader) unwatch(ctx context.Context) error {
 	if !u.watched {
 		return nil
 	}
