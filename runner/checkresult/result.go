@@ -101,6 +101,7 @@ func parse(run string, data []byte) Result {
 	return Result{Result: result, Found: true}
 }
 
+// Final reports whether the container wrote its last result.
 func (r Result) Final() bool {
 	return r.Found && r.Result.State == preflight.StateFinal
 }

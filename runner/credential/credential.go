@@ -65,6 +65,7 @@ func (c Credential) String() string {
 	return fmt.Sprintf("the entry %q of %s", c.Key, c.Store.name)
 }
 
+// Authenticator returns what registries get; it calls the credential helper, if there is one.
 func (c Credential) Authenticator(ctx context.Context) (authn.Authenticator, error) {
 	if c.Key == "" {
 		return authn.Anonymous, nil

@@ -90,7 +90,7 @@ func podBlocked(o Observation, pod Pod) (cause, bool) {
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, container := range statuses {
 			if waiting := container.State.Waiting; waiting != nil {
-				if why, ok := containerWaiting(o, container.Name, container.Image, waiting); ok {
+				if why, ok := containerWaiting(container.Name, container.Image, waiting); ok {
 					return why, true
 				}
 			}
@@ -154,7 +154,7 @@ func stays(reason string) bool {
 
 // containerWaiting classifies the reasons of pkg/kubelet/images/types.go,
 // pkg/kubelet/container/sync_result.go and pkg/kubelet/kuberuntime.
-func containerWaiting(o Observation, name, image string, waiting *corev1.ContainerStateWaiting) (cause, bool) {
+func containerWaiting(name, image string, waiting *corev1.ContainerStateWaiting) (cause, bool) {
 	message := words.Line(waiting.Message, checkresult.MaxLine)
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
@@ -271,7 +271,7 @@ func FailedPull(container corev1.ContainerStatus) (PullFailure, bool) {
 	if container.State.Waiting == nil {
 		return PullFailure{}, false
 	}
-	why, ok := containerWaiting(Observation{}, container.Name, container.Image, container.State.Waiting)
+	why, ok := containerWaiting(container.Name, container.Image, container.State.Waiting)
 	if !ok || why.reason != ReasonImagePull {
 		return PullFailure{}, false
 	}

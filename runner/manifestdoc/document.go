@@ -198,6 +198,7 @@ type Located[T any] struct {
 	Value T
 }
 
+// SortLocated sorts by file and place.
 func SortLocated[T any](items []Located[T]) {
 	slices.SortStableFunc(items, func(a, b Located[T]) int {
 		return cmp.Or(strings.Compare(a.File, b.File), a.Place.Number-b.Place.Number)
@@ -230,6 +231,7 @@ func entry(node *yaml.Node, key string) (found, value *yaml.Node) {
 	return nil, nil
 }
 
+// Target returns the node to which an alias refers, or the node itself.
 func Target(node *yaml.Node) *yaml.Node {
 	if node != nil && node.Kind == yaml.AliasNode {
 		return node.Alias

@@ -17,6 +17,7 @@ import (
 // for names of risks.
 const maxName = 200
 
+// ToAuthors begins the remedy of a defect of a manifest.
 const ToAuthors = "Report it to the authors of the component: "
 
 // Violation is a broken rule or an unmet filter of a manifest, without its place.
@@ -31,10 +32,12 @@ type Violation struct {
 	Line       int
 }
 
+// Fail returns a violation for which the manifest is not applied.
 func Fail(reason finding.Reason, message, remediation string, actions ...finding.Action) *Violation {
 	return &Violation{Outcome: preflight.Fail, Reason: reason, Message: message, Remediation: remediation, Actions: actions}
 }
 
+// Warn returns a violation that does not block.
 func Warn(reason finding.Reason, message, remediation string, actions ...finding.Action) *Violation {
 	return &Violation{Outcome: preflight.Warn, Reason: reason, Message: message, Remediation: remediation, Actions: actions}
 }

@@ -23,6 +23,7 @@ type Metrics struct {
 	decided runplan.Verdicts
 }
 
+// NewMetrics returns metrics without verdicts.
 func NewMetrics() *Metrics {
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("update_preflight_"+name, help, labels, nil)

@@ -56,6 +56,7 @@ type Signaler struct {
 	state guard.State
 }
 
+// NewSignaler returns a Signaler that has no verdicts yet.
 func NewSignaler(signals Signals, now func() time.Time) *Signaler {
 	return &Signaler{signals: signals, now: now, changed: make(chan struct{}, 1)}
 }

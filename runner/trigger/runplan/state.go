@@ -73,8 +73,10 @@ type Run struct {
 	Differs bool
 }
 
+// Covered is what the verdict of the run is about.
 func (r Run) Covered() Covered { return Covered{r.Target.Digest(), r.Selection} }
 
+// InProgress reports whether the run has not ended.
 func (r Run) InProgress() bool { return r.Ended.IsZero() }
 
 // Ours reports whether the controller began the run, or is to.

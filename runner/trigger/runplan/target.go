@@ -42,6 +42,7 @@ type Object struct {
 // Covered is what a run covers: a release, and a selection.
 type Covered struct{ digest, selection string }
 
+// Covered is what a verdict on the target is about.
 func (t Target) Covered() Covered { return Covered{t.Digest(), t.Selection} }
 
 // Selected is the update that spec.desiredUpdate selects and CVO has not accepted:
@@ -144,6 +145,7 @@ func is(clusterVersion *configv1.ClusterVersion, condition configv1.ClusterStatu
 	})
 }
 
+// Progressing reports whether CVO applies an update.
 func Progressing(clusterVersion *configv1.ClusterVersion) bool {
 	return is(clusterVersion, configv1.OperatorProgressing, configv1.ConditionTrue)
 }
