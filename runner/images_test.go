@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/test/release"
@@ -78,7 +79,7 @@ func TestImagesReportProgress(t *testing.T) {
 		}
 	}}
 	w.run(t)
-	want := []string{string(jobs.Running) + " ", string(jobs.Running) + " 1 of 1 image", string(jobs.Done) + " "}
+	want := []string{string(diagnosis.Running) + " ", string(diagnosis.Running) + " 1 of 1 image", string(diagnosis.Done) + " "}
 	if !slices.Equal(details, want) {
 		t.Errorf("progress %q, want %q", details, want)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/record"
@@ -39,7 +39,7 @@ type Access struct {
 	// Local comes after what the cluster has. Cache keeps what was read of releases; nil
 	// for none.
 	Local registry.Local
-	Cache payload.Cache
+	Cache imagefiles.Cache
 }
 
 // Limits are about the Jobs and the time of a run.

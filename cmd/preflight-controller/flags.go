@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
 // The times of leader election. After the end of a leader that did not release the Lease the
@@ -51,7 +51,7 @@ func parse(args []string, out io.Writer) (flags, error) {
 	set.SetOutput(out)
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "File with the connection to the cluster. Default: KUBECONFIG, or the ServiceAccount of the pod.")
 	set.StringVar(&f.namespace, "namespace", "openshift-update-preflight", "Namespace of the Lease of the leader.")
-	set.IntVar(&f.ahead, "ahead", 3, fmt.Sprintf("How many offered updates to check before one is selected, at most %d; 0 for none.", controller.MaxAhead))
+	set.IntVar(&f.ahead, "ahead", 3, fmt.Sprintf("How many offered updates to check before one is selected, at most %d; 0 for none.", runplan.MaxAhead))
 	set.DurationVar(&f.delay, "ahead-delay", 10*time.Minute, "Limit of the random delay of a run ahead.")
 	set.DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of each run.")
 	set.StringVar(&f.cacheDirectory, "cache-dir", "", "Directory for the content of releases. Default: none is kept.")
@@ -79,8 +79,8 @@ func parse(args []string, out io.Writer) (flags, error) {
 
 func (f flags) validate() error {
 	switch {
-	case f.ahead < 0 || f.ahead > controller.MaxAhead:
-		return fmt.Errorf("--ahead is %d; it must be 0 to %d", f.ahead, controller.MaxAhead)
+	case f.ahead < 0 || f.ahead > runplan.MaxAhead:
+		return fmt.Errorf("--ahead is %d; it must be 0 to %d", f.ahead, runplan.MaxAhead)
 	case f.delay < 0:
 		return fmt.Errorf("--ahead-delay is %s; it must not be negative", f.delay)
 	case f.timeout <= 0:

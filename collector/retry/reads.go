@@ -46,7 +46,7 @@ func (r *retryTransport) RoundTrip(request *http.Request) (*http.Response, error
 	defer cancel()
 	for {
 		response, err := r.read(request)
-		if !r.reached.Load() || !Temporary(err) && !isPassing(response) || !pause(ctx) {
+		if !r.reached.Load() || !Temporary(err) && !isPassing(response) || !pause(ctx, interval) {
 			return response, err
 		}
 		if response != nil {
@@ -114,8 +114,8 @@ func isPassing(response *http.Response) bool {
 }
 
 // pause waits before the next attempt. It is false when ctx ends before.
-func pause(ctx context.Context) bool {
-	timer := time.NewTimer(interval)
+func pause(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -12,8 +12,8 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
-	"github.com/openshift/update-preflight/runner/jobs"
 )
 
 // annotated is the annotation that makes an object part of a preflight.
@@ -264,8 +264,8 @@ func left(tb testing.TB, check jobplan.Check, how with) conformance.Left {
 		Status:     corev1.PodStatus{StartTime: new(metav1.Unix(started, 0)), ContainerStatuses: []corev1.ContainerStatus{{Name: "preflight"}}},
 	}}
 	how(&e)
-	o := jobs.Observation{
-		Check: check, Job: check.Job.DeepCopy(), Pods: []jobs.Pod{{Pod: &e.pod}}, Log: &jobs.Log{Pod: e.pod.Name, Text: []byte(e.log)},
+	o := diagnosis.Observation{
+		Check: check, Job: check.Job.DeepCopy(), Pods: []diagnosis.Pod{{Pod: &e.pod}}, Log: &diagnosis.Log{Pod: e.pod.Name, Text: []byte(e.log)},
 		Expired: e.retrying || e.container().State.Terminated == nil,
 	}
 	if !o.Expired {
@@ -273,7 +273,7 @@ func left(tb testing.TB, check jobplan.Check, how with) conformance.Left {
 	}
 	observed := conformance.Left{Pod: &e.pod, Log: []byte(e.log)}
 	if !e.silent {
-		observed.Findings = jobs.Classify(o).Findings
+		observed.Findings = diagnosis.Classify(o).Findings
 	}
 	return observed
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/accountcopy"
 	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
@@ -130,7 +131,7 @@ func onceRunning(plan jobplan.Plan, first func(jobplan.Check)) func(jobs.Status)
 		waiting[check.Name] = check
 	}
 	return func(status jobs.Status) {
-		if check, ok := waiting[status.Check]; ok && status.State == jobs.Running {
+		if check, ok := waiting[status.Check]; ok && status.State == diagnosis.Running {
 			delete(waiting, status.Check)
 			first(check)
 		}

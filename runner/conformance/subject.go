@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -152,7 +153,7 @@ func (s *Subject) digest(ctx context.Context, pullSpec string) (string, error) {
 	if strings.Contains(pullSpec, "@") {
 		return pullSpec, nil
 	}
-	return payload.Resolve(ctx, pullSpec, s.access)
+	return imagefiles.Resolve(ctx, pullSpec, s.access)
 }
 
 func substitute(name string, substitutions []Substitution) string {

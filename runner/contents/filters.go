@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/scene"
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 )
 
 // filters decide which manifests of a release apply to this cluster, read from
 // where "oc adm release extract --included" reads them (openshift/oc
 // pkg/cli/admin/release/extract_tools.go). What cannot be read is unknown, and so
 // is what depends on it.
-func filters(ctx context.Context, s scene.Scene) payload.Cluster {
-	filters := payload.Cluster{Architecture: s.ControlPlaneArchitecture(ctx), Features: features(ctx, s), Overrides: s.Version.Spec.Overrides}
+func filters(ctx context.Context, s scene.Scene) manifestfilter.Cluster {
+	filters := manifestfilter.Cluster{Architecture: s.ControlPlaneArchitecture(ctx), Features: features(ctx, s), Overrides: s.Version.Spec.Overrides}
 	filters.Profile, filters.Exclude = profile(ctx, s)
 	if capabilities := s.Version.Status.Capabilities; len(capabilities.KnownCapabilities) > 0 {
 		filters.Capabilities = &capabilities
@@ -27,7 +27,7 @@ func filters(ctx context.Context, s scene.Scene) payload.Cluster {
 
 // features are those of the release that the cluster runs; nil when they are not
 // known.
-func features(ctx context.Context, s scene.Scene) *payload.Features {
+func features(ctx context.Context, s scene.Scene) *manifestfilter.Features {
 	gates, err := s.Cluster.OpenShift.ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})
 	if err != nil {
 		return nil
@@ -36,7 +36,7 @@ func features(ctx context.Context, s scene.Scene) *payload.Features {
 		if details.Version != s.About.Version {
 			continue
 		}
-		features := &payload.Features{Set: gates.Spec.FeatureSet}
+		features := &manifestfilter.Features{Set: gates.Spec.FeatureSet}
 		for _, gate := range details.Enabled {
 			features.Enabled = append(features.Enabled, gate.Name)
 		}

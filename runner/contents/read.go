@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -36,7 +37,7 @@ type Reader struct {
 	// Verifier has verified the release, and has the scene.
 	Verifier proof.Verifier
 	// Cache keeps what was read of releases; nil for none.
-	Cache payload.Cache
+	Cache imagefiles.Cache
 }
 
 // Read reads the manifests of a release, which is known by version where that is not empty.
@@ -49,7 +50,7 @@ func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (C
 	scene.Step("reading the manifests of %s", proven.PullSpec)
 	defer registries.Close()
 	release, err := payload.Extract(ctx, *proven.Release, payload.Options{Access: registries, Cache: r.Cache, Cluster: filters(ctx, scene)})
-	if refused, ok := errors.AsType[*payload.Error](err); ok && refused.Outcome == preflight.Fail {
+	if refused, ok := errors.AsType[*imagefiles.Error](err); ok && refused.Outcome == preflight.Fail {
 		return unusable(proven, refused, registries), nil
 	}
 	if err != nil {
@@ -66,7 +67,7 @@ func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (C
 }
 
 // unusable are the contents of a release that is refused.
-func unusable(proven proof.Proof, refused *payload.Error, registries *registry.Access) Contents {
+func unusable(proven proof.Proof, refused *imagefiles.Error, registries *registry.Access) Contents {
 	findings := append(registries.Warnings(), finding.Fail(refused.Reason, "%s", refused.Error()).
 		Named(namePayload).Remedy("%s", refused.Remediation).Do(refused.Actions...))
 	return Contents{Proof: proven, Sources: withFindings(proven, findings)}

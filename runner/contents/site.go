@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
-	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/site"
 )
@@ -52,7 +52,7 @@ func (r Reader) siteFiles(ctx context.Context, c Contents, source site.Source) (
 			return nil, fmt.Errorf("the image policies of the cluster do not admit it (%s): %s", held.Reason, held.Message)
 		}
 	}
-	return source.ReadImage(ctx, payload.Options{
-		Access: registries, Cache: r.Cache, Cluster: payload.Cluster{Architecture: scene.ControlPlaneArchitecture(ctx)},
+	return source.ReadImage(ctx, imagefiles.Source{
+		Access: registries, Cache: r.Cache, Architecture: scene.ControlPlaneArchitecture(ctx),
 	})
 }

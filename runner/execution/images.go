@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/jobs"
@@ -35,7 +36,7 @@ func (e Execution) images(ctx context.Context) []collector.Source {
 	}
 	return []collector.Source{{Name: image.Name, Kind: finding.SourceImage, Collect: func(ctx context.Context) ([]finding.Finding, error) {
 		findings, err := withProgress(check, e.Progress).Collect(ctx)
-		e.Progress.Status(jobs.Status{Check: image.Name, State: jobs.Done, Since: time.Now(), Findings: findings})
+		e.Progress.Status(jobs.Status{Check: image.Name, State: diagnosis.Done, Since: time.Now(), Findings: findings})
 		return findings, err
 	}}}
 }
@@ -65,7 +66,7 @@ func (e Execution) imagesToPull() map[string]string {
 // withProgress reports the progress of the check, each tenth once.
 func withProgress(check image.Check, observer *progress.Serial) image.Check {
 	report := func(detail string) {
-		observer.Status(jobs.Status{Check: image.Name, State: jobs.Running, Detail: detail, Since: time.Now()})
+		observer.Status(jobs.Status{Check: image.Name, State: diagnosis.Running, Detail: detail, Since: time.Now()})
 	}
 	report("")
 	tenth := 0

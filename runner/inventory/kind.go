@@ -22,6 +22,7 @@ import (
 )
 
 const (
+	// The kinds that are treated apart.
 	JobKind     = "Job"
 	PodKind     = "Pod"
 	PolicyKind  = "ValidatingAdmissionPolicy"

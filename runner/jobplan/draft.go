@@ -25,6 +25,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/manifestdoc"
 	"github.com/openshift/update-preflight/runner/manifestpolicy"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -141,7 +142,7 @@ func (b builder) check(manifest payload.Job) (Check, []manifestpolicy.Violation)
 }
 
 // located adds the line of the manifest to the path of each violation, if known.
-func located(violations []manifestpolicy.Violation, lines payload.Lines) []manifestpolicy.Violation {
+func located(violations []manifestpolicy.Violation, lines manifestdoc.Lines) []manifestpolicy.Violation {
 	found := slices.Clone(violations)
 	for i := range found {
 		if line := lines.Of(found[i].Path); line > 0 {

@@ -145,6 +145,7 @@ func BindingOf(object payload.Object) ([]rbacv1.Subject, rbacv1.RoleRef) {
 	return nil, rbacv1.RoleRef{}
 }
 
+// AccountOfSubject returns the reference to the subject of a binding.
 func AccountOfSubject(subject rbacv1.Subject) inventory.Reference {
 	return inventory.Refer(subject.Kind, subject.Namespace, subject.Name)
 }

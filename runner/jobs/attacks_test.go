@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 )
 
 // The Job is compared when it is created, but admission can change its pods later.
@@ -72,12 +72,12 @@ func TestAttacksOnPods(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			altered := func(p *jobs.Pod) {
+			altered := func(p *diagnosis.Pod) {
 				spec := aCheck().Job.Spec.Template.Spec.DeepCopy()
 				tc.change(spec)
 				p.Spec = *spec
 			}
-			got := jobs.Classify(observe(framed, pod(altered, ended(0, frame(t, preflight.StateFinal, reported("Quorum", preflight.Pass))))))
+			got := diagnosis.Classify(observe(framed, pod(altered, ended(0, frame(t, preflight.StateFinal, reported("Quorum", preflight.Pass))))))
 			if diff := cmp.Diff([]string{tc.want}, outcomes(got.Findings)); diff != "" {
 				t.Fatalf("%s (-want, +got):\n%s", tc.reason, diff)
 			}

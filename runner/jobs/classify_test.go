@@ -11,7 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 )
 
 // outcomes formats findings for the tables: "Name Outcome(Reason)".
@@ -35,7 +35,7 @@ func TestContainerResults(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		reason  string
-		observe jobs.Observation
+		observe diagnosis.Observation
 		want    []string
 		wantLog bool
 		words   string // part of the message of the first finding
@@ -187,7 +187,7 @@ func TestContainerResults(t *testing.T) {
 		},
 		"RestartedInPlace": {
 			reason: "with restartPolicy OnFailure the result is that of the last termination",
-			observe: observe(framed, pod(func(p *jobs.Pod) {
+			observe: observe(framed, pod(func(p *diagnosis.Pod) {
 				ended(3, frame(t, final, fail))(p)
 				status := &p.Status.ContainerStatuses[0]
 				status.LastTerminationState, status.RestartCount = status.State, 1
@@ -228,7 +228,7 @@ func TestContainerResults(t *testing.T) {
 		},
 		"OtherBinaryMissing": {
 			reason: "only /bin/preflight may be missing",
-			observe: observe(pod(endedFor("StartError", 128, `exec: "/bin/check": stat /bin/check: no such file or directory`)), func(o *jobs.Observation) {
+			observe: observe(pod(endedFor("StartError", 128, `exec: "/bin/check": stat /bin/check: no such file or directory`)), func(o *diagnosis.Observation) {
 				o.Check.Job.Spec.Template.Spec.Containers[0].Command = []string{"/bin/check"}
 			}),
 			want: []string{wholeJob + "Unknown(BinaryMissing)"},
@@ -254,9 +254,9 @@ func TestContainerResults(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := jobs.Classify(tc.observe)
+			got := diagnosis.Classify(tc.observe)
 			if tc.wantLog {
-				if got.ReadLog != tc.observe.Pods[0].Name || got.State == jobs.Done {
+				if got.ReadLog != tc.observe.Pods[0].Name || got.State == diagnosis.Done {
 					t.Errorf("%s: want a log request, got %+v", tc.reason, got)
 				}
 				return
@@ -273,7 +273,7 @@ func TestContainerResults(t *testing.T) {
 }
 
 // assertComplete checks the fields that every finding of a Job must have.
-func assertComplete(t *testing.T, classified jobs.Classification) {
+func assertComplete(t *testing.T, classified diagnosis.Classification) {
 	t.Helper()
 	for _, f := range classified.Findings {
 		blocks := f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
@@ -286,7 +286,7 @@ func assertComplete(t *testing.T, classified jobs.Classification) {
 	}
 }
 
-func withSidecar(o *jobs.Observation) {
+func withSidecar(o *diagnosis.Observation) {
 	spec := &o.Check.Job.Spec.Template.Spec
 	spec.Containers = append(spec.Containers, corev1.Container{Name: "sidecar"})
 }
@@ -307,7 +307,7 @@ func TestWaiting(t *testing.T) {
 	quota := `Error creating: pods "p-" is forbidden: exceeded quota: full, requested: pods=1, used: pods=0, limited: pods=0`
 	for name, tc := range map[string]struct {
 		reason    string
-		observe   jobs.Observation
+		observe   diagnosis.Observation
 		cause     finding.Reason // while it waits
 		recheck   time.Duration
 		want      string // if it is done at once, or empty
@@ -316,7 +316,7 @@ func TestWaiting(t *testing.T) {
 		inRemedy  string
 	}{
 		"JobNotSeen": {
-			reason: "the watch may lag behind", observe: observe(func(o *jobs.Observation) { o.Job = nil }),
+			reason: "the watch may lag behind", observe: observe(func(o *diagnosis.Observation) { o.Job = nil }),
 			cause: "JobNotSeen", atTheEnd: "Unknown(JobNotSeen)", inMessage: "timed out: the API server has not returned the Job", inRemedy: "readyz",
 		},
 		"NoPodYet": {
@@ -375,7 +375,7 @@ func TestWaiting(t *testing.T) {
 			atTheEnd: "Unknown(Timeout)", inMessage: "timed out: the check is running", inRemedy: "Retry timeout",
 		},
 		"Unscheduled": {
-			reason: "the scheduler needs a moment", observe: observe(pod(func(p *jobs.Pod) { p.Spec.NodeName = "" })),
+			reason: "the scheduler needs a moment", observe: observe(pod(func(p *diagnosis.Pod) { p.Spec.NodeName = "" })),
 			cause: "Unscheduled", atTheEnd: "Unknown(Unscheduled)", inMessage: "waits for the scheduler", inRemedy: "kube-scheduler",
 		},
 		"Unschedulable": {
@@ -496,7 +496,7 @@ func TestWaiting(t *testing.T) {
 			atTheEnd: "Unknown(Timeout)", inMessage: "last log lines: step 2 of 3", inRemedy: "Retry timeout",
 		},
 		"WatchFails": {
-			reason: "without the watch the state may be out of date", observe: observe(pod(running), func(o *jobs.Observation) { o.APIErrors = "the watch on pods: connection refused" }),
+			reason: "without the watch the state may be out of date", observe: observe(pod(running), func(o *diagnosis.Observation) { o.APIErrors = "the watch on pods: connection refused" }),
 			atTheEnd: "Unknown(Timeout)", inMessage: "connection refused", inRemedy: "Retry timeout",
 		},
 		"Retries": {
@@ -610,16 +610,16 @@ func TestWaiting(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := jobs.Classify(tc.observe)
+			got := diagnosis.Classify(tc.observe)
 			if tc.want == "" {
-				if got.State == jobs.Done || got.Detail == "" || got.Reason != tc.cause || got.Recheck != tc.recheck {
+				if got.State == diagnosis.Done || got.Detail == "" || got.Reason != tc.cause || got.Recheck != tc.recheck {
 					t.Fatalf("%s: want it to wait for %q and a recheck after %s, got %+v", tc.reason, tc.cause, tc.recheck, got)
 				}
 				expired(&tc.observe)
-				got = jobs.Classify(tc.observe)
+				got = diagnosis.Classify(tc.observe)
 				tc.want = tc.atTheEnd
 			}
-			if got.State != jobs.Done || len(got.Findings) != 1 || !strings.HasSuffix(outcomes(got.Findings)[0], " "+tc.want) {
+			if got.State != diagnosis.Done || len(got.Findings) != 1 || !strings.HasSuffix(outcomes(got.Findings)[0], " "+tc.want) {
 				t.Fatalf("%s: want %s, got %v %+v", tc.reason, tc.want, outcomes(got.Findings), got)
 			}
 			assertComplete(t, got)
@@ -633,7 +633,7 @@ func TestWaiting(t *testing.T) {
 func TestLostOutcomeIsRestartedOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
-		observe jobs.Observation
+		observe diagnosis.Observation
 		cause   finding.Reason
 		words   string
 	}{
@@ -642,7 +642,7 @@ func TestLostOutcomeIsRestartedOnce(t *testing.T) {
 			cause: "JobDeleted", words: "deleted by another client",
 		},
 		"DeletedUnseen": {
-			reason: "the Job was never observed, and does not exist", observe: observe(deleted, func(o *jobs.Observation) { o.Job = nil }),
+			reason: "the Job was never observed, and does not exist", observe: observe(deleted, func(o *diagnosis.Observation) { o.Job = nil }),
 			cause: "JobDeleted", words: "deleted by another client",
 		},
 		"FailedByEviction": {
@@ -672,12 +672,12 @@ func TestLostOutcomeIsRestartedOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := jobs.Classify(tc.observe)
-			if !got.Restart || got.State != jobs.Waiting || got.Reason != tc.cause || !strings.Contains(got.Detail, tc.words) {
+			got := diagnosis.Classify(tc.observe)
+			if !got.Restart || got.State != diagnosis.Waiting || got.Reason != tc.cause || !strings.Contains(got.Detail, tc.words) {
 				t.Errorf("%s: want a restart for %s, got %+v", tc.reason, tc.cause, got)
 			}
 			restarted(&tc.observe)
-			got = jobs.Classify(tc.observe)
+			got = diagnosis.Classify(tc.observe)
 			if want := wholeJob + "Unknown(" + string(tc.cause) + ")"; got.Restart || len(got.Findings) != 1 || outcomes(got.Findings)[0] != want {
 				t.Errorf("%s, but only once: want %s, got %+v", tc.reason, want, got)
 			}
@@ -687,14 +687,14 @@ func TestLostOutcomeIsRestartedOnce(t *testing.T) {
 }
 
 func TestPodsAreListedBeforeRestart(t *testing.T) {
-	for name, end := range map[string]func(*jobs.Observation){
+	for name, end := range map[string]func(*diagnosis.Observation){
 		"Complete": condition(batchv1.JobComplete, ""), "Failed": failed(batchv1.JobReasonBackoffLimitExceeded),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, promise := range []func(*jobs.Observation){framed, func(*jobs.Observation) {}} {
+			for _, promise := range []func(*diagnosis.Observation){framed, func(*diagnosis.Observation) {}} {
 				o := observe(promise, end, waited("Lost", time.Minute))
 				o.Listed = false
-				if got := jobs.Classify(o); !got.ListPods || got.Restart || got.State == jobs.Done {
+				if got := diagnosis.Classify(o); !got.ListPods || got.Restart || got.State == diagnosis.Done {
 					t.Errorf("the watch on pods may lag behind, so they must be listed; got %+v", got)
 				}
 			}
@@ -705,7 +705,7 @@ func TestPodsAreListedBeforeRestart(t *testing.T) {
 func TestIdle(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
-		observe jobs.Observation
+		observe diagnosis.Observation
 		want    bool
 	}{
 		"Unschedulable": {"no container has run", observe(pod(unscheduled)), true},
@@ -718,7 +718,7 @@ func TestIdle(t *testing.T) {
 		"PodGone":       {"the Job controller creates another pod", observe(pod(unscheduled, gone)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := jobs.Classify(tc.observe); got.Idle != tc.want || got.State == jobs.Done {
+			if got := diagnosis.Classify(tc.observe); got.Idle != tc.want || got.State == diagnosis.Done {
 				t.Errorf("%s: want idle %t, got %+v", tc.reason, tc.want, got)
 			}
 		})
@@ -730,7 +730,7 @@ func TestAttempts(t *testing.T) {
 	pass := frame(t, final, reported("Quorum", preflight.Pass))
 	for name, tc := range map[string]struct {
 		reason   string
-		observe  jobs.Observation
+		observe  diagnosis.Observation
 		attempts int
 		words    string
 	}{
@@ -747,7 +747,7 @@ func TestAttempts(t *testing.T) {
 		"Restarted":     {"a replacement Job counts from one", observe(framed, restarted, pod(ended(0, pass))), 1, "member etcd-0 is pass"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := jobs.Classify(tc.observe).Findings
+			got := diagnosis.Classify(tc.observe).Findings
 			if len(got) != 1 || got[0].Job == nil || got[0].Job.Attempts != tc.attempts || !strings.HasPrefix(got[0].Message, tc.words) {
 				t.Errorf("%s: want %d attempts and %q, got %+v", tc.reason, tc.attempts, tc.words, got)
 			}
@@ -756,7 +756,7 @@ func TestAttempts(t *testing.T) {
 }
 
 func TestJobOfFinding(t *testing.T) {
-	o := observe(framed, pod(ended(1, "")), pod(func(p *jobs.Pod) {
+	o := observe(framed, pod(ended(1, "")), pod(func(p *diagnosis.Pod) {
 		ended(3, frame(t, preflight.StateFinal, reported("Alarm", preflight.Fail)))(p)
 		p.Status.ContainerStatuses[0].RestartCount = 1
 	}))
@@ -764,7 +764,7 @@ func TestJobOfFinding(t *testing.T) {
 		Namespace: "openshift-etcd", Name: "etcd-preflight-7f3c2a9152", Attempts: 3, ExitCode: new(int32(3)), Node: "node-1",
 		StartTime: "2027-01-15T08:00:00Z", CompletionTime: "2027-01-15T08:00:02Z",
 	}
-	if diff := cmp.Diff(want, jobs.Classify(o).Findings[0].Job); diff != "" {
+	if diff := cmp.Diff(want, diagnosis.Classify(o).Findings[0].Job); diff != "" {
 		t.Errorf("Job (-want, +got):\n%s", diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -21,7 +22,7 @@ func (s *source) Collect(ctx context.Context) ([]finding.Finding, error) {
 		if err != nil {
 			return s.interrupted(ctx, err)
 		}
-		if classified.State == Done {
+		if classified.State == diagnosis.Done {
 			return s.complete(classified.Findings), nil
 		}
 	}
@@ -38,13 +39,13 @@ func (s *source) interrupted(ctx context.Context, cause error) ([]finding.Findin
 
 // runOnce has one Job run. It ends in state Done, or with a deleted Job that has
 // to be created again. An error means that ctx is done.
-func (s *source) runOnce(ctx context.Context) (Classification, error) {
+func (s *source) runOnce(ctx context.Context) (diagnosis.Classification, error) {
 	classified, err := s.create(ctx)
-	if err != nil || classified.State == Done {
+	if err != nil || classified.State == diagnosis.Done {
 		return classified, err
 	}
 	classified, err = s.await(ctx)
-	if err != nil || classified.State == Done {
+	if err != nil || classified.State == diagnosis.Done {
 		return classified, err
 	}
 	s.report(classified)
@@ -54,44 +55,44 @@ func (s *source) runOnce(ctx context.Context) (Classification, error) {
 
 // create creates the Job when the queue grants it, unless the Job exists. A
 // rejection by the API server is state Done.
-func (s *source) create(ctx context.Context) (Classification, error) {
+func (s *source) create(ctx context.Context) (diagnosis.Classification, error) {
 	tracker := s.run.tracker
-	if s.granted = !tracker.enqueue(s.index); s.granted {
-		return Classification{State: Waiting}, nil
+	if s.granted = !tracker.Enqueue(s.index); s.granted {
+		return diagnosis.Classification{State: diagnosis.Waiting}, nil
 	}
-	s.report(Classification{State: Queued, Detail: s.waiting.Detail})
+	s.report(diagnosis.Classification{State: diagnosis.Queued, Detail: s.waiting.Detail})
 	for {
-		granted, changed := tracker.granted(s.index)
+		granted, changed := tracker.Granted(s.index)
 		if granted {
 			break
 		}
 		if err := awaitChange(ctx, changed, 0); err != nil {
-			return Classification{}, err
+			return diagnosis.Classification{}, err
 		}
 	}
 	s.granted = true
-	s.report(Classification{State: Waiting, Detail: "creating the Job"})
+	s.report(diagnosis.Classification{State: diagnosis.Waiting, Detail: "creating the Job"})
 	err := s.run.start.Start(ctx, s.check)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.Canceled):
-		return Classification{}, err
+		return diagnosis.Classification{}, err
 	case err != nil:
-		return Classification{State: Done, Findings: []finding.Finding{launch.Explain(s.check, err)}}, nil
+		return diagnosis.Classification{State: diagnosis.Done, Findings: []finding.Finding{launch.Explain(s.check, err)}}, nil
 	}
-	tracker.created(s.index, s.run.start.UID(s.check))
-	return Classification{State: Waiting}, nil
+	tracker.Created(s.index, s.run.start.UID(s.check))
+	return diagnosis.Classification{State: diagnosis.Waiting}, nil
 }
 
 // await classifies after every change, until state Done or until the Job has to
 // be created again.
-func (s *source) await(ctx context.Context) (Classification, error) {
+func (s *source) await(ctx context.Context) (diagnosis.Classification, error) {
 	var reason finding.Reason
 	since := time.Now()
 	for {
 		o, changed := s.observe()
 		o.Reason, o.Waited = reason, time.Since(since)
-		classified := Classify(o)
-		if classified.State == Done || classified.Restart {
+		classified := diagnosis.Classify(o)
+		if classified.State == diagnosis.Done || classified.Restart {
 			return classified, nil
 		}
 		if fetched := s.fetch(ctx, classified); fetched {
@@ -115,10 +116,10 @@ func (s *source) await(ctx context.Context) (Classification, error) {
 }
 
 // fetch requests what the classification needs; false if it needs nothing.
-func (s *source) fetch(ctx context.Context, classified Classification) bool {
+func (s *source) fetch(ctx context.Context, classified diagnosis.Classification) bool {
 	switch {
 	case classified.ReadLog != "":
-		s.log = s.readLog(ctx, classified.ReadLog, classified.logTimeout)
+		s.log = s.readLog(ctx, classified.ReadLog, classified.LogTimeout)
 	case classified.ListPods:
 		s.listPods(ctx)
 	default:
@@ -130,14 +131,14 @@ func (s *source) fetch(ctx context.Context, classified Classification) bool {
 // yields is true for a check that was idle for a while when others wait for its
 // capacity; it is queued again after them. Otherwise the duration is when to
 // classify again.
-func (s *source) yields(classified Classification, waited time.Duration) (time.Duration, bool) {
+func (s *source) yields(classified diagnosis.Classification, waited time.Duration) (time.Duration, bool) {
 	if !classified.Idle || s.pinned {
 		return classified.Recheck, false
 	}
-	if left := transientTimeout - waited; left > 0 {
+	if left := diagnosis.TransientTimeout - waited; left > 0 {
 		return left, false
 	}
-	return transientTimeout, s.run.tracker.contended(s.index)
+	return diagnosis.TransientTimeout, s.run.tracker.Contended(s.index)
 }
 
 // deleteJob deletes the Job if it exists and waits until it is gone. A Job that
@@ -147,7 +148,7 @@ func (s *source) deleteJob(ctx context.Context) error {
 	o, changed := s.observe()
 	if !o.Deleted {
 		err := s.run.start.End(ctx, s.check)
-		s.run.tracker.failures.record("deleting a Job to create it again", err)
+		s.run.tracker.Failures.Record("deleting a Job to create it again", err)
 		if err != nil {
 			s.pinned, s.restarted = true, true
 			return ctx.Err()
@@ -159,7 +160,7 @@ func (s *source) deleteJob(ctx context.Context) error {
 		}
 		o, changed = s.observe()
 	}
-	s.run.tracker.reset(s.index)
+	s.run.tracker.Reset(s.index)
 	s.log, s.listed = nil, false
 	return nil
 }
@@ -187,21 +188,21 @@ func awaitChange(ctx context.Context, changed <-chan struct{}, recheck time.Dura
 func (s *source) expire(ctx context.Context) []finding.Finding {
 	o, _ := s.observe()
 	if !s.granted {
-		return o.notStarted(s.waiting).Findings
+		return o.NotStarted(s.waiting).Findings
 	}
-	if pod, ok := o.newest(); ok && o.Log == nil && Classify(o).State == Running {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), optionalLogTimeout)
+	if pod, ok := o.Newest(); ok && o.Log == nil && diagnosis.Classify(o).State == diagnosis.Running {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosis.OptionalLogTimeout)
 		defer cancel()
-		o.Log = s.readLog(ctx, pod.Name, optionalLogTimeout)
+		o.Log = s.readLog(ctx, pod.Name, diagnosis.OptionalLogTimeout)
 	}
 	o.Expired = true
-	return Classify(o).Findings
+	return diagnosis.Classify(o).Findings
 }
 
 // complete settles the check with its findings, and adds when it waited.
 func (s *source) complete(findings []finding.Finding) []finding.Finding {
-	s.run.tracker.settle(s.index)
+	s.run.tracker.Settle(s.index)
 	findings = s.waits.addTo(findings, time.Now())
-	s.report(Classification{State: Done, Findings: findings})
+	s.report(diagnosis.Classification{State: diagnosis.Done, Findings: findings})
 	return findings
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
 )
@@ -33,7 +34,7 @@ func TestPodsOfOtherJobsDoNotCount(t *testing.T) {
 						Name: "forged", Namespace: job.Namespace, UID: types.UID(uuid.NewString()), OwnerReferences: tc.owners,
 						Labels: map[string]string{label.Run: runID, batchv1.JobNameLabel: job.Name, batchv1.ControllerUidLabel: string(job.UID)},
 					}}
-					ended(0, frame(s.t, preflight.StateFinal, reported("Quorum", preflight.Pass)))(&jobs.Pod{Pod: forged})
+					ended(0, frame(s.t, preflight.StateFinal, reported("Quorum", preflight.Pass)))(&diagnosis.Pod{Pod: forged})
 					_, err := s.client.CoreV1().Pods(job.Namespace).Create(s.ctx, forged, metav1.CreateOptions{})
 					s.check(err)
 					s.update(s.pod(job, running), ended(preflight.ExitFail, frame(s.t, preflight.StateFinal, reported("Quorum", preflight.Fail))))

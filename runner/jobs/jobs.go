@@ -3,13 +3,8 @@
 // [Sources] returns one collector source per check of a plan. A source creates
 // its Job when the parallelism allows it, follows it through the watches that all
 // sources share, and ends with the findings of the check, or with an Unknown
-// finding that has the cause. [Classify] decides what an observed state means; it
-// is pure.
-//
-// A container that terminated with a final result decides its check at once,
-// without waiting for the Job's condition Complete. A check that did not promise
-// such a result is decided by its exit code, once the Job makes no further
-// attempt. Every other end of a pod is Unknown, with its cause and remedy.
+// finding that has the cause. Package diagnosis decides what an observed state means,
+// package jobwatch observes it.
 //
 // A Job counts if its UID is that of the Job which the starter created or adopted, and
 // a pod if such a Job is its controller: a label or a name alone has no effect. The
@@ -21,8 +16,7 @@
 // whatever state they are, and no Job is created twice. A Job whose outcome is
 // lost, because it was deleted or its pod disappeared before its end was observed,
 // is created once more; so is a Job that failed because its pods were evicted or
-// drained. All state comes from list and watch; a watch that was interrupted or
-// whose resourceVersion expired starts again with a list.
+// drained.
 //
 // Limitations: the check is the first container of the manifest; the others only
 // have to exit 0. While more checks are queued than may run, the Job of a decided
@@ -34,11 +28,15 @@ import (
 	"context"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/jobwatch"
 )
 
 // defaultParallelism is the bound on unfinished Jobs if Options has none.
@@ -62,7 +60,7 @@ type Options struct {
 type Status struct {
 	// Check is the name of the check.
 	Check string
-	State State
+	State diagnosis.State
 	// Detail is a clause about what the check waits for; may be empty.
 	Detail string
 	// Since is when State and Detail last changed.
@@ -82,17 +80,28 @@ func Sources(ctx context.Context, client kubernetes.Interface, start starter, pl
 	if options.Parallelism <= 0 {
 		options.Parallelism = defaultParallelism
 	}
-	tracked, err := track(ctx, client, start.UID, plan, options.Parallelism)
+	tracked, err := jobwatch.Start(ctx, client, start.UID, plan, options.Parallelism)
 	if err != nil {
 		return nil, err
 	}
 	shared := &run{client: client, start: start, tracker: tracked, progress: options.Progress}
 	go shared.deleteEvicted(ctx)
-	tracked.enqueueAll(func(check jobplan.Check) bool { return len(options.Known[check.Name]) > 0 })
+	tracked.EnqueueAll(func(check jobplan.Check) bool { return len(options.Known[check.Name]) > 0 })
 	sources := make([]collector.Source, 0, len(plan.Checks))
 	for i, check := range plan.Checks {
 		one := &source{run: shared, index: i, check: check, known: options.Known[check.Name]}
 		sources = append(sources, collector.Source{Name: check.Name, Kind: finding.SourceJob, Collect: one.Collect})
 	}
 	return sources, nil
+}
+
+// Needs are the permissions to follow Jobs in all namespaces, without those to
+// create them.
+func Needs() access.Needs {
+	var needs access.Needs
+	for _, resource := range []access.Request{{Group: batchv1.GroupName, Resource: "jobs"}, {Resource: "pods"}, {Resource: "events"}} {
+		needs.Required = append(needs.Required, access.Verbs(resource, "list", "watch")...)
+	}
+	needs.Required = append(needs.Required, access.Request{Verb: "get", Resource: "pods", Subresource: "log"})
+	return needs
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
-	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -34,53 +34,55 @@ func aCheck() jobplan.Check {
 }
 
 // observe returns an observation of an existing Job.
-func observe(changes ...func(*jobs.Observation)) jobs.Observation {
+func observe(changes ...func(*diagnosis.Observation)) diagnosis.Observation {
 	check := aCheck()
-	o := jobs.Observation{Check: check, Job: check.Job.DeepCopy()}
+	o := diagnosis.Observation{Check: check, Job: check.Job.DeepCopy()}
 	for _, change := range changes {
 		change(&o)
 	}
 	return o
 }
 
-func framed(o *jobs.Observation) { o.Check.Framed = true }
+func framed(o *diagnosis.Observation) { o.Check.Framed = true }
 
-func failed(reason string) func(*jobs.Observation) {
+func failed(reason string) func(*diagnosis.Observation) {
 	return condition(batchv1.JobFailed, reason)
 }
 
-func condition(kind batchv1.JobConditionType, reason string) func(*jobs.Observation) {
-	return func(o *jobs.Observation) {
+func condition(kind batchv1.JobConditionType, reason string) func(*diagnosis.Observation) {
+	return func(o *diagnosis.Observation) {
 		o.Job.Status.Conditions = append(o.Job.Status.Conditions,
 			batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: "message of the controller"})
 	}
 }
 
-func expired(o *jobs.Observation) { o.Expired = true }
+func expired(o *diagnosis.Observation) { o.Expired = true }
 
-func deleted(o *jobs.Observation) { o.Deleted = true }
+func deleted(o *diagnosis.Observation) { o.Deleted = true }
 
-func restarted(o *jobs.Observation) { o.Restarted = true }
+func restarted(o *diagnosis.Observation) { o.Restarted = true }
 
 // waited is a reason that has lasted for some time. A lost outcome implies listed
 // pods.
-func waited(reason finding.Reason, long time.Duration) func(*jobs.Observation) {
-	return func(o *jobs.Observation) { o.Reason, o.Waited, o.Listed = reason, long, reason == jobs.ReasonLost }
-}
-
-// logged is the log of the last pod.
-func logged(text string) func(*jobs.Observation) {
-	return func(o *jobs.Observation) {
-		o.Log = &jobs.Log{Pod: o.Pods[len(o.Pods)-1].Name, Text: []byte(text)}
+func waited(reason finding.Reason, long time.Duration) func(*diagnosis.Observation) {
+	return func(o *diagnosis.Observation) {
+		o.Reason, o.Waited, o.Listed = reason, long, reason == diagnosis.ReasonLost
 	}
 }
 
-func unreadable(o *jobs.Observation) {
-	o.Log = &jobs.Log{Pod: o.Pods[len(o.Pods)-1].Name, Error: "dial tcp 10.0.0.1:10250: i/o timeout"}
+// logged is the log of the last pod.
+func logged(text string) func(*diagnosis.Observation) {
+	return func(o *diagnosis.Observation) {
+		o.Log = &diagnosis.Log{Pod: o.Pods[len(o.Pods)-1].Name, Text: []byte(text)}
+	}
 }
 
-func warned(kind, reason, message string) func(*jobs.Observation) {
-	return func(o *jobs.Observation) {
+func unreadable(o *diagnosis.Observation) {
+	o.Log = &diagnosis.Log{Pod: o.Pods[len(o.Pods)-1].Name, Error: "dial tcp 10.0.0.1:10250: i/o timeout"}
+}
+
+func warned(kind, reason, message string) func(*diagnosis.Observation) {
+	return func(o *diagnosis.Observation) {
 		name := o.Check.Job.Name
 		if kind == "Pod" {
 			name = o.Pods[len(o.Pods)-1].Name
@@ -92,10 +94,10 @@ func warned(kind, reason, message string) func(*jobs.Observation) {
 }
 
 // pod adds the pod of another attempt, on a node.
-func pod(changes ...func(*jobs.Pod)) func(*jobs.Observation) {
-	return func(o *jobs.Observation) {
+func pod(changes ...func(*diagnosis.Pod)) func(*diagnosis.Observation) {
+	return func(o *diagnosis.Observation) {
 		number := string(rune('a' + len(o.Pods)))
-		p := jobs.Pod{Pod: &corev1.Pod{
+		p := diagnosis.Pod{Pod: &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: o.Check.Job.Name + "-pod" + number, Namespace: "openshift-etcd", UID: types.UID(number)},
 			Spec:       corev1.PodSpec{NodeName: "node-1"},
 		}}
@@ -106,19 +108,19 @@ func pod(changes ...func(*jobs.Pod)) func(*jobs.Observation) {
 	}
 }
 
-func gone(p *jobs.Pod) { p.Gone = true }
+func gone(p *diagnosis.Pod) { p.Gone = true }
 
-func deleting(p *jobs.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)} }
+func deleting(p *diagnosis.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)} }
 
 // unscheduledAs is unscheduled with another message of the scheduler.
-func unscheduledAs(message string) func(*jobs.Pod) {
-	return func(p *jobs.Pod) {
+func unscheduledAs(message string) func(*diagnosis.Pod) {
+	return func(p *diagnosis.Pod) {
 		unscheduled(p)
 		p.Status.Conditions[0].Message = message
 	}
 }
 
-func unscheduled(p *jobs.Pod) {
+func unscheduled(p *diagnosis.Pod) {
 	p.Spec.NodeName = ""
 	p.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
@@ -126,58 +128,58 @@ func unscheduled(p *jobs.Pod) {
 	}}
 }
 
-func disrupted(p *jobs.Pod) {
+func disrupted(p *diagnosis.Pod) {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
 	})
 }
 
-func evicted(p *jobs.Pod) {
+func evicted(p *diagnosis.Pod) {
 	p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
 }
 
 // pastDeadline is what the kubelet writes when the pod's own activeDeadlineSeconds have passed.
-func pastDeadline(p *jobs.Pod) {
+func pastDeadline(p *diagnosis.Pod) {
 	p.Status.Phase, p.Status.Reason = corev1.PodFailed, "DeadlineExceeded"
 	p.Status.Message = "Pod was active on the node longer than the specified deadline"
 }
 
-func container(name string, state corev1.ContainerState) func(*jobs.Pod) {
-	return func(p *jobs.Pod) {
+func container(name string, state corev1.ContainerState) func(*diagnosis.Pod) {
+	return func(p *diagnosis.Pod) {
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses,
 			corev1.ContainerStatus{Name: name, Image: "quay.io/openshift/etcd", State: state})
 	}
 }
 
-func running(p *jobs.Pod) {
+func running(p *diagnosis.Pod) {
 	container("check", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})(p)
 }
 
-func waiting(reason, message string) func(*jobs.Pod) {
+func waiting(reason, message string) func(*diagnosis.Pod) {
 	return container("check", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}})
 }
 
-func ended(code int32, message string) func(*jobs.Pod) {
+func ended(code int32, message string) func(*diagnosis.Pod) {
 	return endedFor("", code, message)
 }
 
-func endedFor(reason string, code int32, message string) func(*jobs.Pod) {
+func endedFor(reason string, code int32, message string) func(*diagnosis.Pod) {
 	return container("check", corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		Reason: reason, ExitCode: code, Message: message,
 		StartedAt: metav1.Unix(1_800_000_000, 0), FinishedAt: metav1.Unix(1_800_000_002, 0),
 	}})
 }
 
-func initEnded(code int32, message string) func(*jobs.Pod) {
-	return func(p *jobs.Pod) {
+func initEnded(code int32, message string) func(*diagnosis.Pod) {
+	return func(p *diagnosis.Pod) {
 		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "settle", State: corev1.ContainerState{
 			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: message},
 		}}}
 	}
 }
 
-func initWaiting(reason, message string) func(*jobs.Pod) {
-	return func(p *jobs.Pod) {
+func initWaiting(reason, message string) func(*diagnosis.Pod) {
+	return func(p *diagnosis.Pod) {
 		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "settle", State: corev1.ContainerState{
 			Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message},
 		}}}

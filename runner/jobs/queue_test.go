@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
@@ -85,7 +86,7 @@ func TestFindingsOfPreviousRunner(t *testing.T) {
 }
 
 // stuck is a lifecycle in which the first two Jobs never run.
-func stuck(state func(*jobs.Pod)) func(*simulation, *batchv1.Job) {
+func stuck(state func(*diagnosis.Pod)) func(*simulation, *batchv1.Job) {
 	return func(s *simulation, job *batchv1.Job) {
 		if strings.HasSuffix(job.Name, "-0") || strings.HasSuffix(job.Name, "-1") {
 			s.pod(job, state)
@@ -99,7 +100,7 @@ func TestStuckCheckDoesNotBlockOthers(t *testing.T) {
 	const imagePull, unschedulable = "Unknown(ImagePull)", "Unknown(Unschedulable)"
 	for name, tc := range map[string]struct {
 		reason string
-		state  func(*jobs.Pod)
+		state  func(*diagnosis.Pod)
 		checks []jobplan.Check
 		want   string
 		ended  bool

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/inventory"
-	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -40,7 +40,7 @@ func TestForeseenQuota(t *testing.T) {
 		t.Fatal("want a Job, since the quota may be freed")
 	}
 	check := valid.Checks[0]
-	classified := jobs.Classify(jobs.Observation{Check: check, Job: check.Job.DeepCopy(), Expired: true})
+	classified := diagnosis.Classify(diagnosis.Observation{Check: check, Job: check.Job.DeepCopy(), Expired: true})
 	if len(classified.Findings) != 1 {
 		t.Fatalf("want one finding at the deadline, got %+v", classified)
 	}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/runner/checkresult"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -30,21 +32,21 @@ const (
 
 // readLog reads the end of the log of the check's container, with retries until
 // the timeout. A failure is in Log.Error.
-func (s *source) readLog(ctx context.Context, pod string, timeout time.Duration) *Log {
-	var log *Log
+func (s *source) readLog(ctx context.Context, pod string, timeout time.Duration) *diagnosis.Log {
+	var log *diagnosis.Log
 	start := time.Now()
 	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		text, err := s.logOf(ctx, pod, timeout)
-		log = &Log{Pod: pod, Text: text}
+		log = &diagnosis.Log{Pod: pod, Text: text}
 		if err == nil {
 			return true, nil
 		}
 		log.Error = err.Error()
-		awaited := timeout == requiredLogTimeout && unreachable(err)
+		awaited := timeout == diagnosis.RequiredLogTimeout && unreachable(err)
 		return permanent(err) || time.Since(start) >= timeout && !awaited, nil
 	})
 	if log == nil {
-		return &Log{Pod: pod, Error: err.Error()}
+		return &diagnosis.Log{Pod: pod, Error: err.Error()}
 	}
 	return log
 }
@@ -53,7 +55,7 @@ func (s *source) logOf(ctx context.Context, pod string, timeout time.Duration) (
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	stream, err := s.run.client.CoreV1().Pods(s.check.Job.Namespace).GetLogs(pod, &corev1.PodLogOptions{
-		Container: mainContainer(s.check), TailLines: new(int64(logLines)), LimitBytes: new(int64(logBytes)),
+		Container: checkresult.MainContainer(s.check), TailLines: new(int64(logLines)), LimitBytes: new(int64(logBytes)),
 	}).Stream(ctx)
 	if err != nil {
 		return nil, err
@@ -69,10 +71,10 @@ func (s *source) listPods(ctx context.Context) {
 	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		found, err := s.run.client.CoreV1().Pods(job.Namespace).List(ctx, options)
 		if err != nil {
-			s.run.tracker.failures.record("listing the pods of a Job", err)
+			s.run.tracker.Failures.Record("listing the pods of a Job", err)
 			return permanent(err), nil
 		}
-		s.run.tracker.replacePods(s.index, found.Items)
+		s.run.tracker.ReplacePods(s.index, found.Items)
 		return true, nil
 	})
 	s.listed = err == nil

@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
@@ -162,7 +163,7 @@ func (s *simulation) pass(long time.Duration) bool {
 }
 
 // pod creates the pod of a Job.
-func (s *simulation) pod(job *batchv1.Job, changes ...func(*jobs.Pod)) *corev1.Pod {
+func (s *simulation) pod(job *batchv1.Job, changes ...func(*diagnosis.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: job.Name + "-" + string(job.UID[:5]), Namespace: job.Namespace, UID: types.UID(uuid.NewString()),
 		Labels:          map[string]string{label.Run: runID, batchv1.JobNameLabel: job.Name},
@@ -170,7 +171,7 @@ func (s *simulation) pod(job *batchv1.Job, changes ...func(*jobs.Pod)) *corev1.P
 	}}
 	pod.Spec.NodeName = "node-1"
 	for _, change := range changes {
-		change(&jobs.Pod{Pod: pod})
+		change(&diagnosis.Pod{Pod: pod})
 	}
 	created, err := s.client.CoreV1().Pods(job.Namespace).Create(s.ctx, pod, metav1.CreateOptions{})
 	s.check(err)
@@ -178,11 +179,11 @@ func (s *simulation) pod(job *batchv1.Job, changes ...func(*jobs.Pod)) *corev1.P
 }
 
 // update replaces the status of a pod.
-func (s *simulation) update(pod *corev1.Pod, changes ...func(*jobs.Pod)) {
+func (s *simulation) update(pod *corev1.Pod, changes ...func(*diagnosis.Pod)) {
 	pod = pod.DeepCopy()
 	pod.Status.ContainerStatuses, pod.Status.Conditions = nil, nil
 	for _, change := range changes {
-		change(&jobs.Pod{Pod: pod})
+		change(&diagnosis.Pod{Pod: pod})
 	}
 	_, err := s.client.CoreV1().Pods(pod.Namespace).UpdateStatus(s.ctx, pod, metav1.UpdateOptions{})
 	s.check(err)
@@ -226,7 +227,7 @@ func (s *simulation) collect(options jobs.Options) []string {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.last[status.Check] = status
-		if status.State == jobs.Done {
+		if status.State == diagnosis.Done {
 			s.done[status.Check] = time.Since(s.start)
 		}
 	}

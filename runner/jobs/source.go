@@ -9,7 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/jobwatch"
 )
 
 // starter creates and deletes the Job of a check; implemented by launch.Launcher.
@@ -24,7 +26,7 @@ type starter interface {
 type run struct {
 	client  kubernetes.Interface
 	start   starter
-	tracker *tracker
+	tracker *jobwatch.Tracker
 
 	mutex    sync.Mutex
 	progress func(Status)
@@ -46,8 +48,8 @@ func (r *run) deleteEvicted(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case check := <-r.tracker.evicted:
-			r.tracker.failures.record("deleting the Job of a completed check", r.start.End(ctx, check))
+		case check := <-r.tracker.Evicted:
+			r.tracker.Failures.Record("deleting the Job of a completed check", r.start.End(ctx, check))
 		}
 	}
 }
@@ -60,12 +62,12 @@ type source struct {
 	// known are the findings that were complete before the run.
 	known []finding.Finding
 
-	log    *Log
+	log    *diagnosis.Log
 	listed bool
 	// reported is the last reported status.
 	reported Status
 	// waiting is the last classification in state Waiting.
-	waiting Classification
+	waiting diagnosis.Classification
 	waits   waits
 	// granted is true while the check may have a Job, restarted when its Job was
 	// created once more, pinned when its Job cannot be deleted.
@@ -73,19 +75,19 @@ type source struct {
 }
 
 // observe returns the observed state of the check's Job.
-func (s *source) observe() (Observation, <-chan struct{}) {
-	o, changed := s.run.tracker.observe(s.index)
+func (s *source) observe() (diagnosis.Observation, <-chan struct{}) {
+	o, changed := s.run.tracker.Observe(s.index)
 	o.Log, o.Listed, o.Restarted = s.log, s.listed, s.restarted
 	return o, changed
 }
 
 // report reports a change of the status.
-func (s *source) report(classified Classification) {
-	if classified.State == Waiting {
+func (s *source) report(classified diagnosis.Classification) {
+	if classified.State == diagnosis.Waiting {
 		s.waiting = classified
 	}
 	s.waits.observe(classified, time.Now())
-	if classified.State == s.reported.State && classified.Detail == s.reported.Detail && classified.State != Done {
+	if classified.State == s.reported.State && classified.Detail == s.reported.Detail && classified.State != diagnosis.Done {
 		return
 	}
 	s.reported = Status{Check: s.check.Name, State: classified.State, Detail: classified.Detail, Since: time.Now(), Findings: classified.Findings}

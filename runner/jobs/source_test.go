@@ -28,6 +28,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
@@ -210,7 +211,7 @@ func exitingWith(t *testing.T, plan jobplan.Plan, code int32, f preflight.Findin
 func TestParallelismIsBounded(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 6, nil)
 	node := startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
-	states := map[string][]jobs.State{}
+	states := map[string][]diagnosis.State{}
 	got := collect(t.Context(), t, plan, jobs.Options{Parallelism: 2, Progress: func(status jobs.Status) {
 		if known := states[status.Check]; len(known) == 0 || known[len(known)-1] != status.State {
 			states[status.Check] = append(known, status.State)
@@ -224,7 +225,7 @@ func TestParallelismIsBounded(t *testing.T) {
 		t.Errorf("%d pods ran at one time, want at most 2", node.most)
 	}
 	for check, known := range states {
-		if known[0] != jobs.Queued || known[1] != jobs.Waiting || known[len(known)-1] != jobs.Done {
+		if known[0] != diagnosis.Queued || known[1] != diagnosis.Waiting || known[len(known)-1] != diagnosis.Done {
 			t.Errorf("%s had the states %v", check, known)
 		}
 	}

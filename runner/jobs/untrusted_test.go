@@ -12,7 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 )
 
 func TestUntrustedResultIsSanitized(t *testing.T) {
@@ -24,7 +24,7 @@ func TestUntrustedResultIsSanitized(t *testing.T) {
 		facts[string(letter)], facts[string(letter)+string(letter)] = "x", "y"
 	}
 	hostile := preflight.Finding{Name: "Quorum", Outcome: preflight.Pass, Reason: "not one word", Message: "\x1b[31mred\x1b[0m \x1b]0;title\x07and\u202e reversed\r\nsecond line", Remediation: long, URL: "javascript:alert(1)", Objects: objects, Evidence: facts}
-	got := jobs.Classify(observe(framed, pod(ended(0, frame(t, preflight.StateFinal, hostile))))).Findings[0]
+	got := diagnosis.Classify(observe(framed, pod(ended(0, frame(t, preflight.StateFinal, hostile))))).Findings[0]
 
 	want := finding.Finding{Finding: hostile, Source: finding.SourceJob, Job: got.Job}
 	want.Name, want.Reason, want.URL = "Etcd.Quorum", "Passed", ""
@@ -53,7 +53,7 @@ func TestDefaultReasons(t *testing.T) {
 		preflight.Unknown: {4, "CouldNotTell"}, preflight.Skipped: {0, "NotApplicable"},
 	} {
 		unnamed := preflight.Finding{Name: "Quorum", Outcome: outcome}
-		if got := jobs.Classify(observe(framed, pod(ended(tc.code, frame(t, preflight.StateFinal, unnamed))))).Findings[0]; got.Reason != tc.want {
+		if got := diagnosis.Classify(observe(framed, pod(ended(tc.code, frame(t, preflight.StateFinal, unnamed))))).Findings[0]; got.Reason != tc.want {
 			t.Errorf("%s without a reason: %q, want %q", outcome, got.Reason, tc.want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestDefaultReasons(t *testing.T) {
 func TestLastLogLines(t *testing.T) {
 	damaged := "preflight/1 json 9 00000000 {}\n"
 	log := strings.Repeat("early\n", 500) + damaged + "\x1b[1mlast\tline\x1b[0m\n\n"
-	message := jobs.Classify(observe(framed, pod(running), logged(log), expired)).Findings[0].Message
+	message := diagnosis.Classify(observe(framed, pod(running), logged(log), expired)).Findings[0].Message
 	if lines := strings.Split(message, "\n"); len(lines) != 10 || lines[8] != "early" || lines[9] != "last line" {
 		t.Errorf("want the last ten lines, sanitized, got %q", message)
 	}
@@ -81,8 +81,8 @@ func FuzzTerminationMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message, log string, code int32, promised bool) {
 		o := observe(pod(ended(code, message)), logged(log), failed(batchv1.JobReasonBackoffLimitExceeded), expired)
 		o.Check.Framed = promised
-		classified := jobs.Classify(o)
-		if classified.State != jobs.Done || len(classified.Findings) == 0 {
+		classified := diagnosis.Classify(o)
+		if classified.State != diagnosis.Done || len(classified.Findings) == 0 {
 			t.Fatalf("no findings: %+v", classified)
 		}
 		for _, found := range classified.Findings {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 )
 
 // ReasonQueued is reported for the time in which a check had no Job.
@@ -43,7 +44,7 @@ type waits struct {
 }
 
 // observe records the state of the check at that time.
-func (w *waits) observe(classified Classification, now time.Time) {
+func (w *waits) observe(classified diagnosis.Classification, now time.Time) {
 	reason := waitReason(classified)
 	if reason != w.reason {
 		w.end(now)
@@ -53,13 +54,13 @@ func (w *waits) observe(classified Classification, now time.Time) {
 }
 
 // waitReason is why a check waits; empty if it does not.
-func waitReason(classified Classification) finding.Reason {
+func waitReason(classified diagnosis.Classification) finding.Reason {
 	switch {
-	case classified.State == Queued:
+	case classified.State == diagnosis.Queued:
 		return ReasonQueued
-	case classified.State == Waiting && classified.Reason == "":
+	case classified.State == diagnosis.Waiting && classified.Reason == "":
 		return ReasonStarting
-	case classified.State == Waiting:
+	case classified.State == diagnosis.Waiting:
 		return classified.Reason
 	}
 	return ""
@@ -72,7 +73,7 @@ func (w *waits) end(now time.Time) {
 	}
 	w.ended = append(w.ended, finding.Wait{
 		Reason: w.reason, Message: words.Line(w.message, maxWaitMessage),
-		StartTime: w.since.UTC().Format(time.RFC3339), EndTime: now.UTC().Format(time.RFC3339),
+		StartTime: words.Time(w.since), EndTime: words.Time(now),
 	})
 	w.ended = w.ended[max(0, len(w.ended)-maxWaits):]
 }

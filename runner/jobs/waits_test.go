@@ -13,13 +13,14 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
 // phase is a state of a pod that lasts.
 type phase struct {
-	state func(*jobs.Pod)
+	state func(*diagnosis.Pod)
 	lasts time.Duration
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 )
 
 // line is a result line of any version and encoding, with any payload.
@@ -51,7 +51,7 @@ func TestResultsOfNewerSDK(t *testing.T) {
 		"NoFindings":       {"a result without findings does not pass", 0, line(1, "json", fmt.Sprintf(`{"state":"final","runID":%q,"results":[]}`, runID)), wholeJob + "Unknown(BadResult)", "without findings"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			classified := jobs.Classify(observe(framed, pod(ended(tc.code, tc.message)), logged("")))
+			classified := diagnosis.Classify(observe(framed, pod(ended(tc.code, tc.message)), logged("")))
 			if diff := cmp.Diff([]string{tc.want}, outcomes(classified.Findings)); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -88,8 +88,8 @@ func TestResultsOfOlderSDK(t *testing.T) {
 				want = want[1:]
 			}
 			// The result is valid in its own run only.
-			sameRun := func(o *jobs.Observation) { o.Check.Job.Labels["preflight.openshift.io/run"] = parsed.RunID }
-			classified := jobs.Classify(observe(framed, pod(ended(codeOf(parsed), string(capture))), logged(""), sameRun))
+			sameRun := func(o *diagnosis.Observation) { o.Check.Job.Labels["preflight.openshift.io/run"] = parsed.RunID }
+			classified := diagnosis.Classify(observe(framed, pod(ended(codeOf(parsed), string(capture))), logged(""), sameRun))
 			if diff := cmp.Diff(want, outcomes(classified.Findings)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

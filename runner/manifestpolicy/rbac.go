@@ -89,6 +89,7 @@ func connectingResource(rule rbacv1.PolicyRule) (string, bool) {
 // without a manifest of its own.
 func KnownRoles() []string { return []string{"cluster-reader", "view"} }
 
+// ReadOnlyRole reports whether a binding refers to one of [KnownRoles].
 func ReadOnlyRole(ref rbacv1.RoleRef) bool {
 	return ref.Kind == "ClusterRole" && slices.Contains(KnownRoles(), ref.Name)
 }

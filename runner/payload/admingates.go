@@ -7,6 +7,8 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/manifestdoc"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 )
 
 // maxGateBytes bounds the admin gates of a release, their names and their
@@ -15,7 +17,7 @@ const maxGateBytes = 256 << 10
 
 // adminGates are the admin gates of a release, by manifest.
 type adminGates struct {
-	found []located[map[string]string]
+	found []manifestdoc.Located[map[string]string]
 	bytes int
 	// over is the file that exceeded the limit.
 	over string
@@ -24,22 +26,22 @@ type adminGates struct {
 // add collects the gates of a document: the data of the
 // ConfigMap openshift-config-managed/admin-gates, in any manifest
 // (cluster-version-operator install, 01_admingate).
-func (g *adminGates) add(file string, at place, root *yaml.Node) {
-	metadata := child(root, "metadata")
-	if text(root, "kind") != "ConfigMap" || text(metadata, "namespace") != "openshift-config-managed" || text(metadata, "name") != "admin-gates" {
+func (g *adminGates) add(file string, at manifestdoc.Place, root *yaml.Node) {
+	metadata := manifestdoc.Child(root, "metadata")
+	if manifestdoc.Text(root, "kind") != "ConfigMap" || manifestdoc.Text(metadata, "namespace") != "openshift-config-managed" || manifestdoc.Text(metadata, "name") != "admin-gates" {
 		return
 	}
 	gates := map[string]string{}
-	if data := child(root, "data"); data != nil && data.Kind == yaml.MappingNode {
+	if data := manifestdoc.Child(root, "data"); data != nil && data.Kind == yaml.MappingNode {
 		for i := 0; i < len(data.Content); i += 2 {
 			key := data.Content[i].Value
-			gates[key] = text(data, key)
+			gates[key] = manifestdoc.Text(data, key)
 			g.bytes += len(key) + len(gates[key])
 		}
 	}
 	switch {
 	case g.bytes <= maxGateBytes:
-		g.found = append(g.found, located[map[string]string]{file: file, place: at, value: gates})
+		g.found = append(g.found, manifestdoc.Located[map[string]string]{File: file, Place: at, Value: gates})
 	case g.over == "":
 		g.over = file
 	}
@@ -48,18 +50,18 @@ func (g *adminGates) add(file string, at place, root *yaml.Node) {
 // merged are the gates of all manifests: CVO applies the manifests in the order of
 // their names, so the last description of a gate wins. Above the limit, none
 // is returned rather than some.
-func (g *adminGates) merged() (map[string]string, *violation) {
+func (g *adminGates) merged() (map[string]string, *manifestfilter.Violation) {
 	if g.over != "" {
-		return nil, warn(ReasonTooManyAdminGates, fmt.Sprintf("the admin gates of the release have more than %d bytes, so none is reported", maxGateBytes),
+		return nil, manifestfilter.Warn(ReasonTooManyAdminGates, fmt.Sprintf("the admin gates of the release have more than %d bytes, so none is reported", maxGateBytes),
 			"Read the admin gates in the release.", finding.Run("oc adm release extract"))
 	}
-	sortLocated(g.found)
+	manifestdoc.SortLocated(g.found)
 	var all map[string]string
 	for _, manifest := range g.found {
 		if all == nil {
 			all = map[string]string{}
 		}
-		maps.Copy(all, manifest.value)
+		maps.Copy(all, manifest.Value)
 	}
 	return all, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -163,7 +164,7 @@ func TestExtractBoundsMemoryOfAll(t *testing.T) {
 		bounded("manifest", name, func(t *testing.T) (func() error, int) {
 			t.Helper()
 			pullSpec, _ := test.pushed(t)
-			return extraction(t, pullSpec, payload.Cluster{}), len(test.manifest)
+			return extraction(t, pullSpec, manifestfilter.Cluster{}), len(test.manifest)
 		})
 	}
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/imagefiles"
+	"github.com/openshift/update-preflight/runner/manifestdoc"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 )
 
 // add reads one file. Only YAML and JSON files are manifests, by the same
@@ -25,9 +28,9 @@ func (m *manifests) add(file string, content []byte) error {
 	if !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(file)) {
 		return nil
 	}
-	documents, err := split(content)
+	documents, err := manifestdoc.Split(content)
 	if err != nil {
-		m.report(file, place{}, broken(content, err))
+		m.report(file, manifestdoc.Place{}, broken(content, err))
 	}
 	for _, each := range documents {
 		if !m.addDocument(file, content, each) {
@@ -38,59 +41,59 @@ func (m *manifests) add(file string, content []byte) error {
 }
 
 // addDocument reads one document, and reports whether the next one can be read.
-func (m *manifests) addDocument(file string, content []byte, doc document) bool {
-	root, err := doc.tree()
+func (m *manifests) addDocument(file string, content []byte, doc manifestdoc.Document) bool {
+	root, err := doc.Tree()
 	if err != nil {
-		m.report(file, doc.place, broken(content, err))
+		m.report(file, doc.Place, broken(content, err))
 		return false
 	}
 	if root == nil {
 		return true
 	}
-	m.gates.add(file, doc.place, root)
+	m.gates.add(file, doc.Place, root)
 	if m.cluster != nil {
 		m.crds.add(*m.cluster, file, doc, root)
 	}
 	line := mention(root)
 	if line == 0 {
-		m.report(file, doc.place, incomplete(root))
+		m.report(file, doc.Place, incomplete(root))
 		return true
 	}
-	m.annotated += len(doc.raw)
-	m.kept += bytesPerNode*count(root) + bytesPerItem*items(root)
-	object, violation := m.preflight(doc, root, doc.line+line-1)
-	m.report(file, doc.place, violation)
+	m.annotated += len(doc.Raw)
+	m.kept += bytesPerNode*manifestdoc.Count(root) + bytesPerItem*manifestdoc.Items(root)
+	object, violation := m.preflight(doc, root, doc.Line+line-1)
+	m.report(file, doc.Place, violation)
 	if object != nil {
-		m.found = append(m.found, located[Object]{file: file, place: doc.place, lines: linesOf(root, doc.line), value: object})
+		m.found = append(m.found, manifestdoc.Located[Object]{File: file, Place: doc.Place, Lines: manifestdoc.LinesOf(root, doc.Line), Value: object})
 	}
 	return true
 }
 
 // broken reports a file that cannot be parsed. Its kind is unknown, so it fails
 // only if it mentions the annotation.
-func broken(content []byte, err error) *violation {
+func broken(content []byte, err error) *manifestfilter.Violation {
 	if !bytes.Contains(content, []byte(Annotation)) {
-		return warn(ReasonBrokenManifest, "the file cannot be parsed: "+words.External(err.Error()),
+		return manifestfilter.Warn(ReasonBrokenManifest, "the file cannot be parsed: "+words.External(err.Error()),
 			"Report it to the authors of the component: the cluster-version operator would reject the release.")
 	}
-	return fail(ReasonBrokenPreflight, "the file mentions "+Annotation+" and cannot be parsed: "+words.External(err.Error()),
+	return manifestfilter.Fail(ReasonBrokenPreflight, "the file mentions "+Annotation+" and cannot be parsed: "+words.External(err.Error()),
 		"Report it to the authors of the component: the check in this file cannot be run.")
 }
 
 // incomplete warns about documents without the annotation that the
 // cluster-version operator would reject (openshift/library-go pkg/manifest).
-func incomplete(root *yaml.Node) *violation {
-	if text(root, "kind") != "" && text(child(root, "metadata"), "name") != "" {
+func incomplete(root *yaml.Node) *manifestfilter.Violation {
+	if manifestdoc.Text(root, "kind") != "" && manifestdoc.Text(manifestdoc.Child(root, "metadata"), "name") != "" {
 		return nil
 	}
-	return warn(ReasonBrokenManifest, "the document is not an object with kind and metadata.name",
+	return manifestfilter.Warn(ReasonBrokenManifest, "the document is not an object with kind and metadata.name",
 		"Report it to the authors of the component: the cluster-version operator would reject the release.")
 }
 
 // release returns the release of the collected content.
 func (m *manifests) release() (*Release, error) {
 	if m.references == nil || m.metadata == nil {
-		failure := reject(ReasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", manifestDirectory, referencesFile, manifestDirectory, metadataFile)
+		failure := imagefiles.Reject(ReasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", imagefiles.ReleaseDirectory, referencesFile, imagefiles.ReleaseDirectory, metadataFile)
 		failure.Remediation, failure.Actions = "Name a release image.", []finding.Action{finding.Run("oc adm release info")}
 		return nil, failure
 	}
@@ -103,29 +106,43 @@ func (m *manifests) release() (*Release, error) {
 
 // gather adds the collected objects, without duplicates, and the problems to the release.
 func (m *manifests) gather(release *Release) error {
-	sortLocated(m.found)
+	manifestdoc.SortLocated(m.found)
 	first := map[string]string{}
 	for _, each := range m.found {
-		key := identity(each.value)
+		key := manifestfilter.Identity(each.Value)
 		if other, ok := first[key]; ok {
-			m.report(each.file, each.place, fail(ReasonDuplicateManifest, key+" is also in "+words.External(other), "Report it to the authors of the component: only one of the two can be right."))
+			m.report(each.File, each.Place, manifestfilter.Fail(ReasonDuplicateManifest, key+" is also in "+words.External(other), "Report it to the authors of the component: only one of the two can be right."))
 			continue
 		}
-		first[key] = each.file
+		first[key] = each.File
 		release.keep(each)
 	}
 	gates, violation := m.gates.merged()
-	m.report(m.gates.over, place{}, violation)
+	m.report(m.gates.over, manifestdoc.Place{}, violation)
 	release.AdminGates = gates
 	crds, violation := m.crds.merged()
-	m.report(m.crds.over, place{}, violation)
+	m.report(m.crds.over, manifestdoc.Place{}, violation)
 	release.Definitions = crds
-	sortLocated(m.problems)
+	manifestdoc.SortLocated(m.problems)
 	for _, each := range m.problems {
-		if each.value.Blocks && release.Version != "" {
-			each.value.BlockedTargets = []string{release.Version}
+		if each.Value.Blocks && release.Version != "" {
+			each.Value.BlockedTargets = []string{release.Version}
 		}
-		release.Problems = append(release.Problems, each.value)
+		release.Problems = append(release.Problems, each.Value)
 	}
 	return m.bounded()
+}
+
+// mention returns the line of the first key, anywhere in the tree, that is the
+// annotation; 0 when there is none. It does not follow aliases, so it ends.
+func mention(node *yaml.Node) int {
+	for i, inner := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && inner.Value == Annotation {
+			return inner.Line
+		}
+		if line := mention(inner); line > 0 {
+			return line
+		}
+	}
+	return 0
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/manifestdoc"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 )
 
 const (
@@ -56,7 +58,7 @@ func (d Definition) Decode() (*apiextensionsv1.CustomResourceDefinition, error) 
 
 // definitions are the CustomResourceDefinitions of a release, by manifest.
 type definitions struct {
-	found []located[Definition]
+	found []manifestdoc.Located[Definition]
 	bytes int
 	// over is the file that exceeded the limit.
 	over string
@@ -64,40 +66,40 @@ type definitions struct {
 
 // add collects the document if it is a CustomResourceDefinition that the
 // cluster-version operator would not skip on the cluster.
-func (d *definitions) add(cluster Cluster, file string, doc document, root *yaml.Node) {
-	version, found := strings.CutPrefix(text(root, "apiVersion"), apiextensionsv1.GroupName+"/")
-	if !found || text(root, "kind") != "CustomResourceDefinition" {
+func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manifestdoc.Document, root *yaml.Node) {
+	version, found := strings.CutPrefix(manifestdoc.Text(root, "apiVersion"), apiextensionsv1.GroupName+"/")
+	if !found || manifestdoc.Text(root, "kind") != "CustomResourceDefinition" {
 		return
 	}
 	object := metadataOf(root)
-	cause, applies := cluster.define(object)
+	cause, applies := define(cluster, object)
 	if !applies {
 		return
 	}
 	if cause == "" {
 		cause = undecodable(version, root)
 	}
-	if d.bytes += len(doc.raw); d.bytes > maxDefinitionBytes {
+	if d.bytes += len(doc.Raw); d.bytes > maxDefinitionBytes {
 		if d.over == "" {
 			d.over = file
 		}
 		return
 	}
-	d.found = append(d.found, located[Definition]{file: file, place: doc.place, value: Definition{
+	d.found = append(d.found, manifestdoc.Located[Definition]{File: file, Place: doc.Place, Value: Definition{
 		File: words.External(file), Name: object.Name, Deleted: object.Annotations[deleteAnnotation] == "true", Cause: cause,
-		Manifest: bytes.Clone(doc.plain()),
+		Manifest: bytes.Clone(doc.Plain()),
 	}})
 }
 
 // metadataOf returns what the filters need of an object. Annotations that are not
 // scalars are not returned.
 func metadataOf(root *yaml.Node) *metav1.PartialObjectMetadata {
-	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: text(root, "apiVersion"), Kind: text(root, "kind")}}
-	metadata := child(root, "metadata")
-	object.Name, object.Annotations = text(metadata, "name"), map[string]string{}
-	if annotations := child(metadata, "annotations"); annotations != nil && annotations.Kind == yaml.MappingNode {
+	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: manifestdoc.Text(root, "apiVersion"), Kind: manifestdoc.Text(root, "kind")}}
+	metadata := manifestdoc.Child(root, "metadata")
+	object.Name, object.Annotations = manifestdoc.Text(metadata, "name"), map[string]string{}
+	if annotations := manifestdoc.Child(metadata, "annotations"); annotations != nil && annotations.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(annotations.Content); i += 2 {
-			if value := target(annotations.Content[i+1]); value.Kind == yaml.ScalarNode {
+			if value := manifestdoc.Target(annotations.Content[i+1]); value.Kind == yaml.ScalarNode {
 				object.Annotations[annotations.Content[i].Value] = value.Value
 			}
 		}
@@ -108,16 +110,16 @@ func metadataOf(root *yaml.Node) *metav1.PartialObjectMetadata {
 // define applies the filters to a CustomResourceDefinition. Unlike a Job of a
 // preflight, it needs the annotation of the cluster's profile. The cause is why the
 // filters are inconclusive.
-func (c Cluster) define(object *metav1.PartialObjectMetadata) (cause string, applies bool) {
-	if _, ok := object.Annotations[majorVersionAnnotation]; ok {
-		delete(object.Annotations, majorVersionAnnotation) // the rule of the filter is for Jobs
-		cause = "the annotation " + majorVersionAnnotation + " is not evaluated"
+func define(c manifestfilter.Cluster, object *metav1.PartialObjectMetadata) (cause string, applies bool) {
+	if _, ok := object.Annotations[manifestfilter.MajorVersionAnnotation]; ok {
+		delete(object.Annotations, manifestfilter.MajorVersionAnnotation) // the rule of the filter is for Jobs
+		cause = "the annotation " + manifestfilter.MajorVersionAnnotation + " is not evaluated"
 	}
-	if violated := c.filter(object); violated != nil {
+	if violated := c.Filter(object); violated != nil {
 		// The CVO of the target applies the definition, and may know a newer feature set.
-		return violated.message, violated.outcome != preflight.Skipped || violated.reason == ReasonUnknownFeatureSet
+		return violated.Message, violated.Outcome != preflight.Skipped || violated.Reason == manifestfilter.ReasonUnknownFeatureSet
 	}
-	included, _ := c.include(object)
+	included, _ := c.Include(object)
 	return cause, included != ""
 }
 
@@ -126,7 +128,7 @@ func undecodable(version string, root *yaml.Node) string {
 	if version != "v1" {
 		return fmt.Sprintf("its apiVersion is %s/%s, which the API server does not serve", apiextensionsv1.GroupName, words.External(version))
 	}
-	if what, line := irregular(root); what != "" {
+	if what, line := manifestdoc.Irregular(root); what != "" {
 		return fmt.Sprintf("the manifest has %s in line %d of the document", what, line)
 	}
 	if deeper(root, maxDefinitionDepth) {
@@ -151,23 +153,23 @@ func deeper(node *yaml.Node, limit int) bool {
 // merged are the definitions in the order of their manifests, without those that a
 // later manifest of the same name replaces. Above the limit, none is returned
 // rather than some.
-func (d *definitions) merged() ([]Definition, *violation) {
+func (d *definitions) merged() ([]Definition, *manifestfilter.Violation) {
 	if d.over != "" {
-		return nil, &violation{
-			outcome: preflight.Unknown, reason: ReasonTooManyDefinitions,
-			message:     fmt.Sprintf("the CustomResourceDefinitions of the release have more than %d bytes, so none is checked", maxDefinitionBytes),
-			remediation: "Read the CustomResourceDefinitions in the release.", actions: []finding.Action{finding.Run("oc adm release extract")},
+		return nil, &manifestfilter.Violation{
+			Outcome: preflight.Unknown, Reason: ReasonTooManyDefinitions,
+			Message:     fmt.Sprintf("the CustomResourceDefinitions of the release have more than %d bytes, so none is checked", maxDefinitionBytes),
+			Remediation: "Read the CustomResourceDefinitions in the release.", Actions: []finding.Action{finding.Run("oc adm release extract")},
 		}
 	}
-	sortLocated(d.found)
+	manifestdoc.SortLocated(d.found)
 	last := map[string]int{}
 	for i, each := range d.found {
-		last[each.value.Name] = i
+		last[each.Value.Name] = i
 	}
 	var all []Definition
 	for i, each := range d.found {
-		if last[each.value.Name] == i {
-			all = append(all, each.value)
+		if last[each.Value.Name] == i {
+			all = append(all, each.Value)
 		}
 	}
 	return all, nil

@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -21,21 +22,21 @@ func TestExtractFilters(t *testing.T) {
 		exclude   = "exclude.release.openshift.io/"
 		capable   = "capability.openshift.io/name"
 	)
-	known := payload.Cluster{
+	known := manifestfilter.Cluster{
 		Exclude:  "internal-openshift-hosted",
-		Features: &payload.Features{Enabled: []configv1.FeatureGateName{"On", "AlsoOn"}},
+		Features: &manifestfilter.Features{Enabled: []configv1.FeatureGateName{"On", "AlsoOn"}},
 		Capabilities: &configv1.ClusterVersionCapabilitiesStatus{
 			EnabledCapabilities: []configv1.ClusterVersionCapability{"Console", "Storage"},
 			KnownCapabilities:   []configv1.ClusterVersionCapability{"Console", "Storage", "Insights"},
 		},
 	}
 	preview := known
-	preview.Features = &payload.Features{Set: configv1.TechPreviewNoUpgrade}
-	overriding := func(override configv1.ComponentOverride) *payload.Cluster {
-		return &payload.Cluster{Overrides: []configv1.ComponentOverride{override}}
+	preview.Features = &manifestfilter.Features{Set: configv1.TechPreviewNoUpgrade}
+	overriding := func(override configv1.ComponentOverride) *manifestfilter.Cluster {
+		return &manifestfilter.Cluster{Overrides: []configv1.ComponentOverride{override}}
 	}
 	unmanaged := configv1.ComponentOverride{Group: "batch", Kind: "Job", Namespace: "ns", Name: "job", Unmanaged: true}
-	changed := func(change func(*configv1.ComponentOverride)) *payload.Cluster {
+	changed := func(change func(*configv1.ComponentOverride)) *manifestfilter.Cluster {
 		other := unmanaged
 		change(&other)
 		return overriding(other)
@@ -43,7 +44,7 @@ func TestExtractFilters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
 		annotations []string // key and value in turn
-		cluster     *payload.Cluster
+		cluster     *manifestfilter.Cluster
 		outcome     preflight.Outcome
 		want        string
 		text        string
@@ -53,7 +54,7 @@ func TestExtractFilters(t *testing.T) {
 		"Excluded":           {reason: "the annotation names the cluster", annotations: []string{exclude + "internal-openshift-hosted", "true"}, outcome: preflight.Skipped, want: "Excluded"},
 		"Excluded elsewhere": {reason: "the annotation names another cluster", annotations: []string{exclude + "other", "true"}},
 		"Excluded otherwise": {reason: "only the value true excludes", annotations: []string{exclude + "internal-openshift-hosted", "True"}},
-		"Excluded unnamed":   {reason: "the annotation without a suffix applies to an unnamed cluster", annotations: []string{exclude, "true"}, cluster: &payload.Cluster{}, outcome: preflight.Skipped, want: "Excluded"},
+		"Excluded unnamed":   {reason: "the annotation without a suffix applies to an unnamed cluster", annotations: []string{exclude, "true"}, cluster: &manifestfilter.Cluster{}, outcome: preflight.Skipped, want: "Excluded"},
 
 		"Default set":         {reason: "a cluster without a set has the default one", annotations: []string{set, "Default"}},
 		"Default among sets":  {reason: "one of several sets is sufficient", annotations: []string{set, "TechPreviewNoUpgrade,Default"}},
@@ -63,7 +64,7 @@ func TestExtractFilters(t *testing.T) {
 		"Unknown set":         {reason: "the operator leaves it out; the finding names the spelling", annotations: []string{set, "Nope"}, outcome: preflight.Skipped, want: "UnknownFeatureSet", text: `"Nope"`},
 		"Blank before set":    {reason: "the operator does not trim blanks in sets", annotations: []string{set, "Default, TechPreviewNoUpgrade"}, outcome: preflight.Skipped, want: "UnknownFeatureSet", text: `" TechPreviewNoUpgrade"`},
 		"Empty set":           {reason: "the value names no set", annotations: []string{set, ""}, outcome: preflight.Skipped, want: "UnknownFeatureSet"},
-		"Set, unknown":        {reason: "the features of the cluster could not be read", annotations: []string{set, "Default"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
+		"Set, unknown":        {reason: "the features of the cluster could not be read", annotations: []string{set, "Default"}, cluster: &manifestfilter.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
 		"Set and gate":        {reason: "the operator rejects both filters together", annotations: []string{set, "Default", gate, "On"}, outcome: preflight.Skipped, want: "ContradictoryFilters"},
 		"Gate on":             {reason: "the gate is enabled", annotations: []string{gate, "On"}},
 		"Gates on":            {reason: "blanks in gates are trimmed", annotations: []string{gate, "On, AlsoOn , -Off"}},
@@ -72,7 +73,7 @@ func TestExtractFilters(t *testing.T) {
 		"Gate without a name": {reason: "the operator ignores empty items", annotations: []string{gate, "On,,"}},
 		"Gates, none":         {reason: "an empty list requires nothing", annotations: []string{gate, ""}},
 		"Minus nothing":       {reason: "no gate is without a name, so none is enabled", annotations: []string{gate, "-"}},
-		"Gate, unknown":       {reason: "the features of the cluster could not be read", annotations: []string{gate, "On"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
+		"Gate, unknown":       {reason: "the features of the cluster could not be read", annotations: []string{gate, "On"}, cluster: &manifestfilter.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
 
 		"Major version": {reason: "the operator does not apply it to Jobs", annotations: []string{"release.openshift.io/major-version", "5"}, outcome: preflight.Skipped, want: "MajorVersionFilter"},
 
@@ -82,7 +83,7 @@ func TestExtractFilters(t *testing.T) {
 		"Capability new":            {reason: "a new capability of the target is disabled", annotations: []string{capable, "Quantum"}, outcome: preflight.Skipped, want: "CapabilityNotKnown", text: "Quantum"},
 		"Capability without a name": {reason: "no capability is without a name, so the operator takes it for a disabled one", annotations: []string{capable, "Console+"}, outcome: preflight.Skipped, want: "CapabilityNotKnown"},
 		"Capabilities, none":        {reason: "an empty list requires nothing", annotations: []string{capable, ""}},
-		"Capability, unknown":       {reason: "an old cluster has no capabilities", annotations: []string{capable, "Console"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "CapabilitiesUnknown"},
+		"Capability, unknown":       {reason: "an old cluster has no capabilities", annotations: []string{capable, "Console"}, cluster: &manifestfilter.Cluster{}, outcome: preflight.Unknown, want: "CapabilitiesUnknown"},
 
 		"Delete": {reason: "an object to be deleted is never run", annotations: []string{"release.openshift.io/delete", "false"}, outcome: preflight.Fail, want: "DeleteAnnotation"},
 		"Create": {reason: "the annotation is not a filter", annotations: []string{"release.openshift.io/create-only", "true"}},
@@ -133,7 +134,7 @@ func TestExtractFilters(t *testing.T) {
 }
 
 // extractFor reads a release with that manifest for a cluster.
-func extractFor(t *testing.T, cluster payload.Cluster, manifest string) *payload.Release {
+func extractFor(t *testing.T, cluster manifestfilter.Cluster, manifest string) *payload.Release {
 	t.Helper()
 	pullSpec := pushLayer(t, serve(t, nil), releaseWith(t, entry{name: "release-manifests/job.yaml", content: manifest}))
 	got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Cluster: cluster})
@@ -151,7 +152,7 @@ func TestFiltersApplyToSupportingObjects(t *testing.T) {
 kind: ServiceAccount
 metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: "true", capability.openshift.io/name: Console}}
 `
-	got := extractFor(t, payload.Cluster{Capabilities: &configv1.ClusterVersionCapabilitiesStatus{}}, account)
+	got := extractFor(t, manifestfilter.Cluster{Capabilities: &configv1.ClusterVersionCapabilitiesStatus{}}, account)
 	if len(got.Supporting) > 0 || len(got.Problems) != 1 || got.Problems[0].Reason != "CapabilityNotKnown" {
 		t.Errorf("kept %+v, problems %+v; want it skipped", got.Supporting, got.Problems)
 	}
@@ -169,7 +170,7 @@ func TestSourceIsNotFiltered(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	t.Parallel()
-	got := extractFor(t, payload.Cluster{}, "# comment\n---\n"+jobIn("ns", "job"))
+	got := extractFor(t, manifestfilter.Cluster{}, "# comment\n---\n"+jobIn("ns", "job"))
 	if len(got.Jobs) != 1 {
 		t.Fatalf("problems %+v", got.Problems)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/runner/imagefiles"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
 )
@@ -33,8 +35,8 @@ func extractLayer(t *testing.T, layer []byte) (*payload.Release, error) {
 // extractTwice also asserts that the extraction is deterministic.
 func extractTwice(t *testing.T, client http.RoundTripper, pullSpec string) (*payload.Release, error) {
 	t.Helper()
-	options := payload.Options{Access: registry.Own(registry.Local{Transport: client}), Cluster: payload.Cluster{
-		Features:     &payload.Features{Enabled: []configv1.FeatureGateName{"On"}},
+	options := payload.Options{Access: registry.Own(registry.Local{Transport: client}), Cluster: manifestfilter.Cluster{
+		Features:     &manifestfilter.Features{Enabled: []configv1.FeatureGateName{"On"}},
 		Capabilities: &configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: []configv1.ClusterVersionCapability{"Console"}},
 	}}
 	got, err := payload.Extract(t.Context(), forced(t, pullSpec), options)
@@ -45,7 +47,7 @@ func extractTwice(t *testing.T, client http.RoundTripper, pullSpec string) (*pay
 	if err == nil {
 		return got, nil
 	}
-	var failure *payload.Error
+	var failure *imagefiles.Error
 	if !errors.As(err, &failure) || errAgain == nil || err.Error() != errAgain.Error() {
 		t.Errorf("got error %v, then %v, want the same *payload.Error", err, errAgain)
 	}

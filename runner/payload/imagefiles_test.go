@@ -13,7 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 )
 
 // pushLayers pushes an image with these layers and returns its pull spec.
@@ -56,11 +56,11 @@ func TestImageFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]bool{}
-			err := payload.ImageFiles(t.Context(), pushLayers(t, host, tc.layers...), payload.Options{}, func(file string, content []byte) error {
+			err := imagefiles.Read(t.Context(), pushLayers(t, host, tc.layers...), imagefiles.Source{}, func(file string, content []byte) error {
 				files[file+" "+string(content)] = true
 				return nil
 			})
-			if failed, ok := errors.AsType[*payload.Error](err); (err != nil) != (tc.err != "") || ok && string(failed.Reason) != tc.err || ok && failed.Remediation == "" {
+			if failed, ok := errors.AsType[*imagefiles.Error](err); (err != nil) != (tc.err != "") || ok && string(failed.Reason) != tc.err || ok && failed.Remediation == "" {
 				t.Fatalf("%s: %+v, want %q", tc.reason, err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(files))); diff != "" && tc.err == "" {
@@ -69,13 +69,13 @@ func TestImageFiles(t *testing.T) {
 		})
 	}
 	stop := errors.New("stop")
-	err := payload.ImageFiles(t.Context(), pushLayers(t, host, file("manifests/a.yaml", "a")), payload.Options{}, func(string, []byte) error { return stop })
+	err := imagefiles.Read(t.Context(), pushLayers(t, host, file("manifests/a.yaml", "a")), imagefiles.Source{}, func(string, []byte) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("want the error of the caller, got %v", err)
 	}
 	for name, pullSpec := range map[string]string{"Tag": host + "/openshift/release:v1", "Missing": host + "/openshift/release@sha256:" + strings.Repeat("0", 64)} {
-		err := payload.ImageFiles(t.Context(), pullSpec, payload.Options{}, func(string, []byte) error { return nil })
-		if _, ok := errors.AsType[*payload.Error](err); !ok || !strings.Contains(err.Error(), "openshift/release") {
+		err := imagefiles.Read(t.Context(), pullSpec, imagefiles.Source{}, func(string, []byte) error { return nil })
+		if _, ok := errors.AsType[*imagefiles.Error](err); !ok || !strings.Contains(err.Error(), "openshift/release") {
 			t.Errorf("%s: want an error that names the image, got %v", name, err)
 		}
 	}
@@ -87,8 +87,8 @@ func TestImageFilesTooLarge(t *testing.T) {
 	manifest := imageOf(t, func(manifest *v1.Manifest) {
 		manifest.Layers = slices.Repeat([]v1.Descriptor{{MediaType: types.DockerLayer, Size: 40 << 20, Digest: digestOf([]byte("base"))}}, 2)
 	}, nil)
-	err := payload.ImageFiles(t.Context(), putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, manifest), payload.Options{}, func(string, []byte) error { return nil })
-	if failed, ok := errors.AsType[*payload.Error](err); !ok || !strings.Contains(failed.Message, "the limit is") {
+	err := imagefiles.Read(t.Context(), putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, manifest), imagefiles.Source{}, func(string, []byte) error { return nil })
+	if failed, ok := errors.AsType[*imagefiles.Error](err); !ok || !strings.Contains(failed.Message, "the limit is") {
 		t.Errorf("want an error with the limit, got %v", err)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/imagefiles"
+	"github.com/openshift/update-preflight/runner/manifestdoc"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 )
 
 const (
@@ -26,19 +29,19 @@ const (
 // manifests collects the relevant content of all files of a release.
 type manifests struct {
 	// cluster is the cluster to filter for; nil for none.
-	cluster    *Cluster
+	cluster    *manifestfilter.Cluster
 	scheme     *runtime.Scheme
 	references []byte
 	metadata   []byte
-	found      []located[Object]
-	problems   []located[finding.Finding]
+	found      []manifestdoc.Located[Object]
+	problems   []manifestdoc.Located[finding.Finding]
 	gates      adminGates
 	crds       definitions
 	// annotated is the size of annotated objects in bytes, kept their estimated memory.
 	annotated, kept int
 }
 
-func newManifests(cluster *Cluster) *manifests {
+func newManifests(cluster *manifestfilter.Cluster) *manifests {
 	return &manifests{cluster: cluster, scheme: newScheme()}
 }
 
@@ -51,9 +54,9 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-func (m *manifests) report(file string, at place, found *violation) {
+func (m *manifests) report(file string, at manifestdoc.Place, found *manifestfilter.Violation) {
 	if found != nil {
-		m.problems = append(m.problems, located[finding.Finding]{file: file, place: at, value: found.at(file, at)})
+		m.problems = append(m.problems, manifestdoc.Located[finding.Finding]{File: file, Place: at, Value: found.At(file, at)})
 	}
 }
 
@@ -61,11 +64,11 @@ func (m *manifests) report(file string, at place, found *violation) {
 func (m *manifests) bounded() error {
 	switch {
 	case m.annotated > maxAnnotated:
-		return reject(ReasonTooManyPreflights, "the objects with the annotation %s have more than %d bytes", Annotation, maxAnnotated)
+		return imagefiles.Reject(ReasonTooManyPreflights, "the objects with the annotation %s have more than %d bytes", Annotation, maxAnnotated)
 	case m.kept > maxKept:
-		return reject(ReasonTooManyPreflights, "the objects with the annotation %s would take more than %d bytes of memory", Annotation, maxKept)
+		return imagefiles.Reject(ReasonTooManyPreflights, "the objects with the annotation %s would take more than %d bytes of memory", Annotation, maxKept)
 	case len(m.problems) > maxProblems:
-		return reject(ReasonTooManyProblems, "more than %d manifests are invalid; the first: %s", maxProblems, m.problems[0].value.Message)
+		return imagefiles.Reject(ReasonTooManyProblems, "more than %d manifests are invalid; the first: %s", maxProblems, m.problems[0].Value.Message)
 	}
 	return nil
 }

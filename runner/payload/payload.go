@@ -1,10 +1,8 @@
 // Package payload answers: which preflights does this release ship?
 //
-// It reads the layer of a release image that holds the release's
-// manifests, and returns the preflight Jobs, their supporting objects,
-// the list of the release's images and its metadata. It requires proof that the
-// release's digest was verified, and decompresses and parses nothing before its
-// content is verified by digest.
+// [Extract] reads the manifests of a release image, and returns the [Release]: its
+// preflight Jobs, their supporting objects, the list of the release's images and its
+// metadata. It requires proof that the release's digest was verified.
 //
 // # Bounds
 //
@@ -16,51 +14,38 @@
 // (1 000). The total time is at most four minutes. The layer
 // is held in memory, and written only to the cache, if there is one; beyond it,
 // at most one file is held in memory.
-//
-// # Filters
-//
-// Manifests are filtered by feature set, feature gate, capability, exclude
-// annotation, cluster profile and ClusterVersion override as the cluster-version
-// operator does (openshift/library-go pkg/manifest), with three differences. The
-// cluster profile is required only where the manifest names one, since the
-// operator itself would apply a Job that does. A filter that cannot be evaluated,
-// for this cluster or for any, does not exclude: it is
-// Unknown, so no check is lost. And release.openshift.io/major-version,
-// which the operator rejects on Jobs, is Unknown too.
-//
-// # Limitations
-//
-// Only the last layer is read, where "oc adm release new" puts the manifests.
 package payload
 
 import (
 	"context"
+	"maps"
+	"slices"
 
+	"github.com/openshift/update-preflight/runner/imagefiles"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
+
+// Options configure how a release is read. The zero value reads it from the
+// repository in the pull spec, without credentials, for an unknown cluster.
+type Options struct {
+	// Access resolves and reaches the cluster's registries.
+	Access *registry.Access
+	// Cache stores content between runs; nil for none.
+	Cache imagefiles.Cache
+	// Cluster decides which manifests apply.
+	Cluster manifestfilter.Cluster
+}
 
 // Extract reads the release that proof is for. The error is always an
 // *Error, and then there is no result. Violations of single manifests are
 // among the Problems of the Release.
 func Extract(ctx context.Context, proof signature.Release, options Options) (*Release, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
-	access := options.Access
-	if access == nil {
-		access = registry.Own(registry.Local{})
-		defer access.Close()
-	}
-	fetcher, err := newFetcher(proof, options)
+	manifests := newManifests(&options.Cluster)
+	source := imagefiles.Source{Access: options.Access, Cache: options.Cache, Architecture: options.Cluster.Architecture}
+	size, err := imagefiles.ReadRelease(ctx, proof, source, manifests.add)
 	if err != nil {
-		return nil, err
-	}
-	layers, err := fetcher.layers(ctx, access)
-	if err != nil {
-		return nil, err
-	}
-	layer, manifests := layers[0], newManifests(&options.Cluster)
-	if err := eachManifest(ctx, layer, manifestDirectory, manifests.add); err != nil {
 		return nil, err
 	}
 	release, err := manifests.release()
@@ -68,6 +53,24 @@ func Extract(ctx context.Context, proof signature.Release, options Options) (*Re
 		return nil, err
 	}
 	release.Image = proof.PullSpec()
-	release.ManifestLayerBytes, release.BytesRead = int64(len(layer)), fetcher.read.Load()
+	release.ManifestLayerBytes, release.BytesRead = size.Layer, size.Read
+	return release, nil
+}
+
+// ReadManifests reads manifests that are not part of a release yet, by
+// file name, with the rules and bounds of those of a
+// release, except the filters, since there is no cluster. Of the
+// Release it sets only Jobs, Supporting and Problems. The error is an *Error.
+func ReadManifests(files map[string][]byte) (*Release, error) {
+	manifests := newManifests(nil)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := manifests.add(name, files[name]); err != nil {
+			return nil, err
+		}
+	}
+	release := &Release{}
+	if err := manifests.gather(release); err != nil {
+		return nil, err
+	}
 	return release, nil
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/imagefiles"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -132,7 +134,7 @@ func TestExtract(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Cluster: payload.Cluster{Architecture: test.architecture}})
+			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Cluster: manifestfilter.Cluster{Architecture: test.architecture}})
 			if err != nil {
 				t.Fatalf("Extract: %v; %s", err, test.reason)
 			}
@@ -237,7 +239,7 @@ func TestExtractClusterProfile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pullSpec := pushLayer(t, serve(t, nil), releaseWith(t, entry{name: "release-manifests/job.yaml", content: test.manifest}))
-			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Cluster: payload.Cluster{Profile: test.profile}})
+			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Cluster: manifestfilter.Cluster{Profile: test.profile}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,9 +251,9 @@ func TestExtractClusterProfile(t *testing.T) {
 }
 
 // failureOf asserts that err is a complete *payload.Error.
-func failureOf(t *testing.T, err error) *payload.Error {
+func failureOf(t *testing.T, err error) *imagefiles.Error {
 	t.Helper()
-	var failure *payload.Error
+	var failure *imagefiles.Error
 	if !errors.As(err, &failure) {
 		t.Fatalf("Extract: got error %v, want a *payload.Error", err)
 	}

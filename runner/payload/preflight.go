@@ -14,22 +14,24 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/manifestdoc"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 )
 
 const validateManifest = "oc create --dry-run=server --validate=strict -f FILE"
 
 // preflight checks a document that has the annotation in the given line of the
 // file. It returns the object to keep, if any, and its violation, if any.
-func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, *violation) {
-	if what, line := irregular(root); what != "" {
-		return nil, fail(ReasonIrregularPreflight, fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.line+line-1),
-			toAuthors+"write the preflight without aliases and duplicate keys.")
+func (m *manifests) preflight(doc manifestdoc.Document, root *yaml.Node, line int) (Object, *manifestfilter.Violation) {
+	if what, line := manifestdoc.Irregular(root); what != "" {
+		return nil, manifestfilter.Fail(ReasonIrregularPreflight, fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.Line+line-1),
+			manifestfilter.ToAuthors+"write the preflight without aliases and duplicate keys.")
 	}
-	if n := count(root); n > maxObjectNodes {
-		return nil, fail(ReasonPreflightTooLarge, fmt.Sprintf("an object with the annotation %s has %d fields and items; the limit is %d", Annotation, n, maxObjectNodes),
-			toAuthors+"reduce the size of the preflight.")
+	if n := manifestdoc.Count(root); n > maxObjectNodes {
+		return nil, manifestfilter.Fail(ReasonPreflightTooLarge, fmt.Sprintf("an object with the annotation %s has %d fields and items; the limit is %d", Annotation, n, maxObjectNodes),
+			manifestfilter.ToAuthors+"reduce the size of the preflight.")
 	}
-	value := child(child(child(root, "metadata"), "annotations"), Annotation)
+	value := manifestdoc.Child(manifestdoc.Child(manifestdoc.Child(root, "metadata"), "annotations"), Annotation)
 	if misplaced := misplaced(root, value, line); misplaced != nil {
 		return nil, misplaced
 	}
@@ -38,21 +40,21 @@ func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, 
 	case "false":
 		return nil, nil
 	default:
-		return nil, fail(ReasonAnnotationValue, fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, words.External(value.Value)),
-			toAuthors+"set the value to \"true\" to run the check.")
+		return nil, manifestfilter.Fail(ReasonAnnotationValue, fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, words.External(value.Value)),
+			manifestfilter.ToAuthors+"set the value to \"true\" to run the check.")
 	}
-	if text(root, "apiVersion") == "" || text(root, "kind") == "" {
-		return nil, fail(ReasonInvalidPreflight, "an object with the annotation "+Annotation+" has no apiVersion or no kind",
-			toAuthors+"validate the manifest.", finding.Run(validateManifest))
+	if manifestdoc.Text(root, "apiVersion") == "" || manifestdoc.Text(root, "kind") == "" {
+		return nil, manifestfilter.Fail(ReasonInvalidPreflight, "an object with the annotation "+Annotation+" has no apiVersion or no kind",
+			manifestfilter.ToAuthors+"validate the manifest.", finding.Run(validateManifest))
 	}
 	object, invalid := m.decode(doc)
 	if invalid != nil {
 		return nil, invalid
 	}
 	admitted, found := m.admit(object)
-	if found != nil && found.annotation != "" {
-		if key := keyOf(child(child(root, "metadata"), "annotations"), found.annotation); key != nil {
-			found.line = doc.line + key.Line - 1
+	if found != nil && found.Annotation != "" {
+		if key := manifestdoc.KeyOf(manifestdoc.Child(manifestdoc.Child(root, "metadata"), "annotations"), found.Annotation); key != nil {
+			found.Line = doc.Line + key.Line - 1
 		}
 	}
 	return admitted, found
@@ -61,56 +63,56 @@ func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, 
 // misplaced reports an annotation that is not a string annotation of the object. The
 // cluster-version operator ignores all annotations of an object when
 // any is not a string, so the check would be lost.
-func misplaced(root, value *yaml.Node, line int) *violation {
+func misplaced(root, value *yaml.Node, line int) *manifestfilter.Violation {
 	switch {
-	case strings.HasSuffix(text(root, "kind"), "List"):
-		return fail(ReasonListNotSupported, fmt.Sprintf("a %s contains an object with the annotation %s in line %d", words.External(text(root, "kind")), Annotation, line),
-			toAuthors+"write each object as a separate document.")
+	case strings.HasSuffix(manifestdoc.Text(root, "kind"), "List"):
+		return manifestfilter.Fail(ReasonListNotSupported, fmt.Sprintf("a %s contains an object with the annotation %s in line %d", words.External(manifestdoc.Text(root, "kind")), Annotation, line),
+			manifestfilter.ToAuthors+"write each object as a separate document.")
 	case value == nil:
-		return warn(ReasonAnnotationMisplaced, fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so no check is run", Annotation, line),
-			toAuthors+"set the annotation on the Job itself.")
+		return manifestfilter.Warn(ReasonAnnotationMisplaced, fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so no check is run", Annotation, line),
+			manifestfilter.ToAuthors+"set the annotation on the Job itself.")
 	case value.Kind != yaml.ScalarNode || value.Tag != "!!str":
-		return fail(ReasonAnnotationNotString, fmt.Sprintf("the annotation %s in line %d is not a string", Annotation, line),
-			toAuthors+"quote the value: "+Annotation+`: "true".`)
+		return manifestfilter.Fail(ReasonAnnotationNotString, fmt.Sprintf("the annotation %s in line %d is not a string", Annotation, line),
+			manifestfilter.ToAuthors+"quote the value: "+Annotation+`: "true".`)
 	}
 	return nil
 }
 
 // decode decodes the document into the type of its kind. Unknown and
 // duplicate fields are errors.
-func (m *manifests) decode(doc document) (Object, *violation) {
-	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !doc.json, Strict: true})
-	decoded, kind, err := decoder.Decode(doc.raw, nil, nil)
+func (m *manifests) decode(doc manifestdoc.Document) (Object, *manifestfilter.Violation) {
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !doc.JSON, Strict: true})
+	decoded, kind, err := decoder.Decode(doc.Raw, nil, nil)
 	if runtime.IsNotRegisteredError(err) {
-		return nil, fail(ReasonUnsupportedKind, fmt.Sprintf("an object of %s %s has the annotation %s", words.External(kind.GroupVersion().String()), words.External(kind.Kind), Annotation),
-			toAuthors+"use the annotation only on Jobs of batch/v1, and on ServiceAccounts, ConfigMaps, Roles, ClusterRoles and their bindings of v1.")
+		return nil, manifestfilter.Fail(ReasonUnsupportedKind, fmt.Sprintf("an object of %s %s has the annotation %s", words.External(kind.GroupVersion().String()), words.External(kind.Kind), Annotation),
+			manifestfilter.ToAuthors+"use the annotation only on Jobs of batch/v1, and on ServiceAccounts, ConfigMaps, Roles, ClusterRoles and their bindings of v1.")
 	}
 	object, ok := decoded.(Object)
 	if err != nil || !ok {
-		return nil, fail(ReasonInvalidPreflight, "the object cannot be decoded: "+doc.locate(err).Error(),
-			toAuthors+"validate the manifest.", finding.Run(validateManifest))
+		return nil, manifestfilter.Fail(ReasonInvalidPreflight, "the object cannot be decoded: "+doc.Locate(err).Error(),
+			manifestfilter.ToAuthors+"validate the manifest.", finding.Run(validateManifest))
 	}
 	return object, nil
 }
 
 // admit applies the rules and filters for objects of preflights.
-func (m *manifests) admit(object Object) (Object, *violation) {
+func (m *manifests) admit(object Object) (Object, *manifestfilter.Violation) {
 	if misnamed := misnamed(object); misnamed != nil {
 		return nil, misnamed
 	}
 	if _, ok := object.GetAnnotations()[deleteAnnotation]; ok {
-		rejected := fail(ReasonDeleteAnnotation, identity(object)+" has the annotation "+deleteAnnotation, toAuthors+"remove one of the two annotations.")
-		rejected.annotation = deleteAnnotation
+		rejected := manifestfilter.Fail(ReasonDeleteAnnotation, manifestfilter.Identity(object)+" has the annotation "+deleteAnnotation, manifestfilter.ToAuthors+"remove one of the two annotations.")
+		rejected.Annotation = deleteAnnotation
 		return nil, rejected
 	}
-	cluster := Cluster{}
+	cluster := manifestfilter.Cluster{}
 	if m.cluster != nil {
 		cluster = *m.cluster
-		if filtered := cluster.filter(object); filtered != nil {
+		if filtered := cluster.Filter(object); filtered != nil {
 			return nil, filtered
 		}
 	}
-	included, profiled := cluster.include(object)
+	included, profiled := cluster.Include(object)
 	if profiled != nil {
 		return nil, profiled
 	}
@@ -122,27 +124,27 @@ func (m *manifests) admit(object Object) (Object, *violation) {
 
 // appliedByOperator warns about a Job that the cluster-version operator, which
 // does not know preflights, would run during an update.
-func appliedByOperator(object Object, annotation string) *violation {
+func appliedByOperator(object Object, annotation string) *manifestfilter.Violation {
 	if _, ok := object.(*batchv1.Job); !ok {
 		return nil
 	}
-	found := warn(ReasonAppliedByClusterVersionOperator, identity(object)+" has the annotation "+annotation+", so the cluster-version operator also runs it during the update",
-		toAuthors+"remove the annotation.")
-	found.annotation = annotation
+	found := manifestfilter.Warn(ReasonAppliedByClusterVersionOperator, manifestfilter.Identity(object)+" has the annotation "+annotation+", so the cluster-version operator also runs it during the update",
+		manifestfilter.ToAuthors+"remove the annotation.")
+	found.Annotation = annotation
 	return found
 }
 
 // misnamed checks the name, and the namespace of namespaced kinds. No
 // name is generated and no namespace defaulted.
-func misnamed(object Object) *violation {
+func misnamed(object Object) *manifestfilter.Violation {
 	kind := object.GetObjectKind().GroupVersionKind()
 	messages := validation.IsDNS1123Subdomain(object.GetName())
 	if kind.Group == rbacv1.GroupName {
 		messages = roleName(object.GetName())
 	}
 	if len(messages) > 0 {
-		return fail(ReasonInvalidName, fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, words.External(object.GetName()), words.External(messages[0])),
-			toAuthors+"set a valid metadata.name.")
+		return manifestfilter.Fail(ReasonInvalidName, fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, words.External(object.GetName()), words.External(messages[0])),
+			manifestfilter.ToAuthors+"set a valid metadata.name.")
 	}
 	messages = validation.IsDNS1123Label(object.GetNamespace())
 	if kind.Kind == "ClusterRole" || kind.Kind == "ClusterRoleBinding" {
@@ -154,8 +156,8 @@ func misnamed(object Object) *violation {
 	if len(messages) == 0 {
 		return nil
 	}
-	return fail(ReasonInvalidNamespace, fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), words.External(object.GetNamespace()), words.External(messages[0])),
-		toAuthors+"set a valid metadata.namespace on a namespaced object, and none on any other.")
+	return manifestfilter.Fail(ReasonInvalidNamespace, fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), words.External(object.GetNamespace()), words.External(messages[0])),
+		manifestfilter.ToAuthors+"set a valid metadata.namespace on a namespaced object, and none on any other.")
 }
 
 // roleName applies the rule for names of RBAC objects, which may have colons

@@ -9,6 +9,9 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/imagefiles"
+	"github.com/openshift/update-preflight/runner/manifestdoc"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 )
 
 const referencesFile = "image-references"
@@ -32,7 +35,7 @@ func (m *manifests) readReferences() (string, map[string]string, error) {
 		}
 		seen[tag.Name] = true
 		if violation := checkReference(tag); violation != nil {
-			m.report(referencesFile, place{}, violation)
+			m.report(referencesFile, manifestdoc.Place{}, violation)
 			continue
 		}
 		images[tag.Name] = tag.From.Name
@@ -43,13 +46,13 @@ func (m *manifests) readReferences() (string, map[string]string, error) {
 	return stream.Name, images, nil
 }
 
-func checkReference(tag imagev1.TagReference) *violation {
+func checkReference(tag imagev1.TagReference) *manifestfilter.Violation {
 	const remedy = "Do not update to this release: its signature does not cover all of its images."
 	if tag.From == nil || tag.From.Kind != "DockerImage" {
-		return fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q does not name a DockerImage", words.External(tag.Name)), remedy)
+		return manifestfilter.Fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q does not name a DockerImage", words.External(tag.Name)), remedy)
 	}
 	if _, err := name.NewDigest(tag.From.Name, name.StrictValidation); err != nil {
-		return fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q is %q, which is not a pull spec by digest", words.External(tag.Name), words.External(tag.From.Name)), remedy)
+		return manifestfilter.Fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q is %q, which is not a pull spec by digest", words.External(tag.Name), words.External(tag.From.Name)), remedy)
 	}
 	return nil
 }
@@ -57,7 +60,7 @@ func checkReference(tag imagev1.TagReference) *violation {
 // unmarshal parses JSON with case-sensitive fields and
 // the given strictness.
 func unmarshal(content []byte, into any, strict ...kjson.StrictOption) error {
-	if err := checkSize(content); err != nil {
+	if err := manifestdoc.CheckSize(content); err != nil {
 		return err
 	}
 	violations, err := kjson.UnmarshalStrict(content, into, strict...)
@@ -72,7 +75,7 @@ func unmarshal(content []byte, into any, strict ...kjson.StrictOption) error {
 
 // invalid is the error for an invalid file that every release needs.
 func invalid(file string, err error) error {
-	failure := reject(ReasonInvalidRelease, "%s/%s is invalid", manifestDirectory, file)
+	failure := imagefiles.Reject(ReasonInvalidRelease, "%s/%s is invalid", imagefiles.ReleaseDirectory, file)
 	failure.Err = err
 	return failure
 }

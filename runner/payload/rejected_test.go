@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
 )
@@ -29,11 +30,11 @@ type rejectedLayer struct {
 func (r rejectedLayer) read(t *testing.T) (func() error, int) {
 	t.Helper()
 	layer := r.layer(t)
-	return extraction(t, pushLayer(t, serve(t, nil), layer), payload.Cluster{}), len(layer)
+	return extraction(t, pushLayer(t, serve(t, nil), layer), manifestfilter.Cluster{}), len(layer)
 }
 
 // extraction returns a function that extracts the release.
-func extraction(t *testing.T, pullSpec string, cluster payload.Cluster) func() error {
+func extraction(t *testing.T, pullSpec string, cluster manifestfilter.Cluster) func() error {
 	t.Helper()
 	proof := forced(t, pullSpec)
 	return func() error {
@@ -265,7 +266,7 @@ func (r rejectedImage) read(t *testing.T) func() error {
 	if r.raw != "" {
 		content, mediaType = []byte(r.raw), r.mediaType
 	}
-	return extraction(t, putManifest(t, http.DefaultTransport, host, mediaType, content), payload.Cluster{})
+	return extraction(t, putManifest(t, http.DefaultTransport, host, mediaType, content), manifestfilter.Cluster{})
 }
 
 func rejectedImages() map[string]rejectedImage {
@@ -351,7 +352,7 @@ func (r rejectedIndex) read(t *testing.T) func() error {
 		MediaType: types.DockerManifestSchema2, Size: int64(len(content)), Digest: digestOf(content), Platform: &v1.Platform{OS: "linux", Architecture: "arm64"},
 	}}}
 	r.change(&index)
-	return extraction(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index)), payload.Cluster{Architecture: r.architecture})
+	return extraction(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index)), manifestfilter.Cluster{Architecture: r.architecture})
 }
 
 func rejectedIndexes() map[string]rejectedIndex {
@@ -454,7 +455,7 @@ type rejectedRegistry struct {
 // read pushes a valid release, and returns its extraction from the registry.
 func (r rejectedRegistry) read(t *testing.T) func() error {
 	t.Helper()
-	return extraction(t, pushLayer(t, serve(t, respond(r.part, r.change)), releaseWith(t)), payload.Cluster{})
+	return extraction(t, pushLayer(t, serve(t, respond(r.part, r.change)), releaseWith(t)), manifestfilter.Cluster{})
 }
 
 func rejectedRegistries() map[string]rejectedRegistry {

@@ -2,10 +2,14 @@ package payload
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/manifestdoc"
+	"github.com/openshift/update-preflight/runner/manifestfilter"
 )
 
 // Release is the content of a release: its metadata, images and preflights.
@@ -46,7 +50,7 @@ type Job struct {
 	File      string
 	Component string
 	// Lines are the lines of the Job's fields in the file.
-	Lines Lines
+	Lines manifestdoc.Lines
 	Job   *batchv1.Job
 }
 
@@ -55,17 +59,31 @@ type Job struct {
 type Supporting struct {
 	File      string
 	Component string
-	Lines     Lines
+	Lines     manifestdoc.Lines
 	Object    Object
 }
 
 // keep adds an object under the sanitized name of its file, which findings, listings
 // and annotations show.
-func (r *Release) keep(each located[Object]) {
-	file := words.External(each.file)
-	if job, ok := each.value.(*batchv1.Job); ok {
-		r.Jobs = append(r.Jobs, Job{File: file, Component: component(file), Lines: each.lines, Job: job})
+func (r *Release) keep(each manifestdoc.Located[Object]) {
+	file := words.External(each.File)
+	if job, ok := each.Value.(*batchv1.Job); ok {
+		r.Jobs = append(r.Jobs, Job{File: file, Component: manifestfilter.Component(file), Lines: each.Lines, Job: job})
 		return
 	}
-	r.Supporting = append(r.Supporting, Supporting{File: file, Component: component(file), Lines: each.lines, Object: each.value})
+	r.Supporting = append(r.Supporting, Supporting{File: file, Component: manifestfilter.Component(file), Lines: each.Lines, Object: each.Value})
+}
+
+// Annotation marks a Job as a preflight, and other objects as its supporting
+// objects, when its value is "true" (openshift/enhancements#363).
+const Annotation = "openshift.io/preflight-check"
+
+// deleteAnnotation makes the cluster-version operator delete the object
+// (lib/resourcedelete/helper.go).
+const deleteAnnotation = "release.openshift.io/delete"
+
+// Object is a typed Kubernetes object.
+type Object interface {
+	runtime.Object
+	metav1.Object
 }

@@ -10,7 +10,7 @@ import (
 
 	server "github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -37,14 +37,14 @@ func TestResolve(t *testing.T) {
 		"Registry":  {reason: "an unreachable registry", pullSpec: "127.0.0.1:1/release:4.19.0", rejected: "RegistryUnreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := payload.Resolve(t.Context(), tc.pullSpec, registry.Own(registry.Local{}))
+			got, err := imagefiles.Resolve(t.Context(), tc.pullSpec, registry.Own(registry.Local{}))
 			if tc.rejected == "" {
 				if err != nil || got != tc.want {
 					t.Errorf("%s: %q, %v; want %q", tc.reason, got, err, tc.want)
 				}
 				return
 			}
-			failure, ok := errors.AsType[*payload.Error](err)
+			failure, ok := errors.AsType[*imagefiles.Error](err)
 			if !ok || string(failure.Reason) != tc.rejected || failure.Remediation == "" {
 				t.Errorf("%s: %#v, want a %s with a remedy", tc.reason, err, tc.rejected)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -81,7 +82,7 @@ func TestReadManifestsBounds(t *testing.T) {
 		files[name+".yaml"] = []byte(strings.ReplaceAll(big, "NAME", name))
 	}
 	_, err := payload.ReadManifests(files)
-	var failure *payload.Error
+	var failure *imagefiles.Error
 	if !errors.As(err, &failure) || failure.Reason != "TooManyPreflights" {
 		t.Errorf("10 MiB of Jobs are accepted: %v", err)
 	}

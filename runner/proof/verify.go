@@ -10,8 +10,8 @@ import (
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
-	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/refusal"
@@ -85,7 +85,7 @@ func (v Verifier) byDigest(ctx context.Context, pullSpec string) (string, error)
 	if !v.Scene.Settings.Judgement.Force {
 		return "", input.Errorf("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:DIGEST, or force the run to resolve the tag", pullSpec)
 	}
-	return payload.Resolve(ctx, pullSpec, v.Registries)
+	return imagefiles.Resolve(ctx, pullSpec, v.Registries)
 }
 
 func (v Verifier) prove(ctx context.Context, pullSpec string) (signature.Release, error) {

@@ -31,6 +31,7 @@ const (
 	Canceled    Phase = "Canceled"
 )
 
+// Final reports whether a run in this phase has ended.
 func (p Phase) Final() bool { return p == Complete || p == Interrupted || p == Canceled }
 
 // Requester is the role that requested a run.
@@ -141,13 +142,15 @@ const (
 	// MinPrefix is the minimum length of a prefix of an ID.
 	MinPrefix = 4
 	// MaxNarrowed bounds the number of texts in Intent.Narrowed.
-	MaxNarrowed  = 64
+	MaxNarrowed = 64
+	// MaxSelection bounds Intent.Selection, in bytes.
 	MaxSelection = 64 << 10
 	// MaxAttachment is what the other data of a header leaves of 1 MiB.
 	MaxAttachment = 64 << 10
 	maxHolder     = 256
 )
 
+// Validate returns an error for an intent, or an identity of its holder, that cannot be recorded.
 func (i Intent) Validate(holder string) error {
 	switch {
 	case !IsID(i.ID):

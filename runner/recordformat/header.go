@@ -113,7 +113,8 @@ const (
 	keyChecks  = "checks.gz"
 	keyResults = "results.gz"
 	keyReport  = "report.gz"
-	KeyPart    = "part.gz"
+	// KeyPart is the key of the content of a part.
+	KeyPart = "part.gz"
 	// keyAttachment is absent from records without one.
 	keyAttachment = "attachment"
 
@@ -135,6 +136,7 @@ type Header struct {
 	ResultParts, ReportParts int
 }
 
+// PartName is the name of a part of the record of a run; parts count from 1.
 func PartName(id string, number int) string { return fmt.Sprintf("%s-%d", HeaderName(id), number) }
 
 // summary is the part of a header in plain text.
@@ -297,6 +299,7 @@ func FromLabels(object *corev1.ConfigMap) record.Record {
 	}
 }
 
+// CauseUnreadable is why a header that cannot be decoded is not authentic.
 const CauseUnreadable = "is unreadable"
 
 func parseTime(text string) (time.Time, error) {

@@ -19,11 +19,12 @@ const (
 	maxWhole = 900 << 10
 	// maxMember bounds the text of a gzip member, unless one line is longer.
 	maxMember = 128 << 10
-	// maxChunkText and maxText bound the decompressed size of one chunk and of all.
+	// maxChunkText bounds the decompressed size of one chunk.
 	maxChunkText = 8 << 20
-	MaxText      = 64 << 20
-	maxResults   = 20_000
-	maxParts     = 512
+	// MaxText bounds the decompressed size of all results, and of a report, in bytes.
+	MaxText    = 64 << 20
+	maxResults = 20_000
+	maxParts   = 512
 )
 
 // ResultLog has compressed results in chunks: full ones, which never change, and an

@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	// KeyVerdict is the key of the verdict for other readers.
 	KeyVerdict = "verdict.json"
 	// maxNames bounds each list of names in verdict.json.
 	maxNames = 64

@@ -254,6 +254,7 @@ func (s *Store) Watch(ctx context.Context, changed func()) error {
 // LeaseName is the name of the Lease for the run of a release in progress.
 func LeaseName(digest string) string { return "preflight-" + label.ReleaseValue(digest) }
 
+// HolderOf is the process that holds the run of a Lease; empty if none does.
 func HolderOf(lease *coordinationv1.Lease) string {
 	if lease == nil || lease.Spec.HolderIdentity == nil {
 		return ""

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/credential"
 )
 
 // Local is the configuration of this machine.
@@ -23,7 +24,7 @@ type Local struct {
 // methods may be called concurrently.
 type Access struct {
 	rules       rules
-	credentials []store
+	credentials []credential.Store
 	network     network
 	warnings    []finding.Finding
 	// ofCluster is how many of the credentials and warnings are those of the cluster; the
@@ -53,7 +54,7 @@ func (a *Access) OfNodes() *Access {
 // addLocal appends the user's credentials.
 func (a *Access) addLocal(local Local) {
 	for _, path := range local.AuthFiles {
-		own, err := readAuthFile(path)
+		own, err := credential.ReadAuthFile(path)
 		if err != nil {
 			a.warn(ReasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again.", finding.Run("podman login"))
 			continue
@@ -80,15 +81,15 @@ func (a *Access) Close() {
 }
 
 // credentialsFor are the credentials to try at a repository, the best first.
-func (a *Access) credentialsFor(repository string) []credential {
-	var found []credential
+func (a *Access) credentialsFor(repository string) []credential.Credential {
+	var found []credential.Credential
 	for _, each := range a.credentials {
-		if best, ok := each.find(repository); ok {
+		if best, ok := each.Find(repository); ok {
 			found = append(found, best)
 		}
 	}
 	if len(found) == 0 {
-		return []credential{{}}
+		return []credential.Credential{{}}
 	}
 	return found
 }

@@ -15,13 +15,15 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/credential"
 )
 
 // attempt is a failed request to one place with one credential. Without an error,
 // no request was sent because the place is closed.
 type attempt struct {
 	place      Place
-	credential credential
+	credential credential.Credential
 	err        error
 }
 
@@ -38,7 +40,7 @@ func (t attempt) String() string {
 // reason is the kind of response.
 func (t attempt) reason() finding.Reason {
 	code := status(t.err)
-	_, helper := errors.AsType[*helperError](t.err)
+	_, helper := errors.AsType[*credential.HelperError](t.err)
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](t.err)
 	switch {
 	case t.err == nil:
@@ -65,7 +67,7 @@ func elsewhere(err error) bool {
 	_, status := errors.AsType[*transport.Error](err)
 	_, request := errors.AsType[*url.Error](err)
 	_, network := errors.AsType[net.Error](err)
-	_, helper := errors.AsType[*helperError](err)
+	_, helper := errors.AsType[*credential.HelperError](err)
 	return status || request || network || helper || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
@@ -90,11 +92,11 @@ func response(err error) string {
 		if request, ok := errors.AsType[*url.Error](err); ok {
 			err = request.Err
 		}
-		return oneLine(err.Error())
+		return words.Line(err.Error(), maxText)
 	}
 	text := fmt.Sprintf("%d %s", rejected.StatusCode, http.StatusText(rejected.StatusCode))
 	if len(rejected.Errors) > 0 {
-		text += fmt.Sprintf(" (%s)", oneLine(cmp.Or(rejected.Errors[0].Message, string(rejected.Errors[0].Code))))
+		text += fmt.Sprintf(" (%s)", words.Line(cmp.Or(rejected.Errors[0].Message, string(rejected.Errors[0].Code)), maxText))
 	}
 	return text
 }

@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/credential"
 )
 
 const (
@@ -75,7 +77,7 @@ func (r reading) failed(err error, reason finding.Reason, what string) bool {
 		return false
 	}
 	if !apierrors.IsNotFound(err) {
-		r.access.warn(reason, what+" cannot be read: "+oneLine(err.Error()),
+		r.access.warn(reason, what+" cannot be read: "+words.Line(err.Error(), maxText),
 			"Obtain the permission to read it; without it, this preflight may use other registries or credentials than the nodes.", finding.Roles())
 	}
 	return true
@@ -215,12 +217,12 @@ func (r reading) pullSecret(ctx context.Context) {
 	if r.failed(err, ReasonPullSecretUnreadable, name) {
 		return
 	}
-	global, err := parseAuth(name, secret.Data[corev1.DockerConfigJsonKey])
+	global, err := credential.ParseAuth(name, secret.Data[corev1.DockerConfigJsonKey])
 	if err != nil {
 		r.access.warn(ReasonPullSecretUnreadable, err.Error(), "Correct the pull secret.", finding.Run(setPullSecret))
 		return
 	}
-	global.cluster, global.helper, global.helpers = true, "", nil
+	global.Cluster, global.Helper, global.Helpers = true, "", nil
 	r.access.credentials = append(r.access.credentials, global)
 }
 

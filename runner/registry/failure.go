@@ -8,19 +8,27 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/credential"
 )
 
-// failure is the error when no place had the image. A missing credential comes
+// failures make errors from what was tried, by the rules and the warnings of an access.
+type failures struct {
+	rules    rules
+	warnings []finding.Finding
+}
+
+// of returns the error when no place had the image. A missing credential comes
 // first, then places that could not be reached: the image may be there. A source that
 // cannot be reached comes after what its mirrors responded.
-func (a *Access) failure(reference name.Reference, attempts []attempt) *Error {
+func (f failures) of(reference name.Reference, attempts []attempt) *Error {
 	var texts []string
 	by := map[finding.Reason]attempt{}
 	for _, each := range attempts {
 		texts = append(texts, each.String())
 		reason := each.reason()
 		if reason == ReasonRegistryUnreachable && !each.place.Mirror {
-			reason = a.sourceUnreachable(reference, attempts)
+			reason = f.sourceUnreachable(reference, attempts)
 		}
 		if by[reason].place.Repository == "" {
 			by[reason] = each
@@ -40,7 +48,7 @@ func (a *Access) failure(reference name.Reference, attempts []attempt) *Error {
 		if reason == ReasonRepositoryNotMirrored {
 			failure.Message += fmt.Sprintf("; no mirror set of the cluster has an entry for %q", first.place.Repository)
 		}
-		failure.Remediation, failure.Actions = a.remedy(reason, reference, first)
+		failure.Remediation, failure.Actions = f.remedy(reason, reference, first)
 		return failure
 	}
 	return failure
@@ -48,11 +56,11 @@ func (a *Access) failure(reference name.Reference, attempts []attempt) *Error {
 
 // sourceUnreachable is the reason of a source that cannot be reached: its mirror sets
 // that were read lack it, its mirrors lack the image, or it is to be reached itself.
-func (a *Access) sourceUnreachable(reference name.Reference, attempts []attempt) finding.Reason {
+func (f failures) sourceUnreachable(reference name.Reference, attempts []attempt) finding.Reason {
 	mirrored := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror })
 	responded := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror && status(t.err) != 0 })
-	_, _, sets := a.rules.nearest(repositoryOf(reference), reference)
-	_, unread := a.warned(ReasonMirrorsUnreadable)
+	_, _, sets := f.rules.nearest(repositoryOf(reference), reference)
+	_, unread := f.warned(ReasonMirrorsUnreadable)
 	switch {
 	case responded:
 		return ReasonMirrorIncomplete
@@ -63,28 +71,28 @@ func (a *Access) sourceUnreachable(reference name.Reference, attempts []attempt)
 }
 
 // warned is the first warning with that reason.
-func (a *Access) warned(reason finding.Reason) (finding.Finding, bool) {
-	at := slices.IndexFunc(a.warnings, func(f finding.Finding) bool { return f.Reason == string(reason) })
+func (f failures) warned(reason finding.Reason) (finding.Finding, bool) {
+	at := slices.IndexFunc(f.warnings, func(w finding.Finding) bool { return w.Reason == string(reason) })
 	if at < 0 {
 		return finding.Finding{}, false
 	}
-	return a.warnings[at], true
+	return f.warnings[at], true
 }
 
-func (a *Access) remedy(reason finding.Reason, reference name.Reference, first attempt) (string, []finding.Action) {
+func (f failures) remedy(reason finding.Reason, reference name.Reference, first attempt) (string, []finding.Action) {
 	host, _, _ := strings.Cut(first.place.Repository, "/")
 	switch reason { //nolint:exhaustive // the other reasons have the last remedy
 	case ReasonRegistryUnauthorized:
-		return a.accountRemedy(host, first.credential)
+		return f.accountRemedy(host, first.credential)
 	case ReasonCredentialHelperFailed:
 		return "Fix the credential helper, or log in without it.", []finding.Action{finding.Run(login, host)}
 	case ReasonRegistryUntrusted:
 		return fmt.Sprintf("Add the CA of the registry as key %q to a ConfigMap in openshift-config, and name that ConfigMap in spec.additionalTrustedCA.",
 			strings.Replace(host, ":", "..", 1)), []finding.Action{finding.Run(editImageConfig)}
 	case ReasonRegistryUnreachable:
-		return a.reachRemedy(host, first.place)
+		return f.reachRemedy(host, first.place)
 	case ReasonRepositoryNotMirrored:
-		return a.entryRemedy(reference, first.place)
+		return f.entryRemedy(reference, first.place)
 	case ReasonMirrorIncomplete:
 		return fmt.Sprintf("Mirror the release again, or make %s reachable from here.", host),
 			[]finding.Action{finding.Run(mirrorRelease)}
@@ -95,42 +103,78 @@ func (a *Access) remedy(reason finding.Reason, reference name.Reference, first a
 	case ReasonImageNotFound:
 		return "Check the pull spec; on a mirror, mirror the release.", []finding.Action{finding.Run(mirrorRelease)}
 	}
-	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", oneLine(reference.String())),
+	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", words.Line(reference.String(), maxText)),
 		[]finding.Action{finding.Run(editImageConfig)}
 }
 
 // reachRemedy is the remedy for a place that cannot be reached, and has no mirror that
 // responds.
-func (a *Access) reachRemedy(host string, place Place) (string, []finding.Action) {
+func (f failures) reachRemedy(host string, place Place) (string, []finding.Action) {
 	reach := fmt.Sprintf("Make %s reachable from here, with the right proxy and CA", host)
 	if place.Mirror {
 		return reach + ", then run the preflight again.", nil
 	}
-	if warning, ok := a.warned(ReasonMirrorsUnreadable); ok {
+	if warning, ok := f.warned(ReasonMirrorsUnreadable); ok {
 		return reach + ", or obtain the permission to read the mirror sets: " + warning.Message + ".", []finding.Action{finding.Roles()}
 	}
 	return reach + ", or mirror the release to a registry that is, then run the preflight again.", []finding.Action{finding.Run(mirrorRelease)}
 }
 
 // entryRemedy is the remedy for a repository that no mirror set has.
-func (a *Access) entryRemedy(reference name.Reference, place Place) (string, []finding.Action) {
-	set, mirror, _ := a.rules.nearest(place.Repository, reference)
+func (f failures) entryRemedy(reference name.Reference, place Place) (string, []finding.Action) {
+	set, mirror, _ := f.rules.nearest(place.Repository, reference)
 	return fmt.Sprintf("Mirror the release to %s, and add the entry for %s to %s; if another repository has the release, name that one in the entry.", mirror, place.Repository, set),
 		[]finding.Action{finding.Run(mirrorRelease), set.add(place.Repository, mirror)}
 }
 
 // accountRemedy depends on which credential was rejected.
-func (a *Access) accountRemedy(host string, rejected credential) (string, []finding.Action) {
+func (f failures) accountRemedy(host string, rejected credential.Credential) (string, []finding.Action) {
 	renew, again := finding.Run(setPullSecret), finding.Run(login, host)
-	if rejected.store.cluster {
+	if rejected.Store.Cluster {
 		return "Renew the entry of the cluster's pull secret; nodes are rejected too.", []finding.Action{renew}
 	}
-	if warning, ok := a.warned(ReasonPullSecretUnreadable); ok {
+	if warning, ok := f.warned(ReasonPullSecretUnreadable); ok {
 		return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the pull secret: " +
 			warning.Message + ".", []finding.Action{again}
 	}
-	if rejected.key == "" {
+	if rejected.Key == "" {
 		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes.", []finding.Action{again, renew}
 	}
 	return "Log in with an account that may pull the image.", []finding.Action{again}
 }
+
+// maxText bounds the external text repeated for one response, in bytes: those of
+// several mirrors must fit into one message.
+const maxText = 200
+
+// Error reports that no registry provided an image. It never holds a credential.
+type Error struct {
+	// Reason is the kind of error.
+	Reason finding.Reason
+	// Message has the response of each place, in one line.
+	Message string
+	// Remediation is an imperative sentence, Actions are its commands.
+	Remediation string
+	Actions     []finding.Action
+	// Err is the underlying error; nil when there is none or more than one.
+	Err error
+}
+
+// Error returns the message and the underlying error in one line.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Message
+	}
+	return e.Message + ": " + words.Line(e.Err.Error(), maxText)
+}
+
+// Unwrap returns the underlying error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// The commands of remedies.
+const (
+	editImageConfig = "oc edit image.config.openshift.io cluster"
+	setPullSecret   = "oc set data secret/pull-secret -n openshift-config --from-file=.dockerconfigjson=FILE" //nolint:gosec // no credential
+	mirrorRelease   = "oc adm release mirror"
+	login           = "podman login %s"
+)

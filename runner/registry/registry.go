@@ -21,10 +21,15 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/credential"
 )
 
 // Places are the repositories of an image in the order in which the cluster would
@@ -72,7 +77,7 @@ func (a *Access) Try(ctx context.Context, pullSpec string, pull func(context.Con
 		}
 		attempts = append(attempts, tried...)
 	}
-	return Visit{}, a.failure(reference, attempts)
+	return Visit{}, failures{rules: a.rules, warnings: a.warnings}.of(reference, attempts)
 }
 
 // tryPlace returns the visit that succeeded, or else the attempts.
@@ -88,7 +93,7 @@ func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, p
 	for _, credential := range a.credentialsFor(place.Repository) {
 		visit := Visit{Place: place, Reference: reference, Credential: credential.String()}
 		visit.Transport = a.transport(reference.Context().RegistryStr(), place.insecure)
-		visit.Auth, err = credential.authenticator(ctx)
+		visit.Auth, err = credential.Authenticator(ctx)
 		if err == nil {
 			err = pull(ctx, visit)
 		}
@@ -107,4 +112,63 @@ func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, p
 		}
 	}
 	return Visit{}, attempts, nil
+}
+
+// Place is a repository that an image may be pulled from.
+type Place struct {
+	// Repository is its name, for example "mirror.example.com:5000/ocp/release".
+	Repository string
+	// Mirror is false for the repository named by the pull spec.
+	Mirror bool
+	// Closed is why the cluster does not contact the place; empty when it does.
+	Closed string
+
+	insecure bool
+}
+
+// String names the place in messages.
+func (p Place) String() string {
+	if p.Mirror {
+		return fmt.Sprintf("mirror %q", p.Repository)
+	}
+	return fmt.Sprintf("source %q", p.Repository)
+}
+
+func (p Place) reference(identifier string) (name.Reference, error) {
+	separator := ":"
+	if strings.Contains(identifier, ":") {
+		separator = "@"
+	}
+	var options []name.Option
+	if p.insecure {
+		options = append(options, name.Insecure)
+	}
+	return name.ParseReference(p.Repository+separator+identifier, options...)
+}
+
+func parse(pullSpec string) (name.Reference, error) {
+	reference, err := name.ParseReference(pullSpec)
+	if err != nil {
+		return nil, &Error{
+			Reason: ReasonInvalidPullSpec, Message: fmt.Sprintf("%q is not a pull spec", words.Line(pullSpec, maxText)), Err: err,
+			Remediation: "Name the image as REPOSITORY@sha256:DIGEST.",
+		}
+	}
+	return reference, nil
+}
+
+// repositoryOf is the name of the repository in configuration, where Docker Hub is
+// called docker.io.
+func repositoryOf(reference name.Reference) string {
+	repository := reference.Context().Name()
+	if rest, ok := strings.CutPrefix(repository, name.DefaultRegistry+"/"); ok {
+		return credential.DockerHub + "/" + rest
+	}
+	return repository
+}
+
+// byTag reports whether the mirrors of tags apply to an image, not those of digests.
+func byTag(reference name.Reference) bool {
+	_, digest := reference.(name.Digest)
+	return !digest
 }

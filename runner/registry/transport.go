@@ -2,32 +2,22 @@ package registry
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
-const (
-	// maxTries and maxWait bound the number of requests to a busy registry, and
-	// each wait between them.
-	maxTries  = 4
-	firstWait = 500 * time.Millisecond
-	maxWait   = 30 * time.Second
-	// maxDrain bounds the part of an unused response that is read in order to
-	// reuse its connection, in bytes.
-	maxDrain = 64 << 10
-)
-
 // transport sends requests to a registry. A redirect and the token server follow
-// the rules of their own host.
+// the rules of their own host. go-containerregistry retries too, but ignores the context
+// and Retry-After.
 func (a *Access) transport(host string, unsafe bool) http.RoundTripper {
-	return &retryTransport{next: &hostTransport{access: a, host: host, unsafe: unsafe}}
+	return retry.Busy(&hostTransport{access: a, host: host, unsafe: unsafe})
 }
 
 // hostTransport sends each request with the CAs of its host.
@@ -83,70 +73,46 @@ func (a *Access) base(kind base) *http.Transport {
 	return a.bases[kind]
 }
 
-// retryTransport repeats requests when a server is busy or drops the connection.
-// go-containerregistry retries too, but ignores the context and Retry-After.
-type retryTransport struct{ next http.RoundTripper }
+// network is how registries are reached.
+type network struct {
+	// override sends all requests instead, if set.
+	override http.RoundTripper
+	// proxy is the cluster's, nil when it has none.
+	proxy func(*url.URL) (*url.URL, error)
+	// bundle is the cluster's bundle of CAs, in PEM, and certificates are those
+	// for one host:port each.
+	bundle       []byte
+	certificates map[string][]byte
+}
 
-// RoundTrip retries only safe requests.
-func (p *retryTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	wait := firstWait
-	for try := 1; ; try++ {
-		response, err := p.next.RoundTrip(request)
-		if try == maxTries || !repeatable(request) || !transient(response, err) {
-			return response, err
-		}
-		pause, ok := pauseBefore(response, wait)
-		if !ok {
-			return response, err
-		}
-		discard(response)
-		timer := time.NewTimer(pause)
-		select {
-		case <-request.Context().Done():
-			timer.Stop()
-			return nil, request.Context().Err()
-		case <-timer.C:
-		}
-		wait *= 2
+// base identifies connections: to a host, with or without verification of its
+// certificate.
+type base struct {
+	host   string
+	unsafe bool
+}
+
+// proxyFor selects the environment's proxy, then the cluster's.
+func (n network) proxyFor(request *http.Request) (*url.URL, error) {
+	proxy, err := http.ProxyFromEnvironment(request)
+	if proxy != nil || err != nil || n.proxy == nil {
+		return proxy, err
 	}
+	return n.proxy(request.URL)
 }
 
-func repeatable(request *http.Request) bool {
-	return (request.Method == http.MethodGet || request.Method == http.MethodHead) && (request.Body == nil || request.Body == http.NoBody)
-}
-
-// transient reports whether a retry may succeed.
-func transient(response *http.Response, err error) bool {
+// roots are the CAs of this machine, of the cluster and of the host; nil when they
+// are only those of this machine.
+func (n network) roots(host string) *x509.CertPool {
+	own := n.certificates[host]
+	if len(n.bundle) == 0 && len(own) == 0 {
+		return nil
+	}
+	pool, err := x509.SystemCertPool()
 	if err != nil {
-		return retry.Disconnected(err)
+		pool = x509.NewCertPool() // the system has none
 	}
-	switch response.StatusCode {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
-
-// pauseBefore is how long to wait before a retry, at least the Retry-After of the
-// response (RFC 9110, 10.2.3). It is false when that exceeds maxWait.
-func pauseBefore(response *http.Response, wait time.Duration) (time.Duration, bool) {
-	if response == nil {
-		return wait, true
-	}
-	after := response.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(after, 10, 31); err == nil {
-		wait = max(wait, time.Duration(seconds)*time.Second)
-	} else if date, err := http.ParseTime(after); err == nil {
-		wait = max(wait, time.Until(date))
-	}
-	return wait, wait <= maxWait
-}
-
-func discard(response *http.Response) {
-	if response == nil {
-		return
-	}
-	_, _ = io.CopyN(io.Discard, response.Body, maxDrain) // an unused response
-	_ = response.Body.Close()
+	pool.AppendCertsFromPEM(n.bundle)
+	pool.AppendCertsFromPEM(own)
+	return pool
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -177,8 +178,8 @@ func (s Source) visit(files map[string][]byte) func(file string, content []byte)
 }
 
 // ReadImage returns the manifests of an image.
-func (s Source) ReadImage(ctx context.Context, options payload.Options) (map[string][]byte, error) {
+func (s Source) ReadImage(ctx context.Context, from imagefiles.Source) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	err := payload.ImageFiles(ctx, s.Name, options, s.visit(files))
+	err := imagefiles.Read(ctx, s.Name, from, s.visit(files))
 	return files, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/collector/updateservice"
 	"github.com/openshift/update-preflight/runner/cache"
-	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
@@ -37,8 +37,8 @@ func (f *Pull) Validate() error {
 
 // Cache opens the cache; nil is none. For a directory that the user did not name, a
 // failure is only a warning.
-func (f *Pull) Cache(client *cli.Client) (payload.Cache, error) {
-	return openCache(f, client, "releases are not cached", func(path string) (payload.Cache, error) {
+func (f *Pull) Cache(client *cli.Client) (imagefiles.Cache, error) {
+	return openCache(f, client, "releases are not cached", func(path string) (imagefiles.Cache, error) {
 		return cache.Open(path, cache.DefaultLimit)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
@@ -126,14 +127,14 @@ func sign(of label, style format.Style) string {
 
 // states are the numbers of checks with a Job in each state.
 func (p *Progress) states() string {
-	numbers := map[jobs.State]int{}
+	numbers := map[diagnosis.State]int{}
 	for name, status := range p.active {
 		if p.expected[name] {
 			numbers[status.State]++
 		}
 	}
 	var parts []string
-	for _, state := range []jobs.State{jobs.Running, jobs.Waiting, jobs.Queued} {
+	for _, state := range []diagnosis.State{diagnosis.Running, diagnosis.Waiting, diagnosis.Queued} {
 		if numbers[state] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", numbers[state], state))
 		}
@@ -167,7 +168,7 @@ func (p *Progress) shown() []jobs.Status {
 	statuses := slices.SortedFunc(maps.Values(p.active), func(a, b jobs.Status) int {
 		return cmp.Or(cmp.Compare(order(a.State), order(b.State)), a.Since.Compare(b.Since), cmp.Compare(a.Check, b.Check))
 	})
-	return slices.DeleteFunc(statuses, func(status jobs.Status) bool { return status.State == jobs.Queued && status.Detail == "" })
+	return slices.DeleteFunc(statuses, func(status jobs.Status) bool { return status.State == diagnosis.Queued && status.Detail == "" })
 }
 
 // checks are the checks that run or wait, in at most rows lines.
@@ -189,7 +190,7 @@ func reason(status jobs.Status) string {
 	switch {
 	case status.Detail == "":
 		return string(status.State)
-	case status.State == jobs.Waiting:
+	case status.State == diagnosis.Waiting:
 		return words.Line(status.Detail, maxText)
 	}
 	return words.Line(string(status.State)+": "+status.Detail, maxText)
@@ -218,15 +219,15 @@ func nameColumns(statuses []jobs.Status, columns int) int {
 }
 
 // order sorts the states that delay the run first.
-func order(state jobs.State) int {
+func order(state diagnosis.State) int {
 	switch state {
-	case jobs.Waiting:
+	case diagnosis.Waiting:
 		return 0
-	case jobs.Running:
+	case diagnosis.Running:
 		return 1
-	case jobs.Queued:
+	case diagnosis.Queued:
 		return 2
-	case jobs.Done:
+	case diagnosis.Done:
 		return 3
 	}
 	return 4

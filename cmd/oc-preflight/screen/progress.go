@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
@@ -78,15 +79,15 @@ func (p *Progress) Status(status jobs.Status) {
 		p.active, p.expected = map[string]jobs.Status{}, map[string]bool{}
 	}
 	switch status.State {
-	case jobs.Done:
+	case diagnosis.Done:
 		delete(p.active, status.Check)
 		if p.expected[status.Check] {
 			p.done++
 		}
 		return
-	case jobs.Queued, jobs.Waiting:
+	case diagnosis.Queued, diagnosis.Waiting:
 		p.expected[status.Check] = true
-	case jobs.Running:
+	case diagnosis.Running:
 	}
 	p.active[status.Check] = status
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/format"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/test/golden"
 )
@@ -49,13 +50,13 @@ func waiting() *screen.Progress {
 	p.Step("running 36 checks")
 	for i := range 34 {
 		name := fmt.Sprintf("Operator%02d.Check", i)
-		p.Status(status(name, jobs.Queued, "", 12))
-		p.Status(status(name, jobs.Done, "", 5))
+		p.Status(status(name, diagnosis.Queued, "", 12))
+		p.Status(status(name, diagnosis.Done, "", 5))
 		p.Reported([]finding.Finding{found(name, preflight.Pass, "")})
 	}
-	p.Status(status("IngressPreflight", jobs.Waiting, "unschedulable: 1 node, 1 cordoned", 9))
-	p.Status(status("MachineConfigPreflight", jobs.Waiting, "", 10))
-	p.Status(status("MachineConfigPreflight", jobs.Running, "on node worker-2", 9))
+	p.Status(status("IngressPreflight", diagnosis.Waiting, "unschedulable: 1 node, 1 cordoned", 9))
+	p.Status(status("MachineConfigPreflight", diagnosis.Waiting, "", 10))
+	p.Status(status("MachineConfigPreflight", diagnosis.Running, "on node worker-2", 9))
 	p.Reported([]finding.Finding{
 		found("Duration", preflight.Warn, "the update takes longer than the maintenance window"),
 		found("NodesCordoned", preflight.Fail, "preflight-0 is cordoned"),
@@ -69,15 +70,15 @@ func crowded() *screen.Progress {
 	p.Step("running 60 checks")
 	for i := range 60 {
 		name := fmt.Sprintf("Operator%02d.Check", i)
-		p.Status(status(name, jobs.Queued, "", 12))
+		p.Status(status(name, diagnosis.Queued, "", 12))
 		if i%2 == 0 {
-			p.Status(status(name, jobs.Running, "", i%11))
+			p.Status(status(name, diagnosis.Running, "", i%11))
 		}
 		if i == 33 {
-			p.Status(status(name, jobs.Queued, "the node had too little memory", 2))
+			p.Status(status(name, diagnosis.Queued, "the node had too little memory", 2))
 		}
 		if i%20 == 19 {
-			p.Status(status(name, jobs.Waiting, "pulling the image", i%13))
+			p.Status(status(name, diagnosis.Waiting, "pulling the image", i%13))
 		}
 		p.Reported([]finding.Finding{found(fmt.Sprintf("Gate%02d", i), preflight.Unknown, "the API server did not respond")})
 	}
@@ -88,8 +89,8 @@ func crowded() *screen.Progress {
 func foreign() *screen.Progress {
 	p := begun()
 	p.Step("running 2 checks")
-	p.Status(status("検査.証明書", jobs.Waiting, "イメージを取得しています: "+strings.Repeat("長", 60), 3))
-	p.Status(status(strings.Repeat("Long", 30), jobs.Running, "on node worker-1", 4))
+	p.Status(status("検査.証明書", diagnosis.Waiting, "イメージを取得しています: "+strings.Repeat("長", 60), 3))
+	p.Status(status(strings.Repeat("Long", 30), diagnosis.Running, "on node worker-1", 4))
 	p.Reported([]finding.Finding{found("Hostile", preflight.Fail, "\x1b[2J\x1b[31mline 1\nline 2\u202e")})
 	return p
 }
@@ -98,7 +99,7 @@ func foreign() *screen.Progress {
 func unknown() *screen.Progress {
 	p := &screen.Progress{Start: start}
 	p.Step("judging 304 targets")
-	p.Status(status("Images", jobs.Running, "120 of 190 images checked", 2))
+	p.Status(status("Images", diagnosis.Running, "120 of 190 images checked", 2))
 	return p
 }
 
@@ -182,7 +183,7 @@ func TestReset(t *testing.T) {
 	if diff := cmp.Diff(want, p.Frame(start.Add(time.Second), 23, format.Style{Width: 79})); diff != "" {
 		t.Errorf("the frame of the next step, which must not scroll the report away (-want +got):\n%s", diff)
 	}
-	p.Status(jobs.Status{Check: "Etcd.Quorum", State: jobs.Queued})
+	p.Status(jobs.Status{Check: "Etcd.Quorum", State: diagnosis.Queued})
 	if got := p.Frame(start.Add(time.Second), 23, format.Style{Width: 79}); len(got) < 3 {
 		t.Errorf("the frame of the next update is %q; want the bar, the step and the hints again", got)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
@@ -65,7 +66,7 @@ func (p *plain) Step(text string) {
 func (p *plain) status(status jobs.Status) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if status.State == jobs.Done {
+	if status.State == diagnosis.Done {
 		delete(p.active, status.Check)
 		return
 	}

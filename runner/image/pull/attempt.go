@@ -18,8 +18,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
-	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -29,7 +29,7 @@ const retryTime = 90 * time.Second
 // Result is the result of the pulls on one node.
 type Result struct {
 	// Failed has the failures by pull spec.
-	Failed map[string]jobs.PullFailure
+	Failed map[string]diagnosis.PullFailure
 	// Incomplete is a clause about why the node did not try all images; empty when
 	// it did.
 	Incomplete string
@@ -97,11 +97,11 @@ func (n Nodes) pods(namespace string, job types.UID) *cache.ListWatch {
 // and whether it is final: each image was pulled, failed permanently, or will not be
 // tried.
 func Read(pod *corev1.Pod, waited time.Duration) (result Result, done bool) {
-	result = Result{Failed: map[string]jobs.PullFailure{}}
+	result = Result{Failed: map[string]diagnosis.PullFailure{}}
 	tried := 0
 	retrying := false
 	for _, container := range pod.Status.ContainerStatuses {
-		failure, failed := jobs.FailedPull(container)
+		failure, failed := diagnosis.FailedPull(container)
 		switch {
 		case failed:
 			result.Failed[pullSpecOf(pod, container.Name)] = failure

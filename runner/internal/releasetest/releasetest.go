@@ -118,7 +118,7 @@ func Subject(name string) rbacv1.Subject {
 // Read reads manifests like those of a payload.
 func Read(t *testing.T, path string) *payload.Release {
 	t.Helper()
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(path) //nolint:gosec // a file of a test
 	if err != nil {
 		t.Fatal(err)
 	}

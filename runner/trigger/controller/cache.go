@@ -117,6 +117,6 @@ func draining(node corev1.Node) bool {
 	return strings.HasPrefix(desired, "drain-") && desired != node.Annotations[lastDrain]
 }
 
-// listTimeout bounds the first list of UpdatePreflights or UpgradeConfigs, which fails while
+// listTimeout bounds the first list of UpdatePreflights, which fails while
 // the API server does not serve them.
 const listTimeout = 10 * time.Second

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,7 +12,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/lease"
+	"github.com/openshift/update-preflight/runner/progress"
+	"github.com/openshift/update-preflight/runner/trigger/announcement"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
 const (
@@ -33,7 +43,7 @@ var errPostponed = errors.New("another run comes first")
 type preflights interface {
 	// run makes the preflight of a target. A run that is ended for another cause than
 	// errNotNeeded is left for the next leader. The report of a run that failed is empty.
-	run(ctx context.Context, target Target) (report.Report, error)
+	run(ctx context.Context, target runplan.Target) (report.Report, error)
 	// cancel ends the recorded run with that ID.
 	cancel(ctx context.Context, id string) error
 }
@@ -54,24 +64,24 @@ type conductor struct {
 	plan   order
 	flight *flight
 	// attempts are the last runs of this process, at most maxAttempts of each target.
-	attempts map[covered][]Run
+	attempts map[runplan.Covered][]runplan.Run
 }
 
 // order is a plan, and the generation of the ClusterVersion that it is for.
 type order struct {
-	Plan
+	runplan.Plan
 	generation int64
 }
 
 // flight is the run of this process that is in progress.
 type flight struct {
-	run    Run
+	run    runplan.Run
 	object types.UID
 	cancel context.CancelCauseFunc
 }
 
 // ending is why the run is ended for a plan with another one.
-func (f flight) ending(plan Plan) error {
+func (f flight) ending(plan runplan.Plan) error {
 	if slices.Contains(plan.Requests, f.object) {
 		return errPostponed
 	}
@@ -81,13 +91,13 @@ func (f flight) ending(plan Plan) error {
 func newConductor(preflights preflights, now func() time.Time, logger *slog.Logger) *conductor {
 	return &conductor{
 		preflights: preflights, now: now, logger: logger,
-		changed: make(chan struct{}, 1), ended: make(chan struct{}, 1), attempts: map[covered][]Run{},
+		changed: make(chan struct{}, 1), ended: make(chan struct{}, 1), attempts: map[runplan.Covered][]runplan.Run{},
 	}
 }
 
 // present returns the run of this process that is in progress, if any, and its last
 // runs. The round is for follow.
-func (c *conductor) present() (round int, runs []Run) {
+func (c *conductor) present() (round int, runs []runplan.Run) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, attempts := range c.attempts {
@@ -113,7 +123,7 @@ func (c *conductor) follow(round int, plan order) {
 		c.logger.Info("ending the run", "version", c.flight.run.Target.Version, "cause", cause)
 		c.flight.cancel(cause)
 	}
-	signal(c.changed)
+	announcement.Signal(c.changed)
 }
 
 // Start implements manager.Runnable: it runs the plans until ctx is done, and returns
@@ -160,14 +170,14 @@ func (c *conductor) conduct(ctx context.Context) {
 	c.end(decided.Run.ID, err)
 }
 
-func (c *conductor) begin(cancel context.CancelCauseFunc) (Target, bool) {
+func (c *conductor) begin(cancel context.CancelCauseFunc) (runplan.Target, bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.plan.Run == nil {
-		return Target{}, false
+		return runplan.Target{}, false
 	}
 	target := *c.plan.Run
-	run := Run{Target: target.Release, Requester: target.Requester, Selection: target.Selection, Generation: c.plan.generation}
+	run := runplan.Run{Target: target.Release, Requester: target.Requester, Selection: target.Selection, Generation: c.plan.generation}
 	c.flight = &flight{cancel: cancel, run: run, object: target.Object.UID}
 	return target, true
 }
@@ -182,21 +192,55 @@ func (c *conductor) end(id string, cause error) {
 	if id == "" && cause != nil {
 		ended.Failure = cause.Error()
 	}
-	attempts := append(c.attempts[ended.covered()], ended)
-	c.attempts[ended.covered()] = attempts[max(0, len(attempts)-maxAttempts):]
+	attempts := append(c.attempts[ended.Covered()], ended)
+	c.attempts[ended.Covered()] = attempts[max(0, len(attempts)-maxAttempts):]
 	c.round++
 	if c.plan.Run != nil && c.plan.Run.Digest() == ended.Target.Digest() {
 		c.plan.Run = nil // whether it runs again is for the next plan
 	}
 	c.flight = nil
-	signal(c.ended)
+	announcement.Signal(c.ended)
 }
 
 // forget forgets the last runs of other targets than these.
-func (c *conductor) forget(targets []Target) {
+func (c *conductor) forget(targets []runplan.Target) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	maps.DeleteFunc(c.attempts, func(of covered, _ []Run) bool {
-		return !slices.ContainsFunc(targets, func(target Target) bool { return target.covered() == of })
+	maps.DeleteFunc(c.attempts, func(of runplan.Covered, _ []runplan.Run) bool {
+		return !slices.ContainsFunc(targets, func(target runplan.Target) bool { return target.Covered() == of })
 	})
+}
+
+// onCluster runs preflights on a cluster.
+type onCluster struct {
+	cluster    *cluster.Cluster
+	options    runner.Options
+	monitoring monitoring.Finder
+}
+
+// run implements preflights.
+func (p onCluster) run(ctx context.Context, target runplan.Target) (report.Report, error) {
+	options := p.options
+	options.Hooks.Requester = target.Requester
+	options.Judgement.Monitoring = monitoring.New(p.monitoring, monitoring.DefaultTimeout) // it reads everything once
+	if object := target.Object; object.Name != "" {
+		options.Selection.Images = cmp.Or(object.Images, options.Selection.Images)
+		options.Judgement.Accept = slices.Concat(options.Judgement.Accept, acceptance.Named("UpdatePreflight "+object.Name, object.Accepted...))
+	}
+	options.Hooks.OnInterrupt = func(string) runner.Interruption {
+		if errors.Is(context.Cause(ctx), errNotNeeded) {
+			return runner.CleanUp
+		}
+		return runner.Detach // the next leader continues
+	}
+	return runner.Run(ctx, p.cluster, runner.Target{Image: target.Image}, options)
+}
+
+// cancel implements preflights.
+func (p onCluster) cancel(ctx context.Context, id string) error {
+	_, err := hold.Cancel(ctx, p.cluster, id, progress.New(p.options.Hooks.Observer, p.options.Hooks.Logger))
+	if _, ended := errors.AsType[*lease.NotRunningError](err); ended {
+		return nil
+	}
+	return err
 }

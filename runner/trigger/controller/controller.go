@@ -1,3 +1,17 @@
+// Package controller answers: which preflights run by themselves in this cluster, and
+// when?
+//
+// [Add] adds it to a manager: it observes the cluster and executes the plan of package
+// runplan, one run at a time, by the public functions of package runner.
+//
+// The controller has no state but the records of the runs, and the UpdatePreflights of
+// administrators (package v1alpha1), which are requests. A run in progress whose process
+// was killed is continued by the next leader, with its results so far. It writes the
+// objects of its runs, its signals, UpdatePreflights and their events, and what it publishes
+// of the records (package published), and never ClusterVersion.
+//
+// The signals state the verdicts in the cluster (package announcement). They are applied after each
+// reconciliation and when a verdict expires, by the leader only, and apart from the runs.
 package controller
 
 import (
@@ -6,14 +20,19 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/recordstore"
+	"github.com/openshift/update-preflight/runner/trigger/announcement"
+	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
 )
 
 // Options are what may be chosen about the controller. All fields are required.
@@ -31,7 +50,7 @@ type Options struct {
 	// 0 for none.
 	JudgePause time.Duration
 	// Signals state the verdicts.
-	Signals Signals
+	Signals announcement.Signals
 	Logger  *slog.Logger
 	// Registry gets the metrics.
 	Registry prometheus.Registerer
@@ -45,10 +64,10 @@ type controller struct {
 	options   Options
 	selection string
 	conductor *conductor
-	metrics   *metrics
-	signaler  *signaler
+	metrics   *announcement.Metrics
+	signaler  *announcement.Signaler
 	objects   *objects
-	upgrades  *upgradeConfigs
+	upgrades  *upgradeconfig.Reader
 	again     *judge
 	inputs    *inputs
 	// starts are when delayed runs start, by digest. Only Reconcile uses it, which is not
@@ -61,8 +80,8 @@ type controller struct {
 func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
 		cluster: cluster, records: recordstore.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
-		selection: options.Run.Coverage(), metrics: newMetrics(), starts: map[string]time.Time{},
-		signaler: newSignaler(options.Signals, cluster.Now),
+		selection: options.Run.Coverage(), metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
+		signaler: announcement.NewSignaler(options.Signals, cluster.Now),
 	}
 	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run, monitoring: options.Monitoring}, cluster.Now, options.Logger)
 	if err := options.Registry.Register(c.metrics); err != nil {
@@ -86,13 +105,15 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 		return fmt.Errorf("could not watch the cluster: %w", err)
 	}
 	c.inputs.watch = built.Watch
-	if err := c.signaler.watch(m); err != nil {
+	if err := c.signaler.Watch(m); err != nil {
 		return fmt.Errorf("could not add the signals: %w", err)
 	}
 	c.objects = &objects{
 		cache: m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
 	}
-	c.upgrades = &upgradeConfigs{cache: m.GetCache(), logger: options.Logger, channels: &channels{cluster: c.cluster, logger: options.Logger}, watch: built.Watch}
+	c.upgrades = upgradeconfig.New(cluster, m.GetCache(), func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error {
+		return built.Watch(source.Kind(m.GetCache(), object, plan[*unstructured.Unstructured](), changes))
+	}, options.Logger)
 	return nil
 }
 

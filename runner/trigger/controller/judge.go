@@ -16,6 +16,8 @@ import (
 	"github.com/openshift/update-preflight/runner/reassessment"
 	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/trigger/announcement"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
 const (
@@ -49,7 +51,7 @@ type judge struct {
 	undecided map[string]bool
 }
 
-func (j *judge) changed() { signal(j.pending) }
+func (j *judge) changed() { announcement.Signal(j.pending) }
 
 // set replaces the runs whose verdicts are judged.
 func (j *judge) set(runs []string) {
@@ -68,7 +70,7 @@ func (j *judge) Start(ctx context.Context) error {
 		case <-time.After(judgeInterval):
 		}
 		if j.all(ctx) {
-			signal(j.pending)
+			announcement.Signal(j.pending)
 		}
 		select {
 		case <-ctx.Done():
@@ -105,7 +107,7 @@ func (j *judge) all(ctx context.Context) (again bool) {
 // of ClusterVersion is out of date. A change of it follows.
 func (j *judge) settled(ctx context.Context) bool {
 	version, err := j.cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, name, metav1.GetOptions{})
-	return err == nil && cvo.HasProcessed(version) && !progressing(version)
+	return err == nil && cvo.HasProcessed(version) && !runplan.Progressing(version)
 }
 
 // one judges a verdict, and ends it where its decision differs. A verdict that is
@@ -129,7 +131,7 @@ func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error
 	if err != nil {
 		return false, err
 	}
-	before, now := decisionOf(stored), decisionOf(present)
+	before, now := runplan.DecisionOf(stored), runplan.DecisionOf(present)
 	switch {
 	case before == now:
 		return false, nil
@@ -141,7 +143,7 @@ func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error
 }
 
 // judged are the IDs of the runs whose verdicts count.
-func judged(runs []Run) []string {
+func judged(runs []runplan.Run) []string {
 	var ids []string
 	for _, run := range runs {
 		if run.Decision != "" && !run.Changed && !run.Differs {

@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
 // definition is the name of the CustomResourceDefinition of UpdatePreflights.
@@ -72,8 +73,8 @@ func (o *objects) read(ctx context.Context) error {
 		return fmt.Errorf("could not list the UpdatePreflights: %w", err)
 	}
 	o.last = slices.DeleteFunc(all.Items, func(object v1alpha1.UpdatePreflight) bool { return !object.DeletionTimestamp.IsZero() })
-	if len(o.last) > MaxObjects {
-		o.logger.Warn("there are too many UpdatePreflights: the newest have no status", "number", len(o.last), "limit", MaxObjects)
+	if len(o.last) > runplan.MaxObjects {
+		o.logger.Warn("there are too many UpdatePreflights: the newest have no status", "number", len(o.last), "limit", runplan.MaxObjects)
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func (o *objects) unwatch(ctx context.Context) error {
 
 // change makes the controller's own objects those of its targets, and returns those that
 // it has created.
-func (o *objects) change(ctx context.Context, changes Changes) (created []v1alpha1.UpdatePreflight, err error) {
+func (o *objects) change(ctx context.Context, changes runplan.Changes) (created []v1alpha1.UpdatePreflight, err error) {
 	var failed []error
 	for i := range changes.Create {
 		object := &changes.Create[i]
@@ -138,18 +139,18 @@ func (o *objects) change(ctx context.Context, changes Changes) (created []v1alph
 // project writes the status of each subject that differs, at most MaxWrites, and an event for
 // each change of its decision. It returns the time at which a status changes without an event,
 // or another one is to be written; zero for never.
-func (o *objects) project(ctx context.Context, subjects []Subject, state State, decided verdicts, timeout time.Duration) (time.Time, error) {
-	var next Plan
+func (o *objects) project(ctx context.Context, subjects []runplan.Subject, state runplan.State, decided runplan.Verdicts, timeout time.Duration) (time.Time, error) {
+	var next runplan.Plan
 	var failed []error
 	writes := 0
 	for _, subject := range subjects {
 		status := projection.Status(subject.Object, observation(subject, state, decided, timeout))
-		next.wait(projection.Next(subject.Object, status, state.Now))
+		next.Wait(projection.Next(subject.Object, status, state.Now))
 		if equality.Semantic.DeepEqual(status, subject.Object.Status) {
 			continue
 		}
-		if writes++; writes > MaxWrites {
-			next.wait(state.Now)
+		if writes++; writes > runplan.MaxWrites {
+			next.Wait(state.Now)
 			break
 		}
 		changed := subject.Object.DeepCopy()
@@ -158,7 +159,7 @@ func (o *objects) project(ctx context.Context, subjects []Subject, state State, 
 		err := o.writer.Status().Patch(ctx, changed, client.MergeFromWithOptions(subject.Object, client.MergeFromWithOptimisticLock{}))
 		switch {
 		case apierrors.IsConflict(err):
-			next.wait(state.Now.Add(time.Second))
+			next.Wait(state.Now.Add(time.Second))
 		case err == nil:
 			o.announce(subject.Object, status)
 		case !apierrors.IsNotFound(err):
@@ -169,22 +170,22 @@ func (o *objects) project(ctx context.Context, subjects []Subject, state State, 
 }
 
 // observation is what the status of a subject depends on.
-func observation(subject Subject, state State, decided verdicts, timeout time.Duration) projection.Observation {
+func observation(subject runplan.Subject, state runplan.State, decided runplan.Verdicts, timeout time.Duration) projection.Observation {
 	o := projection.Observation{Now: state.Now, Target: subject.Target.Release, Unknown: subject.Unknown, Waiting: subject.Waiting}
 	if subject.Unknown != "" {
 		return o
 	}
-	o.Outlook = state.outlook(subject.Target, timeout)
-	of := subject.Target.covered()
+	o.Outlook = state.Outlook(subject.Target, timeout)
+	of := subject.Target.Covered()
 	for _, run := range state.Runs {
-		if run.inProgress() && run.covered() == of && (o.Running == nil || o.Running.ID == "") {
+		if run.InProgress() && run.Covered() == of && (o.Running == nil || o.Running.ID == "") {
 			o.Running = &projection.Run{ID: run.ID}
 		}
 	}
 	if last, found := decided[of]; found {
 		o.Verdict = &last
 	}
-	if ended := state.ended(subject.Target); len(ended) > 0 {
+	if ended := state.Ended(subject.Target); len(ended) > 0 {
 		o.Failure = ended[0].Failure
 	}
 	return o

@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/runner/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 	"github.com/openshift/update-preflight/test/await"
 	"github.com/openshift/update-preflight/test/build"
 )
@@ -320,7 +321,7 @@ func TestHostileObjects(t *testing.T) {
 	w.setVersion(available(minor))
 	w.start()
 	w.awaitStatus(minor, "Pending", phase(v1alpha1.Pending))
-	w.awaitStatus(fmt.Sprintf("%0*d", 63, controller.MaxObjects-2), "New", phase(v1alpha1.New))
+	w.awaitStatus(fmt.Sprintf("%0*d", 63, runplan.MaxObjects-2), "New", phase(v1alpha1.New))
 	w.run(minor)
 	w.awaitStatus(minor, "Ready", phase(v1alpha1.Ready))
 }

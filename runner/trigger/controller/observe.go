@@ -17,32 +17,33 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
 
 // targets are the selected target, the scheduled one, and those to run ahead.
-func targets(clusterVersion *configv1.ClusterVersion, scheduled *schedule.Scheduled, ahead int) []Target {
-	all := Offered(clusterVersion, ahead)
-	if target, ok := scheduledTarget(scheduled, clusterVersion); ok {
+func targets(clusterVersion *configv1.ClusterVersion, scheduled *schedule.Scheduled, ahead int) []runplan.Target {
+	all := runplan.Offered(clusterVersion, ahead)
+	if target, ok := runplan.ScheduledTarget(scheduled, clusterVersion); ok {
 		all = first(target, all)
 	}
-	if selected, ok := Selected(clusterVersion); ok {
+	if selected, ok := runplan.Selected(clusterVersion); ok {
 		all = first(selected, all)
 	}
 	return all
 }
 
 // first are the targets with one before all others.
-func first(target Target, others []Target) []Target {
-	others = slices.DeleteFunc(others, func(other Target) bool { return other.Digest() == target.Digest() })
-	return append([]Target{target}, others...)
+func first(target runplan.Target, others []runplan.Target) []runplan.Target {
+	others = slices.DeleteFunc(others, func(other runplan.Target) bool { return other.Digest() == target.Digest() })
+	return append([]runplan.Target{target}, others...)
 }
 
 // observed is the cluster as a plan and the UpdatePreflights depend on it.
 type observed struct {
-	state   State
-	targets []Target
-	decided verdicts
+	state   runplan.State
+	targets []runplan.Target
+	decided runplan.Verdicts
 	// records are all, newest first, as they were listed.
 	records []record.Record
 }
@@ -61,7 +62,7 @@ func (o observed) unsealed() bool {
 
 // observe reads what a plan depends on. The targets are those of the controller, and the
 // subjects' own.
-func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []Target, subjects []Subject) (observed, error) {
+func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []runplan.Target, subjects []runplan.Subject) (observed, error) {
 	draining, err := c.anyDraining(ctx)
 	if err != nil {
 		return observed{}, fmt.Errorf("could not list the nodes: %w", err)
@@ -80,9 +81,9 @@ func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersi
 	if err != nil {
 		return observed{}, err
 	}
-	state := State{
+	state := runplan.State{
 		Now: c.cluster.Now(), ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead,
-		Runs: runs, Requests: requestsOf(subjects, decided),
+		Runs: runs, Requests: runplan.RequestsOf(subjects, decided),
 	}
 	return observed{state: state, targets: all, decided: decided, records: listed}, nil
 }
@@ -98,20 +99,20 @@ func (c *controller) anyDraining(ctx context.Context) (bool, error) {
 
 // runs are the recorded runs that cover what the controller or a request runs, and the
 // verdicts of the targets, which it reads. Records that are not authentic do not count.
-func (c *controller) runs(ctx context.Context, listed []record.Record, targets []Target) ([]Run, verdicts, error) {
-	wanted, selections := map[covered]bool{}, map[string]bool{"": true}
+func (c *controller) runs(ctx context.Context, listed []record.Record, targets []runplan.Target) ([]runplan.Run, runplan.Verdicts, error) {
+	wanted, selections := map[runplan.Covered]bool{}, map[string]bool{"": true}
 	for _, target := range targets {
-		wanted[target.covered()], selections[target.Selection] = true, true
+		wanted[target.Covered()], selections[target.Selection] = true, true
 	}
-	var runs []Run
-	decided := verdicts{}
+	var runs []runplan.Run
+	decided := runplan.Verdicts{}
 	present := standing.Present{Cluster: snapshot.Of(c.cluster), Now: c.cluster.Now()}
 	for _, recorded := range listed {
 		run := c.runOf(recorded)
 		if !selections[run.Selection] || recorded.Verified() != nil {
 			continue
 		}
-		if newest(recorded, listed) && wanted[run.covered()] {
+		if newest(recorded, listed) && wanted[run.Covered()] {
 			stored, err := c.judge(ctx, &run, present)
 			if errors.As(err, new(*record.UnauthenticError)) {
 				continue // it was edited after the list
@@ -119,7 +120,7 @@ func (c *controller) runs(ctx context.Context, listed []record.Record, targets [
 			if err != nil {
 				return nil, nil, err
 			}
-			decided.add(run.covered(), stored)
+			decided.Add(run.Covered(), stored)
 		}
 		runs = append(runs, run)
 	}
@@ -127,8 +128,8 @@ func (c *controller) runs(ctx context.Context, listed []record.Record, targets [
 }
 
 // runOf is a run without what only its report has.
-func (c *controller) runOf(recorded record.Record) Run {
-	run := Run{
+func (c *controller) runOf(recorded record.Record) runplan.Run {
+	run := runplan.Run{
 		ID: recorded.ID, Target: recorded.Target, Requester: recorded.Requester, Generation: recorded.Generation, Began: recorded.StartTime,
 		Selection: recorded.Selection, Ended: recorded.CompletionTime,
 	}
@@ -150,7 +151,7 @@ func newest(recorded record.Record, listed []record.Record) bool {
 // judge reads the verdict of a complete run, and whether it is still valid. A report that
 // cannot be decoded, such as one of a later version, is that of a run that is Undecided. A
 // record that is not authentic is a *record.UnauthenticError.
-func (c *controller) judge(ctx context.Context, run *Run, present standing.Present) (report.Report, error) {
+func (c *controller) judge(ctx context.Context, run *runplan.Run, present standing.Present) (report.Report, error) {
 	recorded, err := c.records.Get(ctx, run.ID)
 	if err != nil {
 		return report.Report{}, fmt.Errorf("could not read the verdict of run %s: %w", run.ID, err)
@@ -165,7 +166,7 @@ func (c *controller) judge(ctx context.Context, run *Run, present standing.Prese
 	}
 	causes := standing.Ended(ctx, recorded, stored, present)
 	c.outdate(ctx, recorded, causes, present.Now)
-	run.Decision, run.Accepts = decisionOf(stored), len(stored.Verdict.Accepted) > 0
+	run.Decision, run.Accepts = runplan.DecisionOf(stored), len(stored.Verdict.Accepted) > 0
 	for _, cause := range causes {
 		if strings.HasPrefix(cause, judgedAgain) {
 			run.Differs = true
@@ -192,12 +193,12 @@ func (c *controller) outdate(ctx context.Context, recorded record.Record, causes
 }
 
 // withAttempts adds the runs of this process that the records do not have.
-func withAttempts(recorded, own []Run) []Run {
+func withAttempts(recorded, own []runplan.Run) []runplan.Run {
 	all := slices.Clone(recorded)
 	for _, run := range own {
-		known := slices.ContainsFunc(recorded, func(r Run) bool {
-			same := r.covered() == run.covered()
-			return same && (run.inProgress() && r.inProgress() && r.ours() || run.ID != "" && r.ID == run.ID)
+		known := slices.ContainsFunc(recorded, func(r runplan.Run) bool {
+			same := r.Covered() == run.Covered()
+			return same && (run.InProgress() && r.InProgress() && r.Ours() || run.ID != "" && r.ID == run.ID)
 		})
 		if !known {
 			all = append(all, run)

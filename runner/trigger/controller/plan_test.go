@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
-	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
 // noon is the present time of the tests.
@@ -88,12 +88,12 @@ func accepted(version string) change {
 }
 
 // progress returns a run in progress.
-func progress(version string, requester record.Requester) controller.Run {
-	return controller.Run{ID: "run-" + version, Target: update.Release{Version: version, Image: image(version)}, Requester: requester, Generation: generation}
+func progress(version string, requester record.Requester) runplan.Run {
+	return runplan.Run{ID: "run-" + version, Target: update.Release{Version: version, Image: image(version)}, Requester: requester, Generation: generation}
 }
 
 // ended is a run that ended some time ago, and is valid for 24 hours if it has a verdict.
-func ended(version string, decision verdict.Decision, ago time.Duration) controller.Run {
+func ended(version string, decision verdict.Decision, ago time.Duration) runplan.Run {
 	run := progress(version, record.BySelection)
 	run.Ended, run.Decision = noon.Add(-ago), decision
 	if decision != "" {
@@ -102,7 +102,7 @@ func ended(version string, decision verdict.Decision, ago time.Duration) control
 	return run
 }
 
-func edited(run controller.Run, edit func(*controller.Run)) controller.Run {
+func edited(run runplan.Run, edit func(*runplan.Run)) runplan.Run {
 	edit(&run)
 	return run
 }
@@ -116,7 +116,7 @@ type planned struct {
 	Next      time.Duration
 }
 
-func plannedOf(plan controller.Plan) planned {
+func plannedOf(plan runplan.Plan) planned {
 	got := planned{Delay: plan.Delay, Cancel: plan.Cancel}
 	if plan.Run != nil {
 		got.Run, got.Requester = plan.Run.Version, plan.Run.Requester
@@ -135,14 +135,14 @@ func TestDecide(t *testing.T) {
 	ahead := planned{Run: minor, Requester: record.Ahead, Delay: true}
 	continues := planned{Run: minor, Requester: record.Ahead}
 	updating := condition(configv1.OperatorProgressing, configv1.ConditionTrue)
-	later := func(run *controller.Run) { run.Generation = generation - 1 }
-	changed := func(run *controller.Run) { run.Changed = true }
-	accepts := func(run *controller.Run) { run.Accepts = true }
-	differs := func(run *controller.Run) { run.Differs = true }
+	later := func(run *runplan.Run) { run.Generation = generation - 1 }
+	changed := func(run *runplan.Run) { run.Changed = true }
+	accepts := func(run *runplan.Run) { run.Accepts = true }
+	differs := func(run *runplan.Run) { run.Differs = true }
 	tests := map[string]struct {
 		reason   string
 		version  *configv1.ClusterVersion
-		runs     []controller.Run
+		runs     []runplan.Run
 		draining bool
 		off      bool
 		want     planned
@@ -166,33 +166,33 @@ func TestDecide(t *testing.T) {
 		"SelectedPreflightMode": {reason: "the present CVO starts the update", version: clusterVersion(available(minor), desired(configv1.Update{Version: minor, Mode: configv1.UpdateModePreflight})), want: selected},
 
 		// The selected target has run.
-		"Running":          {reason: "a run in progress is joined or continued", version: clusterVersion(available(minor), selects), runs: []controller.Run{progress(minor, record.BySelection)}, want: selected},
-		"RunningByUser":    {reason: "a run of a user is joined", version: clusterVersion(available(minor), selects), runs: []controller.Run{progress(minor, record.ByUser)}, want: selected},
-		"RunningAhead":     {reason: "a run ahead becomes that of the selection", version: clusterVersion(available(minor), selects), runs: []controller.Run{progress(minor, record.Ahead)}, want: selected},
-		"Ready":            {reason: "the verdict holds", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
-		"ReadyBefore":      {reason: "a verdict that holds is not repeated when its target is selected", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), later)}, want: planned{Next: 24*time.Hour - time.Minute}},
-		"ReadyAccepting":   {reason: "the spec may have withdrawn the acceptance", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(edited(ended(minor, verdict.Ready, time.Minute), later), accepts)}, want: selected},
-		"BlockedBefore":    {reason: "the spec was changed since", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected},
-		"ReadyBeforeIt":    {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Hour), later), edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected},
-		"ReadyExpired":     {reason: "the validity ended", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: selected},
-		"ReadyShort":       {reason: "a verdict that ends at once is not repeated at once", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *controller.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: time.Minute}},
-		"ReadyChanged":     {reason: "the cluster has changed", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Hour), changed)}, want: selected},
-		"ReadyDiffers":     {reason: "judged again, it is not Ready", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), differs)}, want: selected},
-		"BlockedDiffers":   {reason: "a remedy does not wait for the pause", version: clusterVersion(available(minor), selects), runs: []controller.Run{edited(ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)}, want: selected},
-		"Blocked":          {reason: "a remedy may follow", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Minute}},
-		"BlockedForAWhile": {reason: "the pause has passed", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Blocked, 2*time.Minute)}, want: selected},
-		"BlockedTwice":     {reason: "the pause doubles", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute), ended(minor, verdict.Blocked, 3*time.Minute)}, want: planned{Next: 3 * time.Minute}},
-		"Interrupted":      {reason: "a run that an administrator canceled is not repeated at once", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, "", 0)}, want: planned{Next: 2 * time.Minute}},
-		"NewestCounts":     {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Blocked, time.Hour), ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
+		"Running":          {reason: "a run in progress is joined or continued", version: clusterVersion(available(minor), selects), runs: []runplan.Run{progress(minor, record.BySelection)}, want: selected},
+		"RunningByUser":    {reason: "a run of a user is joined", version: clusterVersion(available(minor), selects), runs: []runplan.Run{progress(minor, record.ByUser)}, want: selected},
+		"RunningAhead":     {reason: "a run ahead becomes that of the selection", version: clusterVersion(available(minor), selects), runs: []runplan.Run{progress(minor, record.Ahead)}, want: selected},
+		"Ready":            {reason: "the verdict holds", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
+		"ReadyBefore":      {reason: "a verdict that holds is not repeated when its target is selected", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), later)}, want: planned{Next: 24*time.Hour - time.Minute}},
+		"ReadyAccepting":   {reason: "the spec may have withdrawn the acceptance", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(edited(ended(minor, verdict.Ready, time.Minute), later), accepts)}, want: selected},
+		"BlockedBefore":    {reason: "the spec was changed since", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected},
+		"ReadyBeforeIt":    {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Hour), later), edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected},
+		"ReadyExpired":     {reason: "the validity ended", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: selected},
+		"ReadyShort":       {reason: "a verdict that ends at once is not repeated at once", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *runplan.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: time.Minute}},
+		"ReadyChanged":     {reason: "the cluster has changed", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Hour), changed)}, want: selected},
+		"ReadyDiffers":     {reason: "judged again, it is not Ready", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), differs)}, want: selected},
+		"BlockedDiffers":   {reason: "a remedy does not wait for the pause", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)}, want: selected},
+		"Blocked":          {reason: "a remedy may follow", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Minute}},
+		"BlockedForAWhile": {reason: "the pause has passed", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Blocked, 2*time.Minute)}, want: selected},
+		"BlockedTwice":     {reason: "the pause doubles", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Blocked, time.Minute), ended(minor, verdict.Blocked, 3*time.Minute)}, want: planned{Next: 3 * time.Minute}},
+		"Interrupted":      {reason: "a run that an administrator canceled is not repeated at once", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, "", 0)}, want: planned{Next: 2 * time.Minute}},
+		"NewestCounts":     {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Blocked, time.Hour), ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
 
 		// Refused: the condition does not change the target.
-		"Refused": {reason: "CVO evaluates again without another request", version: clusterVersion(available(minor), selects, condition("ReleaseAccepted", configv1.ConditionFalse)), runs: []controller.Run{ended(minor, verdict.Blocked, 0)}, want: planned{Next: 2 * time.Minute}},
+		"Refused": {reason: "CVO evaluates again without another request", version: clusterVersion(available(minor), selects, condition("ReleaseAccepted", configv1.ConditionFalse)), runs: []runplan.Run{ended(minor, verdict.Blocked, 0)}, want: planned{Next: 2 * time.Minute}},
 
 		// Accepted.
 		"Accepted":             {reason: "no run while the cluster updates", version: clusterVersion(available(minor), accepted(minor))},
-		"AcceptedWhileRunning": {reason: "no run outlives the acceptance of its update", version: clusterVersion(available(minor), accepted(minor)), runs: []controller.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}}},
-		"AcceptedOthersRun":    {reason: "the results of other targets are not needed", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []controller.Run{progress(patch, record.Ahead)}, want: planned{Cancel: []string{"run-" + patch}}},
-		"AcceptedUserRuns":     {reason: "a run of a user is not canceled", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []controller.Run{progress(patch, record.ByUser)}},
+		"AcceptedWhileRunning": {reason: "no run outlives the acceptance of its update", version: clusterVersion(available(minor), accepted(minor)), runs: []runplan.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}}},
+		"AcceptedOthersRun":    {reason: "the results of other targets are not needed", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []runplan.Run{progress(patch, record.Ahead)}, want: planned{Cancel: []string{"run-" + patch}}},
+		"AcceptedUserRuns":     {reason: "a run of a user is not canceled", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []runplan.Run{progress(patch, record.ByUser)}},
 
 		// Done.
 		"Done": {reason: "the offers are run again", version: clusterVersion(available(minor), accepted(patch), func(v *configv1.ClusterVersion) { v.Status.Conditions = nil }), want: ahead},
@@ -200,68 +200,68 @@ func TestDecide(t *testing.T) {
 		// Offers changed.
 		"Offered":           {reason: "an offered update runs before it is selected", version: clusterVersion(available(patch, minor)), want: ahead},
 		"OfferedOff":        {reason: "no runs ahead", version: clusterVersion(available(minor)), off: true},
-		"OfferedSecond":     {reason: "one after the other", version: clusterVersion(available(patch, minor)), runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true}},
-		"OfferedRunning":    {reason: "one at a time, without a further delay", version: clusterVersion(available(patch, minor)), runs: []controller.Run{progress(minor, record.Ahead)}, want: continues},
-		"OfferedUserRuns":   {reason: "the run of a user is joined", version: clusterVersion(available(minor)), runs: []controller.Run{progress(minor, record.ByUser)}, want: ahead},
-		"OfferedAll":        {reason: "the verdict that ends first", version: clusterVersion(available(patch, minor)), runs: []controller.Run{ended(minor, verdict.Blocked, 3*time.Hour), ended(patch, verdict.Ready, 4*time.Hour)}, want: planned{Next: 20 * time.Hour}},
-		"OfferedExpired":    {reason: "the validity ended", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: ahead},
-		"OfferedChanged":    {reason: "the cluster has changed, which is no reason for a delay", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), changed)}, want: continues},
-		"OfferedChangedNow": {reason: "at most once a minute", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, 0), changed)}, want: planned{Next: time.Minute}},
+		"OfferedSecond":     {reason: "one after the other", version: clusterVersion(available(patch, minor)), runs: []runplan.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true}},
+		"OfferedRunning":    {reason: "one at a time, without a further delay", version: clusterVersion(available(patch, minor)), runs: []runplan.Run{progress(minor, record.Ahead)}, want: continues},
+		"OfferedUserRuns":   {reason: "the run of a user is joined", version: clusterVersion(available(minor)), runs: []runplan.Run{progress(minor, record.ByUser)}, want: ahead},
+		"OfferedAll":        {reason: "the verdict that ends first", version: clusterVersion(available(patch, minor)), runs: []runplan.Run{ended(minor, verdict.Blocked, 3*time.Hour), ended(patch, verdict.Ready, 4*time.Hour)}, want: planned{Next: 20 * time.Hour}},
+		"OfferedExpired":    {reason: "the validity ended", version: clusterVersion(available(minor)), runs: []runplan.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: ahead},
+		"OfferedChanged":    {reason: "the cluster has changed, which is no reason for a delay", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), changed)}, want: continues},
+		"OfferedChangedNow": {reason: "at most once a minute", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(ended(minor, verdict.Ready, 0), changed)}, want: planned{Next: time.Minute}},
 		"OfferedChangedOften": {
 			reason: "the pause doubles with each run of the last hour", version: clusterVersion(available(minor)), want: planned{Next: 3 * time.Minute},
-			runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), changed), ended(minor, verdict.Ready, 20*time.Minute), ended(minor, verdict.Ready, 40*time.Minute), ended(minor, verdict.Ready, 2*time.Hour)},
+			runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), changed), ended(minor, verdict.Ready, 20*time.Minute), ended(minor, verdict.Ready, 40*time.Minute), ended(minor, verdict.Ready, 2*time.Hour)},
 		},
-		"OfferedDiffers": {reason: "a remedy is found within a minute", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)}, want: continues},
+		"OfferedDiffers": {reason: "a remedy is found within a minute", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)}, want: continues},
 		"OfferedFlips": {
 			reason: "decisions that alternate do not run without a pause", version: clusterVersion(available(minor)), want: planned{Next: 3 * time.Minute},
-			runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), differs), ended(minor, verdict.Blocked, 3*time.Minute), ended(minor, verdict.Ready, 6*time.Minute)},
+			runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), differs), ended(minor, verdict.Blocked, 3*time.Minute), ended(minor, verdict.Ready, 6*time.Minute)},
 		},
-		"OfferedShort":       {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *controller.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: 59 * time.Minute}},
-		"OfferedInterrupted": {reason: "a target does not stay without a verdict", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, "", 0)}, want: planned{Next: time.Minute}},
-		"OfferedRecordGone":  {reason: "a run whose record was deleted has no verdict", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, "", 30*time.Minute)}, want: continues},
+		"OfferedShort":       {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *runplan.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: 59 * time.Minute}},
+		"OfferedInterrupted": {reason: "a target does not stay without a verdict", version: clusterVersion(available(minor)), runs: []runplan.Run{ended(minor, "", 0)}, want: planned{Next: time.Minute}},
+		"OfferedRecordGone":  {reason: "a run whose record was deleted has no verdict", version: clusterVersion(available(minor)), runs: []runplan.Run{ended(minor, "", 30*time.Minute)}, want: continues},
 		"OfferedUpdating":    {reason: "the checks would report the transition", version: clusterVersion(available(minor), updating)},
 		"OfferedDraining":    {reason: "pods are evicted", version: clusterVersion(available(minor)), draining: true},
 		"DrainingWhileRunning": {
 			reason: "a run in progress continues", version: clusterVersion(available(minor)), draining: true,
-			runs: []controller.Run{progress(minor, record.Ahead)}, want: continues,
+			runs: []runplan.Run{progress(minor, record.Ahead)}, want: continues,
 		},
 		"NoLongerOffered": {
 			reason: "the result is not needed", version: clusterVersion(available(patch)),
-			runs: []controller.Run{progress(minor, record.Ahead)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true, Cancel: []string{"run-" + minor}},
+			runs: []runplan.Run{progress(minor, record.Ahead)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true, Cancel: []string{"run-" + minor}},
 		},
 
 		// Not known.
 		"NotRetrieved":        {reason: "the listed updates may be stale", version: clusterVersion(available(minor), condition(configv1.RetrievedUpdates, configv1.ConditionFalse))},
-		"NotRetrievedRunning": {reason: "a run in progress continues", version: clusterVersion(condition(configv1.RetrievedUpdates, configv1.ConditionFalse)), runs: []controller.Run{progress(minor, record.Ahead)}, want: continues},
+		"NotRetrievedRunning": {reason: "a run in progress continues", version: clusterVersion(condition(configv1.RetrievedUpdates, configv1.ConditionFalse)), runs: []runplan.Run{progress(minor, record.Ahead)}, want: continues},
 
 		// Withdrawn.
 		"Withdrawn": {
 			reason: "desiredUpdate was cleared", version: clusterVersion(updating),
-			runs: []controller.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}},
+			runs: []runplan.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}},
 		},
 		"AcceptRisksOnly": {
 			reason:  "acceptRisks alone selects no update",
 			version: clusterVersion(available(minor), updating, desired(configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
-			runs:    []controller.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}},
+			runs:    []runplan.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}},
 		},
 		"Superseded": {
 			reason: "another target is selected", version: clusterVersion(available(minor, patch), selects),
-			runs: []controller.Run{progress(patch, record.BySelection), progress("4.20.0", record.Ahead)},
+			runs: []runplan.Run{progress(patch, record.BySelection), progress("4.20.0", record.Ahead)},
 			want: planned{Run: minor, Requester: record.BySelection, Cancel: []string{"run-" + patch, "run-4.20.0"}},
 		},
 		"SupersededUnrecorded": {
 			reason: "a run without a record is ended by the plan for another one", version: clusterVersion(available(minor), selects),
-			runs: []controller.Run{edited(progress(patch, record.Ahead), func(r *controller.Run) { r.ID = "" })}, want: selected,
+			runs: []runplan.Run{edited(progress(patch, record.Ahead), func(r *runplan.Run) { r.ID = "" })}, want: selected,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			state := controller.State{Now: noon, ClusterVersion: tc.version, Draining: tc.draining, Ahead: 3, Runs: tc.runs}
+			state := runplan.State{Now: noon, ClusterVersion: tc.version, Draining: tc.draining, Ahead: 3, Runs: tc.runs}
 			if tc.off {
 				state.Ahead = 0
 			}
-			if diff := cmp.Diff(tc.want, plannedOf(controller.Decide(state))); diff != "" {
+			if diff := cmp.Diff(tc.want, plannedOf(runplan.Decide(state))); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -299,7 +299,7 @@ func TestOffered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, target := range controller.Offered(tc.version, tc.most) {
+			for _, target := range runplan.Offered(tc.version, tc.most) {
 				got = append(got, target.Version)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/openshift/update-preflight/runner/trigger/published"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
 // Reconcile implements reconcile.Reconciler: it plans, and has the plan followed.
@@ -30,8 +31,8 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	c.warn(&version)
 	listed, listErr := c.objects.list(ctx)
-	subjects := Subjects(listed, &version, c.selectionOf, c.cluster.Now())
-	scheduled, unscheduled, scheduleErr := c.upgrades.scheduled(ctx, &version)
+	subjects := runplan.Subjects(listed, &version, c.selectionOf, c.cluster.Now())
+	scheduled, unscheduled, scheduleErr := c.upgrades.Scheduled(ctx, &version)
 	wanted := targets(&version, scheduled, c.options.Ahead)
 	seen, err := c.observe(ctx, &version, wanted, subjects)
 	seen.state.Scheduled, seen.state.Unscheduled = scheduled, unscheduled
@@ -44,15 +45,15 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	inputsErr := c.inputs.follow(ctx)
 	c.conductor.forget(seen.targets)
 	seen.state.Runs = withAttempts(seen.state.Runs, own)
-	plan := c.delay(Decide(seen.state), seen.state.Now)
+	plan := c.delay(runplan.Decide(seen.state), seen.state.Now)
 	c.conductor.follow(round, order{Plan: plan, generation: version.Generation})
 	if seen.unsealed() {
-		plan.wait(seen.state.Now.Add(time.Second))
+		plan.Wait(seen.state.Now.Add(time.Second))
 	}
 	if listErr == nil && c.objects.watched {
 		var next time.Time
-		next, listErr = c.project(ctx, Reconciled(listed, wanted, &version), subjects, seen)
-		plan.wait(next)
+		next, listErr = c.project(ctx, runplan.Reconciled(listed, wanted, &version), subjects, seen)
+		plan.Wait(next)
 	}
 	if failed := errors.Join(listErr, scheduleErr, inputsErr, publishErr); plan.Next.IsZero() || failed != nil {
 		return reconcile.Result{}, failed
@@ -62,10 +63,10 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 
 // project makes these changes, and writes the statuses of the subjects and of the created
 // objects. It returns when to do so again; zero for the next event.
-func (c *controller) project(ctx context.Context, changes Changes, subjects []Subject, seen observed) (time.Time, error) {
+func (c *controller) project(ctx context.Context, changes runplan.Changes, subjects []runplan.Subject, seen observed) (time.Time, error) {
 	created, changed := c.objects.change(ctx, changes)
 	// Hundreds of others must not delay the first status of those.
-	subjects = append(Subjects(created, seen.state.ClusterVersion, c.selectionOf, seen.state.Now), subjects...)
+	subjects = append(runplan.Subjects(created, seen.state.ClusterVersion, c.selectionOf, seen.state.Now), subjects...)
 	next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Limits.Timeout)
 	if changes.More {
 		next = seen.state.Now
@@ -75,13 +76,13 @@ func (c *controller) project(ctx context.Context, changes Changes, subjects []Su
 
 // publish has the metrics and the signals state the verdicts, or that they could not be
 // read.
-func (c *controller) publish(err error, wanted []Target, decided verdicts) {
-	c.metrics.set(err == nil, wanted, decided)
-	c.signaler.set(err, wanted, decided)
+func (c *controller) publish(err error, wanted []runplan.Target, decided runplan.Verdicts) {
+	c.metrics.Set(err == nil, wanted, decided)
+	c.signaler.Set(err, wanted, decided)
 }
 
 // delay removes a new run ahead from a plan until its random delay has passed.
-func (c *controller) delay(plan Plan, now time.Time) Plan {
+func (c *controller) delay(plan runplan.Plan, now time.Time) runplan.Plan {
 	if !plan.Delay {
 		clear(c.starts)
 		return plan
@@ -95,7 +96,7 @@ func (c *controller) delay(plan Plan, now time.Time) Plan {
 	}
 	if start.After(now) {
 		plan.Run = nil
-		plan.wait(start)
+		plan.Wait(start)
 	}
 	return plan
 }

@@ -30,8 +30,10 @@ import (
 	"github.com/openshift/update-preflight/runner/lease"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/recordstore"
+	"github.com/openshift/update-preflight/runner/trigger/announcement"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 	"github.com/openshift/update-preflight/test/await"
 )
 
@@ -126,7 +128,7 @@ func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.D
 }
 
 // newSignals returns the signals of a leading controller.
-func newSignals(t *testing.T, c *cluster.Cluster, signals ...string) controller.Signals {
+func newSignals(t *testing.T, c *cluster.Cluster, signals ...string) announcement.Signals {
 	t.Helper()
 	chosen, err := guard.Choose(signals...)
 	if err != nil {
@@ -192,7 +194,7 @@ func awaitStated(t *testing.T, c *cluster.Cluster, want string) {
 // when the leader has ended. The next leader, without the switches, removes them.
 func TestSignalsFollowTheRecords(t *testing.T) {
 	c := reached(t, offered)
-	end := lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: newSignals(t, c, "alert", "clusterOperator", "admission=Deny")})
+	end := lead(t, c, io.Discard, controller.Options{Ahead: runplan.MaxAhead, Signals: newSignals(t, c, "alert", "clusterOperator", "admission=Deny")})
 	awaitStated(t, c, "upgradeable=False verdict=missing on=3 err=<nil>")
 	decide(t, c, offered, verdict.Blocked, time.Hour)
 	awaitStated(t, c, "upgradeable=False verdict=Blocked on=3 err=<nil>")
@@ -203,10 +205,10 @@ func TestSignalsFollowTheRecords(t *testing.T) {
 		t.Errorf("without the controller, the signals state %s", got)
 	}
 	decide(t, c, offered, verdict.Blocked, time.Hour)
-	end = lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: newSignals(t, c, "clusterOperator")})
+	end = lead(t, c, io.Discard, controller.Options{Ahead: runplan.MaxAhead, Signals: newSignals(t, c, "clusterOperator")})
 	awaitStated(t, c, "upgradeable=False verdict=none on=1 err=<nil>")
 	end()
-	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: newSignals(t, c)})
+	lead(t, c, io.Discard, controller.Options{Ahead: runplan.MaxAhead, Signals: newSignals(t, c)})
 	awaitStated(t, c, "upgradeable=off verdict=none on=0 err=<nil>")
 }
 
@@ -214,7 +216,7 @@ func TestSignalsFollowTheRecords(t *testing.T) {
 func TestSignalsExpire(t *testing.T) {
 	c := reached(t, offered)
 	decide(t, c, offered, verdict.Ready, 5*time.Second)
-	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: newSignals(t, c, "clusterOperator", "admission=Deny")})
+	lead(t, c, io.Discard, controller.Options{Ahead: runplan.MaxAhead, Signals: newSignals(t, c, "clusterOperator", "admission=Deny")})
 	awaitStated(t, c, "upgradeable=False verdict=missing on=2 err=<nil>")
 }
 
@@ -246,7 +248,7 @@ func (s *states) all() []guard.State {
 func TestSignalsAreRetried(t *testing.T) {
 	c := reached(t, offered)
 	signals := &states{failures: 2}
-	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: signals})
+	lead(t, c, io.Discard, controller.Options{Ahead: runplan.MaxAhead, Signals: signals})
 	await.Until(t, "the signals are applied a third time", func(context.Context) bool { return len(signals.all()) > 2 })
 	decide(t, c, offered, verdict.Blocked, time.Hour)
 	await.Until(t, "another verdict is applied", func(context.Context) bool {
@@ -264,10 +266,10 @@ func TestManyOffers(t *testing.T) {
 	}
 	c := reached(t, offers...)
 	signals := &states{}
-	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: signals})
+	lead(t, c, io.Discard, controller.Options{Ahead: runplan.MaxAhead, Signals: signals})
 	await.Until(t, "the signals are applied", func(context.Context) bool { return len(signals.all()) > 0 })
 	state := signals.all()[0]
-	if len(state.Verdicts) != controller.MaxAhead || !state.Verdicts[0].Chosen || state.Verdicts[0].Version != "4.599.0" {
-		t.Errorf("%d verdicts, the first is %+v; want %d, and the newest version chosen", len(state.Verdicts), state.Verdicts[0], controller.MaxAhead)
+	if len(state.Verdicts) != runplan.MaxAhead || !state.Verdicts[0].Chosen || state.Verdicts[0].Version != "4.599.0" {
+		t.Errorf("%d verdicts, the first is %+v; want %d, and the newest version chosen", len(state.Verdicts), state.Verdicts[0], runplan.MaxAhead)
 	}
 }

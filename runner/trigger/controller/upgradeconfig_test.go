@@ -25,7 +25,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
-	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 	"github.com/openshift/update-preflight/test/await"
 )
@@ -38,17 +38,17 @@ func TestDecideScheduled(t *testing.T) {
 		reason   string
 		version  *configv1.ClusterVersion
 		in       time.Duration
-		runs     []controller.Run
+		runs     []runplan.Run
 		draining bool
 		want     planned
 	}{
 		"Early":     {reason: "the first run is two hours before", version: clusterVersion(), in: 5 * time.Hour, want: planned{Next: 3 * time.Hour}},
 		"First":     {reason: "the run is due, without a delay", version: clusterVersion(), in: 2 * time.Hour, want: runs},
-		"Second":    {reason: "the second run is thirty minutes before", version: clusterVersion(), in: time.Hour, runs: []controller.Run{ended(scheduled, verdict.Ready, 50*time.Minute)}, want: planned{Next: 30 * time.Minute}},
-		"SecondDue": {reason: "a verdict of the first run does not suffice", version: clusterVersion(), in: 30 * time.Minute, runs: []controller.Run{ended(scheduled, verdict.Ready, 80*time.Minute)}, want: runs},
-		"Done":      {reason: "nothing more is due", version: clusterVersion(), in: 10 * time.Minute, runs: []controller.Run{ended(scheduled, verdict.Ready, 15*time.Minute)}},
+		"Second":    {reason: "the second run is thirty minutes before", version: clusterVersion(), in: time.Hour, runs: []runplan.Run{ended(scheduled, verdict.Ready, 50*time.Minute)}, want: planned{Next: 30 * time.Minute}},
+		"SecondDue": {reason: "a verdict of the first run does not suffice", version: clusterVersion(), in: 30 * time.Minute, runs: []runplan.Run{ended(scheduled, verdict.Ready, 80*time.Minute)}, want: runs},
+		"Done":      {reason: "nothing more is due", version: clusterVersion(), in: 10 * time.Minute, runs: []runplan.Run{ended(scheduled, verdict.Ready, 15*time.Minute)}},
 		"Over":      {reason: "MUO has started the update", version: clusterVersion(), in: -time.Minute},
-		"Running":   {reason: "the run continues although nothing offers its release", version: clusterVersion(), in: time.Hour, runs: []controller.Run{progress(scheduled, record.Ahead)}, want: runs},
+		"Running":   {reason: "the run continues although nothing offers its release", version: clusterVersion(), in: time.Hour, runs: []runplan.Run{progress(scheduled, record.Ahead)}, want: runs},
 		"Selected":  {reason: "a selected target comes first", version: clusterVersion(available(other), desired(configv1.Update{Version: other})), in: time.Hour, want: planned{Run: other, Requester: record.BySelection}},
 		"Offered":   {reason: "a scheduled run comes before runs ahead", version: clusterVersion(available(other, scheduled)), in: time.Hour, want: runs},
 		"Updating":  {reason: "nothing runs during an update", version: clusterVersion(condition(configv1.OperatorProgressing, configv1.ConditionTrue)), in: time.Hour},
@@ -57,7 +57,7 @@ func TestDecideScheduled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := controller.Decide(controller.State{
+			plan := runplan.Decide(runplan.State{
 				Now: noon, ClusterVersion: tc.version, Draining: tc.draining, Ahead: 3, Runs: tc.runs,
 				Scheduled: &schedule.Scheduled{Release: update.Release{Version: scheduled, Image: image(scheduled)}, At: noon.Add(tc.in)},
 			})

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	runtimecontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -19,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/announcement"
 	"github.com/openshift/update-preflight/runner/trigger/published"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
 // controllerName is the name of the controller in logs and metrics, recorderName that of
@@ -50,7 +51,7 @@ func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan stru
 	schemas := predicate.TypedGenerationChangedPredicate[*metav1.PartialObjectMetadata]{}
 	changes := predicate.TypedFuncs[*configv1.ClusterVersion]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*configv1.ClusterVersion]) bool {
-			return !sameInputs(e.ObjectOld, e.ObjectNew)
+			return !runplan.SameInputs(e.ObjectOld, e.ObjectNew)
 		},
 	}
 	caches := m.GetCache()
@@ -59,7 +60,7 @@ func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan stru
 		WatchesRawSource(source.Kind(caches, records(), plan[*metav1.PartialObjectMetadata](), recorded, edits)).
 		WatchesRawSource(source.Kind(caches, &corev1.Node{}, plan[*corev1.Node](), drains)).
 		WatchesRawSource(source.Kind(caches, definitions(), plan[*metav1.PartialObjectMetadata](), schemas)).
-		WatchesRawSource(source.TypedFunc[reconcile.Request](announce(ended)))
+		WatchesRawSource(source.TypedFunc[reconcile.Request](announcement.Announce(ended, request())))
 	for _, each := range inputs {
 		built = built.WatchesRawSource(each)
 	}
@@ -74,28 +75,4 @@ func request() reconcile.Request {
 // plan has every event of a kind reconcile the one request.
 func plan[T any]() handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, T) []reconcile.Request { return []reconcile.Request{request()} })
-}
-
-// announce reconciles after each value, until ctx is done.
-func announce(values <-chan struct{}) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		go func() {
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-values:
-					queue.Add(request())
-				}
-			}
-		}()
-		return nil
-	}
-}
-
-func signal(to chan<- struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // one is waiting already
-	}
 }

@@ -1,0 +1,170 @@
+// Package announcement answers: how are the recorded verdicts stated outside of their
+// records?
+//
+// A [Signaler] applies the [Signals] of the controller, objects in the cluster, after each
+// change and when a verdict expires, and [Metrics] exports the verdicts to Prometheus.
+package announcement
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/blang/semver/v4"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	runtimecontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
+)
+
+const (
+	signalsName = "signals"
+	// signalRetry and maxSignalRetry are the first and the longest time until signals that
+	// could not be applied are applied again.
+	signalRetry    = time.Second
+	maxSignalRetry = time.Minute
+)
+
+// Signals state the verdicts as objects in the cluster.
+type Signals interface {
+	// Apply applies all. It is called again at next, unless that is zero, and is not
+	// called concurrently.
+	Apply(ctx context.Context, state guard.State) (next time.Time, err error)
+}
+
+// Signaler applies the signals while the manager leads, apart from the runs: an error is
+// logged and retried, and delays no run.
+type Signaler struct {
+	signals Signals
+	now     func() time.Time
+	// changed has room for one value: there is another state.
+	changed chan struct{}
+
+	mutex sync.Mutex
+	// known is false until the verdicts were read once: the signals of the former leader
+	// stay until then.
+	known bool
+	state guard.State
+}
+
+// NewSignaler returns a Signaler that has no verdicts yet.
+func NewSignaler(signals Signals, now func() time.Time) *Signaler {
+	return &Signaler{signals: signals, now: now, changed: make(chan struct{}, 1)}
+}
+
+// Set replaces what the signals state. Where the verdicts could not be read, the last ones
+// stay until they expire, and the cause is stated.
+func (s *Signaler) Set(cause error, targets []runplan.Target, decided runplan.Verdicts) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if cause != nil {
+		s.state.Degraded = fmt.Sprintf("the verdicts could not be read: %v", cause)
+	} else {
+		s.known, s.state = true, guard.State{Verdicts: signaled(targets, decided)}
+	}
+	Signal(s.changed)
+}
+
+// signaled are the verdicts on the targets, of which the first is the chosen one. A
+// verdict that does not hold is not valid.
+func signaled(targets []runplan.Target, decided runplan.Verdicts) []guard.Verdict {
+	targets = targets[:min(len(targets), guard.MaxVerdicts)]
+	stated := make([]guard.Verdict, 0, len(targets))
+	for i, target := range targets {
+		stored, found := decided[target.Covered()]
+		verdict := guard.Verdict{Digest: validDigest(target), Version: firstVersion(target.Version, stored.Target.Version), Chosen: i == 0}
+		if found {
+			verdict.Decision, verdict.ValidUntil = string(runplan.DecisionOf(stored)), validUntil(stored)
+		}
+		stated = append(stated, verdict)
+	}
+	return stated
+}
+
+// validDigest is the digest of a target; empty for one of another form.
+func validDigest(target runplan.Target) string {
+	if _, err := v1.NewHash(target.Digest()); err != nil {
+		return ""
+	}
+	return target.Digest()
+}
+
+// firstVersion is the first text that is a semantic version; empty if none is.
+func firstVersion(texts ...string) string {
+	for _, text := range texts {
+		if _, err := semver.Parse(text); err == nil {
+			return text
+		}
+	}
+	return ""
+}
+
+// validUntil is the end of the validity of a verdict; zero where it does not hold.
+func validUntil(stored report.Report) time.Time {
+	if !stored.Holds() {
+		return time.Time{}
+	}
+	until, _ := standing.ValidUntil(stored)
+	return until
+}
+
+// Reconcile implements reconcile.Reconciler: it applies the signals.
+func (s *Signaler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	s.mutex.Lock()
+	known, state := s.known, s.state
+	s.mutex.Unlock()
+	if !known {
+		return reconcile.Result{}, nil
+	}
+	next, err := s.signals.Apply(ctx, state)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("could not apply the signals: %w", err)
+	}
+	if next.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: max(time.Second, next.Sub(s.now()))}, nil
+}
+
+// Watch has the manager apply each other state while it leads.
+func (s *Signaler) Watch(m manager.Manager) error {
+	retry := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](signalRetry, maxSignalRetry)
+	return builder.ControllerManagedBy(m).Named(signalsName).
+		WithOptions(runtimecontroller.Options{RateLimiter: retry}).
+		WatchesRawSource(source.TypedFunc[reconcile.Request](Announce(s.changed, reconcile.Request{}))).
+		Complete(s)
+}
+
+// Announce makes the request after each value, until ctx is done.
+func Announce(values <-chan struct{}, request reconcile.Request) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		go func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-values:
+					queue.Add(request)
+				}
+			}
+		}()
+		return nil
+	}
+}
+
+// Signal sends a value, unless one is waiting already.
+func Signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
