@@ -21,8 +21,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
+// The kinds that are treated apart.
 const (
-	// The kinds that are treated apart.
 	JobKind     = "Job"
 	PodKind     = "Pod"
 	PolicyKind  = "ValidatingAdmissionPolicy"
