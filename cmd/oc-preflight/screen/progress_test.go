@@ -33,7 +33,7 @@ func begun() *screen.Progress {
 }
 
 // status is a state that a check has had for some seconds.
-func status(check string, state jobs.State, detail string, seconds int) jobs.Status {
+func status(check string, state diagnosis.State, detail string, seconds int) jobs.Status {
 	return jobs.Status{Check: check, State: state, Detail: detail, Since: start.Add(time.Duration(12-seconds) * time.Second)}
 }
 
