@@ -26,7 +26,6 @@ type Target struct {
 	release update.Release
 }
 
-// given counts the fields that are set.
 func (t Target) given() int {
 	given := 0
 	for _, set := range []bool{t.Version != "", t.Latest, t.Image != ""} {

@@ -126,4 +126,3 @@ func redacted(address string) string {
 	}
 	return parsed.Redacted()
 }
-

@@ -29,9 +29,9 @@ func large() map[string]string {
 // wide are the types with more methods or fields, with the reason.
 func wide() map[string]string {
 	return map[string]string{
-		"preflight-sdk.T": "the API of an author has the shape of testing.T, and its methods stay",
+		"preflight-sdk.T":            "the API of an author has the shape of testing.T, and its methods stay",
 		"collector/snapshot.Cluster": "each method reads one resource once for all checks",
-		"runner/record.Record": "a record is its intent and what became of it, and both are public",
+		"runner/record.Record":       "a record is its intent and what became of it, and both are public",
 	}
 }
 

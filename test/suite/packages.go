@@ -23,8 +23,8 @@ type Package struct {
 	Path string
 	// Cluster reports whether its tests start a cluster.
 	Cluster bool
-	// Concurrent reports whether its own code uses goroutines, so that its tests
-	// run under the race detector.
+	// Concurrent reports whether its own code uses goroutines, or that of a package without
+	// tests that it imports, so that its tests run under the race detector.
 	Concurrent bool
 	// folders are those of the packages that its tests are built from, in this workspace:
 	// relative to its root, with slashes.
@@ -80,13 +80,22 @@ func parse(output io.Reader) ([]Package, error) {
 	}
 	var all []Package
 	for _, tested := range packages {
-		tested.Concurrent = slices.ContainsFunc(imports[tested.Path], func(imported string) bool {
-			return imported == "sync" || imported == "golang.org/x/sync/errgroup"
-		})
+		tested.Concurrent = isConcurrent(tested.Path, imports, packages)
 		all = append(all, *tested)
 	}
 	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
+}
+
+// isConcurrent reports whether a package uses goroutines, or one that it imports and that
+// has no tests of its own.
+func isConcurrent(path string, imports map[string][]string, tested map[string]*Package) bool {
+	return slices.ContainsFunc(imports[path], func(imported string) bool {
+		if imported == "sync" || imported == "golang.org/x/sync/errgroup" {
+			return true
+		}
+		return strings.HasPrefix(imported, module+"/") && tested[imported] == nil && isConcurrent(imported, imports, tested)
+	})
 }
 
 // dependOn adds the packages that a variant of the tests is built from.
