@@ -52,8 +52,8 @@ var ahead = func() int {
 }()
 `, clockVariable)},
 		{filepath.Join(root, "cmd/internal/program/program.go"), "return info.Main.Version", fmt.Sprintf("return %q", otherVersion)},
-		{filepath.Join(root, "runner/record/header.go"), `format     = "1"`, `currentFormat = "1"`},
-		{filepath.Join(root, "runner/record/otherformat.go"), "", fmt.Sprintf(`package record
+		{filepath.Join(root, "runner/recordformat/header.go"), `format     = "1"`, `currentFormat = "1"`},
+		{filepath.Join(root, "runner/recordformat/otherformat.go"), "", fmt.Sprintf(`package recordformat
 
 import (
 	"cmp"
