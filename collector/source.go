@@ -6,7 +6,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // Source is one check that is ready to run.
@@ -81,8 +80,7 @@ const reportDefect = "Report it to the authors of the check: this is a defect of
 // there is none.
 func (s Source) complete(findings ...finding.Finding) []finding.Finding {
 	for i := range findings {
-		findings[i].Source = s.Kind
-		findings[i].Blocks = findings[i].Outcome == preflight.Fail || findings[i].Inconclusive()
+		findings[i] = findings[i].From(s.Kind).Judged(findings[i].Outcome)
 		if findings[i].Name == "" {
 			findings[i].Name = s.Name
 		}

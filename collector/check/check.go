@@ -14,7 +14,6 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // ReasonNotConcerned is reported for a check that does not apply to this kind
@@ -116,8 +115,7 @@ func (c Check) complete(f finding.Finding, update update.Update) finding.Finding
 	if f.Name == "" {
 		f.Name = c.Name
 	}
-	f.Blocks = f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
-	if f.Blocks {
+	if f = f.Judged(f.Outcome); f.Blocks {
 		f.BlockedTargets = []string{update.To.String()}
 	}
 	return f

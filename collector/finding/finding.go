@@ -165,10 +165,16 @@ func Skipped(reason Reason, format string, args ...any) Finding {
 // is format and args as in [fmt.Sprintf]; lines are kept, without control and
 // direction characters, at most 32 KiB. Fail and Unknown block.
 func New(outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
-	return Finding{
-		Finding: preflight.Finding{Outcome: outcome, Reason: string(reason), Message: words.Lines(fmt.Sprintf(format, args...), maxText)},
-		Blocks:  outcome == preflight.Fail || outcome == preflight.Unknown,
-	}
+	f := Finding{Finding: preflight.Finding{Reason: string(reason), Message: words.Lines(fmt.Sprintf(format, args...), maxText)}}
+	return f.Judged(outcome)
+}
+
+// Judged sets the outcome, and whether it blocks: a failure does, and so does what is
+// inconclusive.
+func (f Finding) Judged(outcome preflight.Outcome) Finding {
+	f.Outcome = outcome
+	f.Blocks = outcome == preflight.Fail || f.Inconclusive()
+	return f
 }
 
 // Named gives the finding a name. Without one it has the name of its check.

@@ -95,9 +95,9 @@ func (e Execution) sitePolicies() []collector.Source {
 			results := images.hold(ctx, e.Contents.Proof.Policies)
 			for i, f := range results {
 				if f.Outcome == preflight.Fail {
-					results[i].Outcome = preflight.Unknown
+					f = f.Judged(preflight.Unknown)
 				}
-				results[i] = results[i].Named(nameSitePolicy)
+				results[i] = f.Named(nameSitePolicy)
 			}
 			return results, nil
 		},

@@ -70,7 +70,7 @@ func (c *check) list(ctx context.Context, visit *visit) []finding.Finding {
 	if f.Outcome == preflight.Pass || f.Reason == string(ReasonNoSigstoreSignature) {
 		return nil
 	}
-	f.Outcome, f.Blocks = preflight.Warn, false
+	f = f.Judged(preflight.Warn)
 	f.Message = "the signature of the index, which nodes do not verify: " + f.Message
 	return []finding.Finding{f}
 }

@@ -114,8 +114,7 @@ func problems(source Source, found []finding.Finding) []finding.Finding {
 		changed[i].Actions = nil
 		changed[i] = changed[i].From(finding.SourceJob).Remedy("Fix the manifest.").Do(finding.Run("oc create --dry-run=server --validate=strict -f FILE"))
 		if f.Outcome == preflight.Fail {
-			changed[i].Outcome = preflight.Unknown
-			changed[i] = changed[i].Do(finding.Accept(changed[i].Name))
+			changed[i] = changed[i].Judged(preflight.Unknown).Do(finding.Accept(changed[i].Name))
 		}
 	}
 	return changed

@@ -7,7 +7,6 @@ package measure
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/blang/semver/v4"
@@ -150,9 +149,7 @@ func (m Measure) Apply(findings []finding.Finding) []finding.Finding {
 
 // Changed is the finding with another outcome, and a note after its message.
 func Changed(f finding.Finding, outcome preflight.Outcome, format string, args ...any) finding.Finding {
-	noted := finding.New(outcome, finding.Reason(f.Reason), "%s\n%s", f.Message, fmt.Sprintf(format, args...))
-	f.Outcome, f.Message, f.Blocks = noted.Outcome, noted.Message, noted.Blocks
-	return f
+	return f.Judged(outcome).Noted(format, args...)
 }
 
 func onlySkipped(findings []finding.Finding) bool {
