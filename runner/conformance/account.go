@@ -24,16 +24,16 @@ func (s *session) readAccounts(ctx context.Context, plan jobplan.Plan) error {
 		}
 		names = append(names, types.NamespacedName{Namespace: account.Namespace, Name: name})
 	}
-	found, err := rights.Writes(ctx, s.Kubernetes, names)
+	found, err := rights.Writes(ctx, s.config.Kubernetes, names)
 	if err != nil {
 		return err
 	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
+	s.results.mutex.Lock()
+	defer s.results.mutex.Unlock()
 	for i, account := range accounts {
 		for _, check := range account.Checks {
-			s.accounts[check] = found[i]
-			s.reading[check] = bound(plan, account.Namespace, account.Name)
+			s.results.accounts[check] = found[i]
+			s.results.reading[check] = bound(plan, account.Namespace, account.Name)
 		}
 	}
 	return nil

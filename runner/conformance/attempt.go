@@ -1,14 +1,13 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
@@ -36,44 +35,6 @@ type attempt struct {
 	answered bool
 }
 
-// trialResults holds the attempts by check and trial, and the rights of its account
-// by check.
-type trialResults struct {
-	mutex    sync.Mutex
-	tried    map[string]map[string]attempt
-	accounts map[string]rights.Rights
-	// reading is true when a binding of the manifest grants the account rights.
-	reading map[string]bool
-}
-
-func (s *trialResults) write(check, trial string, left attempt) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.tried[check] == nil {
-		s.tried[check] = map[string]attempt{}
-	}
-	s.tried[check][trial] = left
-}
-
-// answered are the checks with a final result in the first trial.
-func (s *trialResults) answered(checks []string) []string {
-	var answered []string
-	for _, check := range checks {
-		if s.tried[check][asIs].answered {
-			answered = append(answered, check)
-		}
-	}
-	return answered
-}
-
-// left is the latest attempt of a trial with a check; ok is false before the first.
-func (s *trialResults) left(check, trial string) (left attempt, ok bool) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	left, ok = s.tried[check][trial]
-	return left, ok
-}
-
 // final is true when the check ended with a result that its exit
 // code matches. Without a declared frame the exit code is the result.
 func (a attempt) final(check jobplan.Check, log []byte) bool {
@@ -93,3 +54,37 @@ func (a attempt) took() time.Duration { return a.end.FinishedAt.Sub(a.end.Starte
 
 // killed reports whether SIGKILL ended the check.
 func (a attempt) killed() bool { return a.end != nil && a.end.ExitCode == 137 }
+
+// replaces reports whether a second attempt counts instead of a first one, in which the
+// check passed although it was stopped: the check passes by itself, or it is unknown how it
+// ends.
+func (a attempt) replaces() bool { return a.end == nil || !a.stopped && a.passed() }
+
+// logged returns the attempt of an ended check with what its log adds.
+func (a attempt) logged(check jobplan.Check, log []byte) attempt {
+	a.flooded = len(log) > maxLog
+	a.answered = a.final(check, log)
+	return a
+}
+
+func observe(check jobplan.Check, pod corev1.Pod) attempt {
+	status := checkStatus(check, pod)
+	left := attempt{running: status.State.Running != nil, end: cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)}
+	if status.StopSignal != nil {
+		left.signal = *status.StopSignal
+	}
+	if left.end != nil {
+		left.message, left.messageError = preflight.ParseFrame([]byte(left.end.Message))
+		left.stopped = pod.Status.Reason == "DeadlineExceeded" && !left.end.FinishedAt.Time.Before(deadline(pod))
+	}
+	return left
+}
+
+// deadline is when the kubelet stops a pod. All times are those of the kubelet's clock: a
+// check may end by itself before, and the kubelet notice it after.
+func deadline(pod corev1.Pod) time.Time {
+	if pod.Status.StartTime == nil || pod.Spec.ActiveDeadlineSeconds == nil {
+		return time.Time{}
+	}
+	return pod.Status.StartTime.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
+}

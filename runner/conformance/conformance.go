@@ -42,8 +42,8 @@ import (
 func Run(ctx context.Context, config Config, subject Subject) (report Report, err error) {
 	objects := inventory.New(config.Kubernetes, config.Metadata)
 	s := &session{
-		Config: config, subject: subject, launcher: launch.New(objects), objects: objects, id: uuid.NewString(),
-		trialResults: trialResults{tried: map[string]map[string]attempt{}, accounts: map[string]rights.Rights{}, reading: map[string]bool{}},
+		config: config, subject: subject, launcher: launch.New(objects), objects: objects,
+		results: trialResults{tried: map[string]map[string]attempt{}, accounts: map[string]rights.Rights{}, reading: map[string]bool{}},
 	}
 	report.Results = subject.unreadable()
 	draft := jobplan.New(config.From, subject.release)
@@ -55,8 +55,9 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 	if err := baseNeeds().And(draft.Needs()).Check(ctx, config.Kubernetes.AuthorizationV1()); err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, s.removeNamespaces(ctx)) }()
-	if err := s.makeNamespaces(ctx, plan); err != nil {
+	made := namespaces{client: config.Kubernetes, id: uuid.NewString()}
+	defer func() { err = errors.Join(err, made.remove(ctx)) }()
+	if err := made.make(ctx, plan, config.Progress); err != nil {
 		return Report{}, err
 	}
 	config.Progress("validating the manifests at the API server")
@@ -71,13 +72,20 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 	return report, nil
 }
 
+// evidence is what is known of a check after its trials.
+func (s *session) evidence(check jobplan.Check) evidence {
+	return evidence{
+		check: check, images: s.subject.describeImages(check), tried: s.results.tried[check.Name], rights: s.results.accounts[check.Name], reads: s.results.reading[check.Name], alone: s.subject.alone,
+	}
+}
+
 // try makes all attempts. Those that are compared with the first are made only
 // for checks that were conclusive in it.
 func (s *session) try(ctx context.Context, checks []string) error {
 	if err := s.round(ctx, first(s.readAccounts), checks); err != nil {
 		return err
 	}
-	return s.round(ctx, compared(), s.answered(checks))
+	return s.round(ctx, compared(), s.results.answered(checks))
 }
 
 // round makes attempts concurrently.

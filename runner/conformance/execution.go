@@ -41,8 +41,8 @@ func (s *session) tryAll(ctx context.Context, t trial, checks []string, attempt 
 		return err
 	}
 	for check, first := range passed {
-		if second, _ := s.left(check, t.name); !second.replaces() {
-			s.write(check, t.name, first)
+		if second, _ := s.results.left(check, t.name); !second.replaces() {
+			s.results.write(check, t.name, first)
 		}
 	}
 	return nil
@@ -52,7 +52,7 @@ func (s *session) tryAll(ctx context.Context, t trial, checks []string, attempt 
 func (s *session) passedStopped(trial string, checks []string) map[string]attempt {
 	passed := map[string]attempt{}
 	for _, check := range checks {
-		if left, _ := s.left(check, trial); left.stopped && left.passed() {
+		if left, _ := s.results.left(check, trial); left.stopped && left.passed() {
 			passed[check] = left
 		}
 	}
@@ -62,14 +62,13 @@ func (s *session) passedStopped(trial string, checks []string) map[string]attemp
 // replaces reports whether a second attempt counts instead of a first one, in which the
 // check passed although it was stopped: the check passes by itself, or it is unknown how it
 // ends.
-func (a attempt) replaces() bool { return a.end == nil || !a.stopped && a.passed() }
 
 // attempt makes one attempt with each of the checks, and records what they
 // left.
 func (s *session) attempt(ctx context.Context, t trial, checks []string) (err error) {
-	s.Progress("running " + t.describe)
+	s.config.Progress("running " + t.describe)
 	run := s.newRun()
-	plan := accountcopy.Make(ctx, s.Kubernetes, jobplan.New(s.From, s.subject.release).Bind(run))
+	plan := accountcopy.Make(ctx, s.config.Kubernetes, jobplan.New(s.config.From, s.subject.release).Bind(run))
 	plan.Checks = slices.DeleteFunc(plan.Checks, func(check jobplan.Check) bool { return !slices.Contains(checks, check.Name) })
 	for _, check := range plan.Checks {
 		t.prepare(check)
@@ -88,12 +87,12 @@ func (s *session) attempt(ctx context.Context, t trial, checks []string) (err er
 		}
 	}
 	for _, check := range plan.Checks {
-		left, err := s.read(ctx, check)
+		left, err := readPod(ctx, s.config.Kubernetes, check)
 		if err != nil {
 			return err
 		}
 		left.findings = findings[check.Name]
-		s.write(check.Name, t.name, left)
+		s.results.write(check.Name, t.name, left)
 	}
 	return nil
 }
@@ -109,7 +108,7 @@ func (s *session) collect(ctx context.Context, t trial, plan jobplan.Plan) (map[
 			stopping.Go(func() error { return s.limit(limited, t, check) })
 		})
 	}
-	sources, err := jobs.Sources(limited, s.Kubernetes, s.launcher, plan, options)
+	sources, err := jobs.Sources(limited, s.config.Kubernetes, s.launcher, plan, options)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +141,7 @@ func onceRunning(plan jobplan.Plan, first func(jobplan.Check)) func(jobs.Status)
 // deleted pod, it remains readable. A check must have the time to report that it runs, also
 // on a busy node.
 func (s *session) limit(ctx context.Context, t trial, check jobplan.Check) error {
-	pods, err := s.pods(ctx, check)
+	pods, err := podsOf(ctx, s.config.Kubernetes, check)
 	if err != nil {
 		return err
 	}
@@ -156,7 +155,7 @@ func (s *session) limit(ctx context.Context, t trial, check jobplan.Check) error
 		if earlier := pod.Spec.ActiveDeadlineSeconds; earlier != nil {
 			seconds = min(seconds, *earlier) // it cannot be raised
 		}
-		_, err := s.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType,
+		_, err := s.config.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType,
 			fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, seconds), metav1.PatchOptions{})
 		if err != nil {
 			return fmt.Errorf("could not stop pod %q: %w", pod.Name, err)
@@ -169,7 +168,7 @@ func (s *session) limit(ctx context.Context, t trial, check jobplan.Check) error
 // needed to start it, and in a second attempt more than twice as long as it ran in the
 // first.
 func (s *session) settle(t trial, check jobplan.Check, starting int64) int64 {
-	if first, ok := s.left(check.Name, t.name); ok {
+	if first, ok := s.results.left(check.Name, t.name); ok {
 		return 2*int64(first.took().Seconds()) + minSettle
 	}
 	return min(max(minSettle, starting), maxSettle)

@@ -38,7 +38,7 @@ func Invalid(findings []finding.Finding, checks []jobplan.Check) []Result {
 
 // plan is the plan of one attempt.
 func (s *session) plan() jobplan.Plan {
-	return jobplan.New(s.From, s.subject.release).Bind(s.newRun())
+	return jobplan.New(s.config.From, s.subject.release).Bind(s.newRun())
 }
 
 // Planned returns the first check of a subject, as one attempt runs it.
@@ -75,20 +75,20 @@ func (l Left) attempt(check jobplan.Check) attempt {
 // rights, after each trial left something. As in a test of conformance, trials that are
 // compared with the first are ignored without a result of the first.
 func Results(subject Subject, check jobplan.Check, held rights.Rights, left map[string]Left) []Result {
-	s := session{subject: subject, trialResults: trialResults{tried: map[string]map[string]attempt{}}}
+	s := session{subject: subject, results: trialResults{tried: map[string]map[string]attempt{}}}
 	for _, t := range first(nil) {
-		s.write(check.Name, t.name, left[t.name].attempt(check))
+		s.results.write(check.Name, t.name, left[t.name].attempt(check))
 	}
-	if len(s.answered([]string{check.Name})) > 0 {
+	if len(s.results.answered([]string{check.Name})) > 0 {
 		for _, t := range compared() {
-			s.write(check.Name, t.name, left[t.name].attempt(check))
+			s.results.write(check.Name, t.name, left[t.name].attempt(check))
 		}
 	}
-	s.accounts, s.reading = map[string]rights.Rights{check.Name: held}, map[string]bool{}
+	s.results.accounts, s.results.reading = map[string]rights.Rights{check.Name: held}, map[string]bool{}
 	plan := s.plan()
 	for _, account := range accountcopy.Of(plan) {
 		for _, name := range account.Checks {
-			s.reading[name] = bound(plan, account.Namespace, account.Name)
+			s.results.reading[name] = bound(plan, account.Namespace, account.Name)
 		}
 	}
 	return s.evidence(check).results()
@@ -130,18 +130,18 @@ func (e Ending) attempt() attempt {
 // the first and in a second attempt. TryAll returns the checks of each attempt, and whether
 // the first check counts as one that passes although it is stopped.
 func TryAll(ctx context.Context, name string, checks []string, endings ...Ending) (attempts [][]string, violates bool, err error) {
-	s := session{trialResults: trialResults{tried: map[string]map[string]attempt{}}}
+	s := session{results: trialResults{tried: map[string]map[string]attempt{}}}
 	for _, t := range append(first(nil), compared()...) {
 		if t.name != name {
 			continue
 		}
 		err = s.tryAll(ctx, t, checks, func(_ context.Context, t trial, checks []string) error {
-			s.write(checks[0], t.name, endings[len(attempts)].attempt())
+			s.results.write(checks[0], t.name, endings[len(attempts)].attempt())
 			attempts = append(attempts, checks)
 			return nil
 		})
 	}
-	left, _ := s.left(checks[0], name)
+	left, _ := s.results.left(checks[0], name)
 	return attempts, left.stopped && left.passed(), err
 }
 
@@ -150,11 +150,11 @@ func TryAll(ctx context.Context, name string, checks []string, endings ...Ending
 func Settle(starting int64, before time.Duration) int64 {
 	check := jobplan.Check{Name: "Zoo.Candidate"}
 	t := first(nil)[2]
-	s := session{trialResults: trialResults{tried: map[string]map[string]attempt{}}}
+	s := session{results: trialResults{tried: map[string]map[string]attempt{}}}
 	if before > 0 {
 		end := &corev1.ContainerStateTerminated{}
 		end.FinishedAt.Time = end.StartedAt.Add(before)
-		s.write(check.Name, t.name, attempt{end: end})
+		s.results.write(check.Name, t.name, attempt{end: end})
 	}
 	return s.settle(t, check, starting)
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/runner/jobplan"
 )
@@ -18,34 +19,42 @@ import (
 // labelConformance labels namespaces created for the trials.
 const labelConformance = "preflight.openshift.io/conformance"
 
-// makeNamespaces creates the missing namespaces of the plan.
+// namespaces are those that a test creates.
+type namespaces struct {
+	client kubernetes.Interface
+	// id labels them.
+	id      string
+	created []string
+}
+
+// make creates the missing namespaces of the plan.
 // A preflight creates none, but a manifest may be tested before its operator exists.
-func (s *session) makeNamespaces(ctx context.Context, plan jobplan.Plan) error {
+func (n *namespaces) make(ctx context.Context, plan jobplan.Plan, progress func(string)) error {
 	for _, name := range namespacesOf(plan) {
-		_, err := s.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		_, err := n.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
 			continue
 		}
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("could not get namespace %q: %w", name, err)
 		}
-		s.Progress("creating namespace " + name)
-		if err := s.makeNamespace(ctx, name); err != nil {
+		progress("creating namespace " + name)
+		if err := n.makeOne(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// makeNamespace creates a namespace and waits until pods can be created in it.
-func (s *session) makeNamespace(ctx context.Context, name string) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelConformance: s.id}}}
-	if _, err := s.Kubernetes.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+// makeOne creates a namespace and waits until pods can be created in it.
+func (n *namespaces) makeOne(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelConformance: n.id}}}
+	if _, err := n.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("could not create namespace %q: %w", name, err)
 	}
-	s.namespaces = append(s.namespaces, name)
+	n.created = append(n.created, name)
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, cleanupTimeout, true, func(ctx context.Context) (bool, error) {
-		_, err := s.Kubernetes.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		_, err := n.client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
@@ -59,20 +68,20 @@ func (s *session) makeNamespace(ctx context.Context, name string) error {
 
 const pollInterval = 200 * time.Millisecond
 
-// removeNamespaces deletes the created namespaces and waits until they are gone,
+// remove deletes the created namespaces and waits until they are gone,
 // also after an interruption.
-func (s *session) removeNamespaces(ctx context.Context) error {
+func (n *namespaces) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	var failed error
-	for _, name := range s.namespaces {
-		if err := s.Kubernetes.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	for _, name := range n.created {
+		if err := n.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			failed = errors.Join(failed, fmt.Errorf("could not delete namespace %q: %w", name, err))
 		}
 	}
-	for _, name := range s.namespaces {
+	for _, name := range n.created {
 		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-			_, err := s.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+			_, err := n.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err), nil
 		})
 		if err != nil {

@@ -19,6 +19,33 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
+// The names of the trials.
+const (
+	asIs       = "as it is"
+	again      = "again"
+	killed     = "killed"
+	terminated = "terminated"
+	nonRoot    = "non-root"
+	readOnly   = "read-only"
+	memory     = "memory"
+	budget     = "budget"
+	cutOff     = "cut off"
+)
+
+const (
+	// memoryLimit is the memory that must suffice for a check: a preflight runs some
+	// thirty of them concurrently.
+	memoryLimit = "128Mi"
+	// smallBudget is the least that a runner may grant a result (WIRE.md).
+	smallBudget = 512
+	// stopSeconds is how long a check may take to end after SIGTERM, in seconds.
+	stopSeconds = 5
+)
+
+// maxLog bounds the log of a check, in bytes. A preflight reads
+// the last 2 MiB, and a node keeps 10 MiB.
+const maxLog = 1 << 20
+
 // maxTime is the duration above which a check is reported as slow.
 const maxTime = time.Minute
 
@@ -34,49 +61,43 @@ type evidence struct {
 	reads bool
 }
 
-func (s *session) evidence(check jobplan.Check) evidence {
-	return evidence{
-		check: check, images: s.subject.describeImages(check), tried: s.tried[check.Name], rights: s.accounts[check.Name], reads: s.reading[check.Name], alone: s.subject.alone,
-	}
-}
-
 // results checks the evidence against every requirement.
 func (e evidence) results() []Result {
 	requirements := []struct {
-		name string
-		is   func() Result
+		name    string
+		require func(evidence) Result
 	}{
-		{requirementManifest, e.manifest},
-		{requirementImage, e.image},
-		{"ReadOnlyAccess", e.access},
-		{"Result", e.result},
-		{"Time", e.time},
-		{"Output", e.output},
-		{"Killed", e.killed},
-		{"Terminated", e.terminated},
-		{"Idempotent", e.idempotent},
-		{"NonRoot", e.nonRoot},
-		{"ReadOnlyFilesystem", e.readOnlyFilesystem},
-		{"Memory", e.memory},
-		{"ResultBudget", e.budget},
-		{"FailsClosed", e.failsClosed},
+		{requirementManifest, requireManifest},
+		{requirementImage, requireImage},
+		{"ReadOnlyAccess", requireAccess},
+		{"Result", requireResult},
+		{"Time", requireTime},
+		{"Output", requireOutput},
+		{"Killed", requireKilled},
+		{"Terminated", requireTerminated},
+		{"Idempotent", requireIdempotent},
+		{"NonRoot", requireNonRoot},
+		{"ReadOnlyFilesystem", requireReadOnlyFilesystem},
+		{"Memory", requireMemory},
+		{"ResultBudget", requireBudget},
+		{"FailsClosed", requireFailsClosed},
 	}
 	results := make([]Result, 0, len(requirements))
 	for _, requirement := range requirements {
-		result := requirement.is()
+		result := requirement.require(e)
 		result.Check, result.Requirement = e.check.Name, requirement.name
 		results = append(results, result)
 	}
 	return results
 }
 
-func (e evidence) manifest() Result {
+func requireManifest(e evidence) Result {
 	return pass("%s is accepted by a preflight and by the API server", e.check.File)
 }
 
-func (e evidence) image() Result { return pass("%s", e.images) }
+func requireImage(e evidence) Result { return pass("%s", e.images) }
 
-func (e evidence) access() Result {
+func requireAccess(e evidence) Result {
 	user := rights.User(e.rights.Account)
 	switch {
 	case len(e.rights.Writes) > 0:
@@ -92,7 +113,7 @@ func (e evidence) access() Result {
 	return pass("%s has no write access (%s)", user, words.Count(e.rights.Roles, "role"))
 }
 
-func (e evidence) result() Result {
+func requireResult(e evidence) Result {
 	a := e.tried[asIs]
 	if !a.answered {
 		return a.failure()
@@ -159,7 +180,7 @@ func unknownReason(f finding.Finding) finding.Reason {
 	return finding.Reason(f.Reason)
 }
 
-func (e evidence) time() Result {
+func requireTime(e evidence) Result {
 	a := e.tried[asIs]
 	if a.running && a.reason() == reasonTimeout {
 		return fail(ReasonNeverEnds, "End before PREFLIGHT_DEADLINE, also while waiting: use the context that Run receives.",
@@ -175,7 +196,7 @@ func (e evidence) time() Result {
 	return pass("it took %s (resolution 1s)", took)
 }
 
-func (e evidence) output() Result {
+func requireOutput(e evidence) Result {
 	a := e.tried[asIs]
 	if a.flooded {
 		return fail(ReasonTooMuchOutput, "Log only what an administrator needs: a node rotates logs at 10 MiB, and a preflight reads the last 2 MiB.",
@@ -187,8 +208,8 @@ func (e evidence) output() Result {
 	return pass("it wrote no more than %d KiB to its log", maxLog>>10)
 }
 
-// killed is about the result of a check that is killed.
-func (e evidence) killed() Result {
+// requireKilled is about the result of a check that is killed.
+func requireKilled(e evidence) Result {
 	a := e.tried[killed]
 	if unended, ok := a.unended(); ok {
 		return unended
@@ -212,7 +233,7 @@ func (e evidence) killed() Result {
 	return pass("%s, it left a result in the state %q, which does not count as a pass", how, a.message.State)
 }
 
-func (e evidence) terminated() Result {
+func requireTerminated(e evidence) Result {
 	a := e.tried[terminated]
 	if unended, ok := a.unended(); ok {
 		return unended
@@ -227,7 +248,7 @@ func (e evidence) terminated() Result {
 	return pass("it ended within %d seconds of SIGTERM, with exit code %d", stopSeconds, a.end.ExitCode)
 }
 
-func (e evidence) idempotent() Result {
+func requireIdempotent(e evidence) Result {
 	const remedy = "Report the same result for the same cluster: omit times, counters and data of earlier runs, and sort lists."
 	result := e.same(again, ReasonNotIdempotent, remedy, "the second run reported the same as the first")
 	if result.Outcome != preflight.Pass {
@@ -245,7 +266,7 @@ func (e evidence) idempotent() Result {
 	return result
 }
 
-func (e evidence) nonRoot() Result {
+func requireNonRoot(e evidence) Result {
 	const remedy = "Build the image with a numeric user that is not root, such as USER 65532."
 	a := e.tried[nonRoot]
 	if a.reason() == "ContainerConfig" {
@@ -254,15 +275,15 @@ func (e evidence) nonRoot() Result {
 	return e.same(nonRoot, ReasonNeedsRoot, remedy, "it runs as a user other than root")
 }
 
-func (e evidence) readOnlyFilesystem() Result {
+func requireReadOnlyFilesystem(e evidence) Result {
 	return e.same(readOnly, ReasonWritesToFilesystem, "Write no files, or mount an emptyDir for them.", "it runs on a read-only file system")
 }
 
-func (e evidence) memory() Result {
+func requireMemory(e evidence) Result {
 	return e.same(memory, ReasonTooMuchMemory, "List in pages, and keep only what is needed: many checks run concurrently.", "it runs with "+memoryLimit+" of memory")
 }
 
-func (e evidence) budget() Result {
+func requireBudget(e evidence) Result {
 	const remedy = "Keep the frame within PREFLIGHT_RESULT_BYTES, and print the complete result as a frame to standard output: link preflight.Main, or follow WIRE.md."
 	a := e.tried[budget]
 	if a.messageError == nil && a.end != nil && len(a.end.Message) > smallBudget {
@@ -274,9 +295,9 @@ func (e evidence) budget() Result {
 	return e.same(budget, ReasonResultLost, remedy, fmt.Sprintf("no result was lost with a budget of %d bytes", smallBudget))
 }
 
-// failsClosed is about a check without an API server: it must
+// requireFailsClosed is about a check without an API server: it must
 // not pass.
-func (e evidence) failsClosed() Result {
+func requireFailsClosed(e evidence) Result {
 	a, ok := e.tried[cutOff]
 	switch {
 	case !e.reads:

@@ -10,6 +10,38 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+// Result is the result of one requirement for one check.
+type Result struct {
+	// Check is the name of the check, as a preflight would report it; the name of
+	// the file if a manifest cannot be read.
+	Check string `json:"check"`
+	// Requirement is one CamelCase word, stable between releases.
+	Requirement string `json:"requirement"`
+	// Outcome is Unknown when the cluster prevented the test, and
+	// Skipped when the requirement does not apply.
+	Outcome     preflight.Outcome `json:"outcome"`
+	Reason      finding.Reason    `json:"reason"`
+	Message     string            `json:"message"`
+	Remediation string            `json:"remediation,omitempty"`
+}
+
+func (r Result) asWarning() Result {
+	r.Outcome = preflight.Warn
+	return r
+}
+
+func pass(format string, args ...any) Result {
+	return Result{Outcome: preflight.Pass, Reason: ReasonConforms, Message: fmt.Sprintf(format, args...)}
+}
+
+func skip(reason finding.Reason, format string, args ...any) Result {
+	return Result{Outcome: preflight.Skipped, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func fail(reason finding.Reason, remedy, format string, args ...any) Result {
+	return Result{Outcome: preflight.Fail, Reason: reason, Message: fmt.Sprintf(format, args...), Remediation: remedy}
+}
+
 const (
 	// reasonTimeout is the reason of runner/jobs and of the SDK for a check that ran
 	// until its deadline.

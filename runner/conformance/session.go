@@ -1,12 +1,14 @@
 package conformance
 
 import (
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
+	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/jobplan"
@@ -32,24 +34,58 @@ type Config struct {
 
 // session is one call of Run.
 type session struct {
-	Config
+	config   Config
 	subject  Subject
 	launcher *launch.Launcher
 	objects  *inventory.Objects
-	// id labels the created namespaces.
-	id         string
-	namespaces []string
-
-	trialResults
+	results  trialResults
 }
 
 func (s *session) newRun() jobplan.Run {
 	const digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 	now := time.Now().UTC()
 	return jobplan.Run{
-		ID: uuid.NewString(), From: s.From,
+		ID: uuid.NewString(), From: s.config.From,
 		// There is no release.
-		Target:    update.Release{Version: s.To, Image: "conformance.invalid/release@" + digest},
-		StartTime: now, Deadline: now.Add(s.Timeout), ToolVersion: s.ToolVersion,
+		Target:    update.Release{Version: s.config.To, Image: "conformance.invalid/release@" + digest},
+		StartTime: now, Deadline: now.Add(s.config.Timeout), ToolVersion: s.config.ToolVersion,
 	}
+}
+
+// trialResults holds the attempts by check and trial, and the rights of its account
+// by check.
+type trialResults struct {
+	mutex    sync.Mutex
+	tried    map[string]map[string]attempt
+	accounts map[string]rights.Rights
+	// reading is true when a binding of the manifest grants the account rights.
+	reading map[string]bool
+}
+
+func (s *trialResults) write(check, trial string, left attempt) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.tried[check] == nil {
+		s.tried[check] = map[string]attempt{}
+	}
+	s.tried[check][trial] = left
+}
+
+// answered are the checks with a final result in the first trial.
+func (s *trialResults) answered(checks []string) []string {
+	var answered []string
+	for _, check := range checks {
+		if s.tried[check][asIs].answered {
+			answered = append(answered, check)
+		}
+	}
+	return answered
+}
+
+// left is the latest attempt of a trial with a check; ok is false before the first.
+func (s *trialResults) left(check, trial string) (left attempt, ok bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	left, ok = s.tried[check][trial]
+	return left, ok
 }

@@ -12,16 +12,6 @@ import (
 	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
-const (
-	// memoryLimit is the memory that must suffice for a check: a preflight runs some
-	// thirty of them concurrently.
-	memoryLimit = "128Mi"
-	// smallBudget is the least that a runner may grant a result (WIRE.md).
-	smallBudget = 512
-	// stopSeconds is how long a check may take to end after SIGTERM, in seconds.
-	stopSeconds = 5
-)
-
 // trial is one way to run a check.
 type trial struct {
 	name string
@@ -34,19 +24,6 @@ type trial struct {
 	// inspect is called while the objects of the attempt exist; optional.
 	inspect func(ctx context.Context, plan jobplan.Plan) error
 }
-
-// The names of the trials.
-const (
-	asIs       = "as it is"
-	again      = "again"
-	killed     = "killed"
-	terminated = "terminated"
-	nonRoot    = "non-root"
-	readOnly   = "read-only"
-	memory     = "memory"
-	budget     = "budget"
-	cutOff     = "cut off"
-)
 
 // first are the trials that are not compared with another.
 func first(inspect func(context.Context, jobplan.Plan) error) []trial {
