@@ -33,11 +33,11 @@ func (r Report) facts(view document.View) document.Table {
 		table.Row("Cluster", r.Cluster.ID)
 	}
 	if r.Run.Phase == report.PhaseRunning {
-		r.progress(&table, view)
+		addProgress(r, &table, view)
 	} else {
-		r.basis(&table, view)
+		addBasis(r, &table, view)
 		r.run(&table, view)
-		r.validity(&table, view)
+		addValidity(r, &table, view)
 	}
 	for _, each := range r.Switches {
 		table.Row("Switch", fmt.Sprintf("%s: %s; without the controller, %s", strings.TrimSuffix(each.Name+"="+each.Mode, "="), each.Limit, each.WithoutController))
@@ -45,9 +45,9 @@ func (r Report) facts(view document.View) document.Table {
 	return table
 }
 
-// basis is what the verdict rests on; in a brief view what it does not lead one to expect: a
+// addBasis is what the verdict rests on; in a brief view what it does not lead one to expect: a
 // release that is not verified, and a CVO that does not act on the verdict.
-func (r Report) basis(table *document.Table, view document.View) {
+func addBasis(r Report, table *document.Table, view document.View) {
 	if !view.Brief || !r.Target.Verified {
 		table.Row("Signature", signature(r.Target))
 	}
@@ -82,8 +82,8 @@ func (r Report) run(table *document.Table, view document.View) {
 	table.Row("Run", text)
 }
 
-// validity is until when the verdict holds, or why it no longer does.
-func (r Report) validity(table *document.Table, view document.View) {
+// addValidity is until when the verdict holds, or why it no longer does.
+func addValidity(r Report, table *document.Table, view document.View) {
 	if !r.Holds() {
 		table.Row("Outdated", strings.Join(first(r.Standing.Ended, 10), "\n"))
 		return
@@ -102,9 +102,9 @@ func (r Report) validity(table *document.Table, view document.View) {
 	}
 }
 
-// progress is how far a run in progress is. Its signature and CVO's answer are known at its
+// addProgress is how far a run in progress is. Its signature and CVO's answer are known at its
 // end.
-func (r Report) progress(table *document.Table, view document.View) {
+func addProgress(r Report, table *document.Table, view document.View) {
 	table.Row("Checks", fmt.Sprintf("%d of %d reported so far", r.Expected.Reported, r.Expected.Checks))
 	most := mostNames
 	if view.Full {

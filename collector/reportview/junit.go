@@ -18,7 +18,7 @@ import (
 // verdict, which fails unless it is Ready, so that a report without findings does not pass. A
 // finding that an administrator bypassed passes, with the decision as its output.
 func (r Report) JUnit() junit.Results {
-	return junit.Results{Time: r.Run.StartTime, Cases: r.cases(), Properties: []junit.Property{
+	return junit.Results{Time: r.Run.StartTime, Cases: casesOf(r), Properties: []junit.Property{
 		{Name: "run", Value: r.Run.ID},
 		{Name: "cluster", Value: r.Cluster.ID},
 		{Name: "from", Value: r.From()},
@@ -29,8 +29,8 @@ func (r Report) JUnit() junit.Results {
 	}}
 }
 
-// cases are those of the findings, the missing checks and the verdict.
-func (r Report) cases() []junit.Case {
+// casesOf are those of the findings, the missing checks and the verdict.
+func casesOf(r Report) []junit.Case {
 	var cases []junit.Case
 	for _, f := range r.Findings {
 		cases = append(cases, caseOf(f))
@@ -41,7 +41,7 @@ func (r Report) cases() []junit.Case {
 			Suite: string(finding.SourceJob), Class: "preflight.job", Name: name, Outcome: preflight.Unknown, Type: "NotReported", Message: text, Text: text,
 		})
 	}
-	return append(cases, r.verdictCase())
+	return append(cases, verdictCase(r))
 }
 
 func caseOf(f finding.Finding) junit.Case {
@@ -64,7 +64,7 @@ func seconds(job *finding.Job) float64 {
 	return end.Sub(start).Seconds()
 }
 
-func (r Report) verdictCase() junit.Case {
+func verdictCase(r Report) junit.Case {
 	c := junit.Case{Suite: "verdict", Class: "preflight", Name: "preflight.Verdict", Outcome: preflight.Fail, Type: string(r.Verdict.Decision)}
 	switch {
 	case !r.Holds() || r.Run.Phase == report.PhaseRunning:
@@ -84,7 +84,7 @@ func (r Report) verdictCase() junit.Case {
 func (p Path) JUnit() junit.Results {
 	var cases []junit.Case
 	for _, each := range p.Updates {
-		for _, c := range (Report{each}).cases() {
+		for _, c := range casesOf(Report{each}) {
 			c.Class += "." + strings.ReplaceAll(orUnknown(each.Target.Version), ".", "_")
 			cases = append(cases, c)
 		}

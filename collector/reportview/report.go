@@ -37,7 +37,7 @@ func sourceOf(version, run string) string {
 }
 
 func (r Report) blocks(view document.View) []document.Block {
-	blocks := []document.Block{r.verdict(view), r.askedAgain()}
+	blocks := []document.Block{r.verdict(view), postponed(r)}
 	blocks = append(blocks, document.Items{Lead: r.toDo(), Entries: itemsOf(r.Findings)})
 	blocks = append(blocks, quietOf(r.Findings)...)
 	for _, action := range r.Actions {
@@ -59,8 +59,8 @@ func (r Report) toDo() string {
 	return "Fix these, then run the preflight again:"
 }
 
-// askedAgain are the checks of a later update that were not evaluated, by reason.
-func (r Report) askedAgain() document.List {
+// postponed are the checks of a later update that were not evaluated, by reason.
+func postponed(r Report) document.List {
 	list := document.List{Lead: fmt.Sprintf("Asked again when the cluster runs %s, and not evaluated now:", r.From())}
 	var reasons []string
 	names := map[string][]string{}

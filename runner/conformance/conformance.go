@@ -31,6 +31,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/openshift/update-preflight/collector/rights"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -43,7 +44,7 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 	objects := inventory.New(config.Kubernetes, config.Metadata)
 	s := &session{
 		config: config, subject: subject, launcher: launch.New(objects), objects: objects,
-		results: trialResults{tried: map[string]map[string]attempt{}, accounts: map[string]rights.Rights{}, reading: map[string]bool{}},
+		results: trialResults{tried: map[string]map[string]requirement.Attempt{}, accounts: map[string]rights.Rights{}, reading: map[string]bool{}},
 	}
 	report.Results = subject.unreadable()
 	draft := jobplan.New(config.From, subject.release)
@@ -67,15 +68,15 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 		return Report{}, err
 	}
 	for _, check := range plan.Checks {
-		report.Results = append(report.Results, s.evidence(check).results()...)
+		report.Results = append(report.Results, s.evidence(check).Results()...)
 	}
 	return report, nil
 }
 
 // evidence is what is known of a check after its trials.
-func (s *session) evidence(check jobplan.Check) evidence {
-	return evidence{
-		check: check, images: s.subject.describeImages(check), tried: s.results.tried[check.Name], rights: s.results.accounts[check.Name], reads: s.results.reading[check.Name], alone: s.subject.alone,
+func (s *session) evidence(check jobplan.Check) requirement.Evidence {
+	return requirement.Evidence{
+		Check: check, Images: s.subject.describeImages(check), Tried: s.results.tried[check.Name], Rights: s.results.accounts[check.Name], Reads: s.results.reading[check.Name], Alone: s.subject.alone,
 	}
 }
 

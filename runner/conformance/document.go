@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/junit"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 )
 
 // verdict is the conclusion of the report.
@@ -33,7 +34,7 @@ func (r Report) Document(document.View) document.Document {
 	made := document.Document{Title: "Conformance of checks", Source: "The JSON document has all data.", Blocks: []document.Block{r.verdict()}}
 	for rest := r.Results; len(rest) > 0; {
 		check := rest[0].Check
-		end := slices.IndexFunc(rest, func(result Result) bool { return result.Check != check })
+		end := slices.IndexFunc(rest, func(result requirement.Result) bool { return result.Check != check })
 		if end < 0 {
 			end = len(rest)
 		}
@@ -45,7 +46,7 @@ func (r Report) Document(document.View) document.Document {
 }
 
 // blocksOf are the results for one check.
-func blocksOf(results []Result) []document.Block {
+func blocksOf(results []requirement.Result) []document.Block {
 	var items document.Items
 	table := document.Table{Title: "Requirements", Columns: []string{"Outcome", "Requirement", "Result"}}
 	for _, result := range results {
@@ -70,11 +71,11 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(struct {
-		APIVersion string            `json:"apiVersion"`
-		Kind       string            `json:"kind"`
-		Outcome    preflight.Outcome `json:"outcome"`
-		Results    []Result          `json:"results"`
-	}{report.APIVersion, Kind, r.Outcome(), append([]Result{}, r.Results...)})
+		APIVersion string               `json:"apiVersion"`
+		Kind       string               `json:"kind"`
+		Outcome    preflight.Outcome    `json:"outcome"`
+		Results    []requirement.Result `json:"results"`
+	}{report.APIVersion, Kind, r.Outcome(), append([]requirement.Result{}, r.Results...)})
 	return text.Bytes(), err
 }
 

@@ -10,12 +10,13 @@ import (
 	"github.com/openshift/update-preflight/collector/format"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
 // sample has one result of each outcome, and hostile text.
 func sample() conformance.Report {
-	return conformance.Report{Results: []conformance.Result{
+	return conformance.Report{Results: []requirement.Result{
 		{Check: "Zoo.Captive", Requirement: "Result", Outcome: preflight.Pass, Reason: "Conforms", Message: "reported Zoo.Animal Pass (Passed) with exit code 0"},
 		{Check: "Zoo.Captive", Requirement: "Killed", Outcome: preflight.Skipped, Reason: "TooFast", Message: "it ended by itself"},
 		{Check: "Zoo.Captive", Requirement: "Time", Outcome: preflight.Warn, Reason: "Slow", Message: "it took 2m0s", Remediation: "Ask for less."},
@@ -43,7 +44,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestJUnitOfHostileText(t *testing.T) {
-	hostile := conformance.Report{Results: []conformance.Result{{Check: "\x00", Requirement: "]]>", Outcome: preflight.Fail, Message: "\xff\x1b", Remediation: "<&"}}}
+	hostile := conformance.Report{Results: []requirement.Result{{Check: "\x00", Requirement: "]]>", Outcome: preflight.Fail, Message: "\xff\x1b", Remediation: "<&"}}}
 	var got bytes.Buffer
 	if err := format.Write(&got, "junit", hostile, format.Style{}); err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func TestOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var report conformance.Report
 			for _, outcome := range tc.outcomes {
-				report.Results = append(report.Results, conformance.Result{Outcome: outcome})
+				report.Results = append(report.Results, requirement.Result{Outcome: outcome})
 			}
 			if got := report.Outcome(); got != tc.want {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)

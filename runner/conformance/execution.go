@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/accountcopy"
 	"github.com/openshift/update-preflight/runner/cleanup"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/runner/diagnosis"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
@@ -41,7 +42,7 @@ func (s *session) tryAll(ctx context.Context, t trial, checks []string, attempt 
 		return err
 	}
 	for check, first := range passed {
-		if second, _ := s.results.left(check, t.name); !second.replaces() {
+		if second, _ := s.results.left(check, t.name); !second.Replaces() {
 			s.results.write(check, t.name, first)
 		}
 	}
@@ -49,10 +50,10 @@ func (s *session) tryAll(ctx context.Context, t trial, checks []string, attempt 
 }
 
 // passedStopped are the attempts that passed although the kubelet stopped them, by check.
-func (s *session) passedStopped(trial string, checks []string) map[string]attempt {
-	passed := map[string]attempt{}
+func (s *session) passedStopped(trial string, checks []string) map[string]requirement.Attempt {
+	passed := map[string]requirement.Attempt{}
 	for _, check := range checks {
-		if left, _ := s.results.left(check, trial); left.stopped && left.passed() {
+		if left, _ := s.results.left(check, trial); left.Stopped && left.Passed() {
 			passed[check] = left
 		}
 	}
@@ -91,7 +92,7 @@ func (s *session) attempt(ctx context.Context, t trial, checks []string) (err er
 		if err != nil {
 			return err
 		}
-		left.findings = findings[check.Name]
+		left.Findings = findings[check.Name]
 		s.results.write(check.Name, t.name, left)
 	}
 	return nil
@@ -146,7 +147,7 @@ func (s *session) limit(ctx context.Context, t trial, check jobplan.Check) error
 		return err
 	}
 	for _, pod := range pods {
-		state := checkStatus(check, pod).State
+		state := requirement.CheckStatus(check, pod).State
 		if state.Running == nil || pod.Status.StartTime == nil {
 			continue // it has ended
 		}
@@ -169,7 +170,7 @@ func (s *session) limit(ctx context.Context, t trial, check jobplan.Check) error
 // first.
 func (s *session) settle(t trial, check jobplan.Check, starting int64) int64 {
 	if first, ok := s.results.left(check.Name, t.name); ok {
-		return 2*int64(first.took().Seconds()) + minSettle
+		return 2*int64(first.Took().Seconds()) + minSettle
 	}
 	return min(max(minSettle, starting), maxSettle)
 }

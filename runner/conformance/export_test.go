@@ -11,28 +11,31 @@ import (
 	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/accountcopy"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
 // The names of the trials.
 const (
-	AsIs       = asIs
-	Again      = again
-	Killed     = killed
-	Terminated = terminated
-	NonRoot    = nonRoot
-	ReadOnly   = readOnly
-	Memory     = memory
-	Budget     = budget
-	CutOff     = cutOff
+	AsIs       = requirement.AsIs
+	Again      = requirement.Again
+	Killed     = requirement.Killed
+	Terminated = requirement.Terminated
+	NonRoot    = requirement.NonRoot
+	ReadOnly   = requirement.ReadOnly
+	Memory     = requirement.Memory
+	Budget     = requirement.Budget
+	CutOff     = requirement.CutOff
 )
 
 // Stopped reports whether the kubelet stopped a check, as observed in its pod.
-func Stopped(check jobplan.Check, pod corev1.Pod) bool { return observe(check, pod).stopped }
+func Stopped(check jobplan.Check, pod corev1.Pod) bool {
+	return requirement.Observe(check, pod).Stopped
+}
 
 // Invalid returns the results about Jobs for which the API server returned these findings.
-func Invalid(findings []finding.Finding, checks []jobplan.Check) []Result {
+func Invalid(findings []finding.Finding, checks []jobplan.Check) []requirement.Result {
 	return invalid(findings, checks)
 }
 
@@ -59,23 +62,23 @@ type Left struct {
 	Findings []finding.Finding
 }
 
-func (l Left) attempt(check jobplan.Check) attempt {
-	var a attempt
+func (l Left) attempt(check jobplan.Check) requirement.Attempt {
+	var a requirement.Attempt
 	if l.Pod != nil {
-		a = observe(check, *l.Pod)
+		a = requirement.Observe(check, *l.Pod)
 	}
-	if a.end != nil {
-		a = a.logged(check, l.Log)
+	if a.End != nil {
+		a = a.Logged(check, l.Log)
 	}
-	a.findings = l.Findings
+	a.Findings = l.Findings
 	return a
 }
 
 // Results returns the results for a planned check of a subject whose account has these
 // rights, after each trial left something. As in a test of conformance, trials that are
 // compared with the first are ignored without a result of the first.
-func Results(subject Subject, check jobplan.Check, held rights.Rights, left map[string]Left) []Result {
-	s := session{subject: subject, results: trialResults{tried: map[string]map[string]attempt{}}}
+func Results(subject Subject, check jobplan.Check, held rights.Rights, left map[string]Left) []requirement.Result {
+	s := session{subject: subject, results: trialResults{tried: map[string]map[string]requirement.Attempt{}}}
 	for _, t := range first(nil) {
 		s.results.write(check.Name, t.name, left[t.name].attempt(check))
 	}
@@ -91,7 +94,7 @@ func Results(subject Subject, check jobplan.Check, held rights.Rights, left map[
 			s.results.reading[name] = bound(plan, account.Namespace, account.Name)
 		}
 	}
-	return s.evidence(check).results()
+	return s.evidence(check).Results()
 }
 
 // Prepared returns the Job of a check in each trial, by the name of the trial.
@@ -115,13 +118,13 @@ type Ending struct {
 	Passes  bool
 }
 
-func (e Ending) attempt() attempt {
-	left := attempt{stopped: e.Stopped, findings: []finding.Finding{{Finding: preflight.Finding{Outcome: preflight.Unknown}}}}
+func (e Ending) attempt() requirement.Attempt {
+	left := requirement.Attempt{Stopped: e.Stopped, Findings: []finding.Finding{{Finding: preflight.Finding{Outcome: preflight.Unknown}}}}
 	if !e.Lost {
-		left.end = &corev1.ContainerStateTerminated{}
+		left.End = &corev1.ContainerStateTerminated{}
 	}
 	if e.Passes {
-		left.findings[0].Outcome = preflight.Pass
+		left.Findings[0].Outcome = preflight.Pass
 	}
 	return left
 }
@@ -130,7 +133,7 @@ func (e Ending) attempt() attempt {
 // the first and in a second attempt. TryAll returns the checks of each attempt, and whether
 // the first check counts as one that passes although it is stopped.
 func TryAll(ctx context.Context, name string, checks []string, endings ...Ending) (attempts [][]string, violates bool, err error) {
-	s := session{results: trialResults{tried: map[string]map[string]attempt{}}}
+	s := session{results: trialResults{tried: map[string]map[string]requirement.Attempt{}}}
 	for _, t := range append(first(nil), compared()...) {
 		if t.name != name {
 			continue
@@ -142,7 +145,7 @@ func TryAll(ctx context.Context, name string, checks []string, endings ...Ending
 		})
 	}
 	left, _ := s.results.left(checks[0], name)
-	return attempts, left.stopped && left.passed(), err
+	return attempts, left.Stopped && left.Passed(), err
 }
 
 // Settle returns how long a check runs before it is stopped, in seconds, on a node that
@@ -150,11 +153,11 @@ func TryAll(ctx context.Context, name string, checks []string, endings ...Ending
 func Settle(starting int64, before time.Duration) int64 {
 	check := jobplan.Check{Name: "Zoo.Candidate"}
 	t := first(nil)[2]
-	s := session{results: trialResults{tried: map[string]map[string]attempt{}}}
+	s := session{results: trialResults{tried: map[string]map[string]requirement.Attempt{}}}
 	if before > 0 {
 		end := &corev1.ContainerStateTerminated{}
 		end.FinishedAt.Time = end.StartedAt.Add(before)
-		s.results.write(check.Name, t.name, attempt{end: end})
+		s.results.write(check.Name, t.name, requirement.Attempt{End: end})
 	}
 	return s.settle(t, check, starting)
 }

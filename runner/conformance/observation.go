@@ -12,26 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
 // readPod reads the pod of a check before it is deleted.
-func readPod(ctx context.Context, client kubernetes.Interface, check jobplan.Check) (attempt, error) {
+func readPod(ctx context.Context, client kubernetes.Interface, check jobplan.Check) (requirement.Attempt, error) {
 	pods, err := podsOf(ctx, client, check)
 	if err != nil || len(pods) == 0 {
-		return attempt{}, err
+		return requirement.Attempt{}, err
 	}
 	newest := slices.MaxFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	left := observe(check, newest)
-	if left.end == nil {
+	left := requirement.Observe(check, newest)
+	if left.End == nil {
 		return left, nil
 	}
 	log, err := logOf(ctx, client, newest, check.Job.Spec.Template.Spec.Containers[0].Name)
 	if err != nil {
-		return attempt{}, err
+		return requirement.Attempt{}, err
 	}
-	return left.logged(check, log), nil
+	return left.Logged(check, log), nil
 }
 
 // podsOf lists the pods of a check.
@@ -49,25 +50,15 @@ func ofRun(run string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labels.Set{label.Run: run}.String()}
 }
 
-// checkStatus is the status of the check's container; zero without one.
-func checkStatus(check jobplan.Check, pod corev1.Pod) corev1.ContainerStatus {
-	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name == check.Job.Spec.Template.Spec.Containers[0].Name {
-			return status
-		}
-	}
-	return corev1.ContainerStatus{}
-}
-
 // logOf returns the first maxLog+1 bytes of the check's log.
 func logOf(ctx context.Context, client kubernetes.Interface, pod corev1.Pod, container string) ([]byte, error) {
 	stream, err := client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, LimitBytes: new(int64(maxLog + 1)),
+		Container: container, LimitBytes: new(int64(requirement.MaxLog + 1)),
 	}).Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("could not read the log of pod %q: %w", pod.Name, err)
 	}
-	text, err := io.ReadAll(io.LimitReader(stream, maxLog+1))
+	text, err := io.ReadAll(io.LimitReader(stream, requirement.MaxLog+1))
 	if err := errors.Join(err, stream.Close()); err != nil {
 		return nil, fmt.Errorf("could not read the log of pod %q: %w", pod.Name, err)
 	}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 )
 
 // Kind is that of the document.
@@ -10,7 +11,7 @@ const Kind = "PreflightConformance"
 // Report is the results for all checks of a manifest, each check's
 // results in the same order.
 type Report struct {
-	Results []Result `json:"results"`
+	Results []requirement.Result `json:"results"`
 }
 
 // Outcome is Fail when a check violates a requirement, else Unknown when one

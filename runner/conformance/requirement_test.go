@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 )
 
 // notTried is the result of a requirement that could not be tested.
@@ -77,7 +78,7 @@ type evidenceCase struct {
 	messages map[string]string
 }
 
-func (tc evidenceCase) results(t *testing.T) []conformance.Result {
+func (tc evidenceCase) results(t *testing.T) []requirement.Result {
 	t.Helper()
 	if tc.manifest == "" {
 		tc.manifest = reading
@@ -105,7 +106,7 @@ func (tc evidenceCase) expect(t *testing.T) {
 	got := map[string]string{}
 	for _, result := range tc.results(t) {
 		order = append(order, result.Requirement)
-		if result.Outcome != preflight.Pass || result.Reason != conformance.ReasonConforms {
+		if result.Outcome != preflight.Pass || result.Reason != requirement.ReasonConforms {
 			got[result.Requirement] = string(result.Outcome) + " " + string(result.Reason)
 		}
 		if (result.Outcome == preflight.Pass || result.Outcome == preflight.Skipped) != (result.Remediation == "") {
@@ -152,7 +153,7 @@ func TestRequirements(t *testing.T) {
 
 // Each reason of this package is reported in one of the tables.
 func TestEveryReasonIsReported(t *testing.T) {
-	reported := map[string]bool{string(conformance.ReasonConforms): true}
+	reported := map[string]bool{string(requirement.ReasonConforms): true}
 	for _, cases := range allCases() {
 		for _, tc := range cases {
 			for _, result := range tc.want {

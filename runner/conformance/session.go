@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/runner/inventory"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -56,17 +57,17 @@ func (s *session) newRun() jobplan.Run {
 // by check.
 type trialResults struct {
 	mutex    sync.Mutex
-	tried    map[string]map[string]attempt
+	tried    map[string]map[string]requirement.Attempt
 	accounts map[string]rights.Rights
 	// reading is true when a binding of the manifest grants the account rights.
 	reading map[string]bool
 }
 
-func (s *trialResults) write(check, trial string, left attempt) {
+func (s *trialResults) write(check, trial string, left requirement.Attempt) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.tried[check] == nil {
-		s.tried[check] = map[string]attempt{}
+		s.tried[check] = map[string]requirement.Attempt{}
 	}
 	s.tried[check][trial] = left
 }
@@ -75,7 +76,7 @@ func (s *trialResults) write(check, trial string, left attempt) {
 func (s *trialResults) answered(checks []string) []string {
 	var answered []string
 	for _, check := range checks {
-		if s.tried[check][asIs].answered {
+		if s.tried[check][requirement.AsIs].Answered {
 			answered = append(answered, check)
 		}
 	}
@@ -83,7 +84,7 @@ func (s *trialResults) answered(checks []string) []string {
 }
 
 // left is the latest attempt of a trial with a check; ok is false before the first.
-func (s *trialResults) left(check, trial string) (left attempt, ok bool) {
+func (s *trialResults) left(check, trial string) (left requirement.Attempt, ok bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	left, ok = s.tried[check][trial]

@@ -16,17 +16,12 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
-)
-
-// The requirements that are checked before a run.
-const (
-	requirementManifest = "Manifest"
-	requirementImage    = "Image"
 )
 
 // Subject is the set of checks to test.
@@ -193,11 +188,11 @@ func imagesOf(job *batchv1.Job) []*string {
 }
 
 // unreadable are the results about manifests with problems.
-func (s Subject) unreadable() []Result {
-	var results []Result
+func (s Subject) unreadable() []requirement.Result {
+	var results []requirement.Result
 	for _, problem := range s.release.Problems {
-		results = append(results, Result{
-			Check: problem.Evidence["file"], Requirement: requirementManifest, Outcome: problem.Outcome,
+		results = append(results, requirement.Result{
+			Check: problem.Evidence["file"], Requirement: requirement.Manifest, Outcome: problem.Outcome,
 			Reason: finding.Reason(problem.Reason), Message: problem.Message, Remediation: problem.Remediation,
 		})
 	}
@@ -205,15 +200,15 @@ func (s Subject) unreadable() []Result {
 }
 
 // rejected are the results about Jobs that a preflight would not run.
-func (s Subject) rejected(findings []finding.Finding) []Result {
-	var results []Result
+func (s Subject) rejected(findings []finding.Finding) []requirement.Result {
+	var results []requirement.Result
 	for _, f := range findings {
-		result := Result{
-			Check: f.Name, Requirement: requirementManifest, Outcome: preflight.Fail, Reason: finding.Reason(f.Reason), Message: f.Message,
+		result := requirement.Result{
+			Check: f.Name, Requirement: requirement.Manifest, Outcome: preflight.Fail, Reason: finding.Reason(f.Reason), Message: f.Message,
 			Remediation: "Correct the manifest: no preflight runs it unchanged.",
 		}
 		if f.Reason == "RefusedImage" {
-			result.Requirement = requirementImage
+			result.Requirement = requirement.Image
 			result.Message += s.unresolved()
 			result.Remediation = "Push the image, or name another image to run instead."
 		}
@@ -255,23 +250,23 @@ func (s Subject) describeImages(check jobplan.Check) string {
 
 // invalid are the results about Jobs that the API server rejects. The checks are those of the
 // manifests.
-func invalid(findings []finding.Finding, checks []jobplan.Check) []Result {
+func invalid(findings []finding.Finding, checks []jobplan.Check) []requirement.Result {
 	declared := map[string]*batchv1.Job{}
 	for _, check := range checks {
 		declared[check.Name] = check.Job
 	}
-	var results []Result
+	var results []requirement.Result
 	for _, f := range findings {
 		outcome, remedy := preflight.Unknown, f.Remediation
 		missing := f.Reason == string(launch.ReasonServiceAccountMissing) // a cluster has only what a manifest brings
 		if missing {
-			remedy = missingAccount + snippet(declared[f.Name])
+			remedy = requirement.MissingAccount + snippet(declared[f.Name])
 		}
 		if missing || f.Reason == "InvalidManifest" {
 			outcome = preflight.Fail
 		}
-		results = append(results, Result{
-			Check: f.Name, Requirement: requirementManifest, Outcome: outcome,
+		results = append(results, requirement.Result{
+			Check: f.Name, Requirement: requirement.Manifest, Outcome: outcome,
 			Reason: finding.Reason(f.Reason), Message: f.Message, Remediation: remedy,
 		})
 	}

@@ -17,13 +17,14 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
 // summary is each result with its check, requirement, outcome and reason.
-func summary(results []conformance.Result) []string {
+func summary(results []requirement.Result) []string {
 	var all []string
 	for _, result := range results {
 		all = append(all, strings.Join([]string{result.Check, result.Requirement, string(result.Outcome), string(result.Reason)}, " "))
@@ -63,7 +64,7 @@ func TestRejectedManifests(t *testing.T) {
 	}
 }
 
-func withoutCluster(t *testing.T, s conformance.Subject) []conformance.Result {
+func withoutCluster(t *testing.T, s conformance.Subject) []requirement.Result {
 	t.Helper()
 	report, err := conformance.Run(t.Context(), conformance.Config{From: "4.20.0", To: "4.21.0", Timeout: time.Minute, Progress: func(string) {}}, s)
 	if err != nil {

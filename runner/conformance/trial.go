@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/runner/jobplan"
 )
 
@@ -28,14 +29,14 @@ type trial struct {
 // first are the trials that are not compared with another.
 func first(inspect func(context.Context, jobplan.Plan) error) []trial {
 	return []trial{
-		{name: asIs, describe: "the check unchanged", inspect: inspect},
-		{name: killed, describe: "the check, then killing it", stop: true, change: func(pod *corev1.PodSpec) {
+		{name: requirement.AsIs, describe: "the check unchanged", inspect: inspect},
+		{name: requirement.Killed, describe: "the check, then killing it", stop: true, change: func(pod *corev1.PodSpec) {
 			setEnvironment(pod, "KUBERNETES_SERVICE_HOST", silentHost)
 			// Kept where the cluster has ContainerStopSignals, else dropped.
 			pod.OS = &corev1.PodOS{Name: corev1.Linux}
 			pod.Containers[0].Lifecycle = &corev1.Lifecycle{StopSignal: new(corev1.SIGKILL)}
 		}},
-		{name: terminated, describe: "the check, then terminating it", stop: true, change: func(pod *corev1.PodSpec) {
+		{name: requirement.Terminated, describe: "the check, then terminating it", stop: true, change: func(pod *corev1.PodSpec) {
 			setEnvironment(pod, "KUBERNETES_SERVICE_HOST", silentHost)
 		}},
 	}
@@ -52,15 +53,15 @@ const (
 // compared are the trials whose results are compared with the first.
 func compared() []trial {
 	return []trial{
-		{name: again, describe: "the check again"},
-		{name: nonRoot, describe: "the check as a user other than root", change: func(pod *corev1.PodSpec) {
+		{name: requirement.Again, describe: "the check again"},
+		{name: requirement.NonRoot, describe: "the check as a user other than root", change: func(pod *corev1.PodSpec) {
 			secure(pod, func(security *corev1.SecurityContext) { security.RunAsNonRoot = new(true) })
 		}},
-		{name: readOnly, describe: "the check on a read-only file system", change: func(pod *corev1.PodSpec) {
+		{name: requirement.ReadOnly, describe: "the check on a read-only file system", change: func(pod *corev1.PodSpec) {
 			secure(pod, func(security *corev1.SecurityContext) { security.ReadOnlyRootFilesystem = new(true) })
 		}},
-		{name: memory, describe: "the check with " + memoryLimit + " of memory", change: func(pod *corev1.PodSpec) {
-			limit := resource.MustParse(memoryLimit)
+		{name: requirement.Memory, describe: "the check with " + requirement.MemoryLimit + " of memory", change: func(pod *corev1.PodSpec) {
+			limit := resource.MustParse(requirement.MemoryLimit)
 			resources := &pod.Containers[0].Resources
 			if wanted, ok := resources.Requests[corev1.ResourceMemory]; ok && wanted.Cmp(limit) > 0 {
 				resources.Requests[corev1.ResourceMemory] = limit
@@ -70,10 +71,10 @@ func compared() []trial {
 			}
 			resources.Limits[corev1.ResourceMemory] = limit
 		}},
-		{name: budget, describe: fmt.Sprintf("the check with %d bytes for its result", smallBudget), change: func(pod *corev1.PodSpec) {
-			setEnvironment(pod, "PREFLIGHT_RESULT_BYTES", strconv.Itoa(smallBudget))
+		{name: requirement.Budget, describe: fmt.Sprintf("the check with %d bytes for its result", requirement.SmallBudget), change: func(pod *corev1.PodSpec) {
+			setEnvironment(pod, "PREFLIGHT_RESULT_BYTES", strconv.Itoa(requirement.SmallBudget))
 		}},
-		{name: cutOff, describe: "the check without an API server", change: func(pod *corev1.PodSpec) {
+		{name: requirement.CutOff, describe: "the check without an API server", change: func(pod *corev1.PodSpec) {
 			setEnvironment(pod, "KUBERNETES_SERVICE_HOST", closedHost)
 		}},
 	}
@@ -98,7 +99,7 @@ func setEnvironment(pod *corev1.PodSpec, name, value string) {
 func (t trial) prepare(check jobplan.Check) {
 	check.Job.Spec.BackoffLimit = new(int32(0))
 	pod := &check.Job.Spec.Template.Spec
-	pod.TerminationGracePeriodSeconds = new(int64(stopSeconds))
+	pod.TerminationGracePeriodSeconds = new(int64(requirement.StopSeconds))
 	if t.change != nil {
 		t.change(pod)
 	}

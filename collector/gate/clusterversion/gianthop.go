@@ -57,12 +57,12 @@ func judgeGiantHop(s situation) []finding.Finding {
 		notes = append(notes, "Some releases of the CVO of this minor version do not check this yet.")
 	}
 	return []finding.Finding{violated(violation, notes...).
-		Remedy("%s A forced update over several minor versions is neither tested nor supported.", s.hops()).
+		Remedy("%s A forced update over several minor versions is neither tested nor supported.", hopsTo(s)).
 		Do(finding.Targets(), finding.Force())}
 }
 
-// hops is the way to the target, one minor version at a time.
-func (s situation) hops() string {
+// hopsTo is the way to the target, one minor version at a time.
+func hopsTo(s situation) string {
 	const most = 10
 	from, to := s.update.From, s.update.To
 	if to.Major != from.Major || to.Minor-from.Minor > most {
@@ -97,5 +97,5 @@ func judgeLaterHop(u update.Update) finding.Finding {
 		return finding.Pass(ReasonOneHop, "from %s to %s is one hop", u.From, u.To)
 	}
 	found.Weight = cvo.Blocking
-	return violated(*found).Remedy("%s", situation{update: u}.hops())
+	return violated(*found).Remedy("%s", hopsTo(situation{update: u}))
 }

@@ -153,7 +153,7 @@ func (s situation) request() finding.Finding {
 	target, status := s.target(), s.version.Status
 	images := imagesOf(status.AvailableUpdates, target)
 	if s.update.Kind() == update.Same && len(images) == 0 {
-		return s.nothingAsked()
+		return nothingRequested(s)
 	}
 	switch len(images) {
 	case 0:
@@ -167,9 +167,9 @@ func (s situation) request() finding.Finding {
 		Do(s.requests("")...)
 }
 
-// nothingAsked is the finding of a target that is the release of the cluster, or that of the
+// nothingRequested is the finding of a target that is the release of the cluster, or that of the
 // update in progress.
-func (s situation) nothingAsked() finding.Finding {
+func nothingRequested(s situation) finding.Finding {
 	if cvo.CompletedVersion(s.version.Status) != s.target() {
 		return finding.Pass(ReasonNothingAsked, "%s is already in status.desired of ClusterVersion", s.target())
 	}

@@ -43,7 +43,7 @@ func judgeUpgradeable(s situation) []finding.Finding {
 	condition := s.condition(configv1.OperatorUpgradeable)
 	violation := cvo.Upgradeable(s.version, s.target())
 	switch {
-	case violation != nil && s.isOwn(*violation):
+	case violation != nil && isOwnViolation(s, *violation):
 		return []finding.Finding{finding.Skipped(check.ReasonOwnSignal,
 			"Upgradeable=False of ClusterVersion repeats the last verdict of the preflight and nothing else, so it does not count: %s", condition.Message)}
 	case violation != nil && violation.Weight != cvo.Warning: // ClusterVersionOverrides and ClusterVersionUpdating have the warnings
@@ -60,10 +60,10 @@ func judgeUpgradeable(s situation) []finding.Finding {
 		Do(cvoLog(), finding.Force())}
 }
 
-// isOwn reports whether the preflight's own ClusterOperator is the only cause of a
+// isOwnViolation reports whether the preflight's own ClusterOperator is the only cause of a
 // violation: no override is set, no condition of another cause is, and the message has
 // none. In doubt the condition counts.
-func (s situation) isOwn(violation cvo.Violation) bool {
+func isOwnViolation(s situation, violation cvo.Violation) bool {
 	condition := s.condition(configv1.OperatorUpgradeable)
 	unmanaged := func(override configv1.ComponentOverride) bool { return override.Unmanaged }
 	another := func(other configv1.ClusterOperatorStatusCondition) bool {

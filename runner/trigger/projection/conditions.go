@@ -29,15 +29,15 @@ func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Co
 		{Type: v1alpha1.ConditionReady, Status: ready(status), Reason: reason, Message: message},
 		{Type: v1alpha1.ConditionReconciling, Status: truth(status.Phase, v1alpha1.New, v1alpha1.Pending, v1alpha1.Checking), Reason: reason, Message: message},
 		{Type: v1alpha1.ConditionStalled, Status: truth(status.Phase, v1alpha1.Blocked, v1alpha1.Undecided, v1alpha1.Expired), Reason: reason, Message: message},
-	}, p.steps()...)
-	if p.Outlook != nil {
-		present = append(present, p.Outlook.condition())
+	}, stepsOf(p)...)
+	if p.observed.Outlook != nil {
+		present = append(present, p.observed.Outlook.condition())
 	}
 	var conditions []metav1.Condition
 	for _, condition := range present {
 		condition.Message = words.Line(condition.Message, maxMessage)
 		condition.ObservedGeneration = p.object.Generation
-		condition.LastTransitionTime = metav1.Time{Time: p.Now.Truncate(time.Second)}
+		condition.LastTransitionTime = metav1.Time{Time: p.observed.Now.Truncate(time.Second)}
 		previous := meta.FindStatusCondition(p.object.Status.Conditions, condition.Type)
 		if previous != nil && previous.Status == condition.Status {
 			condition.LastTransitionTime = previous.LastTransitionTime
@@ -71,7 +71,7 @@ func (p projected) words(status v1alpha1.UpdatePreflightStatus) (reason, message
 	reason, message = string(status.Phase), ""
 	switch status.Phase {
 	case v1alpha1.New:
-		reason, message = reasonTargetUnknown, p.Unknown
+		reason, message = reasonTargetUnknown, p.observed.Unknown
 	case v1alpha1.Pending:
 		reason, message = p.pending()
 	case v1alpha1.Checking:
@@ -84,7 +84,7 @@ func (p projected) words(status v1alpha1.UpdatePreflightStatus) (reason, message
 	case v1alpha1.Expired:
 		message = p.ended
 		switch {
-		case message != "" && p.Failure != "":
+		case message != "" && p.observed.Failure != "":
 			reason, message = RunFailed, message+"; "+p.failed()
 		case message == "":
 			reason, message = reasonNoVerdict, "the window has closed, and no run has a verdict"
@@ -95,11 +95,11 @@ func (p projected) words(status v1alpha1.UpdatePreflightStatus) (reason, message
 
 func (p projected) pending() (reason, message string) {
 	switch {
-	case p.Now.Before(p.opens):
+	case p.observed.Now.Before(p.opens):
 		return reasonTooEarly, "the preflight does not start before " + p.opens.UTC().Format("2006-01-02T15:04:05Z")
-	case p.Waiting != "":
-		return reasonWaiting, p.Waiting
-	case p.Failure != "":
+	case p.observed.Waiting != "":
+		return reasonWaiting, p.observed.Waiting
+	case p.observed.Failure != "":
 		return RunFailed, p.failed()
 	case p.ended != "":
 		return reasonNotStarted, p.ended + "; another run follows"
@@ -108,7 +108,7 @@ func (p projected) pending() (reason, message string) {
 }
 
 func (p projected) failed() string {
-	return "the last run failed, and another one follows: " + p.Failure
+	return "the last run failed, and another one follows: " + p.observed.Failure
 }
 
 // VerdictMessage describes the verdict of a status that has one.

@@ -16,13 +16,13 @@ import (
 // does not belong to the object.
 func (p projected) history() []v1alpha1.Verdict {
 	history := slices.Clone(p.object.Status.History)
-	if p.Verdict != nil && terms(*p.Verdict, p.object) == "" && !p.before() {
-		completed, _ := time.Parse(time.RFC3339, p.Verdict.Run.CompletionTime) // before has parsed it
+	if p.observed.Verdict != nil && terms(*p.observed.Verdict, p.object) == "" && !p.before() {
+		completed, _ := time.Parse(time.RFC3339, p.observed.Verdict.Run.CompletionTime) // before has parsed it
 		last := v1alpha1.Verdict{
-			Release: *p.release(), Run: words.Cut(p.Verdict.Run.ID, maxID), Decision: string(p.Verdict.Verdict.Decision),
+			Release: *p.release(), Run: words.Cut(p.observed.Verdict.Run.ID, maxID), Decision: string(p.observed.Verdict.Verdict.Decision),
 			CompletionTime: metav1.Time{Time: completed},
 		}
-		digest := p.Target.Digest()
+		digest := p.observed.Target.Digest()
 		history = slices.DeleteFunc(history, func(v v1alpha1.Verdict) bool { return update.Release{Image: v.Image}.Digest() == digest })
 		history = append(history, last)
 	}

@@ -45,8 +45,7 @@ const (
 
 // projected is an object with what its status depends on.
 type projected struct {
-	Observation
-
+	observed      Observation
 	object        *v1alpha1.UpdatePreflight
 	opens, closes time.Time
 	// ended is why the verdict does not count; empty where it does, and without one.
@@ -54,9 +53,9 @@ type projected struct {
 }
 
 func (p projected) release() *v1alpha1.Release {
-	release := v1alpha1.Release{Version: p.Target.Version, Image: p.Target.Image}
-	if release.Version == "" && p.Verdict != nil {
-		release.Version = p.Verdict.Target.Version
+	release := v1alpha1.Release{Version: p.observed.Target.Version, Image: p.observed.Target.Image}
+	if release.Version == "" && p.observed.Verdict != nil {
+		release.Version = p.observed.Verdict.Target.Version
 	}
 	release.Version = words.Cut(release.Version, maxVersion)
 	return &release

@@ -15,7 +15,7 @@ import (
 
 // Status is the status of an object.
 func Status(object *v1alpha1.UpdatePreflight, o Observation) v1alpha1.UpdatePreflightStatus {
-	p := projected{object: object, Observation: o}
+	p := projected{object: object, observed: o}
 	p.opens, p.closes = Times(object.Spec)
 	p.ended = p.whyEnded()
 	status := v1alpha1.UpdatePreflightStatus{ObservedGeneration: object.Generation, Phase: p.phase()}
@@ -34,16 +34,16 @@ func Status(object *v1alpha1.UpdatePreflight, o Observation) v1alpha1.UpdatePref
 }
 
 func (p projected) phase() v1alpha1.Phase {
-	opened, closed := !p.Now.Before(p.opens), !p.closes.IsZero() && !p.Now.Before(p.closes)
+	opened, closed := !p.observed.Now.Before(p.opens), !p.closes.IsZero() && !p.observed.Now.Before(p.closes)
 	switch {
-	case p.Target.Image == "":
+	case p.observed.Target.Image == "":
 		return v1alpha1.New
 	case !opened:
 		return v1alpha1.Pending
-	case p.Running != nil:
+	case p.observed.Running != nil:
 		return v1alpha1.Checking
 	case p.valid():
-		return v1alpha1.Phase(p.Verdict.Verdict.Decision)
+		return v1alpha1.Phase(p.observed.Verdict.Verdict.Decision)
 	case closed || p.expired():
 		return v1alpha1.Expired
 	}

@@ -24,27 +24,27 @@ const (
 	reasonNoVerdict     = "NoVerdict"
 )
 
-// steps are the conditions of the steps of a preflight, in their order, with what differs
+// stepsOf are the conditions of the steps of a preflight, in their order, with what differs
 // between conditions.
-func (p projected) steps() []metav1.Condition {
-	return []metav1.Condition{p.targetKnown(), p.windowOpen(), p.releaseVerified(), p.checksReported()}
+func stepsOf(p projected) []metav1.Condition {
+	return []metav1.Condition{targetKnown(p), windowOpen(p), releaseVerified(p), checksReported(p)}
 }
 
-func (p projected) targetKnown() metav1.Condition {
+func targetKnown(p projected) metav1.Condition {
 	step := metav1.Condition{Type: v1alpha1.ConditionTargetKnown, Status: metav1.ConditionTrue, Reason: reasonTargetKnown}
-	if p.Target.Image == "" {
-		step.Status, step.Reason, step.Message = metav1.ConditionFalse, reasonTargetUnknown, p.Unknown
+	if p.observed.Target.Image == "" {
+		step.Status, step.Reason, step.Message = metav1.ConditionFalse, reasonTargetUnknown, p.observed.Unknown
 	}
 	return step
 }
 
-func (p projected) windowOpen() metav1.Condition {
+func windowOpen(p projected) metav1.Condition {
 	step := metav1.Condition{Type: v1alpha1.ConditionWindowOpen, Status: metav1.ConditionTrue, Reason: reasonWindowOpen}
 	switch {
-	case p.Now.Before(p.opens):
+	case p.observed.Now.Before(p.opens):
 		step.Status, step.Reason = metav1.ConditionFalse, reasonTooEarly
 		step.Message = "the window opens at " + p.opens.UTC().Format(time.RFC3339)
-	case !p.closes.IsZero() && !p.Now.Before(p.closes):
+	case !p.closes.IsZero() && !p.observed.Now.Before(p.closes):
 		step.Status, step.Reason = metav1.ConditionFalse, reasonWindowClosed
 		step.Message = "the window closed at " + p.closes.UTC().Format(time.RFC3339)
 	case !p.closes.IsZero():
@@ -53,23 +53,23 @@ func (p projected) windowOpen() metav1.Condition {
 	return step
 }
 
-func (p projected) releaseVerified() metav1.Condition {
+func releaseVerified(p projected) metav1.Condition {
 	if !p.valid() {
-		return p.unreported(v1alpha1.ConditionReleaseVerified)
+		return unreported(p, v1alpha1.ConditionReleaseVerified)
 	}
 	step := metav1.Condition{Type: v1alpha1.ConditionReleaseVerified, Status: metav1.ConditionTrue, Reason: reasonVerified}
-	if !p.Verdict.Target.Verified {
+	if !p.observed.Verdict.Target.Verified {
 		step.Status, step.Reason = metav1.ConditionFalse, reasonNotVerified
 		step.Message = "the signature of the release was not verified"
 	}
 	return step
 }
 
-func (p projected) checksReported() metav1.Condition {
+func checksReported(p projected) metav1.Condition {
 	if !p.valid() {
-		return p.unreported(v1alpha1.ConditionChecksReported)
+		return unreported(p, v1alpha1.ConditionChecksReported)
 	}
-	expected := p.Verdict.Expected
+	expected := p.observed.Verdict.Expected
 	step := metav1.Condition{Type: v1alpha1.ConditionChecksReported, Status: metav1.ConditionTrue, Reason: reasonAllReported}
 	if expected.Reported < expected.Checks {
 		step.Status, step.Reason = metav1.ConditionFalse, reasonMissing
@@ -79,9 +79,9 @@ func (p projected) checksReported() metav1.Condition {
 }
 
 // unreported is the condition of a step that only a verdict reports.
-func (p projected) unreported(step string) metav1.Condition {
+func unreported(p projected, step string) metav1.Condition {
 	unknown := metav1.Condition{Type: step, Status: metav1.ConditionUnknown, Reason: reasonNoVerdict, Message: "no run has a valid verdict"}
-	if p.Running != nil {
+	if p.observed.Running != nil {
 		unknown.Reason, unknown.Message = string(v1alpha1.Checking), "a run is in progress"
 	}
 	return unknown

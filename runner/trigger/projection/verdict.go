@@ -14,50 +14,50 @@ import (
 const maxCauses = 5
 
 // valid reports whether there is a verdict that counts.
-func (p projected) valid() bool { return p.Verdict != nil && p.ended == "" }
+func (p projected) valid() bool { return p.observed.Verdict != nil && p.ended == "" }
 
 // before reports whether the verdict is older than the request.
 func (p projected) before() bool {
-	completed, err := time.Parse(time.RFC3339, p.Verdict.Run.CompletionTime)
+	completed, err := time.Parse(time.RFC3339, p.observed.Verdict.Run.CompletionTime)
 	return err != nil || completed.Before(p.opens)
 }
 
 // whyEnded is why the verdict is not that of the object.
 func (p projected) whyEnded() string {
-	if p.Verdict == nil {
+	if p.observed.Verdict == nil {
 		return ""
 	}
-	completed, err := time.Parse(time.RFC3339, p.Verdict.Run.CompletionTime)
+	completed, err := time.Parse(time.RFC3339, p.observed.Verdict.Run.CompletionTime)
 	switch {
 	case err != nil:
 		return "the time of its verdict is unknown"
 	case completed.Before(p.opens):
 		return "its verdict is older than the time for which the preflight is requested"
-	case p.Verdict.Standing == nil:
+	case p.observed.Verdict.Standing == nil:
 		return "unknown whether its verdict is valid"
-	case len(p.Verdict.Standing.Ended) > 0:
-		return words.Clauses(p.Verdict.Standing.Ended, maxCauses)
+	case len(p.observed.Verdict.Standing.Ended) > 0:
+		return words.Clauses(p.observed.Verdict.Standing.Ended, maxCauses)
 	}
-	if expired := standing.Expired(*p.Verdict, p.Now); expired != "" {
+	if expired := standing.Expired(*p.observed.Verdict, p.observed.Now); expired != "" {
 		return expired
 	}
-	return terms(*p.Verdict, p.object)
+	return terms(*p.observed.Verdict, p.object)
 }
 
 // expired reports whether the object had a verdict that is no longer valid.
 func (p projected) expired() bool {
-	return p.Verdict != nil && p.ended != "" && terms(*p.Verdict, p.object) == "" && !p.before()
+	return p.observed.Verdict != nil && p.ended != "" && terms(*p.observed.Verdict, p.object) == "" && !p.before()
 }
 
 // decide sets what a valid verdict states.
 func (p projected) decide(status *v1alpha1.UpdatePreflightStatus) {
-	decided := p.Verdict.Verdict
-	status.Run = words.Cut(p.Verdict.Run.ID, maxID)
+	decided := p.observed.Verdict.Verdict
+	status.Run = words.Cut(p.observed.Verdict.Run.ID, maxID)
 	status.Decision = string(decided.Decision)
 	status.Blocking, status.BlockingOmitted = bounded(decided.Blocking)
 	status.Undecided, status.UndecidedOmitted = bounded(decided.Undecided)
 	status.Accepted, status.AcceptedOmitted = bounded(decided.Accepted)
-	if until, known := standing.ValidUntil(*p.Verdict); known {
+	if until, known := standing.ValidUntil(*p.observed.Verdict); known {
 		status.ValidUntil = &metav1.Time{Time: until}
 	}
 }

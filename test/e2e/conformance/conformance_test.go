@@ -14,12 +14,13 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
 // testConformance runs "oc-preflight conformance", and returns one result by requirement: a
 // failure, if there is one.
-func testConformance(t *testing.T, code int, args ...string) map[string]conformance.Result {
+func testConformance(t *testing.T, code int, args ...string) map[string]requirement.Result {
 	t.Helper()
 	got := testCluster.Call(t, append([]string{"conformance", "-o", "json"}, args...)...)
 	if got.Code != code {
@@ -29,7 +30,7 @@ func testConformance(t *testing.T, code int, args ...string) map[string]conforma
 	if err := json.Unmarshal([]byte(got.Stdout), &report); err != nil {
 		t.Fatalf("%v\n%s", err, got.Stdout)
 	}
-	results := map[string]conformance.Result{}
+	results := map[string]requirement.Result{}
 	for _, result := range report.Results {
 		t.Logf("%-8s %-19s %s (%s)", result.Outcome, result.Requirement, result.Message, result.Reason)
 		if results[result.Requirement].Outcome != preflight.Fail {
@@ -162,13 +163,13 @@ func TestExampleConforms(t *testing.T) {
 
 // expectPasses fails the test unless the check meets each requirement. A check that ends
 // before it can be stopped is not stopped.
-func expectPasses(t *testing.T, results map[string]conformance.Result) {
+func expectPasses(t *testing.T, results map[string]requirement.Result) {
 	t.Helper()
 	if len(results) != 14 {
 		t.Errorf("%d results, want one of each requirement", len(results))
 	}
 	for requirement, result := range results {
-		if result.Outcome != preflight.Pass && result.Reason != conformance.ReasonTooFast && result.Reason != conformance.ReasonNoAccess {
+		if result.Outcome != preflight.Pass && result.Reason != requirement.ReasonTooFast && result.Reason != requirement.ReasonNoAccess {
 			t.Errorf("%s: %+v, want Pass", requirement, result)
 		}
 	}
@@ -178,10 +179,10 @@ func expectPasses(t *testing.T, results map[string]conformance.Result) {
 func TestConformanceOfAnImage(t *testing.T) {
 	image := testCluster.Image(t, "ingress", "examples/ingress")
 	results := testConformance(t, 0, image, "--timeout", "5m")
-	if got := results["FailsClosed"]; got.Outcome != preflight.Skipped || got.Reason != conformance.ReasonNoAccess {
+	if got := results["FailsClosed"]; got.Outcome != preflight.Skipped || got.Reason != requirement.ReasonNoAccess {
 		t.Errorf("an image without a manifest has no access: %+v, want Skipped", got)
 	}
-	if got := results["Result"]; got.Outcome != preflight.Warn || got.Reason != conformance.ReasonInconclusive || got.Remediation == "" {
+	if got := results["Result"]; got.Outcome != preflight.Warn || got.Reason != requirement.ReasonInconclusive || got.Remediation == "" {
 		t.Errorf("an inconclusive check: %+v, want Warn Inconclusive with a remedy", got)
 	}
 	expectNothingLeft(t)

@@ -10,7 +10,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/test/release"
 )
 
@@ -36,7 +36,7 @@ func TestNewCheckConforms(t *testing.T) {
 	if got := results["Result"]; got.Outcome != preflight.Warn || !strings.Contains(got.Message, "not written yet") {
 		t.Errorf("a check that is not written: %+v, want Warn", got)
 	}
-	results["Result"] = conformance.Result{Outcome: preflight.Pass}
+	results["Result"] = requirement.Result{Outcome: preflight.Pass}
 	expectPasses(t, results)
 	expectNothingLeft(t)
 }

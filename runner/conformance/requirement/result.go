@@ -1,4 +1,4 @@
-package conformance
+package requirement
 
 import (
 	"cmp"
@@ -54,17 +54,17 @@ const (
 
 // failure is the result of an attempt without a final result of the check,
 // as a preflight reports it.
-func (a attempt) failure() Result {
-	if len(a.findings) == 0 {
+func (a Attempt) failure() Result {
+	if len(a.Findings) == 0 {
 		return Result{Outcome: preflight.Unknown, Reason: ReasonNoFinding, Message: "it is unknown how it ended", Remediation: "Run the conformance test again."}
 	}
-	f := a.findings[0]
+	f := a.Findings[0]
 	result := Result{Outcome: preflight.Unknown, Reason: finding.Reason(f.Reason), Message: f.Message, Remediation: f.Remediation}
 	if remedy, ok := defects()[f.Reason]; ok && (f.Reason != reasonTimeout || a.running) {
 		result.Outcome, result.Remediation = preflight.Fail, remedy
 	}
-	if a.end != nil && a.messageError != nil && len(a.end.Message) >= kubeletBytes {
-		result.Message += fmt.Sprintf("; its termination message has %d bytes, the limit of a kubelet", len(a.end.Message))
+	if a.End != nil && a.messageError != nil && len(a.End.Message) >= kubeletBytes {
+		result.Message += fmt.Sprintf("; its termination message has %d bytes, the limit of a kubelet", len(a.End.Message))
 	}
 	return result
 }
@@ -90,16 +90,16 @@ func defects() map[string]string {
 }
 
 // reason is that of the first finding.
-func (a attempt) reason() string {
-	if len(a.findings) == 0 {
+func (a Attempt) reason() string {
+	if len(a.Findings) == 0 {
 		return ""
 	}
-	return a.findings[0].Reason
+	return a.Findings[0].Reason
 }
 
 // outcomes are the findings without messages: names with outcomes and reasons.
-func (a attempt) outcomes() string {
-	sorted := slices.SortedFunc(slices.Values(a.findings), func(x, y finding.Finding) int { return cmp.Compare(x.Name, y.Name) })
+func (a Attempt) outcomes() string {
+	sorted := slices.SortedFunc(slices.Values(a.Findings), func(x, y finding.Finding) int { return cmp.Compare(x.Name, y.Name) })
 	var texts []string
 	for _, f := range sorted {
 		texts = append(texts, fmt.Sprintf("%s %s (%s)", f.Name, f.Outcome, f.Reason))
@@ -107,22 +107,22 @@ func (a attempt) outcomes() string {
 	return strings.Join(texts, ", ")
 }
 
-// passed is true when there are findings and all of them pass.
-func (a attempt) passed() bool {
-	return len(a.findings) > 0 && !slices.ContainsFunc(a.findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass })
+// Passed is true when there are findings and all of them pass.
+func (a Attempt) Passed() bool {
+	return len(a.Findings) > 0 && !slices.ContainsFunc(a.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass })
 }
 
 // unended is the result when the node did not stop the check.
-func (a attempt) unended() (Result, bool) {
+func (a Attempt) unended() (Result, bool) {
 	switch {
-	case a.end == nil && a.running:
+	case a.End == nil && a.running:
 		return Result{
 			Outcome: preflight.Unknown, Reason: ReasonNotTried, Message: "the node did not stop it before the end of the test",
 			Remediation: "Run the conformance test again with a longer timeout.",
 		}, true
-	case a.end == nil:
+	case a.End == nil:
 		return a.failure(), true
-	case !a.stopped:
+	case !a.Stopped:
 		return a.tooFast(), true
 	}
 	return Result{}, false
@@ -130,6 +130,6 @@ func (a attempt) unended() (Result, bool) {
 
 // tooFast is the result when the check ended before the node could stop it, or
 // at the same time.
-func (a attempt) tooFast() Result {
-	return skip(ReasonTooFast, "it ended by itself, with exit code %d, before it could be stopped", a.end.ExitCode)
+func (a Attempt) tooFast() Result {
+	return skip(ReasonTooFast, "it ended by itself, with exit code %d, before it could be stopped", a.End.ExitCode)
 }

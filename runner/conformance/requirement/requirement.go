@@ -1,4 +1,8 @@
-package conformance
+// Package requirement answers: which requirements does a check meet, given what its trials
+// left?
+//
+// [Evidence.Results] is pure; [Observe] reads the end of a trial from its pod.
+package requirement
 
 import (
 	"fmt"
@@ -19,56 +23,62 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
+// The requirements that are checked before a run.
+const (
+	Manifest = "Manifest"
+	Image    = "Image"
+)
+
 // The names of the trials.
 const (
-	asIs       = "as it is"
-	again      = "again"
-	killed     = "killed"
-	terminated = "terminated"
-	nonRoot    = "non-root"
-	readOnly   = "read-only"
-	memory     = "memory"
-	budget     = "budget"
-	cutOff     = "cut off"
+	AsIs       = "as it is"
+	Again      = "again"
+	Killed     = "killed"
+	Terminated = "terminated"
+	NonRoot    = "non-root"
+	ReadOnly   = "read-only"
+	Memory     = "memory"
+	Budget     = "budget"
+	CutOff     = "cut off"
 )
 
 const (
-	// memoryLimit is the memory that must suffice for a check: a preflight runs some
+	// MemoryLimit is the memory that must suffice for a check: a preflight runs some
 	// thirty of them concurrently.
-	memoryLimit = "128Mi"
-	// smallBudget is the least that a runner may grant a result (WIRE.md).
-	smallBudget = 512
-	// stopSeconds is how long a check may take to end after SIGTERM, in seconds.
-	stopSeconds = 5
+	MemoryLimit = "128Mi"
+	// SmallBudget is the least that a runner may grant a result (WIRE.md).
+	SmallBudget = 512
+	// StopSeconds is how long a check may take to end after SIGTERM, in seconds.
+	StopSeconds = 5
 )
 
-// maxLog bounds the log of a check, in bytes. A preflight reads
+// MaxLog bounds the log of a check, in bytes. A preflight reads
 // the last 2 MiB, and a node keeps 10 MiB.
-const maxLog = 1 << 20
+const MaxLog = 1 << 20
 
 // maxTime is the duration above which a check is reported as slow.
 const maxTime = time.Minute
 
-// evidence is the data about one check.
-type evidence struct {
-	check  jobplan.Check
-	images string
-	tried  map[string]attempt
-	rights rights.Rights
-	// alone is true for an image without a manifest.
-	alone bool
-	// reads is true when a binding of the manifest grants its account rights.
-	reads bool
+// Evidence is the data about one check.
+type Evidence struct {
+	Check  jobplan.Check
+	Images string
+	Tried  map[string]Attempt
+	Rights rights.Rights
+	// Alone is true for an image without a manifest.
+	Alone bool
+	// Reads is true when a binding of the manifest grants its account rights.
+	Reads bool
 }
 
-// results checks the evidence against every requirement.
-func (e evidence) results() []Result {
+// Results checks the evidence against every requirement.
+func (e Evidence) Results() []Result {
 	requirements := []struct {
 		name    string
-		require func(evidence) Result
+		require func(Evidence) Result
 	}{
-		{requirementManifest, requireManifest},
-		{requirementImage, requireImage},
+		{Manifest, requireManifest},
+		{Image, requireImage},
 		{"ReadOnlyAccess", requireAccess},
 		{"Result", requireResult},
 		{"Time", requireTime},
@@ -85,53 +95,53 @@ func (e evidence) results() []Result {
 	results := make([]Result, 0, len(requirements))
 	for _, requirement := range requirements {
 		result := requirement.require(e)
-		result.Check, result.Requirement = e.check.Name, requirement.name
+		result.Check, result.Requirement = e.Check.Name, requirement.name
 		results = append(results, result)
 	}
 	return results
 }
 
-func requireManifest(e evidence) Result {
-	return pass("%s is accepted by a preflight and by the API server", e.check.File)
+func requireManifest(e Evidence) Result {
+	return pass("%s is accepted by a preflight and by the API server", e.Check.File)
 }
 
-func requireImage(e evidence) Result { return pass("%s", e.images) }
+func requireImage(e Evidence) Result { return pass("%s", e.Images) }
 
-func requireAccess(e evidence) Result {
-	user := rights.User(e.rights.Account)
+func requireAccess(e Evidence) Result {
+	user := rights.User(e.Rights.Account)
 	switch {
-	case len(e.rights.Writes) > 0:
+	case len(e.Rights.Writes) > 0:
 		return fail(ReasonMayWrite, "Give the check a ServiceAccount of its own, annotated like its Job, with roles that get, list and watch.",
-			"%s may %s; a check must have read-only access", user, access.Summarize(e.rights.Writes, 5))
-	case len(e.rights.Unserved) > 0:
+			"%s may %s; a check must have read-only access", user, access.Summarize(e.Rights.Writes, 5))
+	case len(e.Rights.Unserved) > 0:
 		return Result{
 			Outcome: preflight.Unknown, Reason: ReasonAPIUnavailable,
-			Message:     fmt.Sprintf("the write access of %s to %s is unknown: the API server does not serve these groups now", user, strings.Join(e.rights.Unserved, ", ")),
+			Message:     fmt.Sprintf("the write access of %s to %s is unknown: the API server does not serve these groups now", user, strings.Join(e.Rights.Unserved, ", ")),
 			Remediation: "Check the API services: oc get apiservices",
 		}
 	}
-	return pass("%s has no write access (%s)", user, words.Count(e.rights.Roles, "role"))
+	return pass("%s has no write access (%s)", user, words.Count(e.Rights.Roles, "role"))
 }
 
-func requireResult(e evidence) Result {
-	a := e.tried[asIs]
-	if !a.answered {
+func requireResult(e Evidence) Result {
+	a := e.Tried[AsIs]
+	if !a.Answered {
 		return a.failure()
 	}
 	if violation, ok := e.inconclusive(a); ok {
 		return violation
 	}
-	if !e.check.Framed {
+	if !e.Check.Framed {
 		return fail(ReasonNotFramed, "Link the SDK, or write the result as WIRE.md specifies, and annotate the Job with preflight.openshift.io/result: framed.",
-			"the Job declares no framed result, so only its exit code %d is known", a.end.ExitCode).asWarning()
+			"the Job declares no framed result, so only its exit code %d is known", a.End.ExitCode).asWarning()
 	}
-	return pass("reported %s with exit code %d", a.outcomes(), a.end.ExitCode)
+	return pass("reported %s with exit code %d", a.outcomes(), a.End.ExitCode)
 }
 
 // inconclusive is the result for findings that are Unknown: Fail for those that
 // are Unknown on every cluster, else Warn. ok is false when there are none.
-func (e evidence) inconclusive(a attempt) (result Result, ok bool) {
-	for _, f := range a.findings {
+func (e Evidence) inconclusive(a Attempt) (result Result, ok bool) {
+	for _, f := range a.Findings {
 		if f.Outcome != preflight.Unknown {
 			continue
 		}
@@ -148,12 +158,12 @@ func (e evidence) inconclusive(a attempt) (result Result, ok bool) {
 	return result, ok
 }
 
-// missingAccount is the remedy for a ServiceAccount that the manifests lack.
-const missingAccount = "Add the ServiceAccount to the manifests, with the annotation openshift.io/preflight-check: \"true\"."
+// MissingAccount is the remedy for a ServiceAccount that the manifests lack.
+const MissingAccount = "Add the ServiceAccount to the manifests, with the annotation openshift.io/preflight-check: \"true\"."
 
 // alwaysUnknown are the reasons of a check that cannot pass on any cluster, each
 // with its remedy. Without a manifest, missing permissions are not a violation.
-func (e evidence) alwaysUnknown() map[finding.Reason]string {
+func (e Evidence) alwaysUnknown() map[finding.Reason]string {
 	reasons := map[finding.Reason]string{
 		collector.ReasonPanic:              "Fix the panic; the stack is in the evidence of the finding.",
 		ReasonInvalidCheck:                 "Correct the declaration of the check.",
@@ -161,10 +171,10 @@ func (e evidence) alwaysUnknown() map[finding.Reason]string {
 		ReasonNotFinished:                  "Return from the check instead of ending the process.",
 		collector.ReasonTimeout:            "End before PREFLIGHT_DEADLINE, also while waiting.",
 		collector.ReasonNoResult:           "Write the final result before the process ends.",
-		launch.ReasonServiceAccountMissing: missingAccount,
+		launch.ReasonServiceAccountMissing: MissingAccount,
 		collector.ReasonForbidden:          "Declare the rules of the check in a Role or ClusterRole of the manifest, and bind it to its ServiceAccount.",
 	}
-	if e.alone {
+	if e.Alone {
 		delete(reasons, collector.ReasonForbidden)
 	}
 	return reasons
@@ -180,41 +190,41 @@ func unknownReason(f finding.Finding) finding.Reason {
 	return finding.Reason(f.Reason)
 }
 
-func requireTime(e evidence) Result {
-	a := e.tried[asIs]
+func requireTime(e Evidence) Result {
+	a := e.Tried[AsIs]
 	if a.running && a.reason() == reasonTimeout {
 		return fail(ReasonNeverEnds, "End before PREFLIGHT_DEADLINE, also while waiting: use the context that Run receives.",
 			"it was still running at its deadline")
 	}
-	if a.end == nil {
+	if a.End == nil {
 		return skip(ReasonNotTried, "it did not end")
 	}
-	took := a.took()
+	took := a.Took()
 	if took > maxTime {
 		return fail(ReasonSlow, "Send fewer requests, or send them concurrently: a whole preflight has ten minutes.", "it took %s", took).asWarning()
 	}
 	return pass("it took %s (resolution 1s)", took)
 }
 
-func requireOutput(e evidence) Result {
-	a := e.tried[asIs]
+func requireOutput(e Evidence) Result {
+	a := e.Tried[AsIs]
 	if a.flooded {
 		return fail(ReasonTooMuchOutput, "Log only what an administrator needs: a node rotates logs at 10 MiB, and a preflight reads the last 2 MiB.",
-			"it wrote more than %d KiB to its log", maxLog>>10)
+			"it wrote more than %d KiB to its log", MaxLog>>10)
 	}
-	if a.end == nil {
+	if a.End == nil {
 		return skip(ReasonNotTried, "it did not end")
 	}
-	return pass("it wrote no more than %d KiB to its log", maxLog>>10)
+	return pass("it wrote no more than %d KiB to its log", MaxLog>>10)
 }
 
 // requireKilled is about the result of a check that is killed.
-func requireKilled(e evidence) Result {
-	a := e.tried[killed]
+func requireKilled(e Evidence) Result {
+	a := e.Tried[Killed]
 	if unended, ok := a.unended(); ok {
 		return unended
 	}
-	how := fmt.Sprintf("stopped by the node, with exit code %d", a.end.ExitCode)
+	how := fmt.Sprintf("stopped by the node, with exit code %d", a.End.ExitCode)
 	if a.signal == corev1.SIGKILL {
 		if !a.killed() {
 			return a.tooFast()
@@ -223,9 +233,9 @@ func requireKilled(e evidence) Result {
 	}
 	const remedy = "Report that the check runs before its first request, and report no result before the last: link preflight.Main, or follow WIRE.md."
 	switch {
-	case a.passed():
+	case a.Passed():
 		return fail(ReasonPassesWhenKilled, remedy, "%s, it counts as a pass", how)
-	case a.messageError != nil && e.check.Framed:
+	case a.messageError != nil && e.Check.Framed:
 		return fail(ReasonNothingLeft, remedy, "%s, it left no result in the state running: %v", how, a.messageError)
 	case a.messageError != nil:
 		return pass("%s, it does not count as a pass", how)
@@ -233,32 +243,32 @@ func requireKilled(e evidence) Result {
 	return pass("%s, it left a result in the state %q, which does not count as a pass", how, a.message.State)
 }
 
-func requireTerminated(e evidence) Result {
-	a := e.tried[terminated]
+func requireTerminated(e Evidence) Result {
+	a := e.Tried[Terminated]
 	if unended, ok := a.unended(); ok {
 		return unended
 	}
 	if a.killed() {
 		return fail(ReasonIgnoresSIGTERM, "End at SIGTERM: link preflight.Main, which cancels the context that Run receives, or trap it in a shell script.",
-			"it did not end within %d seconds of SIGTERM, and was killed", stopSeconds)
+			"it did not end within %d seconds of SIGTERM, and was killed", StopSeconds)
 	}
-	if a.passed() {
+	if a.Passed() {
 		return fail(ReasonPassesWhenTerminated, "Report Unknown for everything not checked yet at SIGTERM.", "stopped by SIGTERM, it counts as a pass")
 	}
-	return pass("it ended within %d seconds of SIGTERM, with exit code %d", stopSeconds, a.end.ExitCode)
+	return pass("it ended within %d seconds of SIGTERM, with exit code %d", StopSeconds, a.End.ExitCode)
 }
 
-func requireIdempotent(e evidence) Result {
+func requireIdempotent(e Evidence) Result {
 	const remedy = "Report the same result for the same cluster: omit times, counters and data of earlier runs, and sort lists."
-	result := e.same(again, ReasonNotIdempotent, remedy, "the second run reported the same as the first")
+	result := e.same(Again, ReasonNotIdempotent, remedy, "the second run reported the same as the first")
 	if result.Outcome != preflight.Pass {
 		return result
 	}
 	after := map[string]string{}
-	for _, f := range e.tried[again].findings {
+	for _, f := range e.Tried[Again].Findings {
 		after[f.Name] = f.Message
 	}
-	for _, before := range e.tried[asIs].findings {
+	for _, before := range e.Tried[AsIs].Findings {
 		if before.Outcome != preflight.Unknown && before.Message != after[before.Name] {
 			return fail(ReasonMessageVaries, remedy, "%s reported %q, then %q", before.Name, before.Message, after[before.Name]).asWarning()
 		}
@@ -266,47 +276,47 @@ func requireIdempotent(e evidence) Result {
 	return result
 }
 
-func requireNonRoot(e evidence) Result {
+func requireNonRoot(e Evidence) Result {
 	const remedy = "Build the image with a numeric user that is not root, such as USER 65532."
-	a := e.tried[nonRoot]
+	a := e.Tried[NonRoot]
 	if a.reason() == "ContainerConfig" {
-		return fail(ReasonRunsAsRoot, remedy, "%s", a.findings[0].Message)
+		return fail(ReasonRunsAsRoot, remedy, "%s", a.Findings[0].Message)
 	}
-	return e.same(nonRoot, ReasonNeedsRoot, remedy, "it runs as a user other than root")
+	return e.same(NonRoot, ReasonNeedsRoot, remedy, "it runs as a user other than root")
 }
 
-func requireReadOnlyFilesystem(e evidence) Result {
-	return e.same(readOnly, ReasonWritesToFilesystem, "Write no files, or mount an emptyDir for them.", "it runs on a read-only file system")
+func requireReadOnlyFilesystem(e Evidence) Result {
+	return e.same(ReadOnly, ReasonWritesToFilesystem, "Write no files, or mount an emptyDir for them.", "it runs on a read-only file system")
 }
 
-func requireMemory(e evidence) Result {
-	return e.same(memory, ReasonTooMuchMemory, "List in pages, and keep only what is needed: many checks run concurrently.", "it runs with "+memoryLimit+" of memory")
+func requireMemory(e Evidence) Result {
+	return e.same(Memory, ReasonTooMuchMemory, "List in pages, and keep only what is needed: many checks run concurrently.", "it runs with "+MemoryLimit+" of memory")
 }
 
-func requireBudget(e evidence) Result {
+func requireBudget(e Evidence) Result {
 	const remedy = "Keep the frame within PREFLIGHT_RESULT_BYTES, and print the complete result as a frame to standard output: link preflight.Main, or follow WIRE.md."
-	a := e.tried[budget]
-	if a.messageError == nil && a.end != nil && len(a.end.Message) > smallBudget {
-		return fail(ReasonOverBudget, remedy, "its result has %[2]d bytes; the budget was %[1]d", smallBudget, len(a.end.Message))
+	a := e.Tried[Budget]
+	if a.messageError == nil && a.End != nil && len(a.End.Message) > SmallBudget {
+		return fail(ReasonOverBudget, remedy, "its result has %[2]d bytes; the budget was %[1]d", SmallBudget, len(a.End.Message))
 	}
-	if !e.check.Framed {
+	if !e.Check.Framed {
 		return skip(ReasonNotFramed, "the Job declares no framed result")
 	}
-	return e.same(budget, ReasonResultLost, remedy, fmt.Sprintf("no result was lost with a budget of %d bytes", smallBudget))
+	return e.same(Budget, ReasonResultLost, remedy, fmt.Sprintf("no result was lost with a budget of %d bytes", SmallBudget))
 }
 
 // requireFailsClosed is about a check without an API server: it must
 // not pass.
-func requireFailsClosed(e evidence) Result {
-	a, ok := e.tried[cutOff]
+func requireFailsClosed(e Evidence) Result {
+	a, ok := e.Tried[CutOff]
 	switch {
-	case !e.reads:
+	case !e.Reads:
 		return skip(ReasonNoAccess, "the manifest grants it no access to the API server")
 	case !ok:
 		return e.notTried()
-	case !a.answered:
+	case !a.Answered:
 		return pass("without an API server it was inconclusive")
-	case slices.ContainsFunc(a.findings, func(f finding.Finding) bool {
+	case slices.ContainsFunc(a.Findings, func(f finding.Finding) bool {
 		return f.Outcome == preflight.Unknown || f.Outcome == preflight.Fail
 	}):
 		return pass("without an API server it reported %s", a.outcomes())
@@ -316,20 +326,20 @@ func requireFailsClosed(e evidence) Result {
 }
 
 // same compares an attempt with the first one.
-func (e evidence) same(trial string, reason finding.Reason, remedy, conforms string) Result {
-	a, ok := e.tried[trial]
-	if violation, inconclusive := e.inconclusive(e.tried[asIs]); !ok || inconclusive && violation.Outcome == preflight.Fail {
+func (e Evidence) same(trial string, reason finding.Reason, remedy, conforms string) Result {
+	a, ok := e.Tried[trial]
+	if violation, inconclusive := e.inconclusive(e.Tried[AsIs]); !ok || inconclusive && violation.Outcome == preflight.Fail {
 		return e.notTried()
 	}
-	if !a.answered {
+	if !a.Answered {
 		result := a.failure()
 		if result.Outcome == preflight.Fail {
 			result.Reason, result.Remediation = reason, remedy
 		}
 		return result
 	}
-	before, after := e.tried[asIs].outcomes(), a.outcomes()
-	if before != after && trial != again && before != e.tried[again].outcomes() {
+	before, after := e.Tried[AsIs].outcomes(), a.outcomes()
+	if before != after && trial != Again && before != e.Tried[Again].outcomes() {
 		return skip(ReasonNotTried, "two unchanged runs reported different results, so there is none to compare with")
 	}
 	if before != after {
@@ -338,6 +348,6 @@ func (e evidence) same(trial string, reason finding.Reason, remedy, conforms str
 	return pass("%s", conforms)
 }
 
-func (evidence) notTried() Result {
+func (Evidence) notTried() Result {
 	return skip(ReasonNotTried, "unchanged, it leaves no result to compare with")
 }

@@ -1,4 +1,4 @@
-package conformance
+package requirement
 
 import "github.com/openshift/update-preflight/collector/finding"
 
