@@ -168,9 +168,9 @@ func expectPasses(t *testing.T, results map[string]requirement.Result) {
 	if len(results) != 14 {
 		t.Errorf("%d results, want one of each requirement", len(results))
 	}
-	for requirement, result := range results {
+	for name, result := range results {
 		if result.Outcome != preflight.Pass && result.Reason != requirement.ReasonTooFast && result.Reason != requirement.ReasonNoAccess {
-			t.Errorf("%s: %+v, want Pass", requirement, result)
+			t.Errorf("%s: %+v, want Pass", name, result)
 		}
 	}
 }
