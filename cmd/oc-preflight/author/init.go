@@ -24,6 +24,7 @@ type initFlags struct {
 	language, image                 string
 }
 
+// NewInit returns the command that writes the files of a new check.
 func NewInit(streams genericiooptions.IOStreams) *cobra.Command {
 	var flags initFlags
 	c := &cobra.Command{

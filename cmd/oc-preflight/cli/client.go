@@ -165,7 +165,7 @@ func (c *Client) QuietFlag(verb *cobra.Command) {
 func (c *Client) Display(about terminal.About) terminal.Display {
 	switch {
 	case c.Quiet:
-		return terminal.Silent{}
+		return terminal.Silent()
 	case c.Verbosity > 0:
 		return terminal.NewPlain(c.Streams.ErrOut)
 	}

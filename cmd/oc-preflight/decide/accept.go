@@ -19,6 +19,7 @@ import (
 // acceptFlags are the flags of "accept".
 type acceptFlags struct{ replace, clear bool }
 
+// NewAccept returns the command that accepts risks in ClusterVersion.
 func NewAccept(client *cli.Client) *cobra.Command {
 	var flags acceptFlags
 	c := &cobra.Command{

@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 )
 
+// NewAck returns the command that acknowledges an admin gate.
 func NewAck(client *cli.Client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ack GATE",

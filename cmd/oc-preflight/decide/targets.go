@@ -37,6 +37,7 @@ type targetsFlags struct {
 	output  flagset.Output
 }
 
+// NewTargets returns the command that lists the updates of the cluster.
 func NewTargets(client *cli.Client) *cobra.Command {
 	var flags targetsFlags
 	c := &cobra.Command{

@@ -23,11 +23,13 @@ type Pull struct {
 	NoCache        bool
 }
 
+// Add adds the flags to a command.
 func (f *Pull) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.CacheDirectory, "cache-dir", "", "Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Read releases from the registry only, and cache nothing.")
 }
 
+// Validate rejects flags that exclude each other.
 func (f *Pull) Validate() error {
 	if f.NoCache && f.CacheDirectory != "" {
 		return errors.New("--no-cache and --cache-dir exclude each other")

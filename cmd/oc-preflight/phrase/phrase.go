@@ -102,6 +102,7 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 	return reportview.Targets{Targets: judged}
 }
 
+// Findings returns the findings with commands in their actions.
 func (p Phrase) Findings(findings []finding.Finding) []finding.Finding {
 	phrased := slices.Clone(findings)
 	for i := range phrased {

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
+// NewChecks returns the command that lists the checks of a release.
 func NewChecks(client *cli.Client) *cobra.Command {
 	var flags running.RunFlags
 	c := &cobra.Command{

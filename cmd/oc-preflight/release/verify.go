@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/signature/refusal"
 )
 
+// NewVerify returns the command that verifies the signature of a release.
 func NewVerify(client *cli.Client) *cobra.Command {
 	var flags flagset.Trust
 	c := &cobra.Command{

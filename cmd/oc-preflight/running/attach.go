@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
+// NewAttach returns the command that waits for a run, or continues it.
 func NewAttach(client *cli.Client) *cobra.Command {
 	var flags RunFlags
 	c := &cobra.Command{

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
+// NewRun returns the command that runs a preflight.
 func NewRun(client *cli.Client) *cobra.Command {
 	var flags RunFlags
 	c := &cobra.Command{

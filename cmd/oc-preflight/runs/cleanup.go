@@ -33,6 +33,7 @@ type cleanupFlags struct {
 	forceLive bool
 }
 
+// NewCleanup returns the command that deletes what runs left in the cluster.
 func NewCleanup(client *cli.Client) *cobra.Command {
 	var all bool
 	var flags cleanupFlags

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
+// NewRender returns the command that writes a stored document in another format.
 func NewRender(streams genericiooptions.IOStreams) *cobra.Command {
 	var output flagset.Output
 	c := &cobra.Command{

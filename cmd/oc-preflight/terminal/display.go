@@ -28,15 +28,17 @@ type follower interface {
 	reported(findings []finding.Finding)
 }
 
-// Silent shows nothing.
-type Silent struct{}
+// Silent returns a display that shows nothing.
+func Silent() Display { return silent{} }
 
-func (Silent) started(string)             {}
-func (Silent) Step(string)                {}
-func (Silent) status(jobs.Status)         {}
-func (Silent) reported([]finding.Finding) {}
-func (Silent) Clear()                     {}
-func (Silent) Close()                     {}
+type silent struct{}
+
+func (silent) started(string)             {}
+func (silent) Step(string)                {}
+func (silent) status(jobs.Status)         {}
+func (silent) reported([]finding.Finding) {}
+func (silent) Clear()                     {}
+func (silent) Close()                     {}
 
 // New chooses live lines for a terminal, and plain lines otherwise.
 func New(w io.Writer, about About) Display {

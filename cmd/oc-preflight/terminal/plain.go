@@ -32,7 +32,8 @@ type plain struct {
 	written map[string]string
 }
 
-func NewPlain(w io.Writer) *plain {
+// NewPlain writes one line for each event, without control sequences.
+func NewPlain(w io.Writer) Display {
 	p := &plain{
 		w: w, start: time.Now(), stopped: make(chan struct{}),
 		active: map[string]jobs.Status{}, written: map[string]string{},

@@ -67,6 +67,7 @@ func (a Attempt) Logged(check jobplan.Check, log []byte) Attempt {
 	return a
 }
 
+// Observe returns what the pod of a check shows; its log adds to it with Logged.
 func Observe(check jobplan.Check, pod corev1.Pod) Attempt {
 	status := CheckStatus(check, pod)
 	left := Attempt{running: status.State.Running != nil, End: cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)}
