@@ -82,7 +82,7 @@ func (h *Held) renewing(ctx context.Context) {
 	ticker := time.NewTicker(h.claim.duration / renewals)
 	defer ticker.Stop()
 	for {
-		if h.canceled(ctx) {
+		if canceled, err := h.claim.canceled(ctx); err == nil && canceled {
 			h.stop(ErrCanceled)
 		}
 		select {
@@ -98,11 +98,6 @@ func (h *Held) renewing(ctx context.Context) {
 			return
 		}
 	}
-}
-
-func (h *Held) canceled(ctx context.Context) bool {
-	canceled, err := h.claim.canceled(ctx)
-	return err == nil && canceled
 }
 
 // writing writes results until ctx is done or the run is released.
