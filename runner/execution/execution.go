@@ -107,11 +107,12 @@ func (e Execution) collect(ctx context.Context, started []collector.Source) Foun
 	}
 	released := make(chan collector.Collection, 1)
 	go func() { released <- collector.Collect(ctx, started, reported) }()
-	e.Scene = e.Scene.AwaitStatus(ctx)
+	present := e // what has started reads e
+	present.Scene = e.Scene.AwaitStatus(ctx)
 	own := collector.Collect(ctx, slices.Concat(
-		e.images(ctx), departure.Sources(e.Scene, e.From, e.Target.Version), e.componentPolicies(), e.sitePolicies(), e.foresee(),
+		present.images(ctx), departure.Sources(present.Scene, e.From, e.Target.Version), present.componentPolicies(), present.sitePolicies(), present.foresee(),
 	), reported)
-	return Found{Collection: (<-released).And(own), Phase: report.PhaseComplete, Scene: e.Scene}
+	return Found{Collection: (<-released).And(own), Phase: report.PhaseComplete, Scene: present.Scene}
 }
 
 // reported reports the findings of one source. An interruption is no result: the check
