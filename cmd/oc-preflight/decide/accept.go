@@ -16,7 +16,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// acceptFlags are the flags of "accept".
 type acceptFlags struct{ replace, clear bool }
 
 func NewAccept(client *cli.Client) *cobra.Command {
@@ -111,7 +110,6 @@ func warnOfUnknown(client *cli.Client, accepted, known []string) {
 // maxKnown bounds the names in one warning.
 const maxKnown = 10
 
-// change is the change that the arguments request.
 func (f acceptFlags) change(args []string) (acceptance.Change, error) {
 	switch {
 	case f.clear && f.replace:

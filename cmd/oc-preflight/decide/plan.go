@@ -30,7 +30,6 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-// planFlags are the flags of "plan".
 type planFlags struct {
 	flagset.Accepted
 	flagset.Graph
@@ -105,7 +104,6 @@ apply, 130 interrupted.`,
 	return c
 }
 
-// register adds the flags to the command.
 func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target.")
 	c.Flags().StringVar(&f.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
@@ -141,7 +139,7 @@ func (f planFlags) validate() error {
 	return f.validateNames()
 }
 
-// targets is how many flags name a target.
+// targets counts the flags that name a target.
 func (f planFlags) targets() int {
 	count := 0
 	for _, named := range []bool{f.target.Version != "", f.target.Minor != "", f.latest, f.follow != ""} {
@@ -193,7 +191,7 @@ func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
 	return exitcode.OfPlan(made)
 }
 
-// request is that of the flags, with the files read.
+// request names the target and the graphs that the flags select. It reads their files.
 func (f planFlags) request(ctx context.Context, client *cli.Client) (planner.Request, error) {
 	source, err := f.Graph.Request(ctx, client, f.stored)
 	if err != nil {

@@ -24,7 +24,6 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// targetsFlags are the flags of "targets".
 type targetsFlags struct {
 	flagset.Judge
 

@@ -66,7 +66,7 @@ func (f *Judge) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that must respond to this machine. May be repeated.")
 }
 
-// Options are those of the flags, for a cluster.
+// Options reads the files and values of the flags, and returns the options of a judgement of the cluster.
 func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (runner.Options, error) {
 	accepted, err := f.Read(ctx)
 	if err != nil {

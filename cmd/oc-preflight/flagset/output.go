@@ -91,12 +91,11 @@ func (f *Output) Open(stdout io.Writer, document any) (*Destination, error) {
 type Destination struct {
 	Stdout io.Writer
 	format string
-	// Style is that of a text on standard output.
+	// Style has colors, width and characters for a text on standard output.
 	Style format.Style
 	files []*reportFile
 }
 
-// create adds a file.
 func (o *Destination) create(name, path string) error {
 	path, err := resolve(path)
 	if err != nil {

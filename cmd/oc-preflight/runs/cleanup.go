@@ -27,7 +27,6 @@ const shortestPrefix = 8
 // cleanupTimeout bounds the clean-up of one run.
 const cleanupTimeout = 2 * time.Minute
 
-// cleanupFlags are the flags of "cleanup".
 type cleanupFlags struct {
 	// forceLive deletes the objects of runs in progress, too.
 	forceLive bool

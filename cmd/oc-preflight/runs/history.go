@@ -55,7 +55,6 @@ Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
 	return c
 }
 
-// historyFlags are the flags of "history".
 type historyFlags struct {
 	flagset.Watching
 

@@ -89,7 +89,6 @@ func render(c *cobra.Command, streams genericiooptions.IOStreams, file string, f
 	return exit
 }
 
-// readDocument reads a stored document.
 func readDocument(ctx context.Context, stdin io.Reader, file string) (report.Document, error) {
 	if file == "-" {
 		return report.Load(stdin)
