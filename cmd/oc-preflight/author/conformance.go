@@ -33,6 +33,7 @@ type conformanceFlags struct {
 	output   string
 }
 
+// NewConformance makes "conformance", which tests a check against the conformance requirements.
 func NewConformance(client *cli.Client) *cobra.Command {
 	var flags conformanceFlags
 	c := &cobra.Command{

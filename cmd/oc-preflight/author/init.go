@@ -24,6 +24,7 @@ type initFlags struct {
 	language, image                 string
 }
 
+// NewInit makes "init", which writes the files of a new check. It needs no cluster.
 func NewInit(streams genericiooptions.IOStreams) *cobra.Command {
 	var flags initFlags
 	c := &cobra.Command{

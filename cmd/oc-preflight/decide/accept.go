@@ -18,6 +18,7 @@ import (
 
 type acceptFlags struct{ replace, clear bool }
 
+// NewAccept makes "accept", which has the cluster accept risks of updates.
 func NewAccept(client *cli.Client) *cobra.Command {
 	var flags acceptFlags
 	c := &cobra.Command{

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/format"
 )
 
+// NewExplain makes "explain", which explains reasons and names of findings without a cluster.
 func NewExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	output := "text"
 	c := &cobra.Command{

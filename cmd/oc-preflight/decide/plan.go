@@ -43,6 +43,7 @@ type planFlags struct {
 	output              flagset.Output
 }
 
+// NewPlan makes "plan", which plans the updates to a release and changes nothing.
 func NewPlan(client *cli.Client) *cobra.Command {
 	var flags planFlags
 	c := &cobra.Command{
@@ -152,7 +153,7 @@ func (f planFlags) targets() int {
 
 // validateNames rejects channels and versions that are none.
 func (f planFlags) validateNames() error {
-	if err := errors.Join(f.Graph.Validate(f.stored), flagset.CheckMinor(f.target.Minor)); err != nil {
+	if err := errors.Join(f.Validate(f.stored), flagset.CheckMinor(f.target.Minor)); err != nil {
 		return err
 	}
 	for flag, version := range map[string]string{"--to": f.target.Version, "--from": f.from} {
@@ -193,7 +194,7 @@ func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
 
 // request names the target and the graphs that the flags select. It reads their files.
 func (f planFlags) request(ctx context.Context, client *cli.Client) (planner.Request, error) {
-	source, err := f.Graph.Request(ctx, client, f.stored)
+	source, err := f.Request(ctx, client, f.stored)
 	if err != nil {
 		return planner.Request{}, err
 	}

@@ -36,6 +36,7 @@ type targetsFlags struct {
 	output  flagset.Output
 }
 
+// NewTargets makes "targets", which judges the updates that the cluster offers.
 func NewTargets(client *cli.Client) *cobra.Command {
 	var flags targetsFlags
 	c := &cobra.Command{

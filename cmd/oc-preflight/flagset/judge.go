@@ -29,6 +29,7 @@ type Accepted struct {
 	Accept, acceptFiles []string
 }
 
+// Add adds --accept and --accept-file to the command.
 func (f *Accepted) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
 	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
@@ -57,6 +58,7 @@ type Judge struct {
 	since                            string
 }
 
+// Add adds the flags of a judgement to the command, with those of Accepted.
 func (f *Judge) Add(c *cobra.Command) {
 	f.Accepted.Add(c)
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")

@@ -31,6 +31,7 @@ type Output struct {
 	files  []string
 }
 
+// Add adds --output and --report, which offer the formats of the document.
 func (f *Output) Add(c *cobra.Command, document any) {
 	f.Format, f.color, f.details = "text", terminal.ColorAuto, true
 	OutputFlag(c, &f.Format, document)
@@ -41,7 +42,7 @@ func (f *Output) Add(c *cobra.Command, document any) {
 // AddText also adds the flags that change a text.
 func (f *Output) AddText(c *cobra.Command, document any) {
 	f.Add(c, document)
-	f.textFlags.add(c)
+	f.add(c)
 }
 
 // maxReportFiles bounds the number of files of one command.

@@ -37,6 +37,7 @@ func LimitOf(limit int) int {
 	return limit
 }
 
+// CheckLimit rejects a negative value of --limit.
 func CheckLimit(limit int) error {
 	if limit < 0 {
 		return fmt.Errorf("--limit=%d: it must not be negative; 0 lists all", limit)

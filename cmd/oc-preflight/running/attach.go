@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
+// NewAttach makes "attach", which waits for a run in progress or continues it.
 func NewAttach(client *cli.Client) *cobra.Command {
 	var flags RunFlags
 	c := &cobra.Command{

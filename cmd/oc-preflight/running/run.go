@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
+// NewRun makes "run", which runs the checks of a release and gives the verdict.
 func NewRun(client *cli.Client) *cobra.Command {
 	var flags RunFlags
 	c := &cobra.Command{

@@ -58,6 +58,7 @@ func (f *RunFlags) addCommon(c *cobra.Command) {
 	f.Output.AddText(c, reportview.Report{})
 }
 
+// AddImages adds --images to the command.
 func (f *RunFlags) AddImages(c *cobra.Command) {
 	c.Flags().StringVar(&f.Images, "images", string(image.Manifests), "How to check the images of the release: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
 }

@@ -32,6 +32,7 @@ type cleanupFlags struct {
 	forceLive bool
 }
 
+// NewCleanup makes "cleanup", which deletes what a run left in the cluster.
 func NewCleanup(client *cli.Client) *cobra.Command {
 	var all bool
 	var flags cleanupFlags

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
+// NewDiff makes "diff", which compares the findings of two runs.
 func NewDiff(client *cli.Client) *cobra.Command {
 	var output flagset.Output
 	c := &cobra.Command{

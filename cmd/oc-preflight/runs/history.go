@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
+// NewHistory makes "history", which lists the recorded runs.
 func NewHistory(client *cli.Client) *cobra.Command {
 	var flags historyFlags
 	c := &cobra.Command{

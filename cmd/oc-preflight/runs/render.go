@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
+// NewRender makes "render", which writes a stored report in another format without a cluster.
 func NewRender(streams genericiooptions.IOStreams) *cobra.Command {
 	var output flagset.Output
 	c := &cobra.Command{

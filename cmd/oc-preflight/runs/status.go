@@ -42,7 +42,7 @@ func (f *StatusFlags) add(c *cobra.Command) {
 	c.Flags().Var(flagset.UpdateValue(&f.target.Version), "to", "Show the newest run of the update to this version.")
 	c.Flags().StringVar(&f.target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
-	f.Watching.Add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
+	f.Add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
 }
 
 func (f *StatusFlags) check(args []string) error {
@@ -52,9 +52,10 @@ func (f *StatusFlags) check(args []string) error {
 	case named && (f.target.Version != "" || f.target.Image != ""):
 		return fmt.Errorf("%q is a run; name either a run or a target", args[0])
 	}
-	return f.Watching.Check()
+	return f.Check()
 }
 
+// NewStatus makes "status", which judges a recorded run as the cluster is now.
 func NewStatus(client *cli.Client) *cobra.Command {
 	var output flagset.Output
 	var flags StatusFlags
@@ -112,6 +113,7 @@ as you may read them, with the limits of each.
 	return c
 }
 
+// Status writes the report of a recorded run, judged as the cluster is now; its error has the exit code.
 func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFlags, out *flagset.Destination) error {
 	store, err := OpenRunStore(c.Context(), client, StatusNeeds())
 	if err != nil {

@@ -31,12 +31,18 @@ type follower interface {
 // Silent shows nothing.
 type Silent struct{}
 
-func (Silent) started(string)             {}
+func (Silent) started(string) {}
+
+// Step does nothing.
 func (Silent) Step(string)                {}
 func (Silent) status(jobs.Status)         {}
 func (Silent) reported([]finding.Finding) {}
-func (Silent) Clear()                     {}
-func (Silent) Close()                     {}
+
+// Clear does nothing.
+func (Silent) Clear() {}
+
+// Close does nothing.
+func (Silent) Close() {}
 
 // New chooses live lines for a terminal, and plain lines otherwise.
 func New(w io.Writer, about About) Display {

@@ -32,6 +32,7 @@ type plain struct {
 	written map[string]string
 }
 
+// NewPlain writes progress to w as lines. Close ends its ticker.
 func NewPlain(w io.Writer) *plain {
 	p := &plain{
 		w: w, start: time.Now(), stopped: make(chan struct{}),
