@@ -117,7 +117,7 @@ func (u unheld) record(ctx context.Context, decided report.Report) report.Report
 // have with the same image runs once. The updates of a path run one after the other; a nil
 // value shares nothing.
 type sharedResults struct {
-	// identities are those of the checks of the present update, by name.
+	// identities maps the names of the checks of the present update to their identities.
 	identities map[string]string
 	// results are settled, by identity.
 	results map[string]sharedResult

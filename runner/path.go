@@ -108,7 +108,7 @@ type hop struct {
 	edge    departure.Edge
 }
 
-// versions are those of the whole path, as far as they are known by request or report.
+// versions lists the versions of the whole path, as far as a request or a report has them.
 func (r route) versions(reports []report.Report) []string {
 	versions := []string{r.from.Version}
 	for i, each := range r.hops {

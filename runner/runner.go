@@ -51,7 +51,6 @@ func Run(ctx context.Context, cluster *cluster.Cluster, target Target, options O
 	return decided, err
 }
 
-// request is one preflight.
 type request struct {
 	cluster *cluster.Cluster
 	target  Target

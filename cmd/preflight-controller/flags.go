@@ -29,7 +29,6 @@ const (
 // clusterCA is the value of --metrics-client-ca for the CAs of the cluster.
 const clusterCA = "cluster"
 
-// flags are the arguments of the program.
 type flags struct {
 	kubeconfig, namespace               string
 	ahead                               int

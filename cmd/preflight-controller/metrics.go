@@ -68,13 +68,12 @@ func newClusterAuthorities(client kubernetes.Interface) (clusterAuthorities, err
 	return clusterAuthorities{watched}, err
 }
 
-// Start implements manager.Runnable.
 func (c clusterAuthorities) Start(ctx context.Context) error {
 	c.watched.Run(ctx, 1)
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: each replica serves metrics.
+// NeedLeaderElection is false because each replica serves metrics.
 func (clusterAuthorities) NeedLeaderElection() bool { return false }
 
 func (c clusterAuthorities) pool() (*x509.CertPool, error) {

@@ -93,7 +93,6 @@ func (f flags) serve(ctx context.Context, config *rest.Config, reached *cluster.
 	return m.Start(ctx)
 }
 
-// config is the connection to the cluster.
 func (f flags) config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
@@ -104,7 +103,6 @@ func (f flags) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// options are those of the controller.
 func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen guard.Choice) (controller.Options, error) {
 	run := runner.Options{Limits: runner.Limits{Timeout: f.timeout}, Hooks: runner.Hooks{Logger: logger, ToolVersion: program.Version()}}
 	if f.cacheDirectory != "" {

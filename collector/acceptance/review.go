@@ -47,7 +47,7 @@ const maxListed = 50
 type Target struct {
 	// Account is of the same acceptances for all targets.
 	Account Account
-	// Findings are those of the target, folded or not.
+	// Findings are the findings of the target, folded or not.
 	Findings []finding.Finding
 	// NoJobs is true when the release's own checks were not run, so that it is unknown
 	// whether their acceptances are needed.

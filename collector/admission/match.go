@@ -151,7 +151,6 @@ func NewMatcher(namespaces []metav1.PartialObjectMetadata) *Matcher {
 // lister lists namespaces by name.
 type lister map[string]*corev1.Namespace
 
-// List implements NamespaceLister.
 func (l lister) List(selector labels.Selector) ([]*corev1.Namespace, error) {
 	var found []*corev1.Namespace
 	for _, namespace := range l {

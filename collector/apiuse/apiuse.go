@@ -46,7 +46,7 @@ type Client struct {
 	User, Agent string
 	// Requests are those of the last 24 hours.
 	Requests int64
-	// Verbs are those of the requests, sorted, at most 10.
+	// Verbs are the verbs of the requests, sorted, at most 10.
 	Verbs []string
 	// LastUse is the start of the last hour with a request, in UTC; requests are counted
 	// by the hour. It is zero where the hour is unknown.

@@ -62,7 +62,7 @@ func ReadsClusterVersion() []access.Request {
 	return append(ReadsTopology(), Get(configv1.GroupName, "clusterversions", "", "version"))
 }
 
-// Topology is that of the cluster. An error names the object that could not be
+// Topology reads the topology of the cluster. An error names the object that could not be
 // read.
 func (s Subject) Topology(ctx context.Context) (snapshot.Topology, error) {
 	topology, err := s.Cluster.Topology(ctx)
@@ -72,7 +72,7 @@ func (s Subject) Topology(ctx context.Context) (snapshot.Topology, error) {
 	return topology, nil
 }
 
-// ClusterVersion is that of the cluster. An error names it.
+// ClusterVersion reads the ClusterVersion of the cluster. An error names it.
 func (s Subject) ClusterVersion(ctx context.Context) (*configv1.ClusterVersion, error) {
 	version, err := s.Cluster.ClusterVersion(ctx)
 	if err != nil {

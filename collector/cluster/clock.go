@@ -31,7 +31,6 @@ type timedTransport struct {
 	next  http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t timedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
 	if err != nil {

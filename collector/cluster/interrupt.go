@@ -28,7 +28,6 @@ type interruptibleTransport struct{ next http.RoundTripper }
 // client-go finds the transport that has the connections.
 func (t interruptibleTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// RoundTrip implements http.RoundTripper.
 func (t interruptibleTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	type outcome struct {
 		response *http.Response

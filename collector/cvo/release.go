@@ -97,7 +97,7 @@ func EvaluatesRisksByName(version string) bool {
 	return err != nil || has
 }
 
-// adminGates are those of the ConfigMap admin-gates. They came with 4.9, and with 4.8.14.
+// adminGates is the first release with the ConfigMap admin-gates. They came with 4.9, and with 4.8.14.
 func adminGates() semver.Version { return semver.MustParse("4.8.14") }
 
 // HasAdminGates reports whether the CVO of a release reads the ConfigMap admin-gates.

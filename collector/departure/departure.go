@@ -52,7 +52,7 @@ func (present) Annotate(scene.Scene, []finding.Finding) {}
 // runs the release that the update starts from.
 func Provisional(d Departure) bool { return len(d.Path()) > 0 }
 
-// Versions are those of the path that the update is a part of, its target last; nil for an
+// Versions lists the versions of the path that the update is a part of, its target last; nil for an
 // update from the present release.
 func Versions(d Departure, target string) []string {
 	if !Provisional(d) {

@@ -21,7 +21,7 @@ import (
 
 // Later is a later update of a path.
 type Later struct {
-	// Releases are those of the path before the target, that of the cluster first; at
+	// Releases are the releases of the path before the target, the cluster's first; at
 	// least two.
 	Releases []update.Release
 	Target   update.Release

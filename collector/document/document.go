@@ -113,7 +113,7 @@ type Command struct{ Lead, Text string }
 
 // Table has the name of a row in its first column.
 type Table struct {
-	// Title is that of the table on a page.
+	// Title is the title of the table on a page.
 	Title string
 	// Columns are headings. A table of names and values has none; its values may have lines.
 	Columns []string

@@ -45,7 +45,7 @@ type Rule struct {
 type Update struct {
 	// From and To are indexes of Releases.
 	From, To int
-	// Risks are those of a conditional update; none for a recommended one.
+	// Risks are the risks of a conditional update; none for a recommended one.
 	Risks []Risk
 	// Sources are the graphs that have the update, by the names given to Parse, sorted.
 	Sources []string

@@ -20,7 +20,7 @@ import (
 
 // Request is where the graph comes from.
 type Request struct {
-	// Channels are those of the update service; none for that of the cluster.
+	// Channels are channels of the update service; none for the channel of the cluster.
 	Channels []string
 	// Files are graphs, and Services the URLs of update services; without both, the update
 	// service of the cluster, or else the public one, is used.

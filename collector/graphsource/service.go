@@ -16,7 +16,7 @@ import (
 type Service struct {
 	// Transport reaches all update services.
 	Transport http.RoundTripper
-	// URL is that of the service; only it receives ID, the ID of the cluster.
+	// URL locates the service; only it receives ID, the ID of the cluster.
 	URL, ID string
 }
 

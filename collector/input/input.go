@@ -12,7 +12,7 @@ type Error struct{ Err error }
 // Error implements error.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// ExitCode is that of a command with this error.
+// ExitCode is the exit code of a command that ends with this error.
 func (e *Error) ExitCode() int { return 2 }
 
 // Unwrap returns the cause.

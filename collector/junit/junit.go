@@ -71,7 +71,7 @@ type testCase struct {
 	Time    string `xml:"time,attr"`
 	Skipped *note  `xml:"skipped"`
 	Failure *note  `xml:"failure"`
-	// Output is that of a case that passes.
+	// Output is the output of a case that passes.
 	Output string `xml:"system-out,omitempty"`
 }
 
@@ -85,7 +85,7 @@ type note struct {
 type Results struct {
 	// Time is RFC 3339 in UTC, or empty.
 	Time string
-	// Properties are those of each suite. One without a value is left out.
+	// Properties are the properties of each suite. One without a value is left out.
 	Properties []Property
 	Cases      []Case
 }

@@ -121,7 +121,7 @@ func installedAs(version *configv1.ClusterVersion) (semver.Version, bool) {
 	return withoutPre(installed), err == nil
 }
 
-// machineConfiguration is that of the cluster; one without fields where there is none.
+// machineConfiguration reads the MachineConfiguration; one without fields where there is none.
 func machineConfiguration(ctx context.Context, cluster *snapshot.Cluster) (*operatorv1.MachineConfiguration, error) {
 	configuration, err := cluster.MachineConfiguration(ctx)
 	if apierrors.IsNotFound(err) {

@@ -70,7 +70,6 @@ func (s *server) get(ctx context.Context, path string, arguments url.Values) ([]
 // boundedTransport bounds the body of responses.
 type boundedTransport struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (b boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)
 	if err != nil {

@@ -224,7 +224,7 @@ func Risks(g *graph.Graph, from, to string) []graph.Risk {
 	return risks
 }
 
-// cost is that of an update or a path; the first number weighs more.
+// cost is the cost of an update or a path; the first number weighs more.
 type cost [2]int
 
 func (c cost) plus(other cost) cost { return cost{c[0] + other[0], c[1] + other[1]} }

@@ -25,7 +25,6 @@ func Busy(next http.RoundTripper) http.RoundTripper { return &busyTransport{next
 
 type busyTransport struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (b *busyTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	wait := firstWait
 	for try := 1; ; try++ {

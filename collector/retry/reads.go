@@ -37,7 +37,6 @@ type retryTransport struct {
 	reached atomic.Bool
 }
 
-// RoundTrip implements http.RoundTripper.
 func (r *retryTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !isRead(request) {
 		return r.send(request)

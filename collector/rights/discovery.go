@@ -75,7 +75,7 @@ func groupOf(groupVersion string) string {
 	return group
 }
 
-// readVerbs are those of the verbs that read, in a fixed order.
+// readVerbs returns the verbs that read, in a fixed order.
 func readVerbs(verbs []string) []string {
 	var reads []string
 	for _, verb := range []string{"get", "list", "watch"} {

@@ -97,7 +97,7 @@ func (p permissions) allow(request access.Request) bool {
 	})
 }
 
-// allowed are those of the requests that p allows, without a namespace if it allows them
+// allowed returns the requests that p allows, without a namespace if it allows them
 // in all.
 func (p permissions) allowed(requests []access.Request) []access.Request {
 	var allowed []access.Request
@@ -113,7 +113,7 @@ func (p permissions) allowed(requests []access.Request) []access.Request {
 	return access.Essential(allowed)
 }
 
-// writes are those of the write requests that p allows: one request for an
+// writes returns the write requests that p allows: one request for an
 // administrator of the cluster.
 func (p permissions) writes(requests []access.Request) []access.Request {
 	if p.allow(access.Everything()) {

@@ -36,7 +36,7 @@ func (a assessment) rank() int {
 type conditions struct {
 	update    configv1.ConditionalUpdate
 	published map[string]configv1.ConditionalUpdateRisk
-	// generation is that of the spec; a condition of an earlier one is out of date.
+	// generation is the generation of the spec; a condition of an earlier one is out of date.
 	generation int64
 	// accepts is true when the spec accepts risks: then the condition of the update
 	// does not determine which of its risks apply.

@@ -91,7 +91,7 @@ func (t target) images() []string {
 	return images
 }
 
-// risks are those of the update, by name. A risk that an entry only names is defined
+// risks lists the risks of the update, by name. A risk that an entry only names is defined
 // in status.conditionalUpdateRisks.
 func (t target) risks() []namedRisk {
 	definitions := map[string][]definition{}

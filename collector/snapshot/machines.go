@@ -83,7 +83,7 @@ type Kubelets struct {
 	Nodes []string
 }
 
-// Kubelets are those of all nodes, sorted by pool and version. Beside an error about
+// Kubelets returns the kubelets of all nodes, sorted by pool and version. Beside an error about
 // the MachineConfigPools, the kubelets are returned without a pool.
 func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
 	return once(ctx, c, "kubelets", func(ctx context.Context) ([]Kubelets, error) {

@@ -27,7 +27,7 @@ type ConditionalUpdates struct {
 	Definitions map[string][]configv1.ConditionalUpdateRisk
 }
 
-// ConditionalUpdates are those of the ClusterVersion.
+// ConditionalUpdates reads the conditional updates in the status of the ClusterVersion.
 func (c *Cluster) ConditionalUpdates(ctx context.Context) (*ConditionalUpdates, error) {
 	return once(ctx, c, "conditionalUpdates", func(ctx context.Context) (*ConditionalUpdates, error) {
 		version, err := c.ClusterVersion(ctx)

@@ -153,7 +153,7 @@ type PodOwner struct {
 	// Schedule and Succeeded, the last success, are those of a CronJob.
 	Schedule  string
 	Succeeded time.Time
-	// Suspended is that of a CronJob.
+	// Suspended is true for a CronJob that is suspended.
 	Suspended bool
 }
 

@@ -71,7 +71,7 @@ func (b Basis) document(to string) Plan {
 	}
 }
 
-// notices are those of the basis, and those of the graph, each once.
+// notices joins the notices of the basis and of the graph, each once.
 func (b Basis) notices() []string {
 	messages := append(append([]string{}, b.Notices...), b.Rollout.Notices...)
 	for _, notice := range b.Graph.Notices {
@@ -222,7 +222,7 @@ func (p Plan) UnpausedAt(pool Pool) []int {
 	return at
 }
 
-// Versions are those of the path, the present one first.
+// Versions lists the versions of the path, the present one first.
 func (p Plan) Versions() []string {
 	versions := []string{p.From}
 	for _, each := range p.Updates {

@@ -4,7 +4,7 @@ import "time"
 
 // Key identifies a graph that is stored.
 type Key struct {
-	// URL is that of the service, without the parameters of a request.
+	// URL locates the service, without the parameters of a request.
 	URL                   string
 	Channel, Architecture string
 }

@@ -33,11 +33,11 @@ const (
 
 // Query is a request to a service.
 type Query struct {
-	// URL is that of the graph, by http or https.
+	// URL locates the graph, by http or https.
 	URL string
 	// Channel, Architecture and Version are required.
 	Channel, Architecture, Version string
-	// ID is that of the cluster; empty to withhold it.
+	// ID is the ID of the cluster; empty to withhold it.
 	ID string
 }
 

@@ -80,7 +80,7 @@ func accountOf(p jobplan.Plan, ref inventory.Reference) *Account {
 
 // boundRules are the rules of a role that a binding of the plan binds to an account.
 type boundRules struct {
-	// namespace is that of the binding; empty for the whole cluster.
+	// namespace is the namespace of the binding; empty for the whole cluster.
 	namespace string
 	rules     []rbacv1.PolicyRule
 	// found is false for a role that could not be read.

@@ -84,7 +84,7 @@ func documentOf(k updateservice.Key) storedGraph {
 	return document
 }
 
-// nameOf is that of the file: the hash of all parts.
+// nameOf names the file of a graph by the hash of all parts of its key.
 func nameOf(k updateservice.Key) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{k.URL, k.Channel, k.Architecture}, "\x00")))
 	return hex.EncodeToString(sum[:])

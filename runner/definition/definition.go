@@ -58,7 +58,6 @@ const Name = "CustomResourceDefinitions"
 // maxTime bounds the time of the check.
 const maxTime = 3 * time.Minute
 
-// definitionResource are the CustomResourceDefinitions.
 func definitionResource() schema.GroupVersionResource {
 	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 }
@@ -136,7 +135,6 @@ func (s *survey) examine(ctx context.Context, definition payload.Definition) err
 	return errors.Join(s.conversion(ctx, c), s.stored(ctx, c))
 }
 
-// present reads the definition of the cluster.
 func (s *survey) present(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	read, err := s.client.Resource(definitionResource()).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -170,7 +168,7 @@ func (s *survey) removal(ctx context.Context, present *apiextensionsv1.CustomRes
 	return nil
 }
 
-// findings are those of all definitions, and what was inconclusive.
+// findings reports the violations in all definitions, and what was inconclusive.
 func (s *survey) findings(definitions int) []finding.Finding {
 	found := s.found
 	if len(s.unread) > 0 {

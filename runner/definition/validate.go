@@ -24,7 +24,7 @@ import (
 // probe is the label and the field of the status that simulated writes add.
 const probe = "preflight.openshift.io/probe"
 
-// rules are those of one version of a definition (apiextensions-apiserver
+// rules validate objects of one version of a definition (apiextensions-apiserver
 // pkg/apiserver/customresource_handler.go).
 type rules struct {
 	group, version string

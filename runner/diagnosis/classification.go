@@ -28,7 +28,7 @@ type Classification struct {
 	State State
 	// Detail is a clause about what the check waits for.
 	Detail string
-	// Reason is that of the finding if the state lasts until the deadline; empty
+	// Reason is the reason of the finding if the state lasts until the deadline; empty
 	// in an ordinary state.
 	Reason finding.Reason
 	// Findings are set when State is Done.

@@ -24,7 +24,7 @@ type Observation struct {
 	Warnings []*corev1.Event
 	// Log is what was read of a container's log; nil before it was read.
 	Log *Log
-	// Reason is that of the previous classification, Waited for how long it has
+	// Reason is the reason of the previous classification, Waited for how long it has
 	// been the same.
 	Reason finding.Reason
 	Waited time.Duration

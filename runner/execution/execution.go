@@ -38,7 +38,7 @@ type Execution struct {
 	// release are inspected.
 	Registries *registry.Access
 	Images     image.Mode
-	// Jobs are those of the release; nil for a run without Jobs.
+	// Jobs are the Jobs of the release; nil for a run without Jobs.
 	Jobs *Jobs
 	// Sources are the findings of the stages before.
 	Sources  []collector.Source

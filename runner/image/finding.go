@@ -77,15 +77,15 @@ func (c Check) findings(results []result) []finding.Finding {
 		}
 	}
 	var findings []finding.Finding
-	for _, each := range slices.Concat(limited(mismatched), limited(others)) {
+	for _, each := range slices.Concat(worstGroups(mismatched), worstGroups(others)) {
 		findings = append(findings, c.finding(each, evidence))
 	}
 	return findings
 }
 
-// limited returns at most mostGroups groups, by severity, then by number of images.
+// worstGroups returns at most mostGroups groups, by severity, then by number of images.
 // The last one combines the rest, with the severity of its worst group.
-func limited(groups []*group) []*group {
+func worstGroups(groups []*group) []*group {
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(len(b.components), len(a.components)))
 	})

@@ -16,7 +16,6 @@ type violation struct {
 	outcome preflight.Outcome
 }
 
-// Error implements error.
 func (r *violation) Error() string { return r.text }
 
 func reject(reason finding.Reason, format string, args ...any) *violation {

@@ -32,7 +32,7 @@ type Source struct {
 	Access *registry.Access
 	// Cache stores content between runs; nil for none.
 	Cache Cache
-	// Architecture is that of the control plane (GOARCH): which image of an index
+	// Architecture is the architecture of the control plane (GOARCH): which image of an index
 	// is read. Empty means any.
 	Architecture string
 }

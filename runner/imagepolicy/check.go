@@ -19,7 +19,7 @@ import (
 type Image struct {
 	// PullSpec is repository@sha256:<hex>, as a manifest of the release has it.
 	PullSpec string
-	// Architectures are those of the nodes that would pull it, as in their status
+	// Architectures are the architectures of the nodes that would pull it, as in their status
 	// (amd64); none means all architectures of the image.
 	Architectures []string
 }

@@ -313,7 +313,7 @@ func (b binder) meta(manifest payload.Supporting) metav1.ObjectMeta {
 	}
 }
 
-// subjects are those of a binding, with the ServiceAccounts of the release replaced
+// subjects returns the subjects of a binding, with the ServiceAccounts of the release replaced
 // by their copies.
 func (b binder) subjects(author []rbacv1.Subject) []rbacv1.Subject {
 	bound := slices.Clone(author)
@@ -325,7 +325,7 @@ func (b binder) subjects(author []rbacv1.Subject) []rbacv1.Subject {
 	return bound
 }
 
-// role is that of a binding, or the copy of a role of the release.
+// role returns the role of a binding, or the copy of a role of the release.
 func (b binder) role(author rbacv1.RoleRef, namespace string) rbacv1.RoleRef {
 	if b.catalog.manifests[roleOf(author, namespace)] != nil {
 		author.Name = b.run.Suffixed(author.Name)

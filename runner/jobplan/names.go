@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// maxLabelValue is that of k8s.io/apimachinery/pkg/util/validation.
+// maxLabelValue is the limit of k8s.io/apimachinery/pkg/util/validation.
 const maxLabelValue = 63
 
 // labelValue is text without the characters that a label value may not have.

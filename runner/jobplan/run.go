@@ -46,7 +46,7 @@ type Run struct {
 // of its ID.
 func (r Run) Suffix() string { return label.Suffix(r.ID) }
 
-// labels are those of every object of the run. The allow-list of author labels is
+// labels are on every object of the run. The allow-list of author labels is
 // empty: no check depends on a label of its objects, and other controllers act on
 // labels. For example, rbac.authorization.k8s.io/aggregate-to-view adds the rules of
 // a ClusterRole to the role view.

@@ -66,7 +66,7 @@ func collides(check Check, cause string) finding.Finding {
 // cluster, with the files of their manifests.
 type takenNames struct {
 	objects map[inventory.Reference]string
-	// contained are those of objects that the release contains.
+	// contained has the references to objects that the release contains.
 	contained map[inventory.Reference]bool
 	// component is a file with a check of a component that is named as the site is; empty
 	// for none.

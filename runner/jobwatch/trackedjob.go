@@ -18,7 +18,7 @@ const maxWarnings = 20
 // trackedJob is the observed state of one Job.
 type trackedJob struct {
 	check jobplan.Check
-	// uid is that of the Job of the run; empty before it was created or adopted.
+	// uid is the UID of the Job of the run; empty before it was created or adopted.
 	// unconfirmed is the last state of the Job of that name with another UID: it is
 	// of the run if that UID is confirmed.
 	uid         types.UID

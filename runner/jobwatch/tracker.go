@@ -34,7 +34,7 @@ const (
 // Tracker holds the observed state of the Jobs of a run, from one watch each on
 // Jobs, pods and warning events, and advances the queue when a Job finishes.
 type Tracker struct {
-	// indexes are those of the Jobs in the plan; immutable.
+	// indexes maps the Jobs to their positions in the plan; immutable.
 	indexes map[types.NamespacedName]int
 	// Failures are the requests that fail at present.
 	Failures *failures

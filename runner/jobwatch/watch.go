@@ -153,32 +153,28 @@ func (w *resourceWatch) watch(ctx context.Context, options metav1.ListOptions) (
 	return watching, err
 }
 
-// Add implements cache.ReflectorStore.
 func (w *resourceWatch) Add(object any) error { return w.Update(object) }
 
-// Update implements cache.ReflectorStore.
 func (w *resourceWatch) Update(object any) error {
 	w.tracker.apply(objectState{object: trim(object, w.tracker.indexes)})
 	return nil
 }
 
-// Delete implements cache.ReflectorStore.
 func (w *resourceWatch) Delete(object any) error {
 	w.tracker.apply(objectState{object: trim(object, w.tracker.indexes), gone: true})
 	return nil
 }
 
-// Replace implements cache.ReflectorStore: objects are all that exist.
+// Replace is called with all objects that exist.
 func (w *resourceWatch) Replace(objects []any, _ string) error {
 	w.tracker.replace(w.resource, objects)
 	w.once.Do(func() { close(w.synced) })
 	return nil
 }
 
-// Resync implements cache.ReflectorStore. Nothing has to be repeated.
+// Resync does nothing: nothing has to be repeated.
 func (w *resourceWatch) Resync() error { return nil }
 
-// Transformer implements cache.TransformingStore.
 func (w *resourceWatch) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) { return trim(object, w.tracker.indexes), nil }
 }

@@ -44,7 +44,7 @@ func (e *unspecifiedError) Error() string {
 	return fmt.Sprintf("the quota of namespace %s rejects the pod: %s; no LimitRange of the namespace has the defaults", e.namespace, e.text)
 }
 
-// quotas are those of the namespaces in which Jobs are created.
+// quotas has the quotas of the namespaces in which Jobs are created.
 type quotas struct {
 	namespaces map[string]quota.Namespace
 	// altered is true if admission may add requests and limits to pods, other than by a

@@ -193,7 +193,7 @@ func (d Document) Locate(err error) error {
 type Located[T any] struct {
 	File  string
 	Place Place
-	// Lines are those of the fields, if the value is an object.
+	// Lines locate the fields, if the value is an object.
 	Lines Lines
 	Value T
 }

@@ -51,19 +51,19 @@ type manifest interface {
 
 // Cluster is the configuration that decides which manifests apply to a cluster.
 type Cluster struct {
-	// Architecture is that of the control plane (GOARCH): which image of an index
+	// Architecture is the architecture of the control plane (GOARCH): which image of an index
 	// is read. Empty means any, since all have the same manifests.
 	Architecture string
 	// Profile is the cluster profile; empty means self-managed-high-availability.
 	Profile string
 	// Exclude is the cluster-version operator's EXCLUDE_MANIFESTS.
 	Exclude string
-	// Features are those of FeatureGate "cluster"; nil when unknown.
+	// Features are the features that FeatureGate "cluster" enables and disables; nil when unknown.
 	Features *Features
 	// Capabilities are those of the status of ClusterVersion; nil when
 	// unknown.
 	Capabilities *configv1.ClusterVersionCapabilitiesStatus
-	// Overrides are those of ClusterVersion's spec.
+	// Overrides are the overrides in the spec of ClusterVersion.
 	Overrides []configv1.ComponentOverride
 }
 

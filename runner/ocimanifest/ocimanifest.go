@@ -204,7 +204,6 @@ func isForeign(mediaType string) bool {
 // descriptors is a list of at most maxDescriptors descriptors.
 type descriptors []ocispec.Descriptor
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (d *descriptors) UnmarshalJSON(data []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	switch start, err := decoder.Token(); {

@@ -32,7 +32,7 @@ const (
 type Definition struct {
 	// File is the sanitized name of the manifest's file.
 	File string
-	// Name is that of the CustomResourceDefinition, as its author wrote it.
+	// Name is the name of the CustomResourceDefinition, as its author wrote it.
 	Name string
 	// Deleted is true when the operator would delete the CustomResourceDefinition.
 	Deleted bool

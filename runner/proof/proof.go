@@ -17,7 +17,7 @@ import (
 
 // Proof is what the verification of a release came to.
 type Proof struct {
-	// PullSpec is that of the release, by digest.
+	// PullSpec is the pull spec of the release, by digest.
 	PullSpec string
 	// Release may be read: it is verified, or its verification is overridden by force. It
 	// is nil for a release that is not trusted.
@@ -30,7 +30,7 @@ type Proof struct {
 	Sources []collector.Source
 }
 
-// Signers are those of a signature that the cluster trusts; none for a release that is
+// Signers names the signers of a signature that the cluster trusts; none for a release that is
 // untrusted, or read by force.
 func (p Proof) Signers() []string {
 	if p.Release == nil || !p.Release.Verified() {

@@ -11,7 +11,7 @@ import (
 type Ending struct {
 	// Phase is one of the final phases.
 	Phase Phase
-	// Verdict is that of the report; its decision is empty if there is none.
+	// Verdict is the verdict of the report; its decision is empty if there is none.
 	Verdict verdict.Verdict
 	// Report is JSON of at most 64 MiB; nil if there is none.
 	Report []byte

@@ -2,7 +2,7 @@ package record
 
 import "fmt"
 
-// ExitCode is that of bad input: no run has this ID.
+// ExitCode is the exit code for bad input: no run has this ID.
 func (e *NotFoundError) ExitCode() int { return 2 }
 
 // Hint is the command to run next.

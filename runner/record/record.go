@@ -105,7 +105,7 @@ type Record struct {
 	// Authentic, Decision, Results, Report and Fingerprint are empty, and the other
 	// fields may have been edited.
 	Authentication Authentication
-	// Decision is that of the verdict; empty if there is none.
+	// Decision is the decision of the verdict; empty if there is none.
 	Decision string
 	// Ended is why the verdict ended before its time; empty if it did not.
 	Ended string

@@ -125,7 +125,7 @@ const (
 type Header struct {
 	// Record is without Results, Report and Fingerprint.
 	Record record.Record
-	// Verdict is that of an ended run; it is written, and not read again.
+	// Verdict is the verdict of an ended run; it is written, and not read again.
 	Verdict verdict.Verdict
 	// Reported counts the recorded results.
 	Reported int

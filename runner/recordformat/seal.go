@@ -67,7 +67,7 @@ func (k Key) Seal(object *corev1.ConfigMap, id string) {
 	}
 }
 
-// Authentication is that of what this process writes.
+// Authentication describes how what this process writes is authenticated.
 func (l LoadedKey) Authentication() record.Authentication {
 	if l.Key == nil {
 		return l.Without

@@ -52,7 +52,6 @@ type boundTransport struct {
 	next     http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (p boundTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if host := request.URL.Hostname(); isPrivate(host) && !isPrivate(p.registry) {
 		return nil, fmt.Errorf("the registry %q refers to a private network: %q", p.registry, host)

@@ -156,7 +156,7 @@ func (s Source) shown() string { return words.Line(s.Name, maxName) }
 // file names a manifest in messages.
 func (s Source) file(name string) string { return path.Join(s.shown(), name) }
 
-// digest is that of the content.
+// digest identifies the content.
 func (s Source) digest() string {
 	if _, digest, found := strings.Cut(s.Name, "@"); found && s.IsImage() {
 		return digest

@@ -76,7 +76,7 @@ func (s Source) ID() string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// IDs are those of the sources, sorted, each once.
+// IDs lists the IDs of the sources, sorted, each once.
 func IDs(sources []Source) []string {
 	ids := make([]string, 0, len(sources))
 	for _, source := range sources {

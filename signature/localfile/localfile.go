@@ -46,7 +46,6 @@ type interruptible struct {
 	stop func() bool
 }
 
-// Close implements io.Closer.
 func (f *interruptible) Close() error {
 	f.stop()
 	return f.File.Close()

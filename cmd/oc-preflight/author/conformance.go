@@ -33,7 +33,7 @@ type conformanceFlags struct {
 	output   string
 }
 
-// NewConformance returns the command that tests whether a check meets the requirements.
+// NewConformance makes "conformance", which tests a check against the conformance requirements.
 func NewConformance(client *cli.Client) *cobra.Command {
 	var flags conformanceFlags
 	c := &cobra.Command{

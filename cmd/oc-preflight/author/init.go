@@ -24,7 +24,7 @@ type initFlags struct {
 	language, image                 string
 }
 
-// NewInit returns the command that writes the files of a new check.
+// NewInit makes "init", which writes the files of a new check. It needs no cluster.
 func NewInit(streams genericiooptions.IOStreams) *cobra.Command {
 	var flags initFlags
 	c := &cobra.Command{
@@ -75,7 +75,7 @@ func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool 
 		return err
 	}
 	if err := made.Write(flags.directory); err != nil {
-		return unwritten(err)
+		return withRemedy(err)
 	}
 	for _, file := range made.Files {
 		fmt.Fprintln(streams.Out, filepath.Join(flags.directory, filepath.FromSlash(file.Path)))
@@ -104,7 +104,7 @@ func (f initFlags) scaffold(name string) (scaffold.Scaffold, error) {
 	return scaffold.New(parameters)
 }
 
-// parameters are those of the flags, with defaults by the naming convention of
+// parameters takes the values of the flags, and defaults by the naming convention of
 // OpenShift's repositories and namespaces.
 func (f initFlags) parameters(name string) (scaffold.Parameters, error) {
 	parameters := scaffold.Parameters{Name: name, Component: f.component, Namespace: f.namespace}
@@ -126,8 +126,8 @@ func (f initFlags) parameters(name string) (scaffold.Parameters, error) {
 	return parameters, nil
 }
 
-// unwritten adds the remedy to the error for files that exist.
-func unwritten(err error) error {
+// withRemedy adds the remedy to the error for files that exist.
+func withRemedy(err error) error {
 	if _, ok := errors.AsType[*scaffold.ExistsError](err); !ok {
 		return err
 	}

@@ -16,7 +16,7 @@ type connection struct {
 	deferred  clientcmd.ClientConfig
 }
 
-// newConnection adds the flags.
+// newConnection adds the flags that select a kubeconfig, a context and a user.
 func newConnection(flags *pflag.FlagSet) *connection {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig

@@ -28,7 +28,6 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 )
 
-// authFlags are the flags of "auth".
 type authFlags struct {
 	running.RunFlags
 
@@ -72,7 +71,6 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	return c
 }
 
-// commandRole is a command and the permissions that it needs.
 type commandRole struct {
 	command string
 	needs   access.Needs

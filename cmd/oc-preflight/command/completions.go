@@ -66,7 +66,7 @@ func clusterVersion(ctx context.Context, reached *cluster.Cluster) (*configv1.Cl
 	return reached.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 }
 
-// updateVersions are those of the available and the conditional updates.
+// updateVersions completes the versions of the available and the conditional updates.
 func updateVersions(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
 	version, err := clusterVersion(ctx, reached)
 	if err != nil {
@@ -84,7 +84,7 @@ func updateVersions(ctx context.Context, reached *cluster.Cluster, _ []string) (
 	return found, nil
 }
 
-// channels are those that the current release is in.
+// channels completes the channels that the current release is in.
 func channels(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
 	version, err := clusterVersion(ctx, reached)
 	if err != nil {
@@ -93,7 +93,7 @@ func channels(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobr
 	return version.Status.Desired.Channels, nil
 }
 
-// risks are the names of the risks of the conditional updates.
+// risks completes the names of the risks of the conditional updates.
 func risks(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
 	version, err := clusterVersion(ctx, reached)
 	if err != nil {
@@ -110,12 +110,12 @@ func risks(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.C
 	return found, nil
 }
 
-// gates are the admin gates.
+// gates completes the names of the admin gates.
 func gates(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
 	return adminack.Names(ctx, reached.Kubernetes.CoreV1())
 }
 
-// runIDs are the IDs of the recorded runs, the newest first.
+// runIDs completes the IDs of the recorded runs, the newest first.
 func runIDs(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
 	all, err := recordstore.New(reached.Kubernetes).List(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func checksOfRun(ctx context.Context, reached *cluster.Cluster, args []string) (
 	return run.Checks, err
 }
 
-// recent are what of returns for the newest records, without duplicates.
+// recent collects the values that of returns for the newest records, without duplicates.
 func recent(ctx context.Context, reached *cluster.Cluster, of func(record.Record) []string) ([]cobra.Completion, error) {
 	records := recordstore.New(reached.Kubernetes)
 	all, err := records.List(ctx)

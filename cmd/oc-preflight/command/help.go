@@ -9,7 +9,6 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 )
 
-// verbGroup is a group of verbs in the help.
 type verbGroup struct {
 	id, title string
 	verbs     []*cobra.Command

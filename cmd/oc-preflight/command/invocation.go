@@ -13,7 +13,7 @@ import (
 type invocation struct {
 	// name is how the user calls the program, such as "oc preflight".
 	name string
-	// args are those of the command line.
+	// args are the arguments of the command line, without the name of the program.
 	args []string
 }
 

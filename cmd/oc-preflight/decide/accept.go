@@ -16,10 +16,9 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// acceptFlags are the flags of "accept".
 type acceptFlags struct{ replace, clear bool }
 
-// NewAccept returns the command that accepts risks in ClusterVersion.
+// NewAccept makes "accept", which has the cluster accept risks of updates.
 func NewAccept(client *cli.Client) *cobra.Command {
 	var flags acceptFlags
 	c := &cobra.Command{
@@ -112,7 +111,6 @@ func warnOfUnknown(client *cli.Client, accepted, known []string) {
 // maxKnown bounds the names in one warning.
 const maxKnown = 10
 
-// change is the change that the arguments request.
 func (f acceptFlags) change(args []string) (acceptance.Change, error) {
 	switch {
 	case f.clear && f.replace:

@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 )
 
-// NewAck returns the command that acknowledges an admin gate.
+// NewAck makes "ack", which acknowledges an admin gate in the cluster.
 func NewAck(client *cli.Client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ack GATE",

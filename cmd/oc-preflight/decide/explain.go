@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/format"
 )
 
-// NewExplain returns the command that explains a reason or the name of a finding.
+// NewExplain makes "explain", which explains reasons and names of findings without a cluster.
 func NewExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	output := "text"
 	c := &cobra.Command{

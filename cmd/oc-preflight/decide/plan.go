@@ -30,7 +30,6 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-// planFlags are the flags of "plan".
 type planFlags struct {
 	flagset.Accepted
 	flagset.Graph
@@ -44,7 +43,7 @@ type planFlags struct {
 	output              flagset.Output
 }
 
-// NewPlan returns the command that plans the updates to a release.
+// NewPlan makes "plan", which plans the updates to a release and changes nothing.
 func NewPlan(client *cli.Client) *cobra.Command {
 	var flags planFlags
 	c := &cobra.Command{
@@ -106,7 +105,6 @@ apply, 130 interrupted.`,
 	return c
 }
 
-// register adds the flags to the command.
 func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target.")
 	c.Flags().StringVar(&f.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
@@ -142,7 +140,7 @@ func (f planFlags) validate() error {
 	return f.validateNames()
 }
 
-// targets is how many flags name a target.
+// targets counts the flags that name a target.
 func (f planFlags) targets() int {
 	count := 0
 	for _, named := range []bool{f.target.Version != "", f.target.Minor != "", f.latest, f.follow != ""} {
@@ -194,7 +192,7 @@ func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
 	return exitcode.OfPlan(made)
 }
 
-// request is that of the flags, with the files read.
+// request names the target and the graphs that the flags select. It reads their files.
 func (f planFlags) request(ctx context.Context, client *cli.Client) (planner.Request, error) {
 	source, err := f.Request(ctx, client, f.stored)
 	if err != nil {

@@ -24,7 +24,6 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// targetsFlags are the flags of "targets".
 type targetsFlags struct {
 	flagset.Judge
 
@@ -37,7 +36,7 @@ type targetsFlags struct {
 	output  flagset.Output
 }
 
-// NewTargets returns the command that lists the updates of the cluster.
+// NewTargets makes "targets", which judges the updates that the cluster offers.
 func NewTargets(client *cli.Client) *cobra.Command {
 	var flags targetsFlags
 	c := &cobra.Command{

@@ -22,7 +22,7 @@ import (
 //go:embed entries.json
 var generated []byte
 
-// Directories are those of the module whose packages make findings.
+// Directories lists the directories of the module whose packages make findings.
 func Directories() []string { return []string{"collector", "runner", "signature"} }
 
 // Entries are all entries, sorted by name.
@@ -52,7 +52,7 @@ func (e *UnknownError) Error() string {
 	return text + "; the check of an operator and the reason of a condition are documented by the operator"
 }
 
-// Kind is that of both documents.
+// Kind is the kind in the JSON and YAML documents of one explanation and of the list.
 const Kind = "PreflightExplanation"
 
 // Page is the entries for one word.

@@ -27,7 +27,7 @@ func OneArgument(what string) cobra.PositionalArgs {
 	}
 }
 
-// AtMostOneRun accepts the ID of one run, or none.
+// AtMostOneRun rejects more than one argument as bad usage.
 func AtMostOneRun(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return exitcode.BadUsage(fmt.Errorf("%q takes the ID of one run at most, but got %s; see %q", c.CommandPath(), words.Count(len(args), "argument"), c.CommandPath()+" --help"))
@@ -35,7 +35,7 @@ func AtMostOneRun(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// AtMostTwoRuns accepts the IDs of up to two runs.
+// AtMostTwoRuns rejects more than two arguments as bad usage.
 func AtMostTwoRuns(c *cobra.Command, args []string) error {
 	if len(args) > 2 {
 		return exitcode.BadUsage(fmt.Errorf("%q takes the IDs of two runs at most, but got %s; see %q", c.CommandPath(), words.Count(len(args), "argument"), c.CommandPath()+" --help"))

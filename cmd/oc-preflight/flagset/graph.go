@@ -27,7 +27,7 @@ type Graph struct {
 	offline          bool
 }
 
-// Add adds the flags to a command.
+// Add adds --channel, --graph, --arch and --offline to the command.
 func (f *Graph) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
 	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else "+updateservice.Default+".")
@@ -40,7 +40,7 @@ func (f Graph) Given() bool {
 	return f.offline || f.architecture != "" || len(f.channels)+len(f.graphs) > 0
 }
 
-// architectures are those that update services know.
+// architectures lists the values that update services accept.
 func architectures() []string { return []string{"amd64", "arm64", "ppc64le", "s390x", "multi"} }
 
 // Validate rejects values that are none, and flags that exclude those of the store.
@@ -69,7 +69,7 @@ func CheckMinor(minor string) error {
 	return nil
 }
 
-// Request is that of the flags, with the files read and the store of graphs opened.
+// Request names the graphs that the flags select. It reads the files and opens the store of graphs.
 func (f Graph) Request(ctx context.Context, client *cli.Client, stored Pull) (graphsource.Request, error) {
 	request, err := f.sources(ctx, client.Streams.In)
 	if err != nil {

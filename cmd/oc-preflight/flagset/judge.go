@@ -29,7 +29,7 @@ type Accepted struct {
 	Accept, acceptFiles []string
 }
 
-// Add adds the flags to a command.
+// Add adds --accept and --accept-file to the command.
 func (f *Accepted) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
 	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
@@ -58,7 +58,7 @@ type Judge struct {
 	since                            string
 }
 
-// Add adds the flags to a command.
+// Add adds the flags of a judgement to the command, with those of Accepted.
 func (f *Judge) Add(c *cobra.Command) {
 	f.Accepted.Add(c)
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
@@ -68,7 +68,7 @@ func (f *Judge) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that must respond to this machine. May be repeated.")
 }
 
-// Options are those of the flags, for a cluster.
+// Options reads the files and values of the flags, and returns the options of a judgement of the cluster.
 func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (runner.Options, error) {
 	accepted, err := f.Read(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ type Output struct {
 	files  []string
 }
 
-// Add adds -o and --report, with the formats of the document.
+// Add adds --output and --report, which offer the formats of the document.
 func (f *Output) Add(c *cobra.Command, document any) {
 	f.Format, f.color, f.details = "text", terminal.ColorAuto, true
 	OutputFlag(c, &f.Format, document)
@@ -92,12 +92,11 @@ func (f *Output) Open(stdout io.Writer, document any) (*Destination, error) {
 type Destination struct {
 	Stdout io.Writer
 	format string
-	// Style is that of a text on standard output.
+	// Style has colors, width and characters for a text on standard output.
 	Style format.Style
 	files []*reportFile
 }
 
-// create adds a file.
 func (o *Destination) create(name, path string) error {
 	path, err := resolve(path)
 	if err != nil {

@@ -23,13 +23,13 @@ type Pull struct {
 	NoCache        bool
 }
 
-// Add adds the flags to a command.
+// Add adds --cache-dir and --no-cache to the command.
 func (f *Pull) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.CacheDirectory, "cache-dir", "", "Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Read releases from the registry only, and cache nothing.")
 }
 
-// Validate rejects flags that exclude each other.
+// Validate rejects a directory for a cache that is not to be used.
 func (f *Pull) Validate() error {
 	if f.NoCache && f.CacheDirectory != "" {
 		return errors.New("--no-cache and --cache-dir exclude each other")

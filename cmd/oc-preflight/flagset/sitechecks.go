@@ -16,7 +16,7 @@ import (
 // Site name the administrator's own checks.
 type Site struct{ Checks []string }
 
-// Add adds the flag to a command.
+// Add adds --checks to the command.
 func (f *Site) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.Checks, "checks", nil, "Directory with annotated manifests of your own checks, or an image by digest with them in /manifests, to run besides those of the release; repeatable. Their names start with Site.")
 }

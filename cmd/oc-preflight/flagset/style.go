@@ -57,7 +57,7 @@ func (f *textFlags) checkColor() error {
 	return fmt.Errorf("--color=%s: it must be one of %s", f.color, strings.Join(values, ", "))
 }
 
-// style is that of a text on w.
+// style decides colors, width and characters of a text that is written to w.
 func (f *textFlags) style(w io.Writer) format.Style {
 	style := terminal.StyleOf(w, f.color)
 	style.Details, style.Hint = f.details, "--details"

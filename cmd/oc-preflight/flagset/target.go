@@ -22,7 +22,7 @@ type Target struct {
 	Force   bool
 }
 
-// Add adds the flags to a command.
+// Add adds --to, --to-latest, --to-image and --force to the command.
 func (f *Target) Add(c *cobra.Command) {
 	c.Flags().Var(UpdateValue(&f.Release.Version), "to", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
 	c.Flags().BoolVar(&f.Release.Latest, "to-latest", false, "Select the newest available update.")
@@ -85,7 +85,7 @@ func (f *Target) NoArgument(c *cobra.Command, args []string) error {
 	return NoArguments(c, args)
 }
 
-// SemverLike reports whether a text has the form of a version.
+// SemverLike reports whether the text is a complete semantic version.
 func SemverLike(text string) bool {
 	_, err := semver.Parse(text)
 	return err == nil
@@ -96,7 +96,7 @@ type Trust struct {
 	keyrings, stores, Repositories []string
 }
 
-// Add adds the flags to a command.
+// Add adds --keyring, --signature-store and --repository to the command.
 func (f *Trust) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
 	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the signature stores of the cluster.")

@@ -40,7 +40,7 @@ func (f *Watching) Add(c *cobra.Command, interval time.Duration, end string) {
 	c.Flags().DurationVar(&f.interval, "interval", interval, fmt.Sprintf("With --watch: time after which the cluster is read again, %s to %s.", leastInterval, mostInterval))
 }
 
-// Check rejects an interval that is too short.
+// Check rejects an interval outside of the limits that the help of --interval states.
 func (f *Watching) Check() error {
 	if f.interval < leastInterval || f.interval > mostInterval {
 		return fmt.Errorf("--interval=%s: it must be %s to %s", f.interval, leastInterval, mostInterval)

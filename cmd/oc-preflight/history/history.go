@@ -85,8 +85,8 @@ func (h History) Document(view document.View) document.Document {
 	table := document.Table{Columns: []string{"Run", "To", "Decision", "When", "By", "What"}}
 	return h.document(view, table, func(each record.Record, why string) []string {
 		return []string{
-			each.ID[:min(digits, len(each.ID))], each.Target.Version, stated(each, why), since(each.StartTime, h.now),
-			string(each.Requester), h.shortened(what(each, why, h.now), digits) + along(each),
+			each.ID[:min(digits, len(each.ID))], each.Target.Version, decisionOrPhase(each, why), since(each.StartTime, h.now),
+			string(each.Requester), h.shortened(stateOf(each, why, h.now), digits) + pathSuffix(each),
 		}
 	})
 }
@@ -98,8 +98,8 @@ func (h History) Wide(view document.View) document.Document {
 	}
 	return h.document(view, table, func(each record.Record, why string) []string {
 		return []string{
-			each.ID, each.From, each.Target.Version, stated(each, why), stamp(each.StartTime), took(each), string(each.Requester),
-			strconv.Itoa(len(each.Checks)), holder(each, h.now), each.Target.Image, what(each, why, h.now) + along(each),
+			each.ID, each.From, each.Target.Version, decisionOrPhase(each, why), stamp(each.StartTime), took(each), string(each.Requester),
+			strconv.Itoa(len(each.Checks)), holder(each, h.now), each.Target.Image, stateOf(each, why, h.now) + pathSuffix(each),
 		}
 	})
 }
@@ -138,8 +138,8 @@ func outdated(run record.Record, runs []record.Record, now time.Time) string {
 	return cmp.Or(standing.Superseded(run, runs), standing.Expired(ended, now))
 }
 
-// stated is the decision, or the phase of a run in progress.
-func stated(run record.Record, why string) string {
+// decisionOrPhase is the decision, or the phase of a run in progress.
+func decisionOrPhase(run record.Record, why string) string {
 	switch {
 	case run.Phase == record.Running:
 		return string(run.Phase)
@@ -149,8 +149,8 @@ func stated(run record.Record, why string) string {
 	return decision(run)
 }
 
-// along is the path of a run of a later update; empty for any other run.
-func along(run record.Record) string {
+// pathSuffix names the path of a run of a later update; empty for any other run.
+func pathSuffix(run record.Record) string {
 	path := runner.PathOf(run)
 	if len(path) == 0 {
 		return ""
@@ -158,8 +158,8 @@ func along(run record.Record) string {
 	return "; path " + strings.Join(path, " → ")
 }
 
-// what is the state of a run beside its decision.
-func what(run record.Record, why string, now time.Time) string {
+// stateOf describes the state of a run beside its decision.
+func stateOf(run record.Record, why string, now time.Time) string {
 	switch {
 	case run.Abandoned(now):
 		return "left: attach to it or cancel it"
@@ -208,7 +208,7 @@ func decision(run record.Record) string {
 	return run.Decision
 }
 
-// holder is that of a run in progress, unless its process is gone.
+// holder names the process that holds a run in progress; empty once that process is gone.
 func holder(run record.Record, now time.Time) string {
 	if run.Abandoned(now) {
 		return ""

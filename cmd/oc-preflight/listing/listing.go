@@ -34,7 +34,7 @@ func checkOf(check jobplan.Check) Check {
 	return entry
 }
 
-// Kind is that of the document.
+// Kind is the kind in the JSON and YAML documents of a list of checks.
 const Kind = "PreflightChecks"
 
 // Listing is the document of "checks": no check of it was run.

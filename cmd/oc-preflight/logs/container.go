@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// container is one container of a pod.
 type container struct {
 	namespace, pod, name string
 	status               corev1.ContainerStatus
@@ -16,7 +15,7 @@ type container struct {
 
 func (c container) key() string { return c.pod + "/" + c.name }
 
-// containersOf are those of a pod, in the order in which they start.
+// containersOf lists the containers of a pod in the order in which they start.
 func containersOf(pod *corev1.Pod) []container {
 	statuses := map[string]corev1.ContainerStatus{}
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -29,7 +28,7 @@ func containersOf(pod *corev1.Pod) []container {
 	return all
 }
 
-// started is true when the container has a log.
+// started reports whether the container has a log.
 func (c container) started() bool {
 	return c.status.State.Running != nil || c.status.State.Terminated != nil
 }

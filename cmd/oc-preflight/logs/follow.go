@@ -48,7 +48,6 @@ func Follow(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, 
 	}
 }
 
-// follower follows one Job.
 type follower struct {
 	client     kubernetes.Interface
 	job        *batchv1.Job
@@ -58,7 +57,7 @@ type follower struct {
 	changed chan struct{}
 
 	mutex sync.Mutex
-	// readings are those of the containers, by pod and name.
+	// readings has the progress in each container's log, by pod and name.
 	readings map[string]*reading
 }
 
@@ -107,7 +106,7 @@ func (f *follower) wake() {
 	}
 }
 
-// containers are those of all pods, the oldest first.
+// containers lists the containers of all pods, the oldest pod first.
 func (f *follower) containers() []container {
 	var pods []*corev1.Pod
 	for _, item := range f.pods.List() {
@@ -172,7 +171,7 @@ func (f *follower) follow(ctx context.Context, c container, reading *reading) {
 	f.wake()
 }
 
-// over is true when the Job has ended and all logs were read.
+// over reports whether the Job has ended and all logs were read.
 func (f *follower) over() bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -31,7 +31,7 @@ func (s Sink) one(c container) *output {
 	return out
 }
 
-// output is for the lines of one container.
+// output writes the lines of one container.
 type output struct {
 	sink          Sink
 	label, prefix string

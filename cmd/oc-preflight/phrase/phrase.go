@@ -102,7 +102,7 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 	return reportview.Targets{Targets: judged}
 }
 
-// Findings returns the findings with commands in their actions.
+// Findings returns a copy whose actions call this program by the name that the user calls it.
 func (p Phrase) Findings(findings []finding.Finding) []finding.Finding {
 	phrased := slices.Clone(findings)
 	for i := range phrased {

@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// NewChecks returns the command that lists the checks of a release.
+// NewChecks makes "checks", which lists the checks of a release without running them.
 func NewChecks(client *cli.Client) *cobra.Command {
 	var flags running.RunFlags
 	c := &cobra.Command{

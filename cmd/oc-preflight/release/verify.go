@@ -19,7 +19,7 @@ import (
 	"github.com/openshift/update-preflight/signature/refusal"
 )
 
-// NewVerify returns the command that verifies the signature of a release.
+// NewVerify makes "verify", which verifies the signature of a release image.
 func NewVerify(client *cli.Client) *cobra.Command {
 	var flags flagset.Trust
 	c := &cobra.Command{

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// NewAttach returns the command that waits for a run, or continues it.
+// NewAttach makes "attach", which waits for a run in progress or continues it.
 func NewAttach(client *cli.Client) *cobra.Command {
 	var flags RunFlags
 	c := &cobra.Command{
@@ -41,14 +41,14 @@ a later update of a path: without a graph that has the update, its risks are Unk
 		Args: flagset.AtMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error { return attach(c, client, flags, args) },
 	}
-	flags.conductFlags(c)
+	flags.addCommon(c)
 	client.QuietFlag(c)
 	flags.route.graph.Add(c)
 	return c
 }
 
 func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string) error {
-	if err := errors.Join(flags.checkConduct(), flags.route.graph.Validate(flags.Pull)); err != nil {
+	if err := errors.Join(flags.checkCommon(), flags.route.graph.Validate(flags.Pull)); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.Output.Open(client.Streams.Out, reportview.Report{})
@@ -77,7 +77,7 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 	if err != nil {
 		return err
 	}
-	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
+	return runAndShow(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Attach(ctx, store.Cluster, found.ID, source, options)
 	})
 }

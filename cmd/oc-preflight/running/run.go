@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// NewRun returns the command that runs a preflight.
+// NewRun makes "run", which runs the checks of a release and gives the verdict.
 func NewRun(client *cli.Client) *cobra.Command {
 	var flags RunFlags
 	c := &cobra.Command{
@@ -69,15 +69,15 @@ the objects that the run created; the exit code is 1 if they could not be delete
 	}
 	flags.Target.Add(c)
 	flags.route.add(c)
-	flags.conductFlags(c)
-	flags.selectionFlags(c)
+	flags.addCommon(c)
+	flags.addSelection(c)
 	flags.AddImages(c)
 	client.QuietFlag(c)
 	return c
 }
 
 func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
-	if err := errors.Join(flags.checkConduct(), flags.route.check(flags.Target, flags.Pull)); err != nil {
+	if err := errors.Join(flags.checkCommon(), flags.route.check(flags.Target, flags.Pull)); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.Output.Open(client.Streams.Out, flags.document())
@@ -97,7 +97,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 	if flags.route.requested() {
 		return runPath(c, client, flags, reached, options)
 	}
-	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
+	return runAndShow(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Run(ctx, reached, flags.Release, options)
 	})
 }

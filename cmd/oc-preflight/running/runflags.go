@@ -37,8 +37,8 @@ type RunFlags struct {
 	out *flagset.Destination
 }
 
-// selectionFlags are the flags that select checks.
-func (f *RunFlags) selectionFlags(c *cobra.Command) {
+// addSelection adds the flags that select checks.
+func (f *RunFlags) addSelection(c *cobra.Command) {
 	c.Flags().BoolVar(&f.rerun, "rerun", false, "Run all checks again, also those whose earlier results still hold.")
 	c.Flags().StringSliceVar(&f.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
@@ -46,8 +46,8 @@ func (f *RunFlags) selectionFlags(c *cobra.Command) {
 	f.Site.Add(c)
 }
 
-// conductFlags are the flags of "run" and "attach".
-func (f *RunFlags) conductFlags(c *cobra.Command) {
+// addCommon adds the flags that "run" and "attach" share.
+func (f *RunFlags) addCommon(c *cobra.Command) {
 	f.Trust.Add(c)
 	f.Judge.Add(c)
 	f.Pull.Add(c)
@@ -58,16 +58,16 @@ func (f *RunFlags) conductFlags(c *cobra.Command) {
 	f.Output.AddText(c, reportview.Report{})
 }
 
-// AddImages adds the flag with the mode in which images are inspected.
+// AddImages adds --images to the command.
 func (f *RunFlags) AddImages(c *cobra.Command) {
 	c.Flags().StringVar(&f.Images, "images", string(image.Manifests), "How to check the images of the release: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
 }
 
-func (f *RunFlags) checkConduct() error {
+func (f *RunFlags) checkCommon() error {
 	return errors.Join(f.Output.Check(f.document()), checkInterrupt(f.onInterrupt))
 }
 
-// document is an empty one of the kind that the run makes.
+// document is an empty document of the kind that the run makes.
 func (f *RunFlags) document() any {
 	if f.route.requested() {
 		return reportview.Path{}
@@ -75,7 +75,7 @@ func (f *RunFlags) document() any {
 	return reportview.Report{}
 }
 
-// Options are those of the flags, for a cluster.
+// Options validates the flags, reads their files, and returns the options of a run on the cluster.
 func (f RunFlags) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (runner.Options, error) {
 	if err := errors.Join(f.Target.Validate(), f.Pull.Validate()); err != nil {
 		return runner.Options{}, exitcode.BadUsage(err)

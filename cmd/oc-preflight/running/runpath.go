@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// request is that of the flags, with the files read.
+// request selects the path that the flags name. It reads their files.
 func (f RunFlags) request(ctx context.Context, client *cli.Client) (runner.PathRequest, error) {
 	source, err := f.route.graph.Request(ctx, client, f.Pull)
 	request := runner.PathRequest{Plan: planner.Request{
@@ -49,13 +49,13 @@ func runPath(c *cobra.Command, client *cli.Client, flags RunFlags, reached *clus
 	made, err := runner.RunPath(c.Context(), reached, request, options)
 	display.Close()
 	if made.Kind == "" {
-		return flags.late(err)
+		return flags.withTimeLimit(err)
 	}
 	again := phrase.Of(c)
 	again.Target = flags.route.flag(flags.Target)
 	written := flags.out.Write(again.WithPathCommands(made))
 	prompt.reportRemovals(made.Updates)
-	if err := errors.Join(flags.late(err), written); err != nil {
+	if err := errors.Join(flags.withTimeLimit(err), written); err != nil {
 		return err
 	}
 	return exitcode.OfPath(made)

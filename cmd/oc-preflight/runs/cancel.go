@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// NewCancel returns the command that ends a run.
+// NewCancel makes "cancel", which ends a run in progress.
 func NewCancel(client *cli.Client) *cobra.Command {
 	timeout := 5 * time.Minute
 	c := &cobra.Command{

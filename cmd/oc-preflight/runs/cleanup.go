@@ -27,13 +27,12 @@ const shortestPrefix = 8
 // cleanupTimeout bounds the clean-up of one run.
 const cleanupTimeout = 2 * time.Minute
 
-// cleanupFlags are the flags of "cleanup".
 type cleanupFlags struct {
 	// forceLive deletes the objects of runs in progress, too.
 	forceLive bool
 }
 
-// NewCleanup returns the command that deletes what runs left in the cluster.
+// NewCleanup makes "cleanup", which deletes what a run left in the cluster.
 func NewCleanup(client *cli.Client) *cobra.Command {
 	var all bool
 	var flags cleanupFlags

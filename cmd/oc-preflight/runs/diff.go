@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
-// NewDiff returns the command that compares two runs.
+// NewDiff makes "diff", which compares the findings of two runs.
 func NewDiff(client *cli.Client) *cobra.Command {
 	var output flagset.Output
 	c := &cobra.Command{

@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/runner/recordstore"
 )
 
-// NewHistory returns the command that lists the recorded runs.
+// NewHistory makes "history", which lists the recorded runs.
 func NewHistory(client *cli.Client) *cobra.Command {
 	var flags historyFlags
 	c := &cobra.Command{
@@ -56,7 +56,6 @@ Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
 	return c
 }
 
-// historyFlags are the flags of "history".
 type historyFlags struct {
 	flagset.Watching
 

@@ -21,7 +21,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// NewLogs returns the command that shows the log of a check.
+// NewLogs makes "logs", which shows the output of a check.
 func NewLogs(client *cli.Client) *cobra.Command {
 	var follow bool
 	c := &cobra.Command{

@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-// NewRender returns the command that writes a stored document in another format.
+// NewRender makes "render", which writes a stored report in another format without a cluster.
 func NewRender(streams genericiooptions.IOStreams) *cobra.Command {
 	var output flagset.Output
 	c := &cobra.Command{
@@ -90,7 +90,6 @@ func render(c *cobra.Command, streams genericiooptions.IOStreams, file string, f
 	return exit
 }
 
-// readDocument reads a stored document.
 func readDocument(ctx context.Context, stdin io.Reader, file string) (report.Document, error) {
 	if file == "-" {
 		return report.Load(stdin)

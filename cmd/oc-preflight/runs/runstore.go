@@ -40,7 +40,6 @@ func RecordNeeds() access.Needs {
 	return needs
 }
 
-// runStore has the records of a cluster.
 type runStore struct {
 	*cluster.Cluster
 
@@ -66,7 +65,6 @@ type wantedRun struct {
 	target runner.Target
 }
 
-// foundRun is the run to show.
 type foundRun struct {
 	record.Record
 

@@ -55,7 +55,7 @@ func (f *StatusFlags) check(args []string) error {
 	return f.Check()
 }
 
-// NewStatus returns the command that shows a recorded run.
+// NewStatus makes "status", which judges a recorded run as the cluster is now.
 func NewStatus(client *cli.Client) *cobra.Command {
 	var output flagset.Output
 	var flags StatusFlags
@@ -113,7 +113,7 @@ as you may read them, with the limits of each.
 	return c
 }
 
-// Status writes the report of the run that args or flags select to out, with its exit code as the error.
+// Status writes the report of a recorded run, judged as the cluster is now; its error has the exit code.
 func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFlags, out *flagset.Destination) error {
 	store, err := OpenRunStore(c.Context(), client, StatusNeeds())
 	if err != nil {

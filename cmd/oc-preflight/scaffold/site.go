@@ -14,14 +14,14 @@ import (
 
 // SiteParameters are the input of [NewSite].
 type SiteParameters struct {
-	// Name is that of Parameters.
+	// Name names the check, by the rules of Parameters.Name.
 	Name string
 	// Namespace is the namespace of the Job. It must exist before the update.
 	Namespace string
 	// Image runs the check: one with the program, or with an interpreter. Empty means a
 	// name to replace.
 	Image string
-	// Language is that of the check.
+	// Language is the language in which the check is written.
 	Language Language
 }
 

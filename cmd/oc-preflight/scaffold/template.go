@@ -28,15 +28,15 @@ func render(name string, about about) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("template %q: %w", name, err)
 	}
-	text, err := replaced(name, values)
+	text, err := substitute(name, values)
 	if err != nil {
 		return nil, fmt.Errorf("template %q: %w", name, err)
 	}
 	return []byte(text), nil
 }
 
-// replaced returns a template with its placeholders replaced.
-func replaced(name string, values map[string]string) (string, error) {
+// substitute returns a template with its placeholders replaced.
+func substitute(name string, values map[string]string) (string, error) {
 	text, err := templates.ReadFile(path.Join("templates", name+".tmpl"))
 	if err != nil {
 		return "", err
@@ -52,7 +52,7 @@ func replaced(name string, values map[string]string) (string, error) {
 	return result, missing
 }
 
-// values are those of the placeholders of a template.
+// values maps the placeholders of a template to what replaces them.
 func (a about) values(name string) (map[string]string, error) {
 	values := map[string]string{
 		"Check": a.Check, "Component": a.Component, "Function": a.Function(), "Image": a.Image, "Job": a.Job, "Manifest": a.Manifest,
@@ -76,7 +76,7 @@ func (a about) values(name string) (map[string]string, error) {
 	for key, part := range map[string]string{"Intro": a.intro(name), "Unlisted": a.unlisted()} {
 		if part == "" {
 			values[key] = ""
-		} else if values[key], err = replaced(path.Join("part", part), values); err != nil {
+		} else if values[key], err = substitute(path.Join("part", part), values); err != nil {
 			return nil, err
 		}
 	}

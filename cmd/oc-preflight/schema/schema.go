@@ -16,7 +16,7 @@ import (
 //go:embed *.json
 var files embed.FS
 
-// extension is that of the files.
+// extension ends the name of a file with a schema.
 const extension = ".json"
 
 // Names are the documents that have a schema, sorted.

@@ -157,7 +157,7 @@ func (p *Progress) findings(rows int, style format.Style) []string {
 		text := fmt.Sprintf("%s %s  %s", sign(labelOf(f), style), words.Line(f.Name, maxText), words.Line(cmp.Or(f.Message, f.Reason), maxText))
 		lines = append(lines, clip(text, style.Width, style))
 	}
-	return limited(lines, rows, func(rest int) string {
+	return truncate(lines, rows, func(rest int) string {
 		return clip(fmt.Sprintf("%sand %d more findings", indent, rest), style.Width, style)
 	})
 }
@@ -171,7 +171,7 @@ func (p *Progress) shown() []jobs.Status {
 	return slices.DeleteFunc(statuses, func(status jobs.Status) bool { return status.State == diagnosis.Queued && status.Detail == "" })
 }
 
-// checks are the checks that run or wait, in at most rows lines.
+// checks lists the checks that run or wait, in at most rows lines.
 func (p *Progress) checks(now time.Time, rows int, style format.Style) []string {
 	statuses := p.shown()
 	names := nameColumns(statuses, style.Width)
@@ -182,7 +182,7 @@ func (p *Progress) checks(now time.Time, rows int, style format.Style) []string 
 		age := duration.HumanDuration(max(0, now.Sub(status.Since)))
 		lines = append(lines, clip(fmt.Sprintf("%s %s %4s  %s", spinner(now, style), name, age, reason(status)), style.Width, style))
 	}
-	return limited(lines, rows, func(rest int) string { return clip(fmt.Sprintf("%sand %d more", indent, rest), style.Width, style) })
+	return truncate(lines, rows, func(rest int) string { return clip(fmt.Sprintf("%sand %d more", indent, rest), style.Width, style) })
 }
 
 // reason is what a check waits for, or its state.

@@ -49,7 +49,7 @@ const (
 	labelSkipped  label = "SKIPPED"
 )
 
-// labels are all labels, the worst first.
+// labels lists all labels, the worst first.
 func labels() []label {
 	return []label{labelFail, labelUnknown, labelWarn, labelBypassed, labelPass, labelSkipped}
 }

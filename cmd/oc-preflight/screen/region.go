@@ -35,8 +35,8 @@ func clip(line string, most int, style format.Style) string {
 	return colored().TruncateString(line, most, more)
 }
 
-// limited are the lines in at most rows, the last of which counts those that are left out.
-func limited(lines []string, rows int, more func(rest int) string) []string {
+// truncate returns at most rows lines, the last of which counts the lines that are left out.
+func truncate(lines []string, rows int, more func(rest int) string) []string {
 	switch {
 	case len(lines) <= rows:
 		return lines
@@ -97,5 +97,5 @@ func Fit(text string, height int, style format.Style) []string {
 	for line := range strings.Lines(text) {
 		lines = append(lines, clip(strings.TrimRight(line, "\n"), style.Width, style))
 	}
-	return limited(lines, height, func(rest int) string { return clip(fmt.Sprintf("... and %d more lines", rest), style.Width, style) })
+	return truncate(lines, height, func(rest int) string { return clip(fmt.Sprintf("... and %d more lines", rest), style.Width, style) })
 }

@@ -18,7 +18,7 @@ type Versions struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// Kind is that of the document.
+// Kind is the kind in the JSON and YAML documents of the versions.
 const Kind = "PreflightVersions"
 
 // New is the document with the version of this program alone.

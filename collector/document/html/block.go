@@ -17,7 +17,7 @@ const maxEntries, maxNames, maxRows = 200, 200, 1000
 
 // writer makes the nodes of a page, and counts what is on it.
 type writer struct {
-	// size is that of the texts of items, in bytes.
+	// size is the size of the texts of items, in bytes.
 	size int
 	// omitted counts the items for which there was no room.
 	omitted int

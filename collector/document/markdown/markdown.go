@@ -18,7 +18,6 @@ const maxText = 4 << 10
 // page is a document that is being written. Its zero value is empty.
 type page struct{ text strings.Builder }
 
-// WriteTo implements io.WriterTo.
 func (p *page) WriteTo(w io.Writer) (int64, error) {
 	n, err := io.WriteString(w, p.text.String())
 	return int64(n), err

@@ -31,7 +31,7 @@ func Icon(level document.Level) g.Node {
 	return h.SVG(h.Class("icon"), size(strconv.Itoa(shapeSize), shapeSize), viewBox(), g.Attr("aria-hidden", "true"), g.Attr("focusable", "false"), shape(level))
 }
 
-// viewBox is that of all shapes.
+// viewBox is the view box that all shapes share.
 func viewBox() g.Node { return g.Attr("viewBox", "0 0 16 16") }
 
 // shape fills a square of shapeSize.

@@ -25,7 +25,7 @@ type Matrix struct {
 // MatrixRow is a target with its decision.
 type MatrixRow struct {
 	Name, Decision string
-	// Results are those of the findings, by their index.
+	// Results are the results of the findings, by their index.
 	Results map[int]document.Mark
 }
 

@@ -74,7 +74,7 @@ const (
 	textHeight  = 18
 	markHeight  = 40
 	pauseHeight = 20
-	// otherWidth is that of a stop of another path.
+	// otherWidth is the width of a stop of another path.
 	otherWidth = 110
 )
 

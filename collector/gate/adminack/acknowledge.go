@@ -41,7 +41,7 @@ type UnknownGateError struct {
 	Defined []string
 }
 
-// ExitCode is that of bad input.
+// ExitCode is the exit code for bad input.
 func (e *UnknownGateError) ExitCode() int { return 2 }
 
 // Error implements error.

@@ -14,7 +14,7 @@ import (
 // maxNamedClients bounds the clients of one API that a message names.
 const maxNamedClients = 5
 
-// clients are those of an API, without Kubernetes' own controllers.
+// clients are the clients of an API, without Kubernetes' own controllers.
 type clients struct {
 	// named are sorted by their last hour of use, the latest first, and then by their
 	// requests.

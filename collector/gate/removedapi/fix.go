@@ -125,7 +125,7 @@ func (p progress) laterThan(other progress) bool {
 	return !other.passes.IsZero() && (p.passes.IsZero() || p.passes.After(other.passes))
 }
 
-// name is that of the client in a message.
+// name names the client in a message.
 func (p progress) name() string {
 	if p.client.User == "" && p.client.Agent == "" {
 		return "unnamed clients"

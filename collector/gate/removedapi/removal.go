@@ -40,7 +40,7 @@ const ReasonUnknownRelease finding.Reason = "UnknownRelease"
 
 // removal is the removal of one API in use.
 type removal struct {
-	// name is that of the API, removed the release that removes it.
+	// name is the name of the API, removed the release that removes it.
 	name, removed string
 	minor         uint64
 	clients       clients

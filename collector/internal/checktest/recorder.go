@@ -29,7 +29,6 @@ func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper {
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(httpRequest *http.Request) (*http.Response, error) {
 	return f(httpRequest)
 }

@@ -62,7 +62,6 @@ type override struct {
 	next  http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (o override) RoundTrip(request *http.Request) (*http.Response, error) {
 	respond, ok := o.paths[request.URL.Path]
 	if !ok {

@@ -53,16 +53,16 @@ func findingsOf(attempts []attempt, images map[string]string) []finding.Finding 
 		sorted = append(sorted, groups[key])
 	}
 	var findings []finding.Finding
-	for _, each := range limited(sorted) {
+	for _, each := range worstGroups(sorted) {
 		findings = append(findings, each.finding(len(images)))
 	}
 	return findings
 }
 
-// limited returns the groups by severity, then by number of nodes. The nodes that
+// worstGroups returns the groups by severity, then by number of nodes. The nodes that
 // have all images are one group, the last. Of the others at most mostGroups are
 // returned: the last of them combines the rest, with the severity of its worst group.
-func limited(groups []*group) []*group {
+func worstGroups(groups []*group) []*group {
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.severity(), b.severity()), cmp.Compare(len(b.nodes), len(a.nodes)))
 	})

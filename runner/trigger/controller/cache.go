@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
-// name is that of the one ClusterVersion.
+// name is the name of the one ClusterVersion.
 const name = "version"
 
 // The annotations of a node by which the machine-config operator requests a drain and

@@ -135,7 +135,7 @@ func (c *conductor) Start(ctx context.Context) error {
 			return nil
 		case <-c.changed:
 			c.cancelOthers(ctx)
-			c.conduct(ctx)
+			c.runPlanned(ctx)
 		}
 	}
 }
@@ -155,8 +155,8 @@ func (c *conductor) cancelOthers(ctx context.Context) {
 	}
 }
 
-// conduct makes the run of the plan, if it has one.
-func (c *conductor) conduct(ctx context.Context) {
+// runPlanned makes the run of the plan, if it has one.
+func (c *conductor) runPlanned(ctx context.Context) {
 	flying, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	target, begun := c.begin(cancel)
@@ -218,7 +218,6 @@ type onCluster struct {
 	monitoring monitoring.Finder
 }
 
-// run implements preflights.
 func (p onCluster) run(ctx context.Context, target runplan.Target) (report.Report, error) {
 	options := p.options
 	options.Hooks.Requester = target.Requester
@@ -236,7 +235,6 @@ func (p onCluster) run(ctx context.Context, target runplan.Target) (report.Repor
 	return runner.Run(ctx, p.cluster, runner.Target{Image: target.Image}, options)
 }
 
-// cancel implements preflights.
 func (p onCluster) cancel(ctx context.Context, id string) error {
 	_, err := hold.Cancel(ctx, p.cluster, id, progress.New(p.options.Hooks.Observer, p.options.Hooks.Logger))
 	if _, ended := errors.AsType[*lease.NotRunningError](err); ended {

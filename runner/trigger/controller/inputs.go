@@ -78,7 +78,7 @@ type inputs struct {
 	watched map[kind]bool
 }
 
-// sources are those of objects that every cluster has.
+// sources watches the objects that every cluster has.
 func (i *inputs) sources() []source.Source {
 	all := []source.Source{
 		source.Kind(i.cache, &configv1.ClusterVersion{}, announces[*configv1.ClusterVersion](i.changed), differs[*configv1.ClusterVersion]()),

@@ -60,7 +60,7 @@ func (j *judge) set(runs []string) {
 	j.runs = runs
 }
 
-// Start implements manager.Runnable: it judges until ctx is done.
+// Start judges until ctx is done.
 func (j *judge) Start(ctx context.Context) error {
 	for {
 		select {

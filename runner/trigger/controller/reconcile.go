@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
-// Reconcile implements reconcile.Reconciler: it plans, and has the plan followed.
+// Reconcile plans, and has the plan followed.
 func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	round, own := c.conductor.present()
 	var version configv1.ClusterVersion

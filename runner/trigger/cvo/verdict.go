@@ -27,7 +27,7 @@ type verdict struct {
 
 // target is an update of the cluster.
 type target struct {
-	// digest is that of the release image, "sha256:" and hex digits; empty where it is
+	// digest identifies the release image, "sha256:" and hex digits; empty where it is
 	// unknown. from is the version that the cluster runs.
 	version, digest, from string
 }

@@ -74,7 +74,7 @@ func (v *Verdicts) problems(versions []string, resolve func(clusterVersion, stri
 	return problems
 }
 
-// state is that of the ConfigMap.
+// state is whether the ConfigMap exists and can be read.
 type state int
 
 const (

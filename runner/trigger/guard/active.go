@@ -15,7 +15,7 @@ import (
 type Effect struct {
 	// Name is "alert", "clusterOperator" or "admission".
 	Name string
-	// Mode is that of the policy; empty for the others.
+	// Mode is the mode of the policy; empty for the others.
 	Mode Mode
 	// Limit is what the switch does, and what it does not.
 	Limit string
@@ -47,7 +47,7 @@ func Active(ctx context.Context, client dynamic.Interface) ([]Effect, error) {
 // effective is the object by which a switch takes effect: the last one that is applied.
 func (s *Switch) effective() object { return s.objects[len(s.objects)-1] }
 
-// effectOf is that of a switch by its effective object; false while it has none.
+// effectOf reads the effect of a switch from its effective object; false while it has none.
 func effectOf(name string, effective *unstructured.Unstructured) (Effect, bool) {
 	switch name {
 	case nameAlert:

@@ -54,12 +54,12 @@ type State struct {
 
 // Verdict is the newest verdict on one target.
 type Verdict struct {
-	// Digest is that of the release image, "sha256:" and 64 hex digits; empty for an image
+	// Digest identifies the release image, "sha256:" and 64 hex digits; empty for an image
 	// without one, which is never Ready.
 	Digest string
 	// Version is the semantic version of the release; empty where it is unknown.
 	Version string
-	// Decision is that of the report; empty while there is none.
+	// Decision is the decision of the report; empty while there is none.
 	Decision string
 	// ValidUntil ends the verdict: from then on it is as if there were none.
 	ValidUntil time.Time

@@ -23,7 +23,7 @@ type State struct {
 	Draining bool
 	// Ahead is how many offered targets to run ahead; 0 for none.
 	Ahead int
-	// Requests are those of administrators, in the order in which they run.
+	// Requests are the preflights that administrators request, in the order in which they run.
 	Requests []Request
 	// Runs are the runs that cover what the controller would run, in any order.
 	Runs []Run
@@ -52,7 +52,7 @@ type Run struct {
 	Requester record.Requester
 	// Selection states what the run covers; empty for that of the controller.
 	Selection string
-	// Generation is that of the ClusterVersion that the run has read.
+	// Generation is the generation of the ClusterVersion that the run has read.
 	Generation int64
 	// Began is zero where it is unknown.
 	Began time.Time

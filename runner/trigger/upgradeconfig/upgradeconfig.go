@@ -39,7 +39,7 @@ const listTimeout = 10 * time.Second
 
 const upgradeConfigResource = "upgradeconfigs"
 
-// upgradeConfigGroup is that of the managed-upgrade-operator (MUO).
+// upgradeConfigGroup is the API group of the managed-upgrade-operator (MUO).
 func upgradeConfigGroup() schema.GroupVersion {
 	return schema.GroupVersion{Group: "upgrade.managed.openshift.io", Version: "v1alpha1"}
 }

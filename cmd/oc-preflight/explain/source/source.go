@@ -269,7 +269,7 @@ func isCheck(expression ast.Expr) bool {
 	return ok && selector.Sel.Name == "Check"
 }
 
-// value is that of a string literal or of a constant of the package.
+// value is the text of a string literal or of a constant of the package.
 func (p *parsed) value(expression ast.Expr) string {
 	if text, ok := literal(expression); ok {
 		return text

@@ -17,8 +17,8 @@ import (
 	"github.com/openshift/update-preflight/runner/progress"
 )
 
-// conduct runs a preflight, and shows it while it runs and when it ends.
-func conduct(c *cobra.Command, client *cli.Client, flags RunFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
+// runAndShow runs a preflight, and shows it while it runs and when it ends.
+func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
 	display := client.Display(flags.about(c, client))
 	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
@@ -31,13 +31,12 @@ func conduct(c *cobra.Command, client *cli.Client, flags RunFlags, options runne
 	decided, err := start(c.Context(), options)
 	display.Close()
 	prompt.reportRemoval(decided)
-	if err := errors.Join(flags.late(err), follower.failure); err != nil {
+	if err := errors.Join(flags.withTimeLimit(err), follower.failure); err != nil {
 		return err
 	}
 	return exitcode.Of(decided)
 }
 
-// about is the run for its display.
 func (f *RunFlags) about(c *cobra.Command, client *cli.Client) terminal.About {
 	return terminal.About{
 		Decides: true, Target: f.Release.Version, Limit: f.timeout, Interrupt: f.interruption(client.Streams.In), Program: c.Root().CommandPath(),
@@ -57,8 +56,8 @@ func (f *RunFlags) interruption(in io.Reader) string {
 	return "clean up"
 }
 
-// late adds the time limit to the error of a run that exceeded it.
-func (f *RunFlags) late(err error) error {
+// withTimeLimit adds the time limit to the error of a run that exceeded it.
+func (f *RunFlags) withTimeLimit(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the run did not reach a verdict within --timeout %s: %w", f.timeout, err)
 	}
