@@ -162,7 +162,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile("reason.go")
+	text, err := os.ReadFile("requirement/reason.go")
 	if err != nil {
 		t.Fatal(err)
 	}
