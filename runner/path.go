@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -134,7 +133,7 @@ func findRoute(ctx context.Context, c *cluster.Cluster, request PathRequest, opt
 	ctx, cancel := context.WithTimeout(ctx, s.Remaining())
 	defer cancel()
 	from := update.Release{Version: s.About.Version, Image: s.About.Image}
-	request.Plan.Transport = outbound(ctx, s)
+	request.Plan.Transport = registry.Outbound(ctx, s.Cluster)
 	switch len(request.Hops) {
 	case 0:
 		best, notices, err := planner.Best(ctx, s, request.Plan)
@@ -157,11 +156,6 @@ func settled(ctx context.Context, c *cluster.Cluster, options Options) (scene.Sc
 		return scene.Scene{}, err
 	}
 	return scene.OpenSettled(ctx, c, options.Settings())
-}
-
-// outbound reaches update services as CVO does.
-func outbound(ctx context.Context, s scene.Scene) http.RoundTripper {
-	return registry.Outbound(ctx, registry.Cluster{Kubernetes: s.Cluster.Kubernetes, OpenShift: s.Cluster.OpenShift, Dynamic: s.Cluster.Dynamic})
 }
 
 func (r PathRequest) validate() error {
@@ -249,7 +243,7 @@ func attachToLater(ctx context.Context, c *cluster.Cluster, recorded laterRun, o
 	if err != nil {
 		return report.Report{}, err
 	}
-	united, unread := planner.Graph(ctx, s, planner.Request{Graph: recorded.source, Transport: outbound(ctx, s)})
+	united, unread := planner.Graph(ctx, s, planner.Request{Graph: recorded.source, Transport: registry.Outbound(ctx, s.Cluster)})
 	for _, notice := range united.Notices {
 		s.Step("%s", notice)
 	}

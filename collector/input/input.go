@@ -12,8 +12,8 @@ type Error struct{ Err error }
 // Error implements error.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// ExitCode is the exit code of a command that ends with this error.
-func (e *Error) ExitCode() int { return 2 }
+// CommandExitCode is the exit code of a command that ends with this error.
+func (e *Error) CommandExitCode() int { return 2 }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

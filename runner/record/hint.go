@@ -2,8 +2,8 @@ package record
 
 import "fmt"
 
-// ExitCode is the exit code for bad input: no run has this ID.
-func (e *NotFoundError) ExitCode() int { return 2 }
+// CommandExitCode is the exit code for bad input: no run has this ID.
+func (e *NotFoundError) CommandExitCode() int { return 2 }
 
 // Hint is the command to run next.
 func (e *NotFoundError) Hint() string { return "List the runs: oc preflight history" }

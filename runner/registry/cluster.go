@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/credential"
@@ -229,9 +230,10 @@ func (r reading) pullSecret(ctx context.Context) {
 // Outbound sends requests without credentials through the proxy of the cluster, and trusts
 // its CAs. It requires "get" on proxies and on ConfigMap
 // openshift-config-managed/trusted-ca-bundle; what cannot be read is not used.
-func Outbound(ctx context.Context, cluster Cluster) http.RoundTripper {
+func Outbound(ctx context.Context, c *cluster.Cluster) http.RoundTripper {
 	a := &Access{bases: map[base]*http.Transport{}}
-	reading{cluster: cluster, access: a}.proxy(ctx)
+	own := Cluster{Kubernetes: c.Kubernetes, OpenShift: c.OpenShift, Dynamic: c.Dynamic}
+	reading{cluster: own, access: a}.proxy(ctx)
 	return a.transport("", false)
 }
 

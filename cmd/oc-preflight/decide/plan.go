@@ -251,7 +251,7 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
-	request.Transport = registry.Outbound(ctx, registry.Cluster{Kubernetes: reached.Kubernetes, OpenShift: reached.OpenShift, Dynamic: reached.Dynamic})
+	request.Transport = registry.Outbound(ctx, reached)
 	return planner.Plan(ctx, s, request)
 }
 

@@ -46,8 +46,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.err }
 
-// ExitCode is the exit code of the command.
-func (e *Error) ExitCode() int { return e.Code }
+// CommandExitCode is the exit code of the command.
+func (e *Error) CommandExitCode() int { return e.Code }
 
 // BadUsage is a wrong use of the command line.
 func BadUsage(err error) error { return &Error{Code: Usage, err: err} }
@@ -99,12 +99,13 @@ func exitOfDecision(decision verdict.Decision) error {
 	return &Error{Code: Undecided}
 }
 
-// coded is an error of a library that has an exit code, and hinted one with what to do
-// about it.
+// coded is an error of a library that states the exit code of the command, and hinted one
+// with what to do about it. The name of the method is ours: *exec.ExitError, as of a plugin
+// with credentials, has ExitCode, and its 3 is not Blocked.
 type (
 	coded interface {
 		error
-		ExitCode() int
+		CommandExitCode() int
 	}
 	hinted interface {
 		error
@@ -126,7 +127,7 @@ func Code(err error, name string, stderr io.Writer) int {
 	known, ok := errors.AsType[coded](err)
 	switch {
 	case ok:
-		return known.ExitCode()
+		return known.CommandExitCode()
 	case errors.Is(err, context.Canceled):
 		return Interrupted
 	case isUnknownCommand(err):

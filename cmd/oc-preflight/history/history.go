@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
@@ -38,7 +39,7 @@ func Of(runs []record.Record, now time.Time) History {
 	for _, each := range runs {
 		history.Runs = append(history.Runs, run{
 			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From, To: each.Target.Version, Path: runner.PathOf(each), Image: each.Target.Image,
-			StartTime: stamp(each.StartTime), CompletionTime: stamp(each.CompletionTime),
+			StartTime: words.Time(each.StartTime), CompletionTime: words.Time(each.CompletionTime),
 			Checks: len(each.Checks), Holder: holder(each, now), ToolVersion: each.ToolVersion,
 			Requester: string(each.Requester), Outdated: outdated(each, runs, now),
 		})
@@ -98,7 +99,7 @@ func (h History) Wide(view document.View) document.Document {
 	}
 	return h.document(view, table, func(each record.Record, why string) []string {
 		return []string{
-			each.ID, each.From, each.Target.Version, decisionOrPhase(each, why), stamp(each.StartTime), took(each), string(each.Requester),
+			each.ID, each.From, each.Target.Version, decisionOrPhase(each, why), words.Time(each.StartTime), took(each), string(each.Requester),
 			strconv.Itoa(len(each.Checks)), holder(each, h.now), each.Target.Image, stateOf(each, why, h.now) + pathSuffix(each),
 		}
 	})
@@ -134,7 +135,7 @@ func outdated(run record.Record, runs []record.Record, now time.Time) string {
 	if run.Phase != record.Complete || run.Verified() != nil || run.Decision == "" {
 		return ""
 	}
-	ended := report.Report{Run: report.Run{CompletionTime: stamp(run.CompletionTime)}}
+	ended := report.Report{Run: report.Run{CompletionTime: words.Time(run.CompletionTime)}}
 	return cmp.Or(standing.Superseded(run, runs), standing.Expired(ended, now))
 }
 
@@ -228,11 +229,4 @@ func since(start, end time.Time) string {
 		return ""
 	}
 	return duration.HumanDuration(max(0, end.Sub(start)))
-}
-
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }

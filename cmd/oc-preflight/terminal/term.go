@@ -50,7 +50,7 @@ func unicodeLocale() bool {
 	return false
 }
 
-// Of is a stream that is one.
+// Of returns the file of a stream that is a terminal.
 func Of(stream any) (*os.File, bool) {
 	file, ok := stream.(*os.File)
 	return file, ok && term.IsTerminal(int(file.Fd()))

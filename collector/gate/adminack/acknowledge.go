@@ -41,8 +41,8 @@ type UnknownGateError struct {
 	Defined []string
 }
 
-// ExitCode is the exit code for bad input.
-func (e *UnknownGateError) ExitCode() int { return 2 }
+// CommandExitCode is the exit code for bad input.
+func (e *UnknownGateError) CommandExitCode() int { return 2 }
 
 // Error implements error.
 func (e *UnknownGateError) Error() string {

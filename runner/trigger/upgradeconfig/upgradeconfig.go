@@ -179,7 +179,7 @@ func (c *channels) image(ctx context.Context, present *configv1.ClusterVersion, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
 	defer cancel()
-	transport := registry.Outbound(ctx, registry.Cluster{Kubernetes: c.cluster.Kubernetes, OpenShift: c.cluster.OpenShift, Dynamic: c.cluster.Dynamic})
+	transport := registry.Outbound(ctx, c.cluster)
 	release, err := graphsource.InChannel(ctx, scene.Scene{Cluster: c.cluster, Version: present}, transport, channel, version)
 	if err != nil {
 		c.logger.Warn("the release of the scheduled update is unknown", "channel", channel, "version", version, "cause", err)
