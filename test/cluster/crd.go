@@ -16,9 +16,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 )
 
@@ -91,29 +91,38 @@ func (p *plan) installCRD(ctx context.Context, clients clientset.Interface, file
 	if err := p.see(ctx, "kube-apiserver", crd.Name, crds.Watch, established); err != nil {
 		return err
 	}
+	return initialize(ctx, clients, crd)
+}
+
+// servedWithin bounds the time in which the API server serves a new resource, on a machine
+// that has much else to do.
+const servedWithin = time.Minute
+
+// initialize waits until the API server serves the resource of a definition, and makes it
+// start the cache of the resource, as the controllers of a cluster do that has run for a
+// while. The first list is answered with 429 and would be repeated after a second, and for
+// a moment with 404.
+func initialize(ctx context.Context, clients clientset.Interface, crd *apiextensionsv1.CustomResourceDefinition) error {
 	for _, version := range crd.Spec.Versions {
 		if !version.Served {
 			continue
 		}
-		list := clients.ApiextensionsV1().RESTClient().Get().AbsPath("apis", crd.Spec.Group, version.Name, crd.Spec.Names.Plural)
-		if err := initialize(ctx, list); err != nil {
+		list := clients.ApiextensionsV1().RESTClient().Get().AbsPath("apis", crd.Spec.Group, version.Name, crd.Spec.Names.Plural).MaxRetries(0)
+		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, servedWithin, true, func(ctx context.Context) (bool, error) {
+			err := list.Do(ctx).Error()
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			if apierrors.IsTooManyRequests(err) {
+				return true, nil
+			}
+			return err == nil, err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// initialize makes the API server start the cache of a resource, as the controllers of a
-// cluster do that has run for a while. The first list is answered with 429 and would be
-// repeated after a second, and for a moment with 404.
-func initialize(ctx context.Context, list *rest.Request) error {
-	return retry.OnError(retry.DefaultBackoff, apierrors.IsNotFound, func() error {
-		err := list.MaxRetries(0).Do(ctx).Error()
-		if apierrors.IsTooManyRequests(err) {
-			return nil
-		}
-		return err
-	})
 }
 
 func established(event watch.Event) bool {

@@ -55,12 +55,13 @@ func (k keySpace) read(ctx context.Context) (map[string][]byte, error) {
 	return values, nil
 }
 
-// restore makes the keys and values those that read has returned. API servers see each
-// change as they see that of another API server.
-func (k keySpace) restore(ctx context.Context, want map[string][]byte) error {
+// restore makes the keys and values those that read has returned, and returns the keys
+// whose values it has written. API servers see each change, later, as they see that of
+// another API server.
+func (k keySpace) restore(ctx context.Context, want map[string][]byte) (written []string, err error) {
 	got, err := k.read(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var changes []operation
 	for key := range got {
@@ -70,17 +71,18 @@ func (k keySpace) restore(ctx context.Context, want map[string][]byte) error {
 	}
 	for key, value := range want {
 		if !bytes.Equal(got[key], value) {
+			written = append(written, key)
 			changes = append(changes, operation{Put: &keyValue{Key: []byte(key), Value: value}})
 		}
 	}
 	for len(changes) > 0 {
 		some := min(len(changes), operationsPerRequest)
 		if err := k.call(ctx, "txn", map[string][]operation{"success": changes[:some]}, &struct{}{}); err != nil {
-			return err
+			return nil, err
 		}
 		changes = changes[some:]
 	}
-	return nil
+	return written, nil
 }
 
 // call calls a method of etcd's KV service.

@@ -10,9 +10,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 )
 
 // sharedVariable is the environment variable with the directory of the shared control
@@ -30,6 +34,9 @@ const (
 // socketFile is in the directory of all shared control planes. A request by HTTP to its
 // socket with a feature set as its path starts the control plane.
 const socketFile = "socket"
+
+// definitions is the prefix of etcd's keys of CustomResourceDefinitions.
+const definitions = objects + "apiextensions.k8s.io/customresourcedefinitions/"
 
 // initial is the state to which a shared control plane is restored.
 type initial struct {
@@ -194,9 +201,32 @@ func (p *plan) reuse(ctx context.Context, dir string) error {
 	if err := json.Unmarshal(data, &state); err != nil {
 		return err
 	}
-	if err := state.Etcd.restore(ctx, state.Objects); err != nil {
+	written, err := state.Etcd.restore(ctx, state.Objects)
+	if err != nil {
 		return err
+	}
+	for _, key := range written {
+		if !strings.HasPrefix(key, definitions) {
+			continue
+		}
+		if err := p.awaitServed(ctx, state.Objects[key]); err != nil {
+			return fmt.Errorf("restore %s: %w", strings.TrimPrefix(key, definitions), err)
+		}
 	}
 	p.crds = p.furtherCRDs
 	return p.installCRDs(ctx)
+}
+
+// awaitServed waits until the API server serves the resource of a restored definition,
+// which etcd has as JSON.
+func (p *plan) awaitServed(ctx context.Context, data []byte) error {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := json.Unmarshal(data, crd); err != nil {
+		return err
+	}
+	clients, err := clientset.NewForConfig(p.cluster.Config)
+	if err != nil {
+		return err
+	}
+	return initialize(ctx, clients, crd)
 }
