@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 )
@@ -102,7 +103,9 @@ func (c Check) Examine(ctx context.Context, subject Subject) ([]finding.Finding,
 		return []finding.Finding{finding.Skipped(ReasonNotConcerned,
 			"does not apply to the update from %s to %s (%s)", update.From, update.To, update.Kind()).Named(c.Name)}, nil
 	}
+	ctx, log := gap.Track(ctx)
 	found, err := c.Run(ctx, subject)
+	found, err = open(c.Name, found, err, log.All())
 	findings := make([]finding.Finding, 0, len(found))
 	for _, f := range found {
 		findings = append(findings, c.complete(f, update))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
@@ -39,7 +40,7 @@ func Connect(config *rest.Config, userAgent string) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = userAgent
 	config.QPS = -1 // the API server's priority and fairness decides
-	config.WarningHandlerWithContext = rest.NoWarnings{}
+	config.WarningHandlerWithContext = gap.Warnings{}
 	config.Wrap(retry.Reads)
 	c := &Cluster{config: rest.CopyConfig(config), clock: &clock{}}
 	config.Wrap(c.clock.wrap)

@@ -90,6 +90,16 @@ const ReasonPartialAnswer finding.Reason = "PartialAnswer"
 // Remedy: run the preflight again with the URL of a Prometheus or a Thanos querier.
 const ReasonBadAnswer finding.Reason = "BadAnswer"
 
+// ReasonNotInArchive is reported when the archive that stands for the cluster has no such
+// data of the monitoring.
+//
+// Cause: a must-gather has alerts but no metrics, and an archive of another kind may have
+// neither.
+//
+// Remedy: run the preflight again with the URL of a Prometheus that has the metrics of the
+// cluster, or on the cluster itself.
+const ReasonNotInArchive finding.Reason = "NotInArchive"
+
 // Error is why a question to the monitoring was inconclusive.
 type Error struct {
 	// Reason is one of this package.

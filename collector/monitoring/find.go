@@ -25,6 +25,9 @@ const (
 	// querierService is the address of the querier for pods, which have no proxy for
 	// it.
 	querierService = "https://" + querier + "." + namespace + ".svc:9091"
+	// proxyPath is the path of the querier behind the API server, for a cluster that is reached
+	// by a transport of its own: no network leads to the querier.
+	proxyPath = "/api/v1/namespaces/" + namespace + "/services/https:" + querier + ":web/proxy"
 	// podToken is the token file of rest.InClusterConfig.
 	podToken = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // a path
 )
@@ -55,6 +58,9 @@ func Reads() []access.Request {
 // and passwords are sent only to the API server. The error is an *[Error]:
 // NoMonitoring where the cluster has none, NoToken for a user without a token.
 func (c Cluster) Find(ctx context.Context) (*rest.Config, error) {
+	if c.Config.Transport != nil {
+		return &rest.Config{Host: c.Config.Host + proxyPath, Transport: c.Config.Transport}, nil
+	}
 	if c.Config.BearerTokenFile == podToken {
 		ca, err := c.certificates(ctx, namespace, "openshift-service-ca.crt", "service-ca.crt")
 		return c.configFor(querierService, ca), err

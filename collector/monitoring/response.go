@@ -10,6 +10,7 @@ import (
 
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -28,6 +29,10 @@ type envelope struct {
 	Error     string                 `json:"error"`
 	Warnings  []string               `json:"warnings"`
 }
+
+// errorNotInArchive is the type of the error of an archive that stands for the cluster and
+// does not have the data.
+const errorNotInArchive prometheusv1.ErrorType = "not_in_archive"
 
 // parse returns the data of a response. The parser of client_golang drops the
 // warnings of alerts, and returns no alerts for a response without data.
@@ -78,6 +83,12 @@ func (e envelope) failure(status int) error {
 		return checkHealth(Error{Reason: ReasonTimeout, Message: message})
 	case prometheusv1.ErrBadData, prometheusv1.ErrExec:
 		return &Error{Reason: ReasonBadQuery, Message: message, Remedy: ReportQuery}
+	case errorNotInArchive:
+		return &Error{
+			Reason: ReasonNotInArchive, Message: e.Error,
+			Remedy:  "Use a Prometheus that has the metrics of the cluster, or run the preflight on the cluster.",
+			Actions: []finding.Action{finding.Retry(finding.OptionMonitoring)},
+		}
 	case prometheusv1.ErrCanceled, prometheusv1.ErrBadResponse, prometheusv1.ErrServer, prometheusv1.ErrClient:
 	}
 	return unavailable(status, message)

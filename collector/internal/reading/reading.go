@@ -4,6 +4,8 @@ package reading
 import (
 	"context"
 	"sync"
+
+	"github.com/openshift/update-preflight/collector/gap"
 )
 
 // Once is the result of reading one thing once, for several readers. The zero value is
@@ -13,20 +15,25 @@ type Once[T any] struct {
 	known bool
 	value T
 	err   error
+	gaps  []gap.Gap
 }
 
 // Get returns the result of the first call of read. An error is a result too, unless the
-// context of its reader has ended: then the next reader reads.
+// context of its reader has ended: then the next reader reads. The gaps of the first reading
+// are noted for each reader.
 func (o *Once[T]) Get(ctx context.Context, read func(context.Context) (T, error)) (T, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if o.known {
+		gap.Note(ctx, o.gaps...)
 		return o.value, o.err
 	}
-	value, err := read(ctx)
+	tracked, log := gap.Track(ctx)
+	value, err := read(tracked)
+	gap.Note(ctx, log.All()...)
 	if err != nil && ctx.Err() != nil {
 		return value, err
 	}
-	o.known, o.value, o.err = true, value, err
+	o.known, o.value, o.err, o.gaps = true, value, err, log.All()
 	return o.value, o.err
 }

@@ -1,0 +1,128 @@
+package archive
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// maxAlerts is the number at which the insights-operator cuts its list of alerts.
+const maxAlerts = 1000
+
+// errorType is that of a response without data, in place of one of Prometheus.
+const errorType = "not_in_archive"
+
+// alert is an active alert as Prometheus has it.
+type alert struct {
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	State       string            `json:"state"`
+	ActiveAt    string            `json:"activeAt,omitempty"`
+	Value       string            `json:"value"`
+}
+
+// response is that of Prometheus' API.
+type response struct {
+	Status    string   `json:"status"`
+	Data      any      `json:"data,omitempty"`
+	ErrorType string   `json:"errorType,omitempty"`
+	Error     string   `json:"error,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// monitoring answers as the cluster's querier, for the alerts and the queries of the archive.
+func (a *Archive) monitoring(path []string, query url.Values) (answer, error) {
+	switch strings.Join(path, "/") {
+	case "api/v1/alerts":
+		return a.alerts(), nil
+	case "api/v1/query":
+		if data, ok := a.state.Collection().Queries[query.Get("query")]; ok {
+			return encoded(response{Status: "success", Data: data}), nil
+		}
+		return notGathered("the archive has no result of the query"), nil
+	}
+	return notGathered("the archive has no data for /" + strings.Join(path, "/")), nil
+}
+
+func notGathered(message string) answer {
+	lacking := encoded(response{Status: "error", ErrorType: errorType, Error: message})
+	lacking.code = http.StatusNotImplemented
+	return lacking
+}
+
+// alerts are those of the file that has them.
+func (a *Archive) alerts() answer {
+	const insights = "config/alerts.json"
+	name, text := a.state.Text("monitoring/prometheus/rules.json", "monitoring/alerts.json", insights)
+	if text == "" {
+		return notGathered("the archive has no alerts")
+	}
+	alerts, err := parseAlerts([]byte(text))
+	if err != nil {
+		return notGathered(fmt.Sprintf("the file %s of the archive cannot be read: %v", name, err))
+	}
+	found := response{Status: "success", Data: map[string]any{"alerts": alerts}}
+	if name == insights && len(alerts) >= maxAlerts {
+		found.Warnings = []string{fmt.Sprintf("the archive has only %d alerts", maxAlerts)}
+	}
+	return encoded(found)
+}
+
+// parseAlerts reads a response of Prometheus with rules or alerts, as its content has it, since
+// must-gather up to 4.8 names both "alerts", or the list of an Alertmanager.
+func parseAlerts(text []byte) ([]alert, error) {
+	if text[0] == '[' {
+		return ofAlertmanager(text)
+	}
+	var body struct {
+		Status string `json:"status"`
+		Data   struct {
+			Alerts *[]alert `json:"alerts"`
+			Groups *[]struct {
+				Rules []struct {
+					Alerts []alert `json:"alerts"`
+				} `json:"rules"`
+			} `json:"groups"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(text, &body); err != nil {
+		return nil, err
+	}
+	switch {
+	case body.Status != "success":
+		return nil, fmt.Errorf("its status is %q", body.Status)
+	case body.Data.Alerts != nil:
+		return *body.Data.Alerts, nil
+	case body.Data.Groups == nil:
+		return nil, errors.New("it has neither alerts nor rules")
+	}
+	alerts := []alert{}
+	for _, group := range *body.Data.Groups {
+		for _, rule := range group.Rules {
+			alerts = append(alerts, rule.Alerts...)
+		}
+	}
+	return alerts, nil
+}
+
+// ofAlertmanager are the alerts that an Alertmanager has: all of them are firing.
+func ofAlertmanager(text []byte) ([]alert, error) {
+	var list []struct {
+		alert
+
+		StartsAt string `json:"startsAt"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	alerts := make([]alert, 0, len(list))
+	for _, each := range list {
+		each.State, each.ActiveAt = "firing", each.StartsAt
+		alerts = append(alerts, each.alert)
+	}
+	return slices.Clip(alerts), nil
+}

@@ -1,0 +1,162 @@
+package inventory
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/archive/objects"
+)
+
+// CollectionFile is the name of the file in the root of a tree that has a [Collection].
+const CollectionFile = "preflight-collection.json"
+
+// Collection is what "oc preflight collect" states of an archive beside the objects.
+type Collection struct {
+	// Time is when the last object was read, by the cluster's clock.
+	Time time.Time `json:"time"`
+	// Version is the response to /version.
+	Version version.Info `json:"version"`
+	// Complete are the resources of which every object is in the archive, and Unserved those
+	// that the API server did not serve: "pods", "poddisruptionbudgets.policy".
+	Complete []string `json:"complete,omitempty"`
+	Unserved []string `json:"unserved,omitempty"`
+	// Queries has the data of the responses to /api/v1/query, by PromQL.
+	Queries map[string]json.RawMessage `json:"queries,omitempty"`
+}
+
+func (r Resource) String() string {
+	if r.Group == "" {
+		return r.Name
+	}
+	return r.Name + "." + r.Group
+}
+
+func clusterVersions() Resource  { return Resource{"config.openshift.io", "clusterversions"} }
+func clusterOperators() Resource { return Resource{"config.openshift.io", "clusteroperators"} }
+
+// clusterID is that of the ClusterVersion in the tree; empty where it has none.
+func (t *tree) clusterID() string {
+	id := ""
+	files := slices.Clone(t.places[clusterVersions()])
+	if t.root.Kind == layout.Lists {
+		for _, found := range t.places {
+			files = append(files, found...)
+		}
+	}
+	for _, found := range files {
+		_, err := objects.Read(found.open(), func(object []byte) error {
+			var fields struct {
+				Kind string `json:"kind"`
+				Spec struct {
+					ClusterID string `json:"clusterID"`
+				} `json:"spec"`
+			}
+			if err := json.Unmarshal(object, &fields); err != nil {
+				return err
+			}
+			if id == "" && (fields.Kind == "ClusterVersion" || t.root.Kind == layout.Insights) {
+				id = fields.Spec.ClusterID
+			}
+			return nil
+		})
+		if err == nil && id != "" {
+			return id
+		}
+	}
+	return id
+}
+
+// describe finds the kind, the collection and the newest time of the trees of a cluster.
+func describe(trees []*tree) (About, Collection) {
+	main := trees[0]
+	about, index := About{Kind: string(main.root.Kind), Root: main.title}, Collection{}
+	switch {
+	case strings.HasPrefix(main.text("version"), "openshift/must-gather"):
+		about.Kind = "must-gather"
+	case main.files[".git/HEAD"] != nil:
+		about.Kind = "resourcewatch"
+	}
+	for _, tree := range trees {
+		if text := tree.text(CollectionFile); text != "" && json.Unmarshal([]byte(text), &index) == nil {
+			about.Kind, about.Time = "collection", index.Time.UTC()
+		}
+	}
+	for _, tree := range trees {
+		for _, each := range tree.times() {
+			if each.After(about.Time) {
+				about.Time = each.UTC()
+			}
+		}
+	}
+	if about.Time.IsZero() {
+		about.Time = main.newest()
+	}
+	return about, index
+}
+
+// text is the begin of a file; empty where it does not exist.
+func (t *tree) text(name string) string {
+	found := t.files[name]
+	if found == nil {
+		return ""
+	}
+	text, err := io.ReadAll(io.LimitReader(found.open(), maxFile))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// timeFormat is that of time.Time.String, without the monotonic clock.
+const timeFormat = "2006-01-02 15:04:05.999999999 -0700 MST"
+
+// times are those in the file to which each process of "oc adm inspect" appends when it starts and
+// when it ends.
+func (t *tree) times() []time.Time {
+	var times []time.Time
+	lines := bufio.NewScanner(strings.NewReader(t.text("timestamp")))
+	for lines.Scan() {
+		text, _, _ := strings.Cut(lines.Text(), " m=")
+		if each, err := time.Parse(timeFormat, text); err == nil {
+			times = append(times, each)
+		}
+	}
+	return times
+}
+
+// ended reports whether all processes that wrote the tree have ended: what they were to gather is
+// there.
+func (t *tree) ended() bool {
+	times := t.times()
+	return len(times) > 0 && len(times)%2 == 0
+}
+
+// past matches fields with times that are in the past when an object is read.
+var past = regexp.MustCompile(`"?(?:lastHeartbeatTime|lastTransitionTime|lastUpdateTime|creationTimestamp|completionTime|time)"?: ?"?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`)
+
+// newest is the newest time that objects have, of those which change often.
+func (t *tree) newest() time.Time {
+	var newest time.Time
+	for _, key := range []Resource{clusterVersions(), clusterOperators(), {"", "nodes"}, {"", "pods"}} {
+		for _, found := range t.places[key] {
+			text, err := io.ReadAll(io.LimitReader(found.open(), maxFile))
+			if err != nil {
+				continue
+			}
+			for _, match := range past.FindAllSubmatch(text, -1) {
+				if each, err := time.Parse(time.RFC3339, string(match[1])); err == nil && each.After(newest) {
+					newest = each
+				}
+			}
+		}
+	}
+	return newest.UTC()
+}

@@ -1,0 +1,301 @@
+// Package inventory answers: which objects of a cluster does an archive have, and which are
+// missing?
+//
+// [Open] reads archives of one cluster. [Inventory.Table] has the objects of a resource, and
+// [Table.Missing] is what of them was not gathered: in a namespace that was gathered, a list
+// without objects means that there are none, and no list means that nothing is known.
+// [Inventory.Unserved] reports which resources the cluster did not serve at all.
+package inventory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/s2"
+
+	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/archive/packaging"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+const (
+	// maxFile bounds a file, in bytes; a larger one is left out.
+	maxFile = 256 << 20
+	// maxPacked bounds what is kept of all files, in bytes: they are kept compressed.
+	maxPacked = 512 << 20
+	// maxLeftOut bounds the files that are listed as left out.
+	maxLeftOut = 100
+)
+
+// About is the identity of an archive.
+type About struct {
+	// Kind says what it is, such as "must-gather".
+	Kind string
+	// Root is the path of the cluster's objects.
+	Root string
+	// ClusterID is spec.clusterID of the ClusterVersion.
+	ClusterID string
+	// Time is the newest time of the archive, in UTC.
+	Time time.Time
+	// LeftOut are files that could not be read, with the cause, at most 100.
+	LeftOut []string
+}
+
+// Inventory is the state of one cluster. Its methods may be called concurrently.
+type Inventory struct {
+	about About
+	trees []*tree
+	index Collection
+	// leftOut grows when files turn out to be unreadable.
+	leftOut omissions
+
+	mutex  sync.Mutex
+	tables tables
+	// listed is true once the files of lists were read.
+	listed bool
+	// relations are what the ClusterOperators had gathered.
+	relations relations
+	// served are the resources of the aggregated discovery; empty where that is not known.
+	served map[Resource]bool
+}
+
+// Resource is a resource of any version.
+type Resource struct{ Group, Name string }
+
+// tree is a tree of objects of the cluster.
+type tree struct {
+	root  layout.Root
+	title string
+	// files are by their path below the root, and places by resource, in the order of the archive.
+	files  map[string]*file
+	places map[Resource][]*file
+	// extra is true for a tree of which only resources are read that no other tree has.
+	extra bool
+}
+
+// file is a file that is kept, compressed.
+type file struct {
+	path   string
+	place  layout.Place
+	packed []byte
+	// cause is why it could not be kept; empty where it was.
+	cause string
+}
+
+func (f *file) open() io.Reader { return s2.NewReader(bytes.NewReader(f.packed)) }
+
+// Open reads the archives of one cluster. Where a path has several clusters, or none, the error
+// lists what was found.
+func Open(ctx context.Context, paths ...string) (*Inventory, error) {
+	var trees []*tree
+	i := &Inventory{tables: tables{}}
+	kept := 0
+	for _, path := range paths {
+		found, err := load(ctx, path, &kept, &i.leftOut)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, found...)
+	}
+	id, trees, err := choose(trees, len(paths), &i.leftOut)
+	if err != nil {
+		return nil, err
+	}
+	i.trees = trees
+	i.about, i.index = describe(trees)
+	i.about.ClusterID = id
+	return i, nil
+}
+
+// load reads the files of one path.
+func load(ctx context.Context, path string, kept *int, leftOut *omissions) ([]*tree, error) {
+	var files []*file
+	pack := s2.NewWriter(nil, s2.WriterConcurrency(1), s2.WriterBlockSize(64<<10))
+	visit := func(name string, size int64, content io.Reader) error {
+		if !layout.Wanted(name) {
+			return nil
+		}
+		found := &file{path: name}
+		files = append(files, found)
+		if size > maxFile {
+			found.cause = fmt.Sprintf("it has %d bytes, more than %d", size, maxFile)
+			leftOut.add(path+"/"+name, found.cause)
+			return nil
+		}
+		var packed bytes.Buffer
+		pack.Reset(&packed)
+		_, err := pack.ReadFrom(io.LimitReader(content, maxFile))
+		if err := errors.Join(err, pack.Close()); err != nil {
+			return err
+		}
+		found.packed = bytes.Clone(packed.Bytes())
+		if *kept += len(found.packed); *kept > maxPacked {
+			return fmt.Errorf("its objects have more than %d bytes after compression", maxPacked)
+		}
+		return nil
+	}
+	skip := func(name, cause string) {
+		if layout.Wanted(name) {
+			leftOut.add(path+"/"+name, cause)
+		}
+	}
+	if err := packaging.Walk(ctx, path, visit, skip); err != nil {
+		return nil, err
+	}
+	return plant(path, files), nil
+}
+
+// plant makes the trees of the files.
+func plant(path string, files []*file) []*tree {
+	names := make([]string, 0, len(files))
+	for _, found := range files {
+		names = append(names, found.path)
+	}
+	var trees []*tree
+	for _, root := range layout.Roots(names) {
+		title := path
+		if root.Dir != "" {
+			title += "/" + root.Dir
+		}
+		trees = append(trees, &tree{root: root, title: title, files: map[string]*file{}, places: map[Resource][]*file{}})
+	}
+	slices.SortStableFunc(trees, func(a, b *tree) int { return len(b.root.Dir) - len(a.root.Dir) }) // a tree can be in another
+	for _, found := range files {
+		for _, tree := range trees {
+			if below, ok := tree.root.Below(found.path); ok {
+				tree.add(below, found)
+				break
+			}
+		}
+	}
+	return trees
+}
+
+func (t *tree) add(below string, found *file) {
+	t.files[below] = found
+	place, ok := t.root.Place(below)
+	if !ok {
+		return
+	}
+	found.place = place
+	key := Resource{place.Group, place.Resource}
+	t.places[key] = append(t.places[key], found)
+}
+
+// omissions are the files that could not be read, with the cause.
+type omissions []string
+
+func (o *omissions) add(path, cause string) {
+	if len(*o) < maxLeftOut {
+		*o = append(*o, words.Line(path+": "+cause, 1<<10))
+	}
+}
+
+// choose returns the ID and the trees of the only cluster.
+func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, error) {
+	clusters := map[string][]*tree{}
+	var ids []string
+	for _, tree := range trees {
+		id := tree.clusterID()
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+		clusters[id] = append(clusters[id], tree)
+	}
+	if len(ids) > 1 { // of a dump of HyperShift, the guest
+		hosted := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !clusters[id][0].hosted() })
+		if len(hosted) == 1 {
+			ids = hosted
+			leftOut.add(trees[len(trees)-1].title, "the objects of the management cluster are not those of the hosted cluster")
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", nil, fmt.Errorf("no cluster was found: no file has a ClusterVersion; found: %s", titles(trees))
+	case 1:
+	default:
+		var found []string
+		for _, id := range ids {
+			found = append(found, fmt.Sprintf("cluster %s in %s", id, titles(clusters[id])))
+		}
+		return "", nil, fmt.Errorf("several clusters were found: %s; name the directory of one, which may be within the file of an archive", words.Clauses(found, maxLeftOut))
+	}
+	chosen := clusters[ids[0]]
+	for _, tree := range clusters[""] {
+		if chosen[0].hosted() || tree.hosted() || strings.Contains(tree.root.Dir, "external-infra-clusters") {
+			leftOut.add(tree.title, "it is not known to be of the cluster")
+			continue
+		}
+		tree.extra = paths == 1
+		chosen = append(chosen, tree)
+	}
+	return ids[0], chosen, nil
+}
+
+// hosted reports whether the tree is that of a guest in a dump of HyperShift.
+func (t *tree) hosted() bool { return strings.Contains("/"+t.root.Dir, "/hostedcluster-") }
+
+func titles(trees []*tree) string {
+	var names []string
+	for _, tree := range trees {
+		names = append(names, fmt.Sprintf("%s (%s)", tree.title, tree.root.Kind))
+	}
+	if len(names) == 0 {
+		return "no objects"
+	}
+	return words.Clauses(names, maxLeftOut)
+}
+
+// About is the identity of the archive. Files that turn out to be unreadable when they are first
+// needed are in it, too.
+func (i *Inventory) About() About {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	about := i.about
+	about.LeftOut = slices.Clone(i.leftOut)
+	return about
+}
+
+// Text is the content of the first of these files that a tree has, by its path in the tree, and
+// its name; empty where none has one.
+func (i *Inventory) Text(names ...string) (name, text string) {
+	for _, name := range names {
+		for _, tree := range i.trees {
+			if text := tree.text(name); text != "" {
+				return name, text
+			}
+		}
+	}
+	return "", ""
+}
+
+// Collection is what "oc preflight collect" stated; the zero value where another program wrote
+// the archive.
+func (i *Inventory) Collection() Collection { return i.index }
+
+// Resources are those of which the archive has files, sorted.
+func (i *Inventory) Resources() []Resource {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	i.readLists()
+	found := map[Resource]bool{}
+	for _, tree := range i.trees {
+		for key := range tree.places {
+			found[key] = tree.root.Kind != layout.Lists || found[key]
+		}
+	}
+	for key, t := range i.tables {
+		found[key] = found[key] || len(t.entries) > 0
+	}
+	maps.DeleteFunc(found, func(_ Resource, has bool) bool { return !has })
+	return slices.SortedFunc(maps.Keys(found), func(a, b Resource) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name)) })
+}

@@ -1,0 +1,325 @@
+package inventory
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/klauspost/compress/s2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/archive/objects"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Table has the objects of one resource, and what is known of its completeness.
+type Table struct {
+	resource Resource
+	// read is true once all files were.
+	read bool
+	// Kind is that of the objects; empty where it is not known.
+	Kind string
+	// entries are sorted by namespace and name.
+	entries []Entry
+	// all is true where the objects of all namespaces were gathered, namespaces has those of
+	// which all were.
+	all        bool
+	namespaces map[string]bool
+	// broken are the files that could not be read.
+	broken []brokenFile
+}
+
+// Entry is one object, which is kept compressed.
+type Entry struct {
+	Namespace, Name string
+	// Version is that of its API.
+	Version string
+	// revision is the resourceVersion.
+	revision uint64
+	// packed is the object as compressed JSON.
+	packed []byte
+}
+
+type brokenFile struct {
+	place layout.Place
+	cause string
+}
+
+// Object is the object as JSON.
+func (e Entry) Object() ([]byte, error) { return s2.Decode(nil, e.packed) }
+
+// table reads the objects of a resource once.
+// Table are the objects of a resource, which are read once.
+func (i *Inventory) Table(key Resource) *Table {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	return i.read(key)
+}
+
+func (i *Inventory) read(key Resource) *Table {
+	i.readLists()
+	t := i.tables.begin(key)
+	if t.read {
+		return t
+	}
+	t.read = true
+	for _, extra := range []bool{false, true} {
+		found := false
+		for _, tree := range i.trees {
+			for _, each := range tree.places[key] {
+				if tree.extra == extra && tree.root.Kind != layout.Lists {
+					t.add(tree, each, &i.leftOut)
+					found = true
+				}
+			}
+		}
+		if found {
+			break
+		}
+	}
+	t.finish()
+	i.extend(t)
+	return t
+}
+
+// tables are the tables that were needed so far.
+type tables map[Resource]*Table
+
+// begin is the table of a resource, which has what the lists have.
+func (all tables) begin(key Resource) *Table {
+	t := all[key]
+	if t == nil {
+		t = &Table{resource: key, namespaces: map[string]bool{}}
+		all[key] = t
+	}
+	return t
+}
+
+// add adds the objects of a file. One that cannot be read is left out as a whole.
+func (t *Table) add(in *tree, from *file, leftOut *omissions) {
+	list, entries, err := readEntries(from, t.Kind)
+	if err != nil {
+		leftOut.add(in.title+"/"+from.path, err.Error())
+		t.broken = append(t.broken, brokenFile{place: from.place, cause: words.Line(fmt.Sprintf("%s cannot be read: %v", from.path, err), 500)})
+		return
+	}
+	t.entries = append(t.entries, entries...)
+	if kind, ok := itemKind(list); ok && t.Kind == "" {
+		t.Kind = kind
+	}
+	switch {
+	case from.place.Name != "":
+	case from.place.Namespace == "":
+		t.all = true
+	default:
+		t.namespaces[from.place.Namespace] = true
+	}
+}
+
+func itemKind(list objects.List) (string, bool) {
+	const suffix = "List"
+	if len(list.Kind) <= len(suffix) {
+		return "", false
+	}
+	return list.Kind[:len(list.Kind)-len(suffix)], true
+}
+
+// identity has the fields by which an object is found.
+type identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+func readEntries(from *file, kind string) (objects.List, []Entry, error) {
+	if from.cause != "" {
+		return objects.List{}, nil, fmt.Errorf("%s", from.cause)
+	}
+	var entries []Entry
+	list, err := objects.Read(from.open(), func(object []byte) error {
+		made, _, err := entryOf(object, from.place, kind)
+		entries = append(entries, made)
+		return err
+	})
+	return list, entries, err
+}
+
+// entryOf gives an object the apiVersion, the kind and the namespace that follow from its place
+// where it has none.
+func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, error) {
+	var of identity
+	if err := json.Unmarshal(object, &of); err != nil {
+		return Entry{}, of, err
+	}
+	if of.Metadata.Name == "" {
+		of.Metadata.Name = place.Name
+	}
+	if of.Metadata.Name == "" {
+		return Entry{}, of, fmt.Errorf("an object has no name")
+	}
+	if of.APIVersion == "" || of.Kind == "" {
+		of.APIVersion, of.Kind = cmp.Or(of.APIVersion, place.APIVersion), cmp.Or(of.Kind, place.Kind, kind)
+		if of.APIVersion == "" || of.Kind == "" {
+			return Entry{}, of, fmt.Errorf("the object %q has no apiVersion or no kind", of.Metadata.Name)
+		}
+		var err error
+		if object, err = withType(object, of.APIVersion, of.Kind); err != nil {
+			return Entry{}, of, err
+		}
+	}
+	group, err := schema.ParseGroupVersion(of.APIVersion)
+	if err != nil {
+		return Entry{}, of, err
+	}
+	revision, err := strconv.ParseUint(of.Metadata.ResourceVersion, 10, 64)
+	if err != nil {
+		revision = 0 // another one is newer
+	}
+	return Entry{
+		Namespace: cmp.Or(of.Metadata.Namespace, place.Namespace), Name: of.Metadata.Name, Version: group.Version, revision: revision, packed: s2.Encode(nil, object),
+	}, of, nil
+}
+
+func withType(object []byte, apiVersion, kind string) ([]byte, error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(object, &fields); err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		fields[name] = text
+	}
+	return json.Marshal(fields)
+}
+
+// finish sorts the objects, and keeps the newest of each.
+func (t *Table) finish() {
+	slices.SortStableFunc(t.entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	kept := t.entries[:0]
+	for _, each := range t.entries {
+		last := len(kept) - 1
+		switch {
+		case last < 0 || kept[last].Namespace != each.Namespace || kept[last].Name != each.Name:
+			kept = append(kept, each)
+		case each.revision >= kept[last].revision:
+			kept[last] = each
+		}
+	}
+	t.entries = slices.Clip(kept)
+	t.broken = slices.DeleteFunc(t.broken, func(file brokenFile) bool { // another file has the object
+		_, found := t.Find(file.place.Namespace, file.place.Name)
+		return file.place.Name != "" && found
+	})
+}
+
+// Find is the object of that name; cluster-scoped objects have no namespace.
+func (t *Table) Find(namespace, name string) (Entry, bool) {
+	at, found := slices.BinarySearchFunc(t.entries, Entry{Namespace: namespace, Name: name}, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	if !found {
+		return Entry{}, false
+	}
+	return t.entries[at], true
+}
+
+// In are the objects of a namespace or, without one, all.
+func (t *Table) In(namespace string) []Entry {
+	if namespace == "" {
+		return t.entries
+	}
+	var found []Entry
+	for _, each := range t.entries {
+		if each.Namespace == namespace {
+			found = append(found, each)
+		}
+	}
+	return found
+}
+
+// Missing is the gap in the objects of a namespace or, without one, of all; name is that of an
+// object that was not found.
+func (t *Table) Missing(namespace, name string) (gap.Gap, bool) {
+	lack := gap.Gap{Group: t.resource.Group, Resource: t.resource.Name, Namespace: namespace, Name: name}
+	for _, file := range t.broken {
+		if namespace == "" || file.place.Namespace == "" || file.place.Namespace == namespace {
+			lack.Cause = file.cause
+			break
+		}
+	}
+	if lack.Cause == "" && (t.all || namespace != "" && t.namespaces[namespace]) {
+		return gap.Gap{}, false
+	}
+	some := len(t.In(namespace)) > 0 || namespace == "" && len(t.namespaces) > 0
+	if lack.Partial = name == "" && some; lack.Partial && lack.Cause == "" && namespace == "" && len(t.namespaces) > 0 {
+		lack.Cause = "those of " + words.Count(len(t.namespaces), "namespace")
+	}
+	return lack, true
+}
+
+// readLists reads the files of lists once: the kinds of their objects say which resources they are.
+func (i *Inventory) readLists() {
+	if i.listed {
+		return
+	}
+	i.listed = true
+	for _, tree := range i.trees {
+		if tree.root.Kind != layout.Lists {
+			continue
+		}
+		for key, files := range tree.places {
+			for _, each := range files {
+				i.tables.addList(tree, key, each, &i.leftOut)
+			}
+		}
+	}
+}
+
+// addList adds the objects of a file. One that is named by its resource has all its objects; for
+// a file with objects of one namespace, those of the namespace.
+func (all tables) addList(in *tree, named Resource, from *file, leftOut *omissions) {
+	from.place = layout.Place{}
+	namespaces := map[string]bool{}
+	_, err := objects.Read(from.open(), func(object []byte) error {
+		made, of, err := entryOf(object, layout.Place{}, "")
+		if err != nil {
+			return err
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind))
+		key := Resource{plural.Group, plural.Resource}
+		if named.Name == key.Name && (named.Group == key.Group || named.Group == "") {
+			named = key
+			namespaces[made.Namespace] = true
+		}
+		t := all.begin(key)
+		t.Kind, t.entries = of.Kind, append(t.entries, made)
+		return nil
+	})
+	if err != nil {
+		leftOut.add(in.title+"/"+from.path, err.Error())
+		all.begin(named).broken = append(all.begin(named).broken, brokenFile{cause: words.Line(fmt.Sprintf("%s cannot be read: %v", from.path, err), 500)})
+		return
+	}
+	t := all.begin(named)
+	if len(namespaces) != 1 || namespaces[""] {
+		t.all = true
+		return
+	}
+	for namespace := range namespaces {
+		t.namespaces[namespace] = true
+	}
+}

@@ -1,0 +1,272 @@
+// Package objects answers: which objects are in a file of YAML or JSON?
+//
+// [Read] calls a function for each object of a list, or for the only one, as JSON. A list of YAML
+// is read item by item, so that the memory which it takes is that of an item. A file that ends
+// within its content is an error, also where the part before is valid YAML.
+package objects
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	yaml3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// maxObject bounds an object, in bytes: an API server stores at most 1.5 MiB, and YAML has
+	// several times as many characters as JSON.
+	maxObject = 16 << 20
+	// maxJSON bounds a file of JSON, which is read as a whole.
+	maxJSON = 64 << 20
+)
+
+// List is the type of a list of objects; its fields are empty where the file has one object.
+type List struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// Read calls do with each object. Its error ends the reading.
+func Read(content io.Reader, do func(object []byte) error) (List, error) {
+	buffered := bufio.NewReaderSize(content, 64<<10)
+	for {
+		first, err := buffered.Peek(1)
+		switch {
+		case errors.Is(err, io.EOF):
+			return List{}, errors.New("it is empty")
+		case err != nil:
+			return List{}, err
+		case first[0] == '{':
+			return readJSON(buffered, do)
+		case first[0] != ' ' && first[0] != '\t' && first[0] != '\r' && first[0] != '\n':
+			return readYAML(buffered, do)
+		}
+		if _, err := buffered.Discard(1); err != nil {
+			return List{}, err
+		}
+	}
+}
+
+func readJSON(content io.Reader, do func([]byte) error) (List, error) {
+	data, err := io.ReadAll(io.LimitReader(content, maxJSON+1))
+	if err != nil {
+		return List{}, err
+	}
+	if len(data) > maxJSON {
+		return List{}, fmt.Errorf("it has more than %d bytes of JSON", maxJSON)
+	}
+	var list struct {
+		List
+
+		Items *[]json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return List{}, err
+	}
+	if list.Items == nil {
+		return List{}, do(data)
+	}
+	for _, item := range *list.Items {
+		if err := do(item); err != nil {
+			return List{}, err
+		}
+	}
+	return list.List, nil
+}
+
+func readYAML(content *bufio.Reader, do func([]byte) error) (List, error) {
+	s := &splitter{do: do}
+	for {
+		line, err := content.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) { // a long line comes in parts
+			if err := s.add(line); err != nil {
+				return List{}, err
+			}
+			s.within = true
+			line, err = content.ReadSlice('\n')
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return List{}, err
+		}
+		if addErr := s.add(line); addErr != nil {
+			return List{}, addErr
+		}
+		s.within = false
+		if errors.Is(err, io.EOF) {
+			return s.end(len(line) == 0)
+		}
+	}
+}
+
+// splitter splits a document of block style, as the printers of Kubernetes write it, at the items
+// of its list.
+type splitter struct {
+	do func([]byte) error
+	// rest has the document without the items.
+	rest bytes.Buffer
+	// item has the current item, without its dash.
+	item bytes.Buffer
+	// list is true once the key "items" was read, and inItems among its items, whose dashes have
+	// an indentation of indent.
+	list, inItems bool
+	indent        int
+	// within is true in a line of which a part was added.
+	within bool
+}
+
+func (s *splitter) add(line []byte) error {
+	text := bytes.TrimRight(line, "\r\n")
+	switch {
+	case s.within:
+	case len(text) > 0 && text[0] == '-' && strings.TrimRight(string(text), " ") == "---":
+		if s.rest.Len() > 0 || s.item.Len() > 0 {
+			return errors.New("it has several documents")
+		}
+		return nil
+	case !s.inItems && bytes.HasPrefix(text, []byte("items:")):
+		if s.list {
+			return errors.New("it has several lists")
+		}
+		s.list = true
+		switch value := strings.TrimSpace(string(text[len("items:"):])); value {
+		case "":
+			s.inItems, s.indent = true, -1
+			return nil
+		case "[]", "null":
+			return nil
+		default:
+			return errors.New("its list is not in block style")
+		}
+	case s.inItems:
+		if done, err := s.itemLine(line, text); done || err != nil {
+			return err
+		}
+	}
+	into := &s.rest
+	if s.inItems {
+		into = &s.item
+	}
+	if into.Len()+len(line) > maxObject {
+		return fmt.Errorf("an object has more than %d bytes", maxObject)
+	}
+	into.Write(line)
+	return nil
+}
+
+// itemLine adds a line that begins an item, and ends the items at a line that is not of them.
+func (s *splitter) itemLine(line, text []byte) (done bool, err error) {
+	content := bytes.TrimLeft(text, " ")
+	indent := len(text) - len(content)
+	dash := bytes.HasPrefix(content, []byte("- "))
+	if s.indent < 0 && dash {
+		s.indent = indent
+	}
+	switch {
+	case dash && indent == s.indent:
+		err := s.flush()
+		s.item.Write(bytes.Repeat([]byte(" "), indent+2))
+		s.item.Write(line[indent+2:])
+		return true, err
+	case len(content) > 0 && indent <= max(s.indent, 0):
+		err := s.flush()
+		s.inItems = false
+		return false, err
+	}
+	return false, nil
+}
+
+func (s *splitter) flush() error {
+	if s.item.Len() == 0 {
+		return nil
+	}
+	object, err := toJSON(s.item.Bytes())
+	s.item.Reset()
+	if err != nil {
+		return err
+	}
+	return s.do(object)
+}
+
+// end parses what is left. A document ends with a line break, and the printers write the kind of a
+// list after its items: without them, the file is torn.
+func (s *splitter) end(complete bool) (List, error) {
+	if !complete {
+		return List{}, errors.New("it ends within a line")
+	}
+	if err := s.flush(); err != nil {
+		return List{}, err
+	}
+	document, err := toJSON(s.rest.Bytes())
+	if err != nil {
+		return List{}, err
+	}
+	if !s.list {
+		return List{}, s.do(document)
+	}
+	var list List
+	if err := json.Unmarshal(document, &list); err != nil {
+		return List{}, err
+	}
+	if list.Kind == "" {
+		return List{}, errors.New("it ends before the kind of its list")
+	}
+	return list, nil
+}
+
+func toJSON(document []byte) ([]byte, error) {
+	if suspicious(document) {
+		if err := refuseAliases(document); err != nil {
+			return nil, err
+		}
+	}
+	object, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, err
+	}
+	if len(object) == 0 || object[0] != '{' {
+		return nil, errors.New("it is not an object")
+	}
+	return object, nil
+}
+
+// suspicious reports whether a document can have an anchor or an alias: such a token is at the
+// begin of a value.
+func suspicious(document []byte) bool {
+	for i := 0; i < len(document); i++ {
+		next := bytes.IndexAny(document[i:], "&*")
+		if next < 0 {
+			return false
+		}
+		i += next
+		if i == 0 || bytes.IndexByte([]byte(" \n\t-:,[{?"), document[i-1]) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+var errAlias = errors.New("it has an anchor or an alias")
+
+// refuseAliases returns an error for a document with an anchor or an alias, which no printer of
+// Kubernetes writes: their expansion is not bounded.
+func refuseAliases(document []byte) error {
+	var root yaml3.Node
+	if err := yaml3.Unmarshal(document, &root); err != nil {
+		return err
+	}
+	nodes := []*yaml3.Node{&root}
+	for len(nodes) > 0 {
+		last := nodes[len(nodes)-1]
+		nodes = append(nodes[:len(nodes)-1], last.Content...)
+		if last.Anchor != "" || last.Kind == yaml3.AliasNode {
+			return errAlias
+		}
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/openshift/update-preflight/collector/archive/inventory"
+	"github.com/openshift/update-preflight/collector/gap"
+)
+
+// resource is short for the name.
+type resource = inventory.Resource
+
+// target is what a request for objects is about.
+type target struct {
+	resource
+
+	version         string
+	namespace, name string
+	// metadata is true for a request for the metadata only.
+	metadata bool
+}
+
+// objects answers a request for one object or a list; path is that after the version.
+func (a *Archive) objects(of target, path []string, request *http.Request) (answer, error) {
+	if len(path) > 2 && path[0] == "namespaces" {
+		of.namespace, path = path[1], path[2:]
+	}
+	of.resource.Name = path[0]
+	of.metadata = strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadata")
+	query := request.URL.Query()
+	switch {
+	case len(path) > 2 || query.Get("watch") != "":
+		return absent(gap.Gap{Group: of.Group, Resource: strings.Join(path, "/"), Namespace: of.namespace}), nil
+	case of.resource == resource{Name: "secrets"}: // an archive has no values of Secrets
+		return absent(gap.Gap{Resource: of.resource.Name, Namespace: of.namespace, Name: strings.Join(path[1:], ""), Cause: "an archive has no values of Secrets"}), nil
+	case a.state.Unserved(of.resource):
+		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource", gap.Gap{Group: of.Group, Resource: of.resource.Name}), nil
+	case len(path) == 2:
+		of.name = path[1]
+		return a.get(of)
+	}
+	return a.list(of, query)
+}
+
+func (a *Archive) get(of target) (answer, error) {
+	t := a.state.Table(of.resource)
+	found, ok := t.Find(of.namespace, of.name)
+	if !ok {
+		lack, incomplete := t.Missing(of.namespace, of.name)
+		if incomplete {
+			return absent(lack), nil
+		}
+		named := gap.Gap{Group: of.Group, Resource: of.resource.Name, Namespace: of.namespace, Name: of.name}
+		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", named.Qualified(), of.name), named), nil
+	}
+	object, err := present(found, of)
+	if err != nil {
+		return absent(gap.Gap{Group: of.Group, Resource: of.resource.Name, Namespace: of.namespace, Name: of.name, Cause: err.Error()}), nil
+	}
+	return answer{code: http.StatusOK, body: object}, nil
+}
+
+// list answers with a page of a list: the token of the next one counts the objects.
+func (a *Archive) list(of target, query url.Values) (answer, error) {
+	matches, err := selector(query)
+	if err != nil {
+		return answer{}, err
+	}
+	t := a.state.Table(of.resource)
+	entries := t.In(of.namespace)
+	lack, incomplete := t.Missing(of.namespace, "")
+	if incomplete && !lack.Partial {
+		return absent(lack), nil
+	}
+	first, _ := strconv.Atoi(query.Get("continue"))
+	limit, _ := strconv.Atoi(query.Get("limit"))
+	page := page{target: of, kind: listKind(of.resource, t.Kind)}
+	if incomplete {
+		page.gaps = append(page.gaps, lack)
+	}
+	for at := max(first, 0); at < len(entries); at++ {
+		if limit > 0 && page.count == limit {
+			page.next = strconv.Itoa(at)
+			break
+		}
+		page.add(entries[at], matches)
+	}
+	return page.answer()
+}
+
+// page is a list that is being written.
+type page struct {
+	target
+
+	kind  string
+	items bytes.Buffer
+	count int
+	next  string
+	gaps  []gap.Gap
+}
+
+func (p *page) add(found inventory.Entry, matches func([]byte) (bool, error)) {
+	object, err := found.Object()
+	if err == nil {
+		var ok bool
+		if ok, err = matches(object); err == nil && !ok {
+			return
+		}
+	}
+	if err == nil {
+		object, err = present(found, p.target)
+	}
+	if err != nil {
+		p.gaps = append(p.gaps, gap.Gap{Group: p.Group, Resource: p.resource.Name, Namespace: p.namespace, Partial: true, Cause: err.Error()})
+		return
+	}
+	if p.count++; p.count > 1 {
+		p.items.WriteByte(',')
+	}
+	p.items.Write(object)
+}
+
+func (p *page) answer() (answer, error) {
+	version := p.version
+	if p.Group != "" {
+		version = p.Group + "/" + version
+	}
+	if p.metadata {
+		version, p.kind = metav1.SchemeGroupVersion.String(), "PartialObjectMetadataList"
+	}
+	head, err := json.Marshal(map[string]any{"apiVersion": version, "kind": p.kind, "metadata": metav1.ListMeta{Continue: p.next}})
+	if err != nil {
+		return answer{}, err
+	}
+	body := append(head[:len(head)-1], `,"items":[`...)
+	body = append(append(body, p.items.Bytes()...), `]}`...)
+	return answer{code: http.StatusOK, body: body, gaps: p.gaps}, nil
+}
+
+// present is an object in the version and with the content that are asked for.
+func present(found inventory.Entry, of target) ([]byte, error) {
+	object, err := found.Object()
+	if err != nil {
+		return nil, err
+	}
+	if of.metadata {
+		var fields struct {
+			Metadata json.RawMessage `json:"metadata"`
+		}
+		if err := json.Unmarshal(object, &fields); err != nil {
+			return nil, err
+		}
+		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"PartialObjectMetadata","metadata":%s}`, metav1.SchemeGroupVersion.String(), fields.Metadata), nil
+	}
+	if found.Version == of.version {
+		return object, nil
+	}
+	return convert(object, of.resource, found.Version, of.version)
+}
+
+// selector is the selection of objects by a query.
+func selector(query url.Values) (func([]byte) (bool, error), error) {
+	byLabel, err := labels.Parse(query.Get("labelSelector"))
+	if err != nil {
+		return nil, err
+	}
+	byField, err := fields.ParseSelector(query.Get("fieldSelector"))
+	if err != nil {
+		return nil, err
+	}
+	if byLabel.Empty() && byField.Empty() {
+		return func([]byte) (bool, error) { return true, nil }, nil
+	}
+	return func(object []byte) (bool, error) {
+		var of unstructured.Unstructured
+		if err := json.Unmarshal(object, &of.Object); err != nil {
+			return false, err
+		}
+		return byLabel.Matches(labels.Set(of.GetLabels())) && byField.Matches(fieldsOf{of.Object}), nil
+	}, nil
+}
+
+// fieldsOf are the fields of an object by their path, such as "status.phase".
+type fieldsOf struct{ object map[string]any }
+
+// Has implements fields.Fields.
+func (f fieldsOf) Has(string) bool { return true }
+
+// Get implements fields.Fields.
+func (f fieldsOf) Get(field string) string {
+	value, _, err := unstructured.NestedFieldNoCopy(f.object, strings.Split(field, ".")...)
+	if err != nil || value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// absent is the answer for objects that were not gathered. Its code is none that clients retry.
+func absent(lack gap.Gap) answer {
+	failed := failure(http.StatusNotImplemented, gap.Reason, "the archive has "+lack.String(), lack)
+	failed.gaps = []gap.Gap{lack}
+	return failed
+}
+
+func failure(code int, reason metav1.StatusReason, message string, of gap.Gap) answer {
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message, //nolint:gosec // three digits
+		Details: &metav1.StatusDetails{Group: of.Group, Kind: of.Resource, Name: of.Name},
+	}
+	body, err := json.Marshal(status)
+	if err != nil {
+		body = nil // strings always encode
+	}
+	return answer{code: code, body: body}
+}

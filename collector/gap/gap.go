@@ -1,0 +1,151 @@
+// Package gap answers: which state of the cluster was never gathered, so that it cannot be read?
+//
+// [Track] makes a context which records the gaps of what is read with it. A server that has only
+// a part of a cluster's state, such as an archive, states a gap by [Gap.Header], and [Warnings]
+// records it for the reader. A reader that finds nothing beside a gap has not found that there is
+// nothing.
+package gap
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// Reason is the reason of a status for a request whose objects were not gathered. Its code must
+// be none by which client-go recognizes NotFound or Forbidden.
+const Reason metav1.StatusReason = "NotInArchive"
+
+const (
+	// agent is the agent of the warning that states a gap (RFC 7234, 5.5).
+	agent = "preflight-archive"
+	// miscellaneous is the code of a warning that persists.
+	miscellaneous = 299
+	// maxGaps bounds the gaps of one reader.
+	maxGaps = 100
+)
+
+// Gap is state that was not gathered.
+type Gap struct {
+	Group    string `json:"group,omitempty"`
+	Resource string `json:"resource"`
+	// Namespace and Name are empty where the objects of all namespaces, or all objects, were
+	// asked for.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Partial is true where some of the objects were gathered.
+	Partial bool `json:"partial,omitempty"`
+	// Cause is why they are missing, as a clause, such as a file that cannot be read; may
+	// be empty.
+	Cause string `json:"cause,omitempty"`
+}
+
+// String completes "the archive has": "no pods of namespace x", "only some of all pods".
+func (g Gap) String() string {
+	what := g.Qualified()
+	switch {
+	case g.Name == "" && g.Namespace == "" && g.Partial:
+		what = "all " + what
+	case g.Name != "" && g.Namespace != "":
+		what += " " + g.Namespace + "/" + g.Name
+	case g.Name != "":
+		what += " " + g.Name
+	case g.Namespace != "":
+		what += " of namespace " + g.Namespace
+	}
+	text := "no " + what
+	if g.Partial {
+		text = "only some of " + what
+	}
+	if g.Cause != "" {
+		text += " (" + g.Cause + ")"
+	}
+	return text
+}
+
+// Qualified is the resource as in a command line: "poddisruptionbudgets.policy".
+func (g Gap) Qualified() string {
+	if g.Group == "" {
+		return g.Resource
+	}
+	return g.Resource + "." + g.Group
+}
+
+// Command gathers the state.
+func (g Gap) Command() string {
+	switch {
+	case g.Namespace != "":
+		return "oc adm inspect namespace/" + g.Namespace
+	case g.Name != "":
+		return fmt.Sprintf("oc adm inspect %s/%s", g.Qualified(), g.Name)
+	}
+	return fmt.Sprintf("oc get %[1]s --all-namespaces -o yaml > %[1]s.yaml", g.Qualified())
+}
+
+// Header is the value of the header Warning which states the gap.
+func (g Gap) Header() (string, error) {
+	text, err := json.Marshal(g)
+	if err != nil {
+		return "", err
+	}
+	return utilnet.NewWarningHeader(miscellaneous, agent, string(text))
+}
+
+// Is reports whether the error is that of a request whose objects were not gathered.
+func Is(err error) bool {
+	return err != nil && apierrors.ReasonForError(err) == Reason
+}
+
+// Log has the gaps of one reader.
+type Log struct {
+	mutex sync.Mutex
+	gaps  []Gap
+}
+
+// All are the gaps, each once, in the order in which they were noted.
+func (l *Log) All() []Gap {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return slices.Clone(l.gaps)
+}
+
+type key struct{}
+
+// Track makes a context whose gaps are recorded, and not in the log of ctx.
+func Track(ctx context.Context) (context.Context, *Log) {
+	log := &Log{}
+	return context.WithValue(ctx, key{}, log), log
+}
+
+// Note records gaps in the log of the context, if it has one.
+func Note(ctx context.Context, gaps ...Gap) {
+	log, ok := ctx.Value(key{}).(*Log)
+	if !ok {
+		return
+	}
+	log.mutex.Lock()
+	defer log.mutex.Unlock()
+	for _, each := range gaps {
+		if len(log.gaps) < maxGaps && !slices.Contains(log.gaps, each) {
+			log.gaps = append(log.gaps, each)
+		}
+	}
+}
+
+// Warnings records the gaps that responses state, and ignores other warnings.
+type Warnings struct{}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (Warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, by, text string) {
+	var stated Gap
+	if code != miscellaneous || by != agent || json.Unmarshal([]byte(text), &stated) != nil {
+		return
+	}
+	Note(ctx, stated)
+}
