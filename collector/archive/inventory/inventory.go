@@ -32,6 +32,8 @@ const (
 	maxFile = 256 << 20
 	// maxPacked bounds what is kept of all files, in bytes: they are kept compressed.
 	maxPacked = 512 << 20
+	// packedBlock is the size of what is compressed at a time, in bytes.
+	packedBlock = 64 << 10
 	// maxLeftOut bounds the files that are listed as left out.
 	maxLeftOut = 100
 )
@@ -91,7 +93,9 @@ type file struct {
 	cause string
 }
 
-func (f *file) open() io.Reader { return s2.NewReader(bytes.NewReader(f.packed)) }
+func (f *file) open() io.Reader {
+	return s2.NewReader(bytes.NewReader(f.packed), s2.ReaderMaxBlockSize(packedBlock))
+}
 
 // Open reads the archives of one cluster. Where a path has several clusters, or none, the error
 // lists what was found.
@@ -119,7 +123,7 @@ func Open(ctx context.Context, paths ...string) (*Inventory, error) {
 // load reads the files of one path.
 func load(ctx context.Context, path string, kept *int, leftOut *omissions) ([]*tree, error) {
 	var files []*file
-	pack := s2.NewWriter(nil, s2.WriterConcurrency(1), s2.WriterBlockSize(64<<10))
+	pack := s2.NewWriter(nil, s2.WriterConcurrency(1), s2.WriterBlockSize(packedBlock))
 	visit := func(name string, size int64, content io.Reader) error {
 		if !layout.Wanted(name) {
 			return nil
