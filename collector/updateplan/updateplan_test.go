@@ -29,7 +29,7 @@ func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
 	t.Helper()
 	var graphs []*graph.Graph
 	for _, channel := range channels {
-		content, err := os.ReadFile(filepath.Join("..", "graph", "testdata", channel+".json"))
+		content, err := os.ReadFile(filepath.Join("graph", "testdata", channel+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}
