@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/cluster/retry"
 	"github.com/openshift/update-preflight/collector/gap"
-	"github.com/openshift/update-preflight/collector/retry"
 )
 
 // Cluster is the clients of one cluster. They may be used concurrently.

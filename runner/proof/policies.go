@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/runner/imagepolicy"
+	"github.com/openshift/update-preflight/runner/image/imagepolicy"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 

@@ -19,7 +19,7 @@ import (
 	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
 
 	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/runner/repository"
+	"github.com/openshift/update-preflight/runner/registry/repository"
 )
 
 // hosts are registries without a network, by host. Other hosts

@@ -12,7 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
-	"github.com/openshift/update-preflight/collector/format"
+	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/test/golden"
 )

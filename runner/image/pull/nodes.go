@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // Name names the findings about the pulls of images by the nodes.
