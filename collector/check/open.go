@@ -33,7 +33,7 @@ func open(name string, found []finding.Finding, err error, gaps []gap.Gap) ([]fi
 		err = nil
 	}
 	kept := slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool {
-		return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped
+		return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped || f.Reason == string(ReasonUnread) // said better by the gap
 	})
 	if slices.ContainsFunc(kept, func(f finding.Finding) bool { return f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown }) {
 		return found, err
