@@ -11,7 +11,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,7 +96,13 @@ func (g Gap) Header() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return utilnet.NewWarningHeader(miscellaneous, agent, string(text))
+	printable := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, string(text))
+	return utilnet.NewWarningHeader(miscellaneous, agent, printable)
 }
 
 // Is reports whether the error is that of a request whose objects were not gathered.
