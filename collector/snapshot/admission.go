@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Namespaces are the metadata of all namespaces, sorted by name, without annotations.
@@ -34,6 +35,22 @@ func (c *Cluster) Services(ctx context.Context) ([]corev1.Service, error) {
 			service.Spec = corev1.ServiceSpec{Type: service.Spec.Type, Selector: service.Spec.Selector, Ports: service.Spec.Ports}
 		})
 	})
+}
+
+// HasServices returns an error where the Services and EndpointSlices of a namespace cannot be
+// listed, so that one which the lists of all namespaces lack may exist.
+func (c *Cluster) HasServices(ctx context.Context, namespace string) error {
+	_, err := once(ctx, c, "services of "+namespace, func(ctx context.Context) (struct{}, error) {
+		for _, resource := range []schema.GroupVersionResource{
+			corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices"),
+		} {
+			if _, err := c.api.Metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, nil
+	})
+	return err
 }
 
 // EndpointSlices are all EndpointSlices, sorted by namespace and name, without the

@@ -126,6 +126,10 @@ type webhookJudge struct {
 	backends *backend.Backends
 	budgets  []policyv1.PodDisruptionBudget
 	now      time.Time
+	// listed returns an error where a Service of the namespace, which was not found, may exist;
+	// unread is the last such error.
+	listed func(ctx context.Context, namespace string) error
+	unread error
 }
 
 // risks are the conditions of one webhook, whichever requests it receives.
@@ -147,6 +151,10 @@ func (j *webhookJudge) risks(ctx context.Context, w *webhook) []risk {
 	}
 	served := j.backends.Of(reference)
 	if r, ok := unavailable(reference, served); ok {
+		if err := j.listed(ctx, reference.Namespace); err != nil { // the Service may exist
+			j.unread = fmt.Errorf("could not list the Services of namespace %s: %w", reference.Namespace, err)
+			return risks
+		}
 		return append(risks, r)
 	}
 	if served.State == backend.Serving {

@@ -64,8 +64,9 @@ func Webhooks() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
 			}
-			judge := &webhookJudge{requests: requests, backends: backends, budgets: budgets, now: s.Now}
-			return judge.judge(ctx, webhooks), ctx.Err()
+			judge := &webhookJudge{requests: requests, backends: backends, budgets: budgets, now: s.Now, listed: s.Cluster.HasServices}
+			found := judge.judge(ctx, webhooks)
+			return found, errors.Join(judge.unread, ctx.Err())
 		},
 	}
 }
