@@ -11,20 +11,20 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/cleanup"
 	"github.com/openshift/update-preflight/runner/execution"
 	"github.com/openshift/update-preflight/runner/hold"
-	"github.com/openshift/update-preflight/runner/inventory"
-	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
-	"github.com/openshift/update-preflight/runner/lease"
+	"github.com/openshift/update-preflight/runner/launch/cleanup"
+	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/writeguard"
 	"github.com/openshift/update-preflight/runner/record"
-	"github.com/openshift/update-preflight/runner/recordstore"
-	"github.com/openshift/update-preflight/runner/standing"
-	"github.com/openshift/update-preflight/runner/writeguard"
+	"github.com/openshift/update-preflight/runner/record/lease"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/runner/record/standing"
 )
 
 // run is a run of the release: held by this process, followed while another process

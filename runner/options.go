@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/departure"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/imagefiles"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/record"

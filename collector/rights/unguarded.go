@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/collector/cluster/retry"
 )
 
 // maxReviews bounds the concurrent reviews.

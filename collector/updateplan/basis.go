@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/graph"
-	"github.com/openshift/update-preflight/collector/imageset"
-	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/rollout"
+	"github.com/openshift/update-preflight/collector/updateplan/graph"
+	"github.com/openshift/update-preflight/collector/updateplan/imageset"
+	"github.com/openshift/update-preflight/collector/updateplan/path"
 )
 
 // Basis is everything that a plan is made of.

@@ -10,11 +10,11 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/imageset"
-	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/updateplan/imageset"
+	"github.com/openshift/update-preflight/collector/updateplan/path"
 )
 
 // Paths are the paths to a version. The error is an *Unreachable.

@@ -7,9 +7,9 @@ import (
 	"io"
 	"slices"
 
-	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/updateplan/graph"
 	"github.com/openshift/update-preflight/collector/words"
 )
 

@@ -8,9 +8,9 @@ package updateplan
 
 import (
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/imageset"
-	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/updateplan/imageset"
+	"github.com/openshift/update-preflight/collector/updateplan/path"
 )
 
 // Kind is the kind of the document; its apiVersion is that of reports.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/blang/semver/v4"
 
-	"github.com/openshift/update-preflight/collector/graph"
-	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/updateplan/graph"
+	"github.com/openshift/update-preflight/collector/updateplan/path"
 )
 
 // Target is the release to plan for: a version, or the newest that can be reached.

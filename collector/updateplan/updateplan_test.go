@@ -14,13 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/document/format"
+	"github.com/openshift/update-preflight/collector/document/planview"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/format"
-	"github.com/openshift/update-preflight/collector/graph"
-	"github.com/openshift/update-preflight/collector/path"
-	"github.com/openshift/update-preflight/collector/planview"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/collector/updateplan/graph"
+	"github.com/openshift/update-preflight/collector/updateplan/path"
 	"github.com/openshift/update-preflight/test/golden"
 )
 

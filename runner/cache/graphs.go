@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/graph"
-	"github.com/openshift/update-preflight/collector/updateservice"
+	"github.com/openshift/update-preflight/collector/updateplan/graph"
+	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/updateservice"
+	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
 	"github.com/openshift/update-preflight/runner/cache"
 )
 

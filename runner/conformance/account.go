@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/rights"
-	"github.com/openshift/update-preflight/runner/accountcopy"
-	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/accountcopy"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // readAccounts reads the rights of the checks' accounts beyond those of any account:

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/document"
-	"github.com/openshift/update-preflight/collector/junit"
+	"github.com/openshift/update-preflight/collector/document/junit"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance/requirement"

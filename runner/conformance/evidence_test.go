@@ -12,8 +12,8 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
-	"github.com/openshift/update-preflight/runner/diagnosis"
-	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // annotated is the annotation that makes an object part of a preflight.

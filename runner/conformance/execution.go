@@ -13,12 +13,12 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/accountcopy"
-	"github.com/openshift/update-preflight/runner/cleanup"
 	"github.com/openshift/update-preflight/runner/conformance/requirement"
-	"github.com/openshift/update-preflight/runner/diagnosis"
-	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
+	"github.com/openshift/update-preflight/runner/launch/accountcopy"
+	"github.com/openshift/update-preflight/runner/launch/cleanup"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // minSettle and maxSettle bound how long a check runs before it is first stopped, in seconds.

@@ -3,9 +3,9 @@ package conformance
 import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/rights"
-	"github.com/openshift/update-preflight/runner/cleanup"
-	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/launch/cleanup"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // Needs are the permissions to test any manifest, apart from those in its roles.

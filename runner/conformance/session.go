@@ -11,9 +11,9 @@ import (
 	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/conformance/requirement"
-	"github.com/openshift/update-preflight/runner/inventory"
-	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // cleanupTimeout bounds the reading and deletion after an attempt.

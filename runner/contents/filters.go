@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/scene"
-	"github.com/openshift/update-preflight/runner/manifestfilter"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
 
 // filters decide which manifests of a release apply to this cluster, read from

@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/imagefiles"
-	"github.com/openshift/update-preflight/runner/imagepolicy"
+	"github.com/openshift/update-preflight/runner/image/imagepolicy"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/site"
 )

@@ -10,12 +10,12 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/lease"
+	"github.com/openshift/update-preflight/runner/launch/writeguard"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
-	"github.com/openshift/update-preflight/runner/recordstore"
-	"github.com/openshift/update-preflight/runner/standing"
-	"github.com/openshift/update-preflight/runner/writeguard"
+	"github.com/openshift/update-preflight/runner/record/lease"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/runner/record/standing"
 )
 
 // Reuse is a complete run whose results are reused; the zero value is none.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/ocimanifest"
+	"github.com/openshift/update-preflight/runner/registry/ocimanifest"
 )
 
 // violation is a final response: no other place is tried.

@@ -9,9 +9,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/runner/repository"
+	"github.com/openshift/update-preflight/runner/registry/ocimanifest"
+	"github.com/openshift/update-preflight/runner/registry/repository"
 )
 
 // result is the result for one image.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/diagnosis"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
 )
 
 // outcomes formats findings for the tables: "Name Outcome(Reason)".

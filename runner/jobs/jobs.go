@@ -34,9 +34,9 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/diagnosis"
-	"github.com/openshift/update-preflight/runner/jobplan"
-	"github.com/openshift/update-preflight/runner/jobwatch"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
+	"github.com/openshift/update-preflight/runner/jobs/jobwatch"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // defaultParallelism is the bound on unfinished Jobs if Options has none.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/diagnosis"
-	"github.com/openshift/update-preflight/runner/jobplan"
 	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 const passed = "Etcd.Quorum Pass(Because)"

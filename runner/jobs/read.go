@@ -15,9 +15,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/openshift/update-preflight/collector/retry"
-	"github.com/openshift/update-preflight/runner/checkresult"
-	"github.com/openshift/update-preflight/runner/diagnosis"
+	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/runner/jobs/checkresult"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
 	"github.com/openshift/update-preflight/runner/label"
 )
 

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/diagnosis"
-	"github.com/openshift/update-preflight/runner/jobplan"
-	"github.com/openshift/update-preflight/runner/jobwatch"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
+	"github.com/openshift/update-preflight/runner/jobs/jobwatch"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // starter creates and deletes the Job of a check; implemented by launch.Launcher.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/diagnosis"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
 )
 
 var (

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/diagnosis"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
 )
 
 // line is a result line of any version and encoding, with any payload.

@@ -12,9 +12,9 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/inventory"
-	"github.com/openshift/update-preflight/runner/jobplan"
-	"github.com/openshift/update-preflight/runner/quota"
+	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/quota"
 )
 
 // maxQuotas bounds the quotas and the limit ranges that are read of a namespace. A

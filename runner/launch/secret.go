@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/metadata"
 
+	"github.com/openshift/update-preflight/collector/cluster/retry"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/retry"
-	"github.com/openshift/update-preflight/runner/inventory"
+	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
 
 var reasonRefusedTokenSecret = finding.NewReason("RefusedTokenSecret", finding.Explanation{

@@ -12,9 +12,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/accountcopy"
 	"github.com/openshift/update-preflight/runner/internal/releasetest"
-	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/accountcopy"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // usesOfSecret are all ways in which a container can read a Secret.

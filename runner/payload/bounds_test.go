@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
 
 // maxMemory bounds the memory of Extract in addition to the layer.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/imagefiles"
-	"github.com/openshift/update-preflight/runner/manifestdoc"
-	"github.com/openshift/update-preflight/runner/manifestfilter"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
+	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
 
 // add reads one file. Only YAML and JSON files are manifests, by the same

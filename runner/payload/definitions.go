@@ -14,8 +14,8 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/manifestdoc"
-	"github.com/openshift/update-preflight/runner/manifestfilter"
+	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
 
 const (

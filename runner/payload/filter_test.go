@@ -9,8 +9,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
 
 // TestExtractFilters expects the filters of the cluster-version operator

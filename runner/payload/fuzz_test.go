@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/openshift/update-preflight/runner/imagefiles"
-	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 

@@ -21,8 +21,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/openshift/update-preflight/runner/imagefiles"
-	"github.com/openshift/update-preflight/runner/manifestfilter"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )

@@ -14,9 +14,9 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/imagefiles"
-	"github.com/openshift/update-preflight/runner/manifestfilter"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 	"github.com/openshift/update-preflight/test/release"
 )
 

@@ -9,9 +9,9 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/imagefiles"
-	"github.com/openshift/update-preflight/runner/manifestdoc"
-	"github.com/openshift/update-preflight/runner/manifestfilter"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
+	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
 
 const referencesFile = "image-references"

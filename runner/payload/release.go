@@ -8,8 +8,8 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/manifestdoc"
-	"github.com/openshift/update-preflight/runner/manifestfilter"
+	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
+	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
 
 // Release is the content of a release: its metadata, images and preflights.

@@ -10,7 +10,7 @@ import (
 
 	server "github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/openshift/update-preflight/runner/imagefiles"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/test/release"
 )

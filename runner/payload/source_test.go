@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/imagefiles"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 )
 
 const sourceJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: NAME, namespace: zoo, annotations: {openshift.io/preflight-check: "true"}}}

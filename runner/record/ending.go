@@ -3,8 +3,8 @@ package record
 import (
 	"time"
 
-	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 )
 
 // Ending is the final part of a record.

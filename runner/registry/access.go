@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/credential"
+	"github.com/openshift/update-preflight/runner/registry/credential"
 )
 
 // Local is the configuration of this machine.

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/credential"
+	"github.com/openshift/update-preflight/runner/registry/credential"
 )
 
 // attempt is a failed request to one place with one credential. Without an error,

@@ -22,7 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/credential"
+	"github.com/openshift/update-preflight/runner/registry/credential"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/credential"
+	"github.com/openshift/update-preflight/runner/registry/credential"
 )
 
 // failures make errors from what was tried, by the rules and the warnings of an access.

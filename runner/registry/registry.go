@@ -29,7 +29,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/credential"
+	"github.com/openshift/update-preflight/runner/registry/credential"
 )
 
 // Places are the repositories of an image in the order in which the cluster would

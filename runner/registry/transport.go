@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/collector/cluster/retry"
 )
 
 // transport sends requests to a registry. A redirect and the token server follow

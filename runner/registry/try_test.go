@@ -20,7 +20,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/runner/repository"
+	"github.com/openshift/update-preflight/runner/registry/repository"
 )
 
 // hosts are registries without a network, by host. Other hosts

@@ -80,7 +80,7 @@ func slowest() []string {
 		module + "/runner",
 		module + "/runner/trigger/controller",
 		module + "/test/narrative",
-		module + "/runner/lease",
+		module + "/runner/record/lease",
 		module + "/test/cluster",
 		module + "/runner/launch",
 		module + "/collector/health",
@@ -157,12 +157,12 @@ func Faults() Lane {
 // no cluster first.
 func Attacks() Lane {
 	alone := Lane{Flags: []string{"-count=1", "-run", "^TestAttacks|^TestScripts$/^attacks$"}, Processes: 1, Verbose: true}
-	for _, path := range []string{"signature", "runner/cache", "runner/repository", "runner/jobs", "collector/reportview", "cmd/oc-preflight/command"} {
+	for _, path := range []string{"signature", "runner/cache", "runner/registry/repository", "runner/jobs", "collector/document/reportview", "cmd/oc-preflight/command"} {
 		alone.Packages = append(alone.Packages, module+"/"+path)
 	}
 	onCluster := alone
 	onCluster.Packages = nil
-	for _, path := range []string{"collector/access", "runner/launch", "runner/lease", "runner/trigger/controller", "test/e2e", "test/commands"} {
+	for _, path := range []string{"collector/access", "runner/launch", "runner/record/lease", "runner/trigger/controller", "test/e2e", "test/commands"} {
 		onCluster.Packages = append(onCluster.Packages, module+"/"+path)
 	}
 	alone.Next = &onCluster

@@ -331,7 +331,7 @@ func TestChangesTouchPackages(t *testing.T) {
 	}{
 		"Nothing":     {reason: "nothing has changed", ignored: []string{"collector/verdict", "test/deadlock", "test/modules"}},
 		"Package":     {reason: "those that import it have changed, too", changed: "collector/finding/finding.go", touched: []string{"collector/finding", "collector/verdict", "test/modules"}, ignored: []string{"signature", "preflight-sdk"}},
-		"Test data":   {reason: "it belongs to the package above", changed: "collector/reportview/testdata/some/file", touched: []string{"collector/reportview"}, ignored: []string{"collector/verdict"}},
+		"Test data":   {reason: "it belongs to the package above", changed: "collector/document/reportview/testdata/some/file", touched: []string{"collector/document/reportview"}, ignored: []string{"collector/verdict"}},
 		"Test":        {reason: "no product is released with it", changed: "test/deadlock/deadlock_test.go", touched: []string{"test/deadlock"}, ignored: []string{"test/modules"}},
 		"Module":      {reason: "a file of no package", changed: "go.mod", touched: []string{"collector/verdict", "signature", "test/deadlock", "test/modules"}},
 		"Text":        {reason: "no test reads it but those of documents", changed: "README.md", ignored: []string{"collector/verdict", "test/modules"}},

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
-	"github.com/openshift/update-preflight/collector/format"
+	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/words"
 )
 

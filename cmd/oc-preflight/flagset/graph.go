@@ -14,9 +14,9 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/collector/graph"
-	"github.com/openshift/update-preflight/collector/graphsource"
-	"github.com/openshift/update-preflight/collector/updateservice"
+	"github.com/openshift/update-preflight/collector/updateplan/graph"
+	"github.com/openshift/update-preflight/collector/updateplan/graphsource"
+	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 

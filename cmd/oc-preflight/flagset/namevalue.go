@@ -3,7 +3,7 @@ package flagset
 import (
 	"github.com/spf13/pflag"
 
-	"github.com/openshift/update-preflight/collector/format"
+	"github.com/openshift/update-preflight/collector/document/format"
 )
 
 // UpdateValue is the value of a flag that takes the version of an update, or the name of an

@@ -11,9 +11,9 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/collector/updateservice"
+	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
 	"github.com/openshift/update-preflight/runner/cache"
-	"github.com/openshift/update-preflight/runner/imagefiles"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/collector/format"
+	"github.com/openshift/update-preflight/collector/document/format"
 )
 
 // textFlags are the flags that change the text format.

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/openshift/update-preflight/collector/document"
-	"github.com/openshift/update-preflight/collector/format"
+	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
-	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/record/standing"
 )
 
 // Kind is the kind of the JSON document, of report.APIVersion.

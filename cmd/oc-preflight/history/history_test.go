@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
-	"github.com/openshift/update-preflight/collector/format"
+	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/golden"

@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/findingview"
+	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/findingview"
-	"github.com/openshift/update-preflight/collector/format"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // Check is one check of a Listing.

@@ -9,11 +9,11 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	changes "github.com/openshift/update-preflight/collector/diff"
 	"github.com/openshift/update-preflight/collector/report"
+	changes "github.com/openshift/update-preflight/collector/report/diff"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
-	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/record/standing"
 )
 
 // NewDiff makes "diff", which compares the findings of two runs.

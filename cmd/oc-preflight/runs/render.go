@@ -12,11 +12,11 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
-	"github.com/openshift/update-preflight/collector/planview"
+	"github.com/openshift/update-preflight/collector/document/planview"
+	"github.com/openshift/update-preflight/collector/document/reportview"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/reportview"
 	"github.com/openshift/update-preflight/collector/updateplan"
-	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 

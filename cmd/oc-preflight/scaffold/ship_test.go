@@ -14,7 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/test/release"

@@ -12,7 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/site"
 	"github.com/openshift/update-preflight/test/golden"

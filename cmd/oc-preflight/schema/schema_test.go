@@ -19,9 +19,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
-	"github.com/openshift/update-preflight/collector/diff"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/report/diff"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -41,10 +41,10 @@ type document struct {
 
 func documents() []document {
 	return []document{
-		{name: "report", kind: report.Kind, value: report.Report{}, written: "collector/reportview/testdata/*.json"},
-		{name: "targets", kind: report.TargetsKind, value: report.Targets{}, written: "collector/reportview/testdata/*.json"},
-		{name: "path", kind: report.PathKind, value: report.Path{}, written: "collector/reportview/testdata/*.json"},
-		{name: "diff", kind: diff.Kind, value: diff.Changes{}, written: "collector/diff/testdata/*.json"},
+		{name: "report", kind: report.Kind, value: report.Report{}, written: "collector/document/reportview/testdata/*.json"},
+		{name: "targets", kind: report.TargetsKind, value: report.Targets{}, written: "collector/document/reportview/testdata/*.json"},
+		{name: "path", kind: report.PathKind, value: report.Path{}, written: "collector/document/reportview/testdata/*.json"},
+		{name: "diff", kind: diff.Kind, value: diff.Changes{}, written: "collector/report/diff/testdata/*.json"},
 		{name: "history", kind: history.Kind, value: history.History{}, written: "cmd/oc-preflight/history/testdata/*.json"},
 		{name: "plan", kind: updateplan.Kind, value: updateplan.Plan{}, written: "collector/updateplan/testdata/*.json"},
 		{name: "explain", kind: explain.Kind, value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
@@ -181,7 +181,7 @@ func TestSchemasReject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			instance := decoded(t, "../../../collector/reportview/testdata/blocked.json")
+			instance := decoded(t, "../../../collector/document/reportview/testdata/blocked.json")
 			tc.violate(instance)
 			if err := resolve(t, "report").Validate(instance); (err == nil) != tc.valid {
 				t.Errorf("%s: Validate returned %v", tc.reason, err)

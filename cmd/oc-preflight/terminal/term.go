@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/openshift/update-preflight/collector/format"
+	"github.com/openshift/update-preflight/collector/document/format"
 )
 
 // The values of --color.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/update-preflight/collector/admission"
-	"github.com/openshift/update-preflight/collector/backend"
+	"github.com/openshift/update-preflight/collector/admission/backend"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 var Name = finding.NewName("ImagePull", "The findings about the pulls of images by the nodes.")

@@ -14,8 +14,8 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/reassessment"
-	"github.com/openshift/update-preflight/runner/recordstore"
-	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )

@@ -52,8 +52,8 @@ var ahead = func() int {
 }()
 `, clockVariable)},
 		{filepath.Join(root, "cmd/internal/program/program.go"), "return info.Main.Version", fmt.Sprintf("return %q", otherVersion)},
-		{filepath.Join(root, "runner/recordformat/header.go"), `format     = "1"`, `currentFormat = "1"`},
-		{filepath.Join(root, "runner/recordformat/otherformat.go"), "", fmt.Sprintf(`package recordformat
+		{filepath.Join(root, "runner/record/recordformat/header.go"), `format     = "1"`, `currentFormat = "1"`},
+		{filepath.Join(root, "runner/record/recordformat/otherformat.go"), "", fmt.Sprintf(`package recordformat
 
 import (
 	"cmp"

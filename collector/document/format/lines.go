@@ -1,0 +1,96 @@
+package format
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/text"
+	"github.com/openshift/update-preflight/collector/updateplan/imageset"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// maxName bounds a name on one line, in bytes.
+const maxName = 256
+
+// wide has a table with more columns than its text.
+type wide interface {
+	Wide(view document.View) document.Document
+}
+
+// named has a name, or names, by which commands select it.
+type named interface {
+	Names() ([]string, error)
+}
+
+func writeNames(w io.Writer, value named, _ Style) error {
+	names, err := value.Names()
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		names[i] = words.Line(name, maxName)
+	}
+	return writeLines(w, names)
+}
+
+// short has one line that stands alone.
+type short interface {
+	Short() string
+}
+
+func writeShort(w io.Writer, value short, _ Style) error {
+	return text.Write(w, document.Document{Blocks: []document.Block{document.Conclusion{Text: value.Short()}}}, Style{})
+}
+
+// images has the pull specs of releases.
+type images interface {
+	Images() []string
+}
+
+func writeImages(w io.Writer, value images, _ Style) error { return writeLines(w, value.Images()) }
+
+func writeLines(w io.Writer, lines []string) error {
+	var text strings.Builder
+	for _, line := range lines {
+		fmt.Fprintln(&text, line)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// imageSet has configurations of oc-mirror.
+type imageSet interface {
+	ImageSet() ([]imageset.File, error)
+}
+
+// writeImageSet writes them as one YAML stream, with the name of each in a comment.
+func writeImageSet(w io.Writer, value imageSet, _ Style) error {
+	files, err := value.ImageSet()
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for i, file := range files {
+		if i > 0 {
+			text.WriteString("---\n")
+		}
+		fmt.Fprintf(&text, "# %s: %s\n%s", file.Name, strings.Join(file.Releases, ", "), file.Content)
+	}
+	_, err = io.WriteString(w, text.String())
+	return err
+}
+
+// preflightV1 is the result of a preflight in the form of openshift/enhancements#1930.
+type preflightV1 interface {
+	PreflightV1() (any, error)
+}
+
+func writePreflightV1(w io.Writer, value preflightV1, _ Style) error {
+	result, err := value.PreflightV1()
+	if err != nil {
+		return err
+	}
+	return encodeJSON(w, result)
+}

@@ -1,0 +1,179 @@
+// Package planview answers: how is a plan of updates shown to people?
+//
+// [Plan] is the document of the value of package updateplan, whose JSON it has.
+package planview
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/picture"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/collector/updateplan/imageset"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Plan is the document of a plan.
+type Plan struct{ updateplan.Plan }
+
+// Document is the decision, the path, the durations, then each update, and what the plan
+// leaves open.
+func (p Plan) Document(view document.View) document.Document {
+	decision, meaning, _ := strings.Cut(p.headline(), ": ")
+	blocks := []document.Block{
+		document.Verdict{Mark: document.Mark{Level: p.level(), Word: decision}, Meaning: meaning}, p.comparison(),
+	}
+	if len(p.Updates) > 0 {
+		blocks = append(blocks, p.path()...)
+		blocks = append(blocks, p.duration(view), document.List{Lead: "What prolongs the updates:", Entries: p.Duration.ProlongedBy})
+	}
+	for i, each := range p.Updates {
+		blocks = append(blocks, section(each, i+1))
+	}
+	blocks = append(blocks, document.List{Lead: "Not part of this plan:", Entries: p.Missing}, document.List{Lead: "Notices:", Entries: p.Notices})
+	if view.Full {
+		blocks = append(blocks, p.about())
+	}
+	return document.Document{
+		Title: fmt.Sprintf("Update plan from %s to %s", p.From, p.To), Blocks: blocks,
+		Source: fmt.Sprintf("Written by oc preflight %s. The JSON document of the plan has all data.", p.ToolVersion),
+	}
+}
+
+func (p Plan) headline() string {
+	path := fmt.Sprintf("%s from %s to %s", words.Count(len(p.Updates), "update"), p.From, p.To)
+	switch {
+	case p.NoPath != nil:
+		return fmt.Sprintf("NoPath: %s. %s", p.NoPath.Message, p.NoPath.Remedy)
+	case len(p.Updates) == 0:
+		return "Complete: the cluster has " + p.To + "."
+	case p.Decision == updateplan.Clear:
+		return "Clear: " + path + ", without open risks."
+	case p.Decision == updateplan.OpenRisks:
+		return fmt.Sprintf("OpenRisks: %s, with %s; no path has fewer.", path, words.Count(p.openRisks(), "open risk"))
+	}
+	return fmt.Sprintf("Inconclusive: %s, with %s, and it is unknown whether they apply.", path, words.Count(p.openRisks(), "open risk"))
+}
+
+// level is the shape of the decision.
+func (p Plan) level() document.Level {
+	switch p.Decision {
+	case updateplan.Clear:
+		return document.Good
+	case updateplan.OpenRisks, updateplan.NoPath:
+		return document.Bad
+	case updateplan.Inconclusive:
+	}
+	return document.Unclear
+}
+
+func (p Plan) openRisks() int {
+	open := 0
+	for _, each := range p.Updates {
+		for _, risk := range each.Risks {
+			if risk.Open {
+				open++
+			}
+		}
+	}
+	return open
+}
+
+// comparison is what became of the stored plan; empty without one.
+func (p Plan) comparison() document.Block {
+	switch {
+	case p.Comparison == nil:
+		return document.List{}
+	case p.Comparison.Holds:
+		return document.Paragraph{Text: fmt.Sprintf("The stored plan of %s still holds.", p.Comparison.Time)}
+	}
+	list := document.List{Lead: fmt.Sprintf("The stored plan of %s no longer holds:", p.Comparison.Time)}
+	for _, each := range p.Comparison.Changes {
+		list.Entries = append(list.Entries, fmt.Sprintf("%s (%s)", each.Message, each.Reason))
+	}
+	return list
+}
+
+// about is what the plan was made of.
+func (p Plan) about() document.Table {
+	table := document.Table{Title: "About this plan"}
+	table.Row("Made", p.Time)
+	table.Row("Cluster", p.Cluster)
+	table.Row("Architecture", p.Architecture)
+	table.Row("Graphs", words.List(p.Graphs, mostPools))
+	return table
+}
+
+// duration is how long the updates take; on a page with a picture.
+func (p Plan) duration(view document.View) document.Block {
+	table := document.Table{Title: "Estimated durations"}
+	text := "control plane " + p.Duration.ControlPlane.String()
+	if len(p.Pools) > 0 {
+		text += "\nall nodes " + p.Duration.Total.String() + ", if every drain is quick"
+	}
+	table.Row("Duration", strings.Join(append([]string{text}, p.Duration.Basis...), "\n"))
+	for _, pool := range p.Pools {
+		table.Row("Pool", poolText(pool))
+	}
+	if !view.Full {
+		return table
+	}
+	ranges := picture.Ranges{Title: table.Title, Table: table}
+	start := time.Duration(0)
+	for _, each := range p.Updates {
+		ranges.Rows = append(ranges.Rows, rangeRow(each.From+" to "+each.To, start, each.ControlPlane, each.ControlPlane))
+		start += minutes(each.ControlPlane.Expected)
+	}
+	if len(p.Pools) > 0 {
+		ranges.Rows = append(ranges.Rows, rangeRow("All updates and nodes", 0, p.Duration.ControlPlane, p.Duration.Total))
+	}
+	return ranges.Picture()
+}
+
+// poolText is the size of the pool, and how often its nodes are rebooted.
+func poolText(pool updateplan.Pool) string {
+	state := ""
+	if pool.Paused {
+		state = ", paused at present"
+	}
+	return fmt.Sprintf("%s: %s, %d at a time, %s each%s", pool.Name, words.Count(pool.Nodes, "node"), pool.Parallel, words.Count(pool.Reboots, "reboot"), state)
+}
+
+// rangeRow is a row of the control plane, and of what all nodes take beyond it.
+func rangeRow(title string, start time.Duration, controlPlane, all report.Range) picture.RangeRow {
+	solid := minutes(controlPlane.Expected)
+	return picture.RangeRow{
+		Name: title + ": " + all.String(), Start: start, Solid: solid, Striped: max(0, minutes(all.Expected)-solid),
+		Low: minutes(all.Low), High: minutes(all.High),
+	}
+}
+
+// maxMinutes bounds one duration in a picture.
+const maxMinutes = 1_000_000
+
+// minutes is a duration within the bounds of a picture.
+func minutes(number int) time.Duration {
+	return time.Duration(min(max(number, 0), maxMinutes)) * time.Minute
+}
+
+// Images are the pull specs of the releases of the path, without the present one.
+func (p Plan) Images() []string {
+	var images []string
+	for _, each := range p.Updates {
+		images = append(images, each.Image)
+	}
+	return images
+}
+
+// ImageSet is the configurations of oc-mirror. A plan that was read has none, which is an
+// error.
+func (p Plan) ImageSet() ([]imageset.File, error) {
+	if len(p.Mirror()) == 0 && len(p.Updates) > 0 {
+		return nil, errors.New("a stored plan does not have the configurations of oc-mirror: plan again")
+	}
+	return p.Mirror(), nil
+}

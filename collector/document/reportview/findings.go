@@ -1,0 +1,192 @@
+package reportview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/findingview"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// quiet findings need no attention: what passed, and built-in checks that do not
+// apply to this cluster or update. A Job that skips gives its reason.
+func quiet(f finding.Finding) bool {
+	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
+}
+
+// groups are what findings do to the verdict, in the order in which they are read.
+func groups() []string {
+	return []string{"Blocks the update", "Inconclusive", "Warnings", "Accepted, acknowledged or forced"}
+}
+
+// groupOf is the index of the group of a finding.
+func groupOf(f finding.Finding) int {
+	switch {
+	case f.Bypass != nil:
+		return 3
+	case f.Open() && f.Outcome == preflight.Fail:
+		return 0
+	case f.Open():
+		return 1
+	}
+	return 2
+}
+
+// itemsOf are the findings that need attention, by group, those with the same cause as one.
+// What was bypassed has no number.
+func itemsOf(findings []finding.Finding) []document.Item {
+	causes := causesOf(findings)
+	slices.SortStableFunc(causes, func(a, b cause) int { return cmp.Compare(groupOf(a.finding), groupOf(b.finding)) })
+	var items []document.Item
+	for i, each := range causes {
+		item := findingview.Item(each.finding)
+		item.Names, item.Group = each.names, groups()[groupOf(each.finding)]
+		if each.finding.Bypass == nil {
+			item.Number = i + 1
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// cause is what several findings have in common.
+type cause struct {
+	names   []string
+	finding finding.Finding
+}
+
+// causesOf groups the findings that need attention and differ only in their names, in
+// the order of the report.
+func causesOf(findings []finding.Finding) []cause {
+	var causes []cause
+	place := map[string]int{}
+	for _, f := range findings {
+		if quiet(f) {
+			continue
+		}
+		key := keyOf(f)
+		at, ok := place[key]
+		if f.Job != nil || f.Message == "" || !ok {
+			place[key] = len(causes)
+			causes = append(causes, cause{names: []string{f.Name}, finding: f})
+			continue
+		}
+		causes[at].names = append(causes[at].names, f.Name)
+		causes[at].finding.Actions = sharedActions(f.Actions)
+	}
+	return causes
+}
+
+// keyOf is all of a finding that is shown, but for its name.
+func keyOf(f finding.Finding) string {
+	key := fmt.Sprintf("%s %t %q %q %q %q %q %q", findingview.Label(f), f.Blocks, f.Reason, f.Message, f.Remediation, f.URL, sharedActions(f.Actions), f.Objects)
+	if f.Bypass != nil {
+		key += fmt.Sprintf(" %q", *f.Bypass)
+	}
+	return key
+}
+
+// sharedActions are the actions that do not name the finding: one command accepts all findings.
+func sharedActions(actions []finding.Action) []finding.Action {
+	return slices.DeleteFunc(slices.Clone(actions), func(a finding.Action) bool { return a.Type == finding.ActionAccept })
+}
+
+// quietOf has the names of what passed, and of what does not apply with the reason; nothing
+// if there are neither.
+func quietOf(findings []finding.Finding) []document.Block {
+	var passes, skips []string
+	for _, f := range findings {
+		switch {
+		case !quiet(f):
+		case f.Outcome == preflight.Pass:
+			passes = append(passes, f.Name)
+		default:
+			skips = append(skips, fmt.Sprintf("%s (%s)", f.Name, f.Reason))
+		}
+	}
+	details := document.Details{Mark: document.Mark{Level: document.Good, Word: "PASS"}}
+	if len(skips) > 0 {
+		details.Blocks = append(details.Blocks, document.List{Lead: "SKIPPED", Entries: skips, Names: true})
+	}
+	if len(passes) > 0 {
+		details.Blocks = append(details.Blocks, document.List{Lead: "PASS", Entries: passes, Names: true})
+	}
+	switch {
+	case len(passes)+len(skips) == 0:
+		return nil
+	case len(skips) == 0:
+		details.Summary = fmt.Sprintf("%d passed", len(passes))
+	case len(passes) == 0:
+		details.Mark, details.Summary = document.Mark{Level: document.Neutral, Word: "SKIPPED"}, fmt.Sprintf("%d skipped", len(skips))
+	default:
+		details.Summary = fmt.Sprintf("%d passed, %d skipped", len(passes), len(skips))
+	}
+	return []document.Block{details}
+}
+
+// What findings require, or why they require nothing.
+const (
+	mustBeFixed  = "must be fixed"
+	inconclusive = "inconclusive"
+	warning      = "warning"
+	passed       = "passed"
+	skipped      = "skipped"
+)
+
+func requires(f finding.Finding) string {
+	switch {
+	case f.Bypass != nil:
+		return findingview.Label(f)
+	case f.Stops():
+		return mustBeFixed
+	case f.Inconclusive():
+		return inconclusive
+	case f.Outcome == preflight.Pass:
+		return passed
+	case f.Outcome == preflight.Skipped:
+		return skipped
+	}
+	return warning
+}
+
+func plural(word string, number int) string {
+	switch {
+	case word == findingview.Acknowledged:
+		return "acknowledged"
+	case word == warning && number > 1:
+		return "warnings"
+	}
+	return word
+}
+
+// counts are the numbers of findings, after that of the checks that have reported where some
+// have not.
+func (r Report) counts() string {
+	text := countsOf(r.Findings)
+	if r.Run.Phase == report.PhaseRunning || r.Expected.Reported < r.Expected.Checks {
+		reported := fmt.Sprintf("%d of %s reported", r.Expected.Reported, words.Count(r.Expected.Checks, "check"))
+		return strings.TrimSuffix(reported+", "+text, ", ")
+	}
+	return cmp.Or(text, "no findings")
+}
+
+// countsOf are the numbers of findings by what they require.
+func countsOf(findings []finding.Finding) string {
+	numbers := map[string]int{}
+	for _, f := range findings {
+		numbers[requires(f)]++
+	}
+	var parts []string
+	for _, each := range []string{mustBeFixed, inconclusive, warning, findingview.Forced, findingview.Accepted, findingview.Acknowledged, passed, skipped} {
+		if n := numbers[each]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, plural(each, n)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

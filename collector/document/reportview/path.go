@@ -1,0 +1,159 @@
+package reportview
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/findingview"
+	"github.com/openshift/update-preflight/collector/document/picture"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Path is the document of a path.
+type Path struct{ report.Path }
+
+// Document is the decision about the whole, a line for each update, then each update as the
+// document of its report.
+func (p Path) Document(view document.View) document.Document {
+	decision, meaning, _ := strings.Cut(p.headline(), ": ")
+	blocks := []document.Block{document.Verdict{Mark: document.Mark{Level: p.level(), Word: decision}, Meaning: meaning}}
+	if view.Full {
+		blocks = append(blocks, p.picture())
+	} else {
+		blocks = append(blocks, p.updates())
+	}
+	for i, each := range p.Updates {
+		shown := Report{each}
+		blocks = append(blocks, document.Section{
+			Title: fmt.Sprintf("%s: %s to %s", p.position(i), each.From(), orUnknown(each.Target.Version)),
+			Mark:  document.Mark{Level: shown.level(), Word: shown.standing()}, Blocks: shown.blocks(view),
+		})
+	}
+	return document.Document{
+		Title: "Update preflight of the path " + p.route(), Source: sourceOf(p.ToolVersion, "one for each update"),
+		Blocks: append(blocks, document.Conclusion{Text: "Decision for the path: " + p.standing()}),
+	}
+}
+
+// updates has a row for each update, and what the path leaves open.
+func (p Path) updates() document.Table {
+	table := document.Table{Title: "Updates"}
+	table.Row("Path", p.route())
+	for i, each := range p.Updates {
+		table.Row(p.position(i), p.summary(Report{each}))
+	}
+	table.Row("No report", strings.Join(p.unreported(), ", "))
+	for _, notice := range p.Notices {
+		table.Row("Notice", notice)
+	}
+	return table
+}
+
+// picture has the updates with their decisions, and what they are because of.
+func (p Path) picture() document.Picture {
+	route := picture.Route{Title: "Path, with the decision about each update", Table: p.updates()}
+	for _, version := range p.Versions {
+		route.Stops = append(route.Stops, orUnknown(version))
+	}
+	for _, each := range p.Updates {
+		shown := Report{each}
+		decided := picture.Mark{Mark: document.Mark{Level: shown.level(), Word: shown.standing()}}
+		if each.Verdict.Provisional {
+			decided.Text = "provisional"
+		}
+		hop := picture.Hop{Text: each.Target.UpdateKind, Marks: []picture.Mark{decided}}
+		for _, f := range each.Findings {
+			if f.Open() {
+				hop.Marks = append(hop.Marks, picture.Mark{Mark: findingview.Mark(f), Text: f.Name})
+			}
+		}
+		route.Hops = append(route.Hops, hop)
+	}
+	return route.Picture()
+}
+
+// level is the shape of the decision.
+func (p Path) level() document.Level {
+	if !p.Holds() {
+		return document.Unclear
+	}
+	return levelOf(p.Decision)
+}
+
+// standing is the decision, if it is current.
+func (p Path) standing() string {
+	if !p.Holds() {
+		return notHolding(p.Decision)
+	}
+	return string(p.Decision)
+}
+
+// planned is how many updates the path has.
+func (p Path) planned() int { return len(p.Versions) - 1 }
+
+// position names an update by its number.
+func (p Path) position(update int) string {
+	return fmt.Sprintf("Hop %d of %d", update+1, max(p.planned(), len(p.Updates)))
+}
+
+// route is the path on one line.
+func (p Path) route() string {
+	names := make([]string, 0, len(p.Versions))
+	for _, version := range p.Versions {
+		names = append(names, orUnknown(version))
+	}
+	return strings.Join(names, " → ")
+}
+
+// unreported are the versions of the updates without a report.
+func (p Path) unreported() []string {
+	var names []string
+	for _, version := range p.Versions[min(len(p.Updates)+1, len(p.Versions)):] {
+		names = append(names, orUnknown(version))
+	}
+	return names
+}
+
+func orUnknown(version string) string { return cmp.Or(version, "(unknown version)") }
+
+// summary is the decision about one update, and the findings that led to it.
+func (Path) summary(r Report) string {
+	const most = 5
+	text := fmt.Sprintf("%s to %s: %s", r.From(), orUnknown(r.Target.Version), r.standing())
+	if names := append(slices.Clone(r.Verdict.Blocking), r.Verdict.Undecided...); len(names) > 0 {
+		text += " because of " + words.List(names, most)
+	}
+	if r.Verdict.Provisional {
+		text += fmt.Sprintf("; provisional, to be asked again at %s: %s", r.From(), words.Count(len(r.AskedAgain), "check"))
+	}
+	return text
+}
+
+// headline is the decision about the whole path.
+func (p Path) headline() string {
+	target := orUnknown(p.Versions[len(p.Versions)-1])
+	if !p.Holds() {
+		return fmt.Sprintf("Outdated: the decision about the path to %s was %s, and no longer holds.", target, p.Decision)
+	}
+	text := map[verdict.Decision]string{
+		verdict.Ready:        "Ready: this cluster can be updated to " + orUnknown(p.Updates[0].Target.Version) + ".",
+		verdict.Blocked:      fmt.Sprintf("Blocked: do not start the path to %s yet.", target),
+		verdict.Undecided:    fmt.Sprintf("Undecided: the path to %s could not be evaluated completely.", target),
+		verdict.NothingKnown: fmt.Sprintf("NothingKnown: nothing that can be evaluated in advance blocks the path to %s.", target),
+	}[p.Decision]
+	if p.Decision == verdict.Ready && p.planned() > 1 {
+		text += fmt.Sprintf(" Nothing that can be evaluated in advance blocks the later updates to %s; run the preflight again before each of them.", target)
+	}
+	if p.Forced {
+		text += " FORCED: findings that block were bypassed by force."
+	}
+	if p.Interrupted() {
+		text += " The preflight was interrupted."
+	}
+	return text
+}

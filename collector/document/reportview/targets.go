@@ -1,0 +1,354 @@
+package reportview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/findingview"
+	"github.com/openshift/update-preflight/collector/document/format"
+	"github.com/openshift/update-preflight/collector/document/picture"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Targets is the document of the targets.
+type Targets struct{ report.Targets }
+
+const (
+	// mostRows limits the table by default, briefRows in a brief view, and briefFindings the
+	// findings there: all fits 24 lines.
+	mostRows, briefRows, briefFindings = 10, 5, 2
+	// notAsked is what the verdict on a target leaves out.
+	notAsked = "the signature and the checks of the release were not evaluated"
+)
+
+// Document is the decisions in one sentence, a table, those that are clear first, then every
+// finding about them once, with the targets that it is about, then the next step. One target
+// alone is shown as a report is.
+func (t Targets) Document(view document.View) document.Document {
+	made := document.Document{
+		Title:  fmt.Sprintf("Updates of the cluster from %s in channel %s", t.Cluster.Version, t.Channel),
+		Source: fmt.Sprintf("Written by oc preflight %s from the cluster at %s. The JSON document has all data.", t.ToolVersion, t.Time),
+	}
+	if len(t.Targets.Targets) == 1 {
+		made.Blocks = t.candidate(view)
+	} else {
+		made.Blocks = t.all(view)
+	}
+	for _, action := range t.Actions {
+		made.Blocks = append(made.Blocks, document.Command{Lead: "Next:", Text: action.Command})
+	}
+	return made
+}
+
+// Names is update/VERSION for every target, in the order of the text.
+func (t Targets) Names() ([]string, error) {
+	var names []string
+	for _, target := range t.ByUrgency() {
+		names = append(names, format.UpdateName+"/"+target.Version)
+	}
+	return names, nil
+}
+
+// listed are the targets of the table, the most urgent first.
+func (t Targets) listed(view document.View) []report.Candidate {
+	rows, most := t.ByUrgency(), mostRows
+	if view.Brief {
+		most = briefRows
+	}
+	return rows[:view.Entries(len(rows), most)]
+}
+
+// Wide is the targets as a table with all columns and without the findings.
+func (t Targets) Wide(view document.View) document.Document {
+	rows := t.listed(view)
+	table := document.Table{
+		Columns: []string{"Version", "Kind", "Recommended", "Decision", "Duration", "Causes", "Image", "URL"}, Result: "Decision",
+		Whole: true, More: len(t.Targets.Targets) - len(rows),
+	}
+	for _, target := range rows {
+		expected := ""
+		if target.Duration != nil {
+			expected = target.Duration.String()
+		}
+		table.Rows = append(table.Rows, []string{
+			target.Version, target.UpdateKind, target.Recommended, standingOf(target), expected, strings.Join(causes(target), ","), target.Image, target.URL,
+		})
+	}
+	return document.Document{Blocks: []document.Block{table}}
+}
+
+// findings are those of the document.
+func (t Targets) findings() []finding.Finding {
+	var all []finding.Finding
+	for _, f := range t.Findings {
+		all = append(all, f.Finding)
+	}
+	return all
+}
+
+// candidate is everything about one target.
+func (t Targets) candidate(view document.View) []document.Block {
+	target := t.Targets.Targets[0]
+	about := Report{report.Report{Target: report.Target{Version: target.Version}, Verdict: target.Verdict, Findings: t.findings()}}
+	word, meaning := decisionOf(about.Report)
+	if target.Verdict.Decision == verdict.Ready {
+		word, meaning = "Clear", fmt.Sprintf("no gate, risk or health check blocks the update to %s; %s.", target.Version, notAsked)
+	}
+	blocks := []document.Block{document.Verdict{Mark: document.Mark{Level: levelOf(target.Verdict.Decision), Word: word}, Meaning: meaning}}
+	if !view.Brief {
+		blocks = append(blocks, t.candidateFacts(target))
+	}
+	blocks = append(blocks, document.Items{Entries: itemsOf(about.Findings)})
+	blocks = append(blocks, quietOf(about.Findings)...)
+	if view.Brief {
+		return blocks
+	}
+	return append(blocks, document.Conclusion{Text: "Decision of gates, risks and health: " + standingOf(target)})
+}
+
+// candidateFacts are the subject and the basis of the decision.
+func (t Targets) candidateFacts(target report.Candidate) document.Table {
+	table := document.Table{Title: "About this target"}
+	table.Row("Target", target.Version)
+	table.Row("Image", target.Image)
+	table.Row("Update", strings.TrimPrefix(target.UpdateKind+", from ", ", ")+t.Cluster.Version)
+	table.Row("Listed as", listing(target))
+	table.Row("CVO", behavior(target.CVO))
+	if target.Duration != nil {
+		table.Row("Duration", target.Duration.String())
+	}
+	table.Row("Checks", fmt.Sprintf("%d of %d reported; %s", target.Expected.Reported, target.Expected.Checks, notAsked))
+	table.Row("Findings", countsOf(t.findings()))
+	return table
+}
+
+// standingOf is the decision about a target. Ready means that a run may find more.
+func standingOf(target report.Candidate) string {
+	if target.Verdict.Decision == verdict.Ready {
+		return "Clear"
+	}
+	return string(target.Verdict.Decision)
+}
+
+func listing(target report.Candidate) string {
+	lists := "available update"
+	if target.Conditional {
+		lists = "conditional update"
+	}
+	return lists + ", Recommended=" + target.Recommended
+}
+
+// all has one row for each target. Causes that all targets share are named once, below the
+// table.
+func (t Targets) all(view document.View) []document.Block {
+	counts := map[verdict.Decision]int{}
+	for _, target := range t.Targets.Targets {
+		counts[target.Verdict.Decision]++
+	}
+	decisions := document.Verdict{Meaning: fmt.Sprintf("%s from %s in channel %s.", words.Count(len(t.Targets.Targets), "update"), t.Cluster.Version, t.Channel)}
+	decisions.Level, decisions.Word = document.Neutral, fmt.Sprintf("%d Clear, %d Blocked, %d Undecided", counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided])
+	meaning := document.Paragraph{Text: "Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated."}
+	if view.Brief {
+		meaning.Text = "Clear: no gate, risk or health check blocks; the releases were not evaluated."
+	}
+	rows := t.listed(view)
+	findings := t.shared(view, rows)
+	blocks := []document.Block{decisions, meaning}
+	if common := commonCauses(t.Targets.Targets); view.Full && len(rows) > 0 {
+		blocks = append(blocks, t.matrix(findings, t.table(rows, common)))
+	} else {
+		blocks = append(blocks, t.table(rows, common))
+	}
+	blocks = append(blocks, t.durations(), t.common())
+	if !view.Brief && slices.ContainsFunc(findings, func(f shared) bool { return strings.Contains(f.Message+f.Remediation, report.AnyTarget) }) {
+		blocks = append(blocks, document.Paragraph{Text: "Below, " + report.AnyTarget + " stands for each of the targets that a finding is about."})
+	}
+	blocks = append(blocks, t.items(view, findings))
+	if view.Full {
+		blocks = append(blocks, quietOf(t.findings())...)
+	}
+	return blocks
+}
+
+func (t Targets) table(rows []report.Candidate, common []string) document.Table {
+	table := document.Table{
+		Title: "Targets", Columns: []string{"Version", "Kind", "Recommended", "Decision", "Causes"}, Result: "Decision", More: len(t.Targets.Targets) - len(rows),
+	}
+	for _, target := range rows {
+		table.Rows = append(table.Rows, []string{target.Version, target.UpdateKind, target.Recommended, standingOf(target), describeCauses(target, common)})
+	}
+	return table
+}
+
+// matrix has the targets with the findings that need attention.
+func (t Targets) matrix(findings []shared, table document.Table) document.Picture {
+	matrix := picture.Matrix{Title: "Findings of each target", Table: table}
+	rows := map[string][]int{} // a version may have several images
+	for _, target := range t.Targets.Targets {
+		rows[target.Version] = append(rows[target.Version], len(matrix.Rows))
+		matrix.Rows = append(matrix.Rows, picture.MatrixRow{Name: target.Version, Decision: standingOf(target), Results: map[int]document.Mark{}})
+	}
+	for i, f := range findings {
+		matrix.Findings = append(matrix.Findings, f.Name)
+		for _, version := range f.Targets {
+			for _, row := range rows[version] {
+				matrix.Rows[row].Results[i] = findingview.Mark(f.Finding)
+			}
+		}
+	}
+	return matrix.Picture()
+}
+
+// durations has the duration of each kind of update, in the order of the targets.
+func (t Targets) durations() document.Table {
+	table := document.Table{Title: "Durations"}
+	has := map[string]bool{}
+	for _, target := range t.Targets.Targets {
+		if target.Duration != nil && !has[target.UpdateKind] {
+			has[target.UpdateKind] = true
+			table.Row("Duration", target.UpdateKind+": "+target.Duration.String())
+		}
+	}
+	return table
+}
+
+// common names the causes that all targets share.
+func (t Targets) common() document.List {
+	common := commonCauses(t.Targets.Targets)
+	return document.List{Lead: "* " + everyTarget + ":", Entries: common, Names: true}
+}
+
+// items are findings with the targets that they are about; in a brief view the first ones.
+func (t Targets) items(view document.View, findings []shared) document.Items {
+	var items document.Items
+	for i, each := range findings {
+		if view.Brief && i == briefFindings {
+			items.More = len(findings) - i
+			break
+		}
+		item := findingview.Item(each.Finding)
+		item.Number = i + 1
+		about := scope(each.Targets, t.Targets.Targets)
+		if view.Full {
+			item.Group, about = "Findings", limited(each.Targets, mostNamesOnPage)
+		}
+		if len(each.Targets) > 0 {
+			item.Facts = append([]document.Fact{{Lead: "Targets:", Text: about, Brief: true}}, item.Facts...)
+		}
+		if each.varies {
+			item.Fact("Note:", "The text differs between targets; explain one target to see its own.")
+		}
+		items.Entries = append(items.Entries, item)
+	}
+	return items
+}
+
+// causes are the names that led to the decision, and what was accepted.
+func causes(target report.Candidate) []string {
+	names := append(slices.Clone(target.Verdict.Blocking), target.Verdict.Undecided...)
+	for _, name := range target.Verdict.Accepted {
+		names = append(names, name+" (accepted)")
+	}
+	return names
+}
+
+// commonCauses are those that all targets share.
+func commonCauses(targets []report.Candidate) []string {
+	if len(targets) == 0 {
+		return nil
+	}
+	count := map[string]int{}
+	for _, target := range targets {
+		for _, name := range causes(target) {
+			count[name]++
+		}
+	}
+	return slices.DeleteFunc(causes(targets[0]), func(name string) bool { return count[name] != len(targets) })
+}
+
+// describeCauses lists the causes of one target, with a star for the common
+// ones.
+func describeCauses(target report.Candidate, common []string) string {
+	var names []string
+	if len(common) > 0 {
+		names = append(names, "*")
+	}
+	for _, name := range causes(target) {
+		if !slices.Contains(common, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// shared are the findings that need attention about one of the targets or about the list.
+// Those of the same name and label are one, except on a page: of their messages, that about
+// the newest target.
+func (t Targets) shared(view document.View, rows []report.Candidate) []shared {
+	listed, place := map[string]bool{}, map[string]int{}
+	for _, row := range rows {
+		listed[row.Version] = true
+	}
+	for i, target := range slices.Backward(t.Targets.Targets) {
+		place[target.Version] = i
+	}
+	type group struct {
+		name, label string
+		number      int
+	}
+	var order []group
+	members := map[group][]report.TargetFinding{}
+	for i, f := range t.Findings {
+		elsewhere := len(f.Targets) > 0 && !slices.ContainsFunc(f.Targets, func(version string) bool { return listed[version] })
+		if quiet(f.Finding) || elsewhere {
+			continue
+		}
+		key := group{name: f.Name, label: findingview.Label(f.Finding)}
+		if view.Full {
+			key.number = i
+		}
+		if members[key] == nil {
+			order = append(order, key)
+		}
+		members[key] = append(members[key], f)
+	}
+	merged := make([]shared, 0, len(order))
+	for _, key := range order {
+		merged = append(merged, merge(members[key], place))
+	}
+	return merged
+}
+
+// shared is one finding that stands for several.
+type shared struct {
+	report.TargetFinding
+
+	// varies is true when the texts differ.
+	varies bool
+}
+
+// merge is the finding about the newest target, for the targets of all.
+func merge(findings []report.TargetFinding, place map[string]int) shared {
+	newest := func(f report.TargetFinding) int {
+		least := len(place)
+		for _, version := range f.Targets {
+			least = min(least, place[version])
+		}
+		return least
+	}
+	merged := shared{TargetFinding: findings[0], varies: len(findings) > 1}
+	var all []string
+	for _, f := range findings {
+		all = append(all, f.Targets...)
+		if newest(f) < newest(merged.TargetFinding) {
+			merged.TargetFinding = f
+		}
+	}
+	merged.Targets = all
+	return merged
+}

@@ -1,0 +1,112 @@
+package departure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/builtin"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/risk"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/updateplan/graph"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Later is a later update of a path.
+type Later struct {
+	// Releases are the releases of the path before the target, the cluster's first; at
+	// least two.
+	Releases []update.Release
+	Target   update.Release
+	// Gates are the admin gates of the last release before the target; nil if unknown.
+	Gates map[string]string
+	Edge  Edge
+}
+
+// Edge is the update as the update graph has it.
+type Edge struct {
+	Risks []graph.Risk
+	// Known is true if the graph has the update; otherwise Cause states why not.
+	Known bool
+	Cause string
+}
+
+// EdgeOf is the update between two versions in a graph. The graph is nil if it could not be
+// read, for the reason unread.
+func EdgeOf(g *graph.Graph, unread error, from, to string) Edge {
+	if g == nil {
+		return Edge{Cause: fmt.Sprintf("the update graph could not be read: %v", unread)}
+	}
+	source, target := g.Find(from), g.Find(to)
+	for _, each := range g.Updates {
+		if source >= 0 && each.From == source && each.To == target {
+			return Edge{Risks: each.Risks, Known: true}
+		}
+	}
+	return Edge{Cause: "the update graph does not have this update"}
+}
+
+// After is the departure of a later update of a path.
+func After(l Later) Departure { return later{l} }
+
+type later struct{ Later }
+
+// before is the release that the update starts from.
+func (l later) before() update.Release { return l.Releases[len(l.Releases)-1] }
+
+func (l later) From(scene.Scene) string { return l.before().Version }
+
+func (l later) Path() []update.Release { return l.Releases }
+
+func (l later) Checks(s scene.Scene) []check.Check {
+	return append(gate.Later(l.Gates, s.Settings.Judgement.Fixed), l.risks(s))
+}
+
+func (l later) Postponed(s scene.Scene) []report.AskedAgain {
+	var postponed []report.AskedAgain
+	evaluated := l.Checks(s)
+	for _, each := range builtin.Checks(s.Settings.Judgement) {
+		if !slices.ContainsFunc(evaluated, func(c check.Check) bool { return c.Name == each.Name }) {
+			postponed = append(postponed, report.AskedAgain{Name: each.Name, Reason: l.whyLater(each)})
+		}
+	}
+	return postponed
+}
+
+// whyLater is why a check cannot be evaluated in advance.
+func (l later) whyLater(c check.Check) string {
+	switch {
+	case c.Kind == finding.SourceHealth:
+		return "the state of the cluster before the update counts"
+	case c.Name == risk.NameAlerts:
+		return "alerts that fire before the update count"
+	}
+	return fmt.Sprintf("it reads what ClusterVersion and the operators report at %s", l.before().Version)
+}
+
+func (l later) Annotate(s scene.Scene, findings []finding.Finding) {
+	for i, f := range findings {
+		if dependsOnPresent(f) {
+			findings[i] = f.Noted("Judged from %s, which the cluster runs; the update to %s may change this.", s.About.Version, l.before().Version)
+		}
+	}
+}
+
+// dependsOnPresent reports whether a failure, or that a Job was inconclusive, is due to the
+// present cluster, and not to the releases or acknowledgements, which are the same before
+// the update.
+func dependsOnPresent(f finding.Finding) bool {
+	inReleases := strings.HasPrefix(f.Name, adminack.Name) || f.Name == clusterversion.NameGiantHop
+	isJob := f.Source == finding.SourceJob
+	if isJob && f.Job != nil && f.Inconclusive() {
+		return true
+	}
+	return f.Outcome == preflight.Fail && (isJob || f.Source == finding.SourceGate && !inReleases)
+}

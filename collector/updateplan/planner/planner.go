@@ -1,0 +1,252 @@
+// Package planner answers: how does this cluster get to a release, given what can be read
+// now?
+//
+// [Plan] reads the update graph, evaluates risks, nodes and gates, and makes an
+// updateplan.Plan of them. [PlanWithout] does so without a cluster.
+package planner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/targets"
+	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/collector/updateplan/duration"
+	"github.com/openshift/update-preflight/collector/updateplan/graph"
+	"github.com/openshift/update-preflight/collector/updateplan/graphsource"
+	"github.com/openshift/update-preflight/collector/updateplan/imageset"
+	"github.com/openshift/update-preflight/collector/updateplan/path"
+)
+
+// Request is what to plan.
+type Request struct {
+	// From is the release to start from, without a cluster; empty for that of the
+	// cluster.
+	From string
+	// Target is where to go to.
+	Target updateplan.Target
+	// Graph is where the update graph comes from.
+	Graph graphsource.Request
+	// ImageSet is the format of ImageSetConfigurations; empty for V2.
+	ImageSet imageset.Format
+	// Stored is a plan to compare with, whose target is the target; nil for none.
+	Stored *updateplan.Plan
+	// Transport reaches the update services.
+	Transport http.RoundTripper
+	// Logger receives which stored graph is used; nil for none.
+	Logger *slog.Logger
+}
+
+// Needs are the permissions to open a scene for Plan, and to plan.
+func Needs() access.Needs {
+	return targets.Needs().And(access.Needs{Optional: []access.Request{
+		{Verb: "get", Group: "config.openshift.io", Resource: "proxies", Name: "cluster"},
+		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "trusted-ca-bundle"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
+		{Verb: "list", Resource: "nodes"},
+		{Verb: "list", Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools"},
+		{Verb: "list", Group: "machineconfiguration.openshift.io", Resource: "machineconfignodes"},
+		{Verb: "list", Group: "apps", Resource: "daemonsets"},
+	}})
+}
+
+// Plan plans the path from the release of a cluster to a target, with what is known of the
+// cluster. Nothing is created, and the time of the scene bounds it. An *input.Error is a
+// target without a path, or a graph that cannot be used. With a *updateplan.Unreachable as
+// its cause it has a remedy, and the plan has the decision NoPath; beside other errors the
+// plan is empty.
+func Plan(ctx context.Context, s scene.Scene, request Request) (updateplan.Plan, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Remaining())
+	defer cancel()
+	p, err := read(ctx, s, request)
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	return p.plan(ctx)
+}
+
+// PlanWithout plans without a cluster: each risk is open that is not accepted, and the
+// nodes are unknown. Of settings, the acceptances and the version of the tool are used.
+// Errors are those of Plan.
+func PlanWithout(ctx context.Context, request Request, settings scene.Settings) (updateplan.Plan, error) {
+	now := time.Now()
+	accepted := slices.Concat(settings.Judgement.Accepted, settings.Judgement.Accept)
+	p := planner{request: request, survey: nothing{}, basis: updateplan.Basis{
+		From: request.From, Architecture: cmp.Or(request.Graph.Architecture, runtime.GOARCH), ImageSet: request.ImageSet,
+		Now: now, ToolVersion: settings.ToolVersion, Assess: assessWithout,
+		Accepted: func(version string) map[string]string {
+			return acceptance.Judge(accepted, acceptance.Scope{Target: version, Now: now}).Accepted()
+		},
+		Missing: []string{
+			"whether a risk applies that depends on the cluster: no cluster was read, and each risk is open unless it is accepted",
+			"pools, pauses and reboots: no cluster was read",
+			"admin acknowledgements, removed APIs and OLM operators: no cluster was read",
+		},
+	}}
+	if err := p.readGraph(ctx, graphsource.Public(request.Transport)); err != nil {
+		return updateplan.Plan{}, err
+	}
+	return p.plan(ctx)
+}
+
+// Graph reads the update graph for a path from the release of a cluster. Beside an error it
+// has the notices.
+func Graph(ctx context.Context, s scene.Scene, request Request) (graphsource.United, error) {
+	p, err := read(ctx, s, request)
+	return graphsource.United{Graph: p.basis.Graph, Sources: p.basis.Sources, Notices: p.basis.Notices}, err
+}
+
+// Best is the best path of a plan, and the notices of its graph. Each error about the
+// target is an *input.Error.
+func Best(ctx context.Context, s scene.Scene, request Request) (path.Path, []string, error) {
+	p, err := read(ctx, s, request)
+	if err != nil {
+		return nil, p.basis.Notices, err
+	}
+	to, _, err := p.resolve()
+	if err != nil {
+		return nil, p.basis.Notices, &input.Error{Err: err}
+	}
+	p.basis.Assess = p.survey.assess(ctx, p.basis.Risks(to))
+	paths, err := p.basis.Paths(to)
+	if err != nil {
+		return nil, p.basis.Notices, &input.Error{Err: err}
+	}
+	return paths.Best, p.basis.Notices, nil
+}
+
+// planner makes one plan.
+type planner struct {
+	request Request
+	basis   updateplan.Basis
+	survey  survey
+}
+
+// survey is what a cluster adds to a plan. It calls miss with each part that could not be
+// determined.
+type survey interface {
+	// assess evaluates risks.
+	assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) updateplan.Assessment
+	// inspect reads the nodes, and evaluates the gates on a path by the version that they
+	// are about.
+	inspect(ctx context.Context, best path.Path, miss func(string, ...any)) (updateplan.Rollout, map[string][]finding.Finding)
+}
+
+// nothing is the survey without a cluster.
+type nothing struct{}
+
+func (nothing) assess(context.Context, []graph.Risk) func(graph.Risk) updateplan.Assessment {
+	return assessWithout
+}
+
+func (nothing) inspect(context.Context, path.Path, func(string, ...any)) (updateplan.Rollout, map[string][]finding.Finding) {
+	return duration.Assumed(), nil
+}
+
+// present is the survey of a cluster.
+type present struct{ scene scene.Scene }
+
+func (c present) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) updateplan.Assessment {
+	c.scene.Step("evaluating the risks")
+	return assess(ctx, c.scene, risks)
+}
+
+func (c present) inspect(ctx context.Context, best path.Path, miss func(string, ...any)) (updateplan.Rollout, map[string][]finding.Finding) {
+	c.scene.Step("reading the nodes and evaluating the gates")
+	return duration.Rollout(ctx, c.scene, miss), evaluateGates(ctx, c.scene, best, miss)
+}
+
+// read has the graph of a plan for this cluster, unless there is an error.
+func read(ctx context.Context, s scene.Scene, request Request) (*planner, error) {
+	p := &planner{request: request, survey: present{s}, basis: updateplan.Basis{
+		From: s.About.Version, Channel: s.Version.Spec.Channel, ImageSet: request.ImageSet, Cluster: s.About.ID,
+		Now: s.Start, ToolVersion: s.Settings.ToolVersion, Assess: notAssessed("the risk is on no path to the target"),
+		Accepted: func(version string) map[string]string { return s.Account(version).Accepted() },
+	}}
+	p.basis.Architecture = request.Graph.Architecture
+	if p.basis.Architecture == "" {
+		p.basis.Architecture = graphsource.Architecture(ctx, s, p.miss)
+	}
+	if len(request.Graph.Channels) == 0 && s.Version.Spec.Channel != "" {
+		p.request.Graph.Channels = []string{s.Version.Spec.Channel}
+	}
+	s.Step("reading the update graph")
+	return p, p.readGraph(ctx, graphsource.ServiceOf(s, request.Transport))
+}
+
+func (p *planner) readGraph(ctx context.Context, service graphsource.Service) error {
+	request := p.request.Graph
+	request.Architecture = p.basis.Architecture
+	united, err := request.Read(ctx, graphsource.Position{
+		From: p.basis.From, Now: p.basis.Now, Service: service, Logger: cmp.Or(p.request.Logger, slog.New(slog.DiscardHandler)),
+	})
+	p.basis.Graph, p.basis.Sources, p.basis.Notices = united.Graph, united.Sources, united.Notices
+	return err
+}
+
+// miss records a part of the plan that could not be determined.
+func (p *planner) miss(format string, args ...any) {
+	p.basis.Missing = append(p.basis.Missing, fmt.Sprintf(format, args...))
+}
+
+// plan makes the plan from the graph.
+func (p *planner) plan(ctx context.Context) (updateplan.Plan, error) {
+	to, notice, err := p.resolve()
+	if err != nil {
+		return p.withoutPath(err)
+	}
+	if p.request.Stored != nil && to == p.basis.From {
+		return p.compared(updateplan.Complete(p.basis, to)), nil
+	}
+	p.basis.Assess = p.survey.assess(ctx, p.basis.Risks(to))
+	paths, err := p.basis.Paths(to)
+	if err != nil {
+		return p.withoutPath(err)
+	}
+	p.basis.Rollout, p.basis.Findings = p.survey.inspect(ctx, paths.Best, p.miss)
+	made, err := updateplan.New(p.basis, paths)
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	if notice != "" {
+		made.Notices = append([]string{notice}, made.Notices...)
+	}
+	return p.compared(made), nil
+}
+
+// withoutPath is the plan for a target without a path, beside the error.
+func (p *planner) withoutPath(err error) (updateplan.Plan, error) {
+	failed, ok := errors.AsType[*updateplan.Unreachable](err)
+	if !ok {
+		return updateplan.Plan{}, &input.Error{Err: err}
+	}
+	return p.compared(updateplan.WithoutPath(p.basis, failed)), &input.Error{Err: err}
+}
+
+func (p *planner) resolve() (version, notice string, err error) {
+	if p.request.Stored != nil {
+		return p.request.Stored.To, "", nil
+	}
+	return p.basis.Resolve(p.request.Target)
+}
+
+// compared adds the comparison with the stored plan.
+func (p *planner) compared(made updateplan.Plan) updateplan.Plan {
+	if p.request.Stored != nil {
+		comparison := p.basis.Compare(*p.request.Stored)
+		made.Comparison = &comparison
+	}
+	return made
+}

@@ -1,0 +1,219 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/jobs/checkresult"
+)
+
+var (
+	reasonLost = finding.NewReason("Lost", finding.Explanation{
+		Meaning: "Reported for a check whose Job ended and whose pod was gone before its result was read.",
+		Cause:   "The pod was deleted, or its node was lost.",
+		Remedy:  "Run the preflight again.",
+	})
+	reasonJobDeleted = finding.NewReason("JobDeleted", finding.Explanation{
+		Meaning: "Reported for a check whose Job was deleted by another client twice.",
+		Cause:   "A user or a controller deletes Jobs in the namespace.",
+		Remedy:  "Stop the client that deletes Jobs in the namespace, then run the preflight again.",
+	})
+	reasonPodDeleted = finding.NewReason("PodDeleted", finding.Explanation{
+		Meaning: "Reported for a check whose pod was deleted by another client.",
+		Cause:   "A user or a controller deletes pods in the namespace.",
+		Remedy:  "Stop the client that deletes pods in the namespace, then run the preflight again.",
+	})
+	reasonDeadlineExceeded = finding.NewReason("DeadlineExceeded", finding.Explanation{
+		Meaning: "Reported for a check whose Job or pod exceeded its activeDeadlineSeconds.",
+		Cause:   "The pod waited for something, or the check took too long.",
+		Remedy:  "Remove what the message names, then run the preflight again.",
+	})
+	reasonEvicted = finding.NewReason("Evicted", finding.Explanation{
+		Meaning: "Reported for a check whose pod was evicted.",
+		Cause:   "The node was short of memory, disk or process IDs.",
+		Remedy:  "Wait until the nodes have resources, then run the preflight again: `oc get nodes`.",
+	})
+	reasonDisrupted = finding.NewReason("Disrupted", finding.Explanation{
+		Meaning: "Reported for a check whose pod was terminated by a drain, a preemption or the loss of its node.",
+		Cause:   "The condition DisruptionTarget of the pod, which the message has.",
+		Remedy:  "Wait until no node is drained, then run the preflight again: `oc get nodes`.",
+	})
+)
+
+// jobCondition is the final condition of a Job.
+type jobCondition struct {
+	failed          bool
+	reason, message string
+}
+
+// condition reads all conditions: SuccessCriteriaMet and FailureTarget precede
+// Complete and Failed, while pods still terminate. It returns nil while the Job is
+// active.
+func condition(o Observation) *jobCondition {
+	if o.Job == nil {
+		return nil
+	}
+	for _, condition := range o.Job.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case batchv1.JobFailed, batchv1.JobFailureTarget:
+			return &jobCondition{failed: true, reason: condition.Reason, message: words.Line(condition.Message, checkresult.MaxLine)}
+		case batchv1.JobComplete, batchv1.JobSuccessCriteriaMet:
+			return &jobCondition{}
+		case batchv1.JobSuspended:
+		}
+	}
+	return nil
+}
+
+// completed classifies a Job that is complete without an observed end of a pod:
+// the watch may lag behind.
+func completed(o Observation) Classification {
+	if !o.Check.Framed && o.Listed {
+		return passed(o)
+	}
+	return outcomeLost(o, lost("the Job is complete, but its pod was gone before its result was read"))
+}
+
+// lost is the cause for an ended Job whose pod is gone.
+func lost(detail string) cause {
+	return cause{reason: reasonLost, timeout: watchLag, detail: detail, remedy: runAgain, actions: []finding.Action{finding.Retry("")}}
+}
+
+// outcomeLost classifies a Job whose outcome can no longer be read: it is
+// created again once, after a list has shown that the watch does not lag behind.
+func outcomeLost(o Observation, why cause) Classification {
+	classified := tolerate(o, why)
+	switch {
+	case classified.State != Done:
+		return classified
+	case why.reason == reasonLost && !o.Listed:
+		classified = why.waiting()
+		classified.ListPods = true
+		return classified
+	case o.Restarted:
+		return classified
+	}
+	classified = why.waiting()
+	classified.Detail += "; it is created once more"
+	classified.Restart = true
+	return classified
+}
+
+// failed classifies a Job with the condition Failed.
+func failed(o Observation, condition jobCondition) Classification {
+	pod, exists := o.Newest()
+	switch {
+	case condition.reason == batchv1.JobReasonDeadlineExceeded:
+		return unknown(o, cause{
+			reason: reasonDeadlineExceeded,
+			detail: checkresult.Sentence("the Job exceeded its activeDeadlineSeconds", cmp.Or(activity(o), condition.message)),
+			remedy: fmt.Sprintf("Remove what it waited for and run the preflight again; if the check was running, report it to the owners of component %q.", o.Check.Component),
+		})
+	case !exists:
+		return outcomeLost(o, lost(checkresult.Sentence("the Job failed, and no pod of it was observed", condition.message)))
+	}
+	if why := disruption(pod); why != nil {
+		return outcomeLost(o, *why)
+	}
+	if pod.DeletionTimestamp != nil {
+		return outcomeLost(o, cause{
+			reason: reasonPodDeleted, detail: checkresult.Sentence("its pod was deleted by another client", condition.message),
+			remedy:  "Stop the client that deletes pods in namespace " + pod.Namespace + ", then run the preflight again.",
+			actions: []finding.Action{finding.Retry("")},
+		})
+	}
+	if pastDeadline(pod) {
+		return unknown(o, cause{
+			reason: reasonDeadlineExceeded, detail: checkresult.Sentence("its pod exceeded its activeDeadlineSeconds", words.Line(pod.Status.Message, checkresult.MaxLine)),
+			remedy: reportDefect,
+		})
+	}
+	if why := attemptFailure(o, pod); why != nil {
+		return unknown(o, *why)
+	}
+	end := checkresult.Terminated(o.Check, pod.Pod)
+	if end == nil || end.ExitCode == 0 {
+		return outcomeLost(o, lost(checkresult.Sentence("the Job failed, but its pod was gone before its end was observed", condition.message)))
+	}
+	return exitedNonZero(o, pod, end)
+}
+
+// Lingers is true for a created Job that is not about to finish: its pod does not
+// run or does not terminate, or the Job is going to retry. The watch may report
+// the pod before it reports the Job.
+func (o Observation) Lingers() bool {
+	pod, exists := o.Newest()
+	switch {
+	case o.Deleted || condition(o) != nil:
+		return false
+	case !exists || pod.Gone:
+		return true
+	}
+	current := checkresult.Status(o.Check, pod.Pod)
+	if current == nil || current.State.Terminated == nil {
+		return true
+	}
+	if code := current.State.Terminated.ExitCode; code != 0 {
+		return !finalExitCode(o.Check.Job.Spec, code)
+	}
+	return otherContainers(o.Check, pod) != containersPassed
+}
+
+// Over is true for a Job that is about to finish and whose containers, also those that
+// were added to its pod, have all terminated.
+func (o Observation) Over() bool {
+	pod, exists := o.Newest()
+	return exists && !o.Lingers() && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.State.Terminated == nil
+	})
+}
+
+// finalExitCode is true for an exit code after which a Job does not retry.
+func finalExitCode(spec batchv1.JobSpec, code int32) bool {
+	if spec.BackoffLimit != nil && *spec.BackoffLimit == 0 {
+		return true
+	}
+	return spec.PodFailurePolicy != nil && slices.ContainsFunc(spec.PodFailurePolicy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
+		return rule.Action == batchv1.PodFailurePolicyActionFailJob && rule.OnExitCodes != nil &&
+			rule.OnExitCodes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && slices.Contains(rule.OnExitCodes.Values, code)
+	})
+}
+
+// disruption is the cause for a pod that was terminated by the cluster: an
+// eviction, a drain, a preemption, a lost node; nil for others. The Jobs of a run
+// do not count it as an attempt (podFailurePolicy).
+func disruption(pod Pod) *cause {
+	why := &cause{
+		remedy:  "Wait until no node is drained or short of resources, then run the preflight again.",
+		actions: []finding.Action{finding.Run("oc get nodes"), finding.Retry("")},
+	}
+	if pod.Status.Reason == "Evicted" {
+		why.reason, why.detail = reasonEvicted, checkresult.Sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, checkresult.MaxLine))
+		return why
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
+			why.reason, why.detail = reasonDisrupted, checkresult.Sentence("its pod was disrupted ("+condition.Reason+")", words.Line(condition.Message, checkresult.MaxLine))
+			return why
+		}
+	}
+	return nil
+}
+
+// pastDeadline is true for a pod that the kubelet stopped because it exceeded its own
+// activeDeadlineSeconds.
+func pastDeadline(pod Pod) bool { return pod.Status.Reason == "DeadlineExceeded" }
+
+// interrupted is true for a pod that was deleted or disrupted.
+func interrupted(pod Pod) bool {
+	return pod.DeletionTimestamp != nil || disruption(pod) != nil
+}

@@ -1,0 +1,323 @@
+// Package jobwatch answers: which state have the Jobs of a run, and which check may create
+// its Job?
+//
+// [Start] returns the [Tracker] of a run. All state comes from one list and watch each of
+// Jobs, pods and events, which all checks share; a watch that was interrupted or
+// whose resourceVersion expired starts again with a list.
+package jobwatch
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
+)
+
+// The watched resources.
+const (
+	watchJobs   = "Jobs"
+	watchPods   = "pods"
+	watchEvents = "events"
+)
+
+// Tracker holds the observed state of the Jobs of a run, from one watch each on
+// Jobs, pods and warning events, and advances the queue when a Job finishes.
+type Tracker struct {
+	// indexes maps the Jobs to their positions in the plan; immutable.
+	indexes map[types.NamespacedName]int
+	// Failures are the requests that fail at present.
+	Failures *failures
+	// Evicted are checks with findings whose Job has to be deleted, because other
+	// checks wait for its capacity.
+	Evicted chan jobplan.Check
+
+	mutex sync.Mutex
+	jobs  []trackedJob
+	queue *queue
+	// lists counts the lists of Jobs that were begun.
+	lists int
+}
+
+// newTracker returns a tracker without observed objects. uid returns the UID of the
+// Job of a check that exists already.
+func newTracker(plan jobplan.Plan, uid func(jobplan.Check) types.UID, parallelism int, denied context.CancelCauseFunc) *Tracker {
+	t := &Tracker{
+		indexes: map[types.NamespacedName]int{}, Failures: &failures{denied: denied, failing: map[string]error{}},
+		Evicted: make(chan jobplan.Check, len(plan.Checks)), jobs: make([]trackedJob, len(plan.Checks)),
+	}
+	series := make([]string, len(plan.Checks))
+	for i, check := range plan.Checks {
+		t.indexes[nameOf(check.Job)] = i
+		t.jobs[i] = trackedJob{check: check, uid: uid(check), changed: make(chan struct{}, 1)}
+		if check.Serial {
+			series[i] = check.Component
+		}
+	}
+	t.queue = newQueue(parallelism, series)
+	return t
+}
+
+func nameOf(object metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// listBegins records that a list of the resource is requested.
+func (t *Tracker) listBegins(resource string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if resource == watchJobs {
+		t.lists++
+	}
+}
+
+// apply records the last state of an object.
+func (t *Tracker) apply(state objectState) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.observed(state)
+	t.advance()
+}
+
+// replace records all existing objects of a resource: what is not among them no
+// longer exists.
+func (t *Tracker) replace(resource string, objects []any) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	existing := map[types.UID]bool{}
+	for _, object := range objects {
+		if object, ok := object.(metav1.Object); ok && resource != watchEvents {
+			existing[object.GetUID()] = true
+		}
+		t.observed(objectState{object: object})
+	}
+	for i := range t.jobs {
+		switch resource {
+		case watchJobs:
+			if t.jobs[i].markDeleted(existing, t.lists) {
+				t.queue.free(i)
+			}
+		case watchPods:
+			t.jobs[i].markPodsGone(existing)
+		}
+	}
+	t.advance()
+}
+
+// ReplacePods records all existing pods of a Job.
+func (t *Tracker) ReplacePods(i int, pods []corev1.Pod) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	existing := map[types.UID]bool{}
+	for at := range pods {
+		existing[pods[at].UID] = true
+		t.jobs[i].observedPod(diagnosis.Pod{Pod: trimPod(&pods[at])})
+	}
+	t.jobs[i].markPodsGone(existing)
+}
+
+// observed records the last state of one object.
+func (t *Tracker) observed(state objectState) {
+	switch object := state.object.(type) {
+	case *batchv1.Job:
+		t.observedJob(object, state)
+	case *corev1.Pod:
+		job := types.NamespacedName{Namespace: object.Namespace, Name: object.Labels[batchv1.JobNameLabel]}
+		if i, ok := t.indexes[job]; ok {
+			t.jobs[i].observedPod(diagnosis.Pod{Pod: object, Gone: state.gone})
+		}
+	case *corev1.Event:
+		if i, ok := involvedJob(object, t.indexes); ok && !state.gone {
+			t.jobs[i].observedWarning(object)
+		}
+	}
+}
+
+func (t *Tracker) observedJob(job *batchv1.Job, state objectState) {
+	i, ok := t.indexes[nameOf(job)]
+	if !ok {
+		return
+	}
+	tracked := &t.jobs[i]
+	if job.UID != tracked.uid {
+		tracked.unconfirmed = state
+		return
+	}
+	tracked.job, tracked.deleted = job, state.gone
+	if state.gone || tracked.over || !unfinished(job) {
+		t.queue.free(i)
+	} else {
+		t.queue.take(i)
+	}
+	tracked.notify()
+}
+
+// unfinished follows Kubernetes: a Job is finished with the condition Complete or
+// Failed, which it gets when all its pods have terminated. A suspended Job has no
+// pods.
+func unfinished(job *batchv1.Job) bool {
+	for _, condition := range job.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+			return false
+		}
+	}
+	suspended := job.Spec.Suspend != nil && *job.Spec.Suspend && job.Status.Active == 0
+	return !suspended
+}
+
+// advance starts the queued checks for which there is capacity, and evicts Jobs
+// for those without.
+func (t *Tracker) advance() {
+	for _, i := range t.queue.start() {
+		t.jobs[i].queued, t.jobs[i].granted = false, true
+		t.jobs[i].notify()
+	}
+	for _, i := range t.queue.evict() {
+		t.Evicted <- t.jobs[i].check // the buffer has room for each check once
+	}
+}
+
+// EnqueueAll enqueues the checks in the order of the plan, without those whose Job
+// exists and those that have findings.
+func (t *Tracker) EnqueueAll(hasFindings func(jobplan.Check) bool) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for i := range t.jobs {
+		if t.jobs[i].job == nil && !hasFindings(t.jobs[i].check) {
+			t.jobs[i].queued = true
+			t.queue.join(i)
+		}
+	}
+	t.advance()
+}
+
+// Enqueue enqueues a check unless it is queued or granted. False means that its
+// Job exists.
+func (t *Tracker) Enqueue(i int) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	if tracked.job != nil && !tracked.deleted {
+		return false
+	}
+	if !tracked.queued && !tracked.granted {
+		tracked.queued = true
+		t.queue.join(i)
+		t.advance()
+	}
+	return true
+}
+
+// Granted is true when a check may create its Job; the channel signals changes.
+func (t *Tracker) Granted(i int) (bool, <-chan struct{}) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.jobs[i].granted, t.jobs[i].changed
+}
+
+// Created records the UID of a Job that has just been created or adopted. Its first
+// states may have been observed before.
+func (t *Tracker) Created(i int, uid types.UID) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	tracked.uid, tracked.createdAt = uid, max(1, t.lists)
+	early := tracked.unconfirmed
+	tracked.unconfirmed = objectState{}
+	if job, ok := early.object.(*batchv1.Job); ok && job.UID == uid {
+		t.observedJob(job, early)
+		t.advance()
+	}
+}
+
+// Reset forgets a Job that no longer exists, so that another can replace it.
+func (t *Tracker) Reset(i int) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	tracked.job, tracked.deleted, tracked.pods, tracked.warnings, tracked.createdAt, tracked.granted = nil, false, nil, nil, 0, false
+	tracked.uid, tracked.unconfirmed = "", objectState{}
+}
+
+// Settle records that a check has its findings, and drops its state. The capacity of a Job
+// that was never created is freed, and so is that of one whose containers have ended and
+// which makes no further pod, although it does not have the condition Complete or Failed yet.
+func (t *Tracker) Settle(i int) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	observed := tracked.observation("")
+	tracked.over = observed.Over()
+	if tracked.over || tracked.job == nil && tracked.createdAt == 0 {
+		t.queue.free(i)
+	}
+	if observed.Lingers() {
+		t.queue.release(i)
+	}
+	tracked.settled, tracked.pods, tracked.warnings = true, nil, nil
+	t.advance()
+}
+
+// Contended is true when others wait for the capacity of a check.
+func (t *Tracker) Contended(i int) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.queue.contended(i)
+}
+
+// Observe returns the observed state of the Job of a check, and a channel that
+// signals changes of it.
+func (t *Tracker) Observe(i int) (diagnosis.Observation, <-chan struct{}) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.jobs[i].observation(t.Failures.String()), t.jobs[i].changed
+}
+
+// failures are the requests to the API server that fail at present.
+type failures struct {
+	// denied cancels the start of the watches with the first error that a retry
+	// cannot fix.
+	denied context.CancelCauseFunc
+
+	mutex sync.Mutex
+	// failing has the errors by the operation.
+	failing map[string]error
+}
+
+// watchResult records whether a watch works.
+func (f *failures) watchResult(resource string, err error) {
+	if resource != watchEvents && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+		f.denied(err)
+	}
+	f.Record("the watch on "+resource, err)
+}
+
+// Record records the result of an operation.
+func (f *failures) Record(operation string, err error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	delete(f.failing, operation)
+	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		f.failing[operation] = err
+	}
+}
+
+func (f *failures) String() string {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	var texts []string
+	for _, operation := range slices.Sorted(maps.Keys(f.failing)) {
+		texts = append(texts, fmt.Sprintf("%s: %v", operation, f.failing[operation]))
+	}
+	return strings.Join(texts, "; ")
+}

@@ -1,0 +1,184 @@
+// Package jobplan answers: which objects does a run create for the checks of a release?
+//
+// [New] reads the checks of a release, and rejects those that violate the policy for
+// manifests; [Draft.Bind] returns the [Plan] of one run. Both are pure.
+//
+// The names of all objects depend on the release and the ID of the run only. A
+// runner that continues the run of another therefore plans the same objects. A version of
+// this tool that plans other objects does not adopt those of an earlier one.
+//
+// The pods of checks have the default priority of the cluster, so they preempt only
+// pods of lower priority. Their requests for CPU and memory are not limited: a check
+// that requests more than any node has free waits, and an autoscaler may add nodes
+// for it.
+package jobplan
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
+)
+
+// Draft is the named checks of a release that conform to the policy for manifests.
+// It is the same for every run.
+type Draft struct {
+	// Checks are in the order of the manifests in the release.
+	Checks []Check
+	// Refused has one finding for each Job that violates the policy.
+	Refused []finding.Finding
+
+	// catalog has the supporting objects of the release, siteCatalog those of the checks
+	// of the site.
+	catalog, siteCatalog catalog
+	// path is the update path ("4.18.1,4.19.2"); empty if unknown.
+	path string
+}
+
+// catalogOf has the supporting objects that a check may refer to.
+func (d Draft) catalogOf(check Check) catalog {
+	if check.Site {
+		return d.siteCatalog
+	}
+	return d.catalog
+}
+
+// New returns the checks of a release for a cluster at the version from. It is
+// pure and deterministic. Jobs that violate the policy, or need a supporting object
+// that does, are in Refused and not in Checks.
+func New(from string, release *payload.Release) Draft {
+	b := builder{images: map[string]bool{}, catalog: newCatalog(release.Supporting), names: map[string]int{}, jobs: map[inventory.Reference]string{}}
+	for _, image := range release.Images {
+		b.images[image] = true
+	}
+	draft := Draft{catalog: b.catalog}
+	// The path is known only if the release can be reached directly.
+	if slices.Contains(release.Previous, from) {
+		draft.path = from + "," + release.Version
+	}
+	for _, manifest := range release.Jobs {
+		check, violations := b.check(manifest)
+		if len(violations) > 0 {
+			draft.Refused = append(draft.Refused, rejected(check, manifest.Job, violations))
+			continue
+		}
+		draft.Checks = append(draft.Checks, check)
+	}
+	return draft
+}
+
+// Along returns the draft for a cluster that goes through these versions, its own first,
+// before it updates to the release.
+func (d Draft) Along(before []string, release string) Draft {
+	d.path = strings.Join(append(slices.Clone(before), release), ",")
+	return d
+}
+
+// Identity is equal for checks that do the same in two releases: their names, Jobs with
+// the digests of the images, and supporting objects are equal. It is false for a check
+// that cannot be compared.
+func (d Draft) Identity(check Check) (string, bool) {
+	same := struct {
+		Name       string           `json:"name"`
+		Component  string           `json:"component"`
+		Job        *batchv1.Job     `json:"job"`
+		Supporting []payload.Object `json:"supporting"`
+	}{Name: check.Name, Component: check.Component, Job: check.Job}
+	for _, need := range check.Needs {
+		same.Supporting = append(same.Supporting, d.catalogOf(check).manifests[need].manifest.Object)
+	}
+	text, err := json.Marshal(same)
+	if err != nil {
+		return "", false
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text)), true
+}
+
+// builder drafts checks.
+type builder struct {
+	images  map[string]bool
+	catalog catalog
+	// names counts the checks of a name, jobs has the file of each Job.
+	names map[string]int
+	jobs  map[inventory.Reference]string
+}
+
+// check drafts the check of one manifest. Its name is set also with violations.
+func (b builder) check(manifest payload.Job) (Check, []manifestpolicy.Violation) {
+	job := manifest.Job
+	check := Check{
+		Name: b.uniqueName(manifest), Component: manifest.Component, File: manifest.File,
+		Framed: job.Annotations[annotationResult] == resultFramed,
+		Serial: job.Annotations[annotationSerial] == serialTrue,
+		Job:    job,
+	}
+	violations := manifestpolicy.Job(job, b.images)
+	ref := inventory.Refer("Job", job.Namespace, job.Name)
+	if first, ok := b.jobs[ref]; ok {
+		violations = append(violations, manifestpolicy.Violation{Reason: manifestpolicy.ReasonRefusedManifest, Path: "metadata.name", Text: "is a duplicate of the Job in " + first})
+	}
+	b.jobs[ref] = manifest.File
+	violations = located(violations, manifest.Lines)
+
+	check.Needs = b.catalog.closure(b.catalog.referredBy(job))
+	for _, need := range check.Needs {
+		needed := b.catalog.manifests[need]
+		for _, f := range located(needed.violations, needed.manifest.Lines) {
+			f.Path = fmt.Sprintf("%s (%s): %s", need, needed.manifest.File, f.Path)
+			violations = append(violations, f)
+		}
+	}
+	return check, violations
+}
+
+// located adds the line of the manifest to the path of each violation, if known.
+func located(violations []manifestpolicy.Violation, lines manifestdoc.Lines) []manifestpolicy.Violation {
+	found := slices.Clone(violations)
+	for i := range found {
+		if line := lines.Of(found[i].Path); line > 0 {
+			found[i].Path += fmt.Sprintf(" (line %d)", line)
+		}
+	}
+	return found
+}
+
+// uniqueName numbers checks with the same name, in the order of the manifests.
+func (b builder) uniqueName(manifest payload.Job) string {
+	name := checkName(manifest.Component, manifest.Job.Name)
+	b.names[name]++
+	if n := b.names[name]; n > 1 {
+		return name + "-" + strconv.Itoa(n)
+	}
+	return name
+}
+
+// maxViolations bounds how many violations a message lists.
+const maxViolations = 5
+
+// rejected is the finding for a Job that violates the policy. It fails, since the
+// check does not run.
+func rejected(check Check, job *batchv1.Job, violations []manifestpolicy.Violation) finding.Finding {
+	texts := make([]string, 0, maxViolations)
+	for _, f := range violations[:min(maxViolations, len(violations))] {
+		texts = append(texts, f.String())
+	}
+	if more := len(violations) - maxViolations; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return finding.Fail(violations[0].Reason, "Job %q of %s violates the policy for checks: %s", job.Name, check.File, strings.Join(texts, "; ")).
+		Named(check.Name).
+		From(finding.SourceJob).
+		Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.", check.Component).
+		Do(finding.Accept(check.Name)).
+		About(finding.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name})
+}

@@ -1,0 +1,113 @@
+package jobplan
+
+import (
+	"cmp"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/runner/launch/inventory"
+)
+
+// eachReference calls visit for every reference of a pod to a Secret that its
+// containers can read, or to a kind of object that a release may contain, with a
+// pointer to the name. The kubelet alone reads image pull secrets.
+func eachReference(spec *corev1.PodSpec, visit func(kind string, name *string)) {
+	visit("ServiceAccount", &spec.ServiceAccountName)
+	for i := range spec.Volumes {
+		eachVolumeReference(&spec.Volumes[i].VolumeSource, visit)
+	}
+	for i := range spec.InitContainers {
+		eachContainerReference(&spec.InitContainers[i], visit)
+	}
+	for i := range spec.Containers {
+		eachContainerReference(&spec.Containers[i], visit)
+	}
+}
+
+func eachVolumeReference(source *corev1.VolumeSource, visit func(kind string, name *string)) {
+	if source.ConfigMap != nil {
+		visit("ConfigMap", &source.ConfigMap.Name)
+	}
+	if source.Secret != nil {
+		visit(inventory.SecretKind, &source.Secret.SecretName)
+	}
+	if source.Projected == nil {
+		return
+	}
+	for _, projection := range source.Projected.Sources {
+		if projection.ConfigMap != nil {
+			visit("ConfigMap", &projection.ConfigMap.Name)
+		}
+		if projection.Secret != nil {
+			visit(inventory.SecretKind, &projection.Secret.Name)
+		}
+	}
+}
+
+func eachContainerReference(container *corev1.Container, visit func(kind string, name *string)) {
+	for _, from := range container.EnvFrom {
+		if from.ConfigMapRef != nil {
+			visit("ConfigMap", &from.ConfigMapRef.Name)
+		}
+		if from.SecretRef != nil {
+			visit(inventory.SecretKind, &from.SecretRef.Name)
+		}
+	}
+	for _, variable := range container.Env {
+		if variable.ValueFrom == nil {
+			continue
+		}
+		if selected := variable.ValueFrom.ConfigMapKeyRef; selected != nil {
+			visit("ConfigMap", &selected.Name)
+		}
+		if selected := variable.ValueFrom.SecretKeyRef; selected != nil {
+			visit(inventory.SecretKind, &selected.Name)
+		}
+	}
+}
+
+// ImagesOf are the images of the containers and volumes of a Job.
+func ImagesOf(job *batchv1.Job) []string {
+	spec := job.Spec.Template.Spec
+	var images []string
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		images = append(images, container.Image)
+	}
+	for _, volume := range spec.Volumes {
+		if volume.Image != nil {
+			images = append(images, volume.Image.Reference)
+		}
+	}
+	return images
+}
+
+// referencesOf are the objects that a Job refers to by name.
+func referencesOf(job *batchv1.Job) []inventory.Reference {
+	spec := job.Spec.Template.Spec // a copy, whose ServiceAccount may be set
+	spec.ServiceAccountName = accountName(spec)
+	var found []inventory.Reference
+	eachReference(&spec, func(kind string, name *string) {
+		found = append(found, inventory.Refer(kind, job.Namespace, *name))
+	})
+	return found
+}
+
+// referredBy returns the supporting objects that the author's Job refers to.
+func (c catalog) referredBy(job *batchv1.Job) []inventory.Reference {
+	return slices.DeleteFunc(referencesOf(job), func(ref inventory.Reference) bool { return c.manifests[ref] == nil })
+}
+
+// DefaultAccount is the ServiceAccount of pods that name none.
+const DefaultAccount = "default"
+
+// AccountOf returns the name of the ServiceAccount that a pod runs as.
+func AccountOf(spec corev1.PodSpec) string { return cmp.Or(accountName(spec), DefaultAccount) }
+
+func accountName(spec corev1.PodSpec) string {
+	if spec.ServiceAccountName == "" {
+		return spec.DeprecatedServiceAccount
+	}
+	return spec.ServiceAccountName
+}

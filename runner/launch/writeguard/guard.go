@@ -1,0 +1,155 @@
+// Package writeguard answers: does the API server deny the writes of a run's pods?
+//
+// [New] returns the [Guard] of a run, a ValidatingAdmissionPolicy with its binding.
+// [Guard.Begin] creates it, [Guard.Await] waits until it is in effect, and [Guard.Changed]
+// reports whether it stayed in force.
+package writeguard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+var (
+	reasonReadOnly = finding.NewReason("ReadOnly", finding.Explanation{
+		Meaning: "Reported when the API server denies the writes that it receives from the run's pods with the identity of " +
+			"the pod. Other credentials, and requests to other servers, are not covered; the ServiceAccounts of the " +
+			"checks have only read access.",
+		Cause: "The admission policy of the run is in effect, and was unchanged when the checks had ended.",
+	})
+	reasonNoReadOnlyGuard = finding.NewReason("NoReadOnlyGuard", finding.Explanation{
+		Meaning: "Reported when the checks run without the admission policy that denies their writes.",
+		Cause:   "Kubernetes before 1.30 has no ValidatingAdmissionPolicy, the user may not create one, or it was not in effect in time.",
+		Remedy:  "Fix what the message names, and grant the ServiceAccounts of the checks no more than read access.",
+	})
+)
+
+// creator creates an object, or adopts the one of its name if it equals the planned one.
+// It is implemented by launch.Launcher.
+type creator interface {
+	Create(ctx context.Context, object payload.Object) error
+}
+
+// Guard makes the API server deny every write of a run's pods, regardless of the
+// permissions of their ServiceAccounts, except reviews of permissions and tokens,
+// which store nothing. The pods are identified by the pod name in the identity of
+// their tokens (authentication.kubernetes.io/pod-name), so the guard does not apply
+// to other credentials. It does not apply to what rights.Unguarded returns either.
+//
+// Its methods are called one after the other.
+type Guard struct {
+	client  kubernetes.Interface
+	present *inventory.Set
+	creator creator
+	run     jobplan.Run
+
+	// late is true where Jobs of the run existed before the guard.
+	late    bool
+	created func() error
+	// inForce has the UIDs of the objects when the guard came into force; nil before.
+	inForce *guardUIDs
+}
+
+// New returns the guard of a run, which is not in force yet.
+func New(objects *inventory.Objects, creator creator, run jobplan.Run) *Guard {
+	return &Guard{
+		client: objects.Kubernetes, present: objects.Present, creator: creator, run: run,
+		created: func() error { return errors.New("the guard was not created") },
+	}
+}
+
+// Begin creates the objects of the guard in the background, so that the API server loads
+// it while the Jobs are validated. Created must be called before the objects of the run
+// are deleted.
+func (g *Guard) Begin(ctx context.Context) {
+	g.late = g.startsLate()
+	ended := make(chan error, 1)
+	go func() {
+		for _, object := range Objects(g.run) {
+			if err := g.creator.Create(ctx, object); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	g.created = sync.OnceValue(func() error { return <-ended })
+}
+
+// Created returns when the objects of the guard have been created, or could not be.
+func (g *Guard) Created() error { return g.created() }
+
+// Await waits until the guard that was begun is in effect. API servers load new policies
+// once a second, so it waits until one of them denies a probe: a Job of the plan under
+// another name, as a dry run. The others have the policy within about a second.
+//
+// The finding is a Warn if the cluster has no such API (Kubernetes before 1.30), the
+// user may not use it, or it is not in effect within 10 seconds: the checks run
+// without the guard then. The plan must have at least one check.
+func (g *Guard) Await(ctx context.Context, plan jobplan.Plan) finding.Finding {
+	for _, step := range []func() error{
+		g.Created,
+		func() error { return g.awaitEffect(ctx, plan) },
+		func() error { return g.read(ctx) },
+	} {
+		if err := step(); err != nil {
+			return notGuarded(err)
+		}
+	}
+	return finding.Pass(reasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", inventory.PolicyKind, guardObjectName(g.run)).
+		Named(guardName).
+		From(finding.SourceJob)
+}
+
+const (
+	// guardTime bounds the wait for the guard, probeInterval is the time between two
+	// probes.
+	guardTime     = 10 * time.Second
+	probeInterval = 50 * time.Millisecond
+)
+
+// awaitEffect waits until the guard denies its probe.
+func (g *Guard) awaitEffect(ctx context.Context, plan jobplan.Plan) error {
+	probe := plan.Checks[0].Job.DeepCopy()
+	probe.Name = guardProbe(plan.Run)
+	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, probeInterval, guardTime, true, func(ctx context.Context) (bool, error) {
+		_, err := g.client.BatchV1().Jobs(probe.Namespace).Create(ctx, probe, dryRun)
+		if err != nil && strings.Contains(err.Error(), probeDenied) {
+			return true, nil
+		}
+		last = cmp.Or(err, errors.New("the API server accepts the probe of the guard"))
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the guard is not in effect after %s: %w", guardTime, last)
+	}
+	return nil
+}
+
+func notGuarded(err error) finding.Finding {
+	f := finding.Warn(reasonNoReadOnlyGuard, "only their own permissions prevent writes of the checks: %s", err.Error()).
+		Named(guardName).
+		From(finding.SourceJob).
+		Remedy("Fix what the message names, and grant the ServiceAccounts of the checks no more than read access.")
+	if apierrors.IsNotFound(err) {
+		return f.Remedy("Grant the ServiceAccounts of the checks no more than read access: Kubernetes has %s since 1.30.", inventory.PolicyKind)
+	}
+	return f
+}

@@ -1,0 +1,189 @@
+package recordstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/recordformat"
+)
+
+// Reader reads a record with its parts. A part with results never changes, so it is
+// read once.
+type Reader struct {
+	store *Store
+	// key is the key of the last read.
+	key   recordformat.LoadedKey
+	owner types.UID
+	parts []part
+	used  recordformat.Budget
+}
+
+// part is a full chunk with its results; empty if it is unreadable or not authentic.
+type part struct {
+	chunk          []byte
+	results        []record.Result
+	authentication record.Authentication
+}
+
+// NewReader returns a Reader of the records of a store.
+func NewReader(store *Store) *Reader { return &Reader{store: store} }
+
+// Read returns the record with this header. Unreadable results are omitted, since they
+// can be read from their Jobs again. The report of an ended run must be readable. Of a
+// record that is not authentic, only the metadata is returned.
+func (r *Reader) Read(ctx context.Context, object *corev1.ConfigMap) (record.Record, error) {
+	found, err := r.read(ctx, object)
+	var unknown *record.FormatError
+	switch {
+	case errors.As(err, &unknown):
+		return record.Record{}, unknown
+	case err != nil:
+		return record.Record{}, fmt.Errorf("could not read the record of run %s: %w", object.Labels[record.Label], err)
+	}
+	return found, nil
+}
+
+func (r *Reader) read(ctx context.Context, object *corev1.ConfigMap) (record.Record, error) {
+	header, err := recordformat.Parse(object)
+	if err != nil {
+		return record.Record{}, err
+	}
+	metadata := header.Record
+	metadata.Decision = ""
+	if metadata.Authentication, err = r.verify(ctx, object, header); err != nil || metadata.Authentication.State != record.Authentic {
+		return metadata, err
+	}
+	found, err := r.content(ctx, header, object.UID)
+	if unauthentic, ok := errors.AsType[*record.UnauthenticError](err); ok {
+		metadata.Authentication = unauthentic.Authentication
+		return metadata, nil
+	}
+	return found, err
+}
+
+// verify verifies a header. The key is read again if it may have been replaced.
+func (r *Reader) verify(ctx context.Context, object *corev1.ConfigMap, of recordformat.Header) (record.Authentication, error) {
+	if verified := r.key.Verify(object, of.Record.ID, object.UID); verified.State == record.Authentic {
+		return verified, nil
+	}
+	loaded, err := readKey(ctx, r.store.client)
+	if err != nil {
+		return record.Authentication{}, err
+	}
+	r.key = loaded
+	return r.key.Verify(object, of.Record.ID, object.UID), nil
+}
+
+// content returns the record of an authentic header. The error is an *UnauthenticError
+// if a part is not authentic.
+func (r *Reader) content(ctx context.Context, of recordformat.Header, owner types.UID) (record.Record, error) {
+	found := of.Record
+	found.Authentication = record.Authentication{State: record.Authentic}
+	var err error
+	if found.Results, err = r.results(ctx, of, owner); err != nil {
+		return record.Record{}, err
+	}
+	if !found.Phase.Final() {
+		return found, nil
+	}
+	if err := r.checkParts(of.Record.ID); err != nil {
+		return record.Record{}, err
+	}
+	packed, err := r.report(ctx, of)
+	if err != nil {
+		return record.Record{}, err
+	}
+	if found.Report, found.Fingerprint, err = recordformat.UnpackReport(packed); err != nil {
+		return record.Record{}, fmt.Errorf("the report: %w", err)
+	}
+	return found, nil
+}
+
+// checkParts returns an *UnauthenticError if a part with results is not authentic.
+func (r *Reader) checkParts(id string) error {
+	for _, part := range r.parts {
+		if part.authentication.State != record.Authentic {
+			return &record.UnauthenticError{ID: id, Authentication: part.authentication}
+		}
+	}
+	return nil
+}
+
+// results returns the results of all chunks, sorted by check.
+func (r *Reader) results(ctx context.Context, of recordformat.Header, owner types.UID) ([]record.Result, error) {
+	if r.owner != owner || len(r.parts) > of.ResultParts {
+		*r = Reader{store: r.store, key: r.key, owner: owner}
+	}
+	for len(r.parts) < of.ResultParts {
+		name := recordformat.PartName(of.Record.ID, len(r.parts)+1)
+		object, err := r.store.Object(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		r.parts = append(r.parts, r.part(object, name, of.Record.ID))
+	}
+	used := r.used
+	open, err := used.Results(of.Results)
+	if err != nil {
+		open = nil
+	}
+	byCheck := map[string]record.Result{}
+	for _, part := range append(slices.Clip(r.parts), part{results: open}) {
+		for _, result := range part.results {
+			byCheck[result.Check] = result
+		}
+	}
+	results := make([]record.Result, 0, len(byCheck))
+	for _, result := range byCheck {
+		results = append(results, result)
+	}
+	slices.SortFunc(results, func(a, b record.Result) int { return strings.Compare(a.Check, b.Check) })
+	return results, nil
+}
+
+// part decodes the chunk of an object; nil if it does not exist.
+func (r *Reader) part(object *corev1.ConfigMap, name, id string) part {
+	if object == nil {
+		return part{authentication: recordformat.Unauthentic(name, "does not exist")}
+	}
+	verified := r.key.Verify(object, id, r.owner)
+	if verified.State != record.Authentic {
+		return part{authentication: verified}
+	}
+	chunk := object.BinaryData[recordformat.KeyPart]
+	results, err := r.used.Results(chunk)
+	if err != nil {
+		chunk = nil
+	}
+	return part{chunk: chunk, results: results, authentication: verified}
+}
+
+// report is the compressed report, from the header and its parts.
+func (r *Reader) report(ctx context.Context, of recordformat.Header) ([]byte, error) {
+	packed := of.Report
+	for i := range of.ReportParts {
+		name := recordformat.PartName(of.Record.ID, of.ResultParts+i+1)
+		object, err := r.store.Object(ctx, name)
+		switch {
+		case err != nil:
+			return nil, err
+		case object == nil:
+			return nil, fmt.Errorf("a part of the report is missing: configmap %q does not exist", name)
+		}
+		if verified := r.key.Verify(object, of.Record.ID, r.owner); verified.State != record.Authentic {
+			return nil, &record.UnauthenticError{ID: of.Record.ID, Authentication: verified}
+		}
+		if len(packed)+len(object.BinaryData[recordformat.KeyPart]) > recordformat.MaxText {
+			return nil, fmt.Errorf("the report is longer than %d bytes", recordformat.MaxText)
+		}
+		packed = append(packed, object.BinaryData[recordformat.KeyPart]...)
+	}
+	return packed, nil
+}

@@ -1,0 +1,270 @@
+// Package standing answers: which findings does a recorded run have, and is its
+// verdict still valid?
+package standing
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+var (
+	nameRecord = finding.NewName("RunRecord", "The finding in place of those of a record that is not authentic.")
+
+	reasonCanceled = finding.NewReason("Canceled", finding.Explanation{
+		Meaning: "Reported for a check that had not reported when its run was canceled.",
+		Cause:   "The cancellation of the run was requested.",
+		Remedy:  "Run the preflight again and let it finish.",
+	})
+	reasonUnauthenticRecord = finding.NewReason("UnauthenticRecord", finding.Explanation{
+		Meaning: "Reported for a run whose record is not known to be what the run recorded.",
+		Cause: "The record was edited, copied or written by a version of the tool that does not authenticate records, or " +
+			"the key of the records was deleted or replaced since (Secret preflight-record-key in the namespace " +
+			"openshift-cluster-version).",
+		Remedy: "Run the preflight again. If the record was edited, find out who may write ConfigMaps in that namespace: " +
+			"`oc adm policy who-can update configmaps -n openshift-cluster-version`.",
+	})
+	reasonUnverifiableRecord = finding.NewReason("UnverifiableRecord", finding.Explanation{
+		Meaning: "Reported for a run whose record cannot be authenticated because the permission to read the key is missing.",
+		Cause:   "The user may not get the Secret preflight-record-key in the namespace openshift-cluster-version.",
+		Remedy:  "Have an administrator bind the role that `oc preflight auth` prints.",
+	})
+)
+
+// Of returns the report of a recorded run with its standing: why its verdict is no
+// longer valid, or the holder of a run in progress.
+func Of(ctx context.Context, cluster *cluster.Cluster, recorded record.Record) (report.Report, error) {
+	stored, err := Stored(recorded)
+	if err != nil {
+		return report.Report{}, err
+	}
+	now := cluster.Now()
+	stored.Standing = &report.Standing{Time: words.Time(now)}
+	if recorded.Phase == record.Running {
+		if !recorded.Abandoned(now) {
+			stored.Standing.Holder = recorded.Holder
+		}
+		return stored, nil
+	}
+	if recorded.Authentication.State == record.Authentic { // others have no verdict that could end
+		stored.Standing.Ended = Ended(ctx, recorded, stored, Present{Cluster: snapshot.Of(cluster), Now: now})
+	}
+	return stored, nil
+}
+
+// Stored returns the report of a recorded run. Without a report it is composed of the
+// recorded findings, and never Ready, since acceptances and built-in checks are
+// evaluated at the end of a run. The error names the run whose report is unreadable.
+//
+// Of a record that is not authentic it has one finding, which is inconclusive.
+func Stored(recorded record.Record) (report.Report, error) {
+	if err := recorded.Verified(); err != nil {
+		return unverified(recorded, err), nil
+	}
+	if len(recorded.Report) == 0 {
+		return Partial(recorded), nil
+	}
+	stored, err := report.Read(bytes.NewReader(recorded.Report))
+	if err != nil {
+		return report.Report{}, fmt.Errorf("the recorded report of run %s cannot be read: %w", recorded.ID, err)
+	}
+	stored.Run.Phase = string(recorded.Phase)
+	return boundTimes(stored, recorded.CompletionTime), nil
+}
+
+// boundTimes bounds the times of a report by the end of its run.
+func boundTimes(stored report.Report, end time.Time) report.Report {
+	if end.IsZero() {
+		return stored
+	}
+	if at, err := time.Parse(time.RFC3339, stored.Run.CompletionTime); err != nil || at.After(end) {
+		stored.Run.CompletionTime = words.Time(end)
+	}
+	return BoundValidity(stored)
+}
+
+// BoundValidity bounds the stated end of the validity of a verdict as ValidUntil does.
+func BoundValidity(stored report.Report) report.Report {
+	if until, known := ValidUntil(stored); known && stored.Verdict.ValidUntil != "" {
+		stored.Verdict.ValidUntil = words.Time(until)
+	}
+	return stored
+}
+
+// unverified returns the report of a record that is not authentic.
+func unverified(recorded record.Record, cause error) report.Report {
+	found := finding.Unknown(reasonUnauthenticRecord, "%v; its verdict and its findings are not used", cause).Remedy("Run the preflight again.").Do(finding.Retry(""))
+	if recorded.Authentication.State == record.Unverifiable {
+		found = finding.Unknown(reasonUnverifiableRecord, "%v; its verdict and its findings are not used", cause).
+			Remedy("Have an administrator grant the permission to read the key of the records, or run the preflight again.").Do(finding.Roles())
+	}
+	recorded.Checks, recorded.Results = nil, nil
+	if recorded.Target.Digest() == "" || !plain(recorded.Target.Image) || !plain(recorded.Target.Version) || !plain(recorded.From) {
+		recorded.Target, recorded.From = update.Release{}, ""
+	}
+	return compose(recorded, []finding.Finding{found.Named(nameRecord).From(finding.SourceGate)}, verdict.Expectation{})
+}
+
+// plain is true for a text that a shell passes as one word.
+func plain(text string) bool {
+	return regexp.MustCompile("^[0-9A-Za-z.:/@+_-]*$").MatchString(text)
+}
+
+// Partial returns the report of a run without a recorded one.
+func Partial(recorded record.Record) report.Report {
+	findings, missing := reportedSoFar(recorded)
+	if recorded.Phase != record.Running {
+		findings = append(findings, unreported(recorded.Phase, missing)...)
+	}
+	return compose(recorded, findings, verdict.Expectation{Checks: len(recorded.Checks), Reported: len(recorded.Checks) - len(missing), Missing: missing})
+}
+
+// compose returns the report of these findings. It is never Ready.
+func compose(recorded record.Record, findings []finding.Finding, expected verdict.Expectation) report.Report {
+	decided, folded := verdict.Fold(findings, expected, verdict.Policy{})
+	if decided.Decision == verdict.Ready {
+		decided.Decision = verdict.Undecided
+	}
+	return report.Report{
+		APIVersion: report.APIVersion, Kind: report.Kind,
+		Run: report.Run{
+			ID: recorded.ID, StartTime: words.Time(recorded.StartTime), CompletionTime: words.Time(recorded.CompletionTime),
+			Phase: string(recorded.Phase), ToolVersion: recorded.ToolVersion,
+		},
+		Cluster: report.Cluster{Version: recorded.From},
+		Target:  report.Target{Version: recorded.Target.Version, Image: recorded.Target.Image, UpdateKind: update.KindOf(recorded.From, recorded.Target.Version), Signers: []string{}},
+		CVO:     report.CVO{Reason: "NotEvaluated"},
+		Verdict: decided, Expected: expected, Findings: folded, Created: []finding.Object{},
+	}
+}
+
+// reportedSoFar returns the recorded findings, and the names of the checks that have
+// not reported.
+func reportedSoFar(recorded record.Record) (findings []finding.Finding, missing []string) {
+	reported := map[string]bool{}
+	for _, result := range recorded.Results {
+		reported[result.Check] = true
+		findings = append(findings, result.Findings...)
+	}
+	for _, check := range recorded.Checks {
+		if !reported[check] {
+			missing = append(missing, check)
+		}
+	}
+	slices.Sort(missing)
+	return findings, missing
+}
+
+// unreported returns the findings of checks whose run ended before they reported.
+func unreported(phase record.Phase, missing []string) []finding.Finding {
+	reason := collector.ReasonInterrupted
+	if phase == record.Canceled {
+		reason = reasonCanceled
+	}
+	findings := make([]finding.Finding, 0, len(missing))
+	for _, check := range missing {
+		findings = append(findings, finding.Unknown(reason, "the run ended before the check reported").
+			Named(check).From(finding.SourceJob).Remedy("Run the preflight again and let it finish."))
+	}
+	return findings
+}
+
+// Present is the cluster and the time for which the validity of a verdict is
+// evaluated.
+type Present struct {
+	Cluster *snapshot.Cluster
+	Now     time.Time
+}
+
+// Ended returns why the verdict of a recorded run is no longer valid; empty while it
+// is.
+func Ended(ctx context.Context, recorded record.Record, stored report.Report, present Present) []string {
+	causes := Changed(ctx, recorded, stored, present)
+	if recorded.Ended != "" && !slices.Contains(causes, recorded.Ended) {
+		causes = append([]string{recorded.Ended}, causes...)
+	}
+	return causes
+}
+
+// Changed returns why the results of the checks of a recorded run no longer hold, also
+// where a newer verdict counts: they are too old, or the cluster has changed. Empty while
+// they hold.
+func Changed(ctx context.Context, recorded record.Record, stored report.Report, present Present) []string {
+	var causes []string
+	if cause := Expired(stored, present.Now); cause != "" {
+		causes = append(causes, cause)
+	}
+	switch {
+	case recorded.Fingerprint != nil:
+		return append(causes, fingerprint.Fingerprint(recorded.Fingerprint).Changes(fingerprint.Read(ctx, present.Cluster))...)
+	case recorded.Phase == record.Complete:
+		return append(causes, "unknown whether the cluster has changed: its state was not recorded")
+	}
+	return causes
+}
+
+// Superseded is why the verdict of a recorded run no longer counts: of runs, another
+// one of the same update has a verdict and ended later. It is empty where there is
+// none. A later update of a path is another update than that of the cluster to its target.
+func Superseded(recorded record.Record, runs []record.Record) string {
+	for _, other := range runs {
+		isSame := other.Provisional == recorded.Provisional
+		if isSame && other.ID != recorded.ID && other.Phase == record.Complete && other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime) {
+			if err := other.Verified(); err != nil {
+				return fmt.Sprintf("run %s of the same target is newer: %v", other.ID, err)
+			}
+			return fmt.Sprintf("run %s of the same target is newer, with the decision %s", other.ID, other.Decision)
+		}
+	}
+	return ""
+}
+
+// Expired returns why a verdict is too old at that time; empty if it is not. A report
+// without the end of its validity is valid until fingerprint.MaxAge after the end of
+// the run.
+func Expired(stored report.Report, now time.Time) string {
+	until, known := ValidUntil(stored)
+	switch {
+	case !known:
+		return "the report has neither the time of its verdict nor the end of its validity"
+	case now.Before(until):
+		return ""
+	}
+	return "it was valid until " + words.Time(until)
+}
+
+// ValidUntil returns the end of the validity of a stored verdict, at most
+// fingerprint.MaxAge after the end of the run; false for a report without times.
+func ValidUntil(stored report.Report) (time.Time, bool) {
+	if end, err := time.Parse(time.RFC3339, stored.Run.CompletionTime); err == nil {
+		return record.ValidUntil(stored.Verdict, end), true
+	}
+	until, err := time.Parse(time.RFC3339, stored.Verdict.ValidUntil)
+	return until, err == nil
+}
+
+// Needs are the permissions to evaluate the validity of a verdict. A verdict whose
+// fingerprint cannot be read is not valid.
+func Needs() access.Needs {
+	return access.Needs{Optional: []access.Request{
+		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+		{Verb: "list", Group: "config.openshift.io", Resource: "clusteroperators"},
+		{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
+		{Verb: "list", Resource: "nodes"},
+	}}
+}
