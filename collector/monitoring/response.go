@@ -51,7 +51,7 @@ func parse(status int, body []byte) (json.RawMessage, error) {
 		return nil, badResponse(fmt.Errorf("its status is %q", words.Line(response.Status, maxQuoted)))
 	case len(response.Warnings) > 0:
 		return nil, checkHealth(Error{
-			Reason:  ReasonPartialAnswer,
+			Reason:  reasonPartialAnswer,
 			Message: "data may be missing, since the response has warnings: " + words.Line(strings.Join(response.Warnings, "; "), maxQuoted),
 		})
 	}
@@ -63,9 +63,9 @@ func parse(status int, body []byte) (json.RawMessage, error) {
 func checkAccess(status int) error {
 	switch {
 	case status == http.StatusUnauthorized, status/100 == 3:
-		return logIn(Error{Reason: ReasonUnauthorized, Message: fmt.Sprintf("the token is missing or not accepted: status %d", status)})
+		return logIn(Error{Reason: reasonUnauthorized, Message: fmt.Sprintf("the token is missing or not accepted: status %d", status)})
 	case status == http.StatusForbidden:
-		return grantView(Error{Reason: ReasonForbidden, Message: fmt.Sprintf("no permission to read the monitoring: status %d", status)})
+		return grantView(Error{Reason: reasonForbidden, Message: fmt.Sprintf("no permission to read the monitoring: status %d", status)})
 	}
 	return nil
 }
@@ -75,16 +75,16 @@ func (e envelope) failure(status int) error {
 	message := words.Line(fmt.Sprintf("%s: %s", e.ErrorType, e.Error), maxQuoted)
 	switch e.ErrorType {
 	case prometheusv1.ErrTimeout:
-		return checkHealth(Error{Reason: ReasonTimeout, Message: message})
+		return checkHealth(Error{Reason: reasonTimeout, Message: message})
 	case prometheusv1.ErrBadData, prometheusv1.ErrExec:
-		return &Error{Reason: ReasonBadQuery, Message: message, Remedy: ReportQuery}
+		return &Error{Reason: reasonBadQuery, Message: message, Remedy: ReportQuery}
 	case prometheusv1.ErrCanceled, prometheusv1.ErrBadResponse, prometheusv1.ErrServer, prometheusv1.ErrClient:
 	}
 	return unavailable(status, message)
 }
 
 func unavailable(status int, body string) error {
-	return checkHealth(Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("the server responded with status %d: %s", status, words.Line(body, maxQuoted))})
+	return checkHealth(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("the server responded with status %d: %s", status, words.Line(body, maxQuoted))})
 }
 
 // parseAlerts requires a list, which may be empty or, from Thanos, null.

@@ -160,7 +160,7 @@ func (s *survey) removal(ctx context.Context, present *apiextensionsv1.CustomRes
 	if more := list.GetRemainingItemCount(); more != nil {
 		count += *more
 	}
-	s.found = append(s.found, finding.Warn(ReasonObjectsRemoved, "the target deletes %s and its %s", describe(present), words.Count(count, "object")).
+	s.found = append(s.found, finding.Warn(reasonObjectsRemoved, "the target deletes %s and its %s", describe(present), words.Count(count, "object")).
 		Named(nameRemoval).About(object(present)).
 		Remedy("Save the objects that are still needed, or replace them.").
 		Do(finding.Run("oc get %s -A -o yaml", present.Name)).
@@ -175,7 +175,7 @@ func (s *survey) findings(definitions int) []finding.Finding {
 		found = append(found, unreadable(s.unread))
 	}
 	if len(found) == 0 {
-		return []finding.Finding{finding.Pass(ReasonDefinitionsAccepted,
+		return []finding.Finding{finding.Pass(reasonDefinitionsAccepted,
 			"the cluster accepts %s of the target; valid under changed schemas: %s",
 			words.Count(definitions, "CustomResourceDefinition"), words.Count(s.objects, "object"))}
 	}
@@ -195,7 +195,7 @@ func unreadable(all []unread) finding.Finding {
 			objects = append(objects, finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: each.name})
 		}
 	}
-	f := finding.Unknown(ReasonDefinitionsUnread, "%s of the target, or their objects, could not be checked: %s",
+	f := finding.Unknown(reasonDefinitionsUnread, "%s of the target, or their objects, could not be checked: %s",
 		words.Count(len(all), "CustomResourceDefinition"), words.Clauses(clauses, mostNamed)).Named(nameUnread).About(objects...)
 	if denied {
 		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader.").
