@@ -6,7 +6,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/refusal"
 	"github.com/openshift/update-preflight/signature/store"
@@ -27,7 +26,7 @@ func FuzzSignature(f *testing.F) {
 		if !errors.As(err, &e) || r.Verified() {
 			t.Fatalf("verified %x", data)
 		}
-		if e.Reason == (finding.Reason{}) || e.Message == "" || e.Remediation == "" || e.Outcome == "" {
+		if e.Reason == (refusal.Reason{}) || e.Message == "" || e.Remediation == "" || e.Outcome == "" {
 			t.Errorf("incomplete error: %+v", e)
 		}
 	})

@@ -19,6 +19,14 @@ import (
 )
 
 var (
+	kubeletSkewName = finding.NewName("KubeletMinorVersionUpgradeable",
+		"The gate that keeps the API server from no longer supporting kubelets of the cluster: a finding "+
+			"KubeletMinorVersionUpgradeable-<pool> for each MachineConfigPool with kubelets that the target, or a "+
+			"later release, does not support. It concerns updates to another minor or major version; patch updates "+
+			"keep the minor version of the API server. The rules are those of KASO "+
+			"(pkg/operator/kubeletversionskewcontroller), applied to the API server of the target. Where KASO reports "+
+			"Unknown, CVO accepts the update; here the check is inconclusive.")
+
 	kubeletVersionUnknownName = finding.NewName("KubeletVersionUnknown", "The finding about kubelets whose version cannot be read.")
 
 	kubeletVersionAheadName = finding.NewName("KubeletMinorVersionAhead",
@@ -61,22 +69,11 @@ var (
 )
 
 const (
-	// kubeletSkewName is the condition that the cluster-kube-apiserver-operator
-	// (KASO) adds to Upgradeable. The findings of a pool append its name.
-	kubeletSkewName = "KubeletMinorVersionUpgradeable"
 	// maxKubeletVersion bounds a kubelet's version in a message, in bytes.
 	maxKubeletVersion = 40
 )
 
-// KubeletSkew is the gate that keeps the API server from no longer supporting
-// kubelets of the cluster: a finding KubeletMinorVersionUpgradeable-<pool> for each
-// MachineConfigPool with kubelets that the target, or a later release, does not
-// support. It concerns updates to another minor or major version; patch updates
-// keep the minor version of the API server.
-//
-// The rules are those of KASO (pkg/operator/kubeletversionskewcontroller), applied
-// to the API server of the target. Where KASO reports Unknown, CVO accepts the
-// update; here the check is inconclusive.
+// KubeletSkew is the check KubeletMinorVersionUpgradeable.
 func KubeletSkew() check.Check {
 	return check.Check{
 		Name: kubeletSkewName, Kind: finding.SourceGate,

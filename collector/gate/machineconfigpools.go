@@ -78,7 +78,7 @@ func judgePools(pools []machineconfigurationv1.MachineConfigPool) []finding.Find
 	var findings []finding.Finding
 	for i := range pools {
 		if f, ok := judgePool(&pools[i]); ok {
-			findings = append(findings, f.Named("MachineConfigPool-"+pools[i].Name).About(poolObject(pools[i].Name)))
+			findings = append(findings, f.Named(nameMachineConfigPool+"-"+pools[i].Name).About(poolObject(pools[i].Name)))
 		}
 	}
 	if len(findings) == 0 {

@@ -13,6 +13,10 @@ import (
 )
 
 var (
+	nameBudget = finding.NewName("PodDisruptionBudget",
+		"A finding of the check Drain about a PodDisruptionBudget that allows no eviction: "+
+			"PodDisruptionBudget-<namespace>.<name>.")
+
 	reasonSelectsNothing = finding.NewReason("SelectsNothing", finding.Explanation{
 		Meaning: "Reported when PodDisruptionBudgets select no pods. They do not block a drain, but protect nothing.",
 		Cause:   "A wrong selector, or a workload that is scaled to zero.",
@@ -125,7 +129,7 @@ func describeBudget(budget *policyv1.PodDisruptionBudget, state finding.Reason) 
 	}[state]
 	object := budgetObject(budget.Namespace, budget.Name)
 	return describe(budget, check.Describe(object)).
-		Named("PodDisruptionBudget-" + budget.Namespace + "." + budget.Name).
+		Named(nameBudget + "-" + budget.Namespace + "." + budget.Name).
 		About(object)
 }
 

@@ -22,6 +22,10 @@ var (
 			"one more machine for the time of the update. There has to be a MachineSet, and each has to be able to "+
 			"create machines: a finding MachineSet-<name> for each that may not be. It concerns every update.")
 
+	nameMachineSet = finding.NewName("MachineSet",
+		"A finding of the check CapacityReservation about a MachineSet that may not be able to create machines: "+
+			"MachineSet-<name>.")
+
 	reasonNotReserved = finding.NewReason("NotReserved", finding.Explanation{
 		Meaning: "Reported when no UpgradeConfig reserves capacity.",
 		Cause:   "spec.capacityReservation is not set.",
@@ -126,7 +130,7 @@ func judgeMachineSets(sets []machinev1beta1.MachineSet) []finding.Finding {
 		}
 		workers++
 		if f, ok := judgeMachineSet(set); ok {
-			findings = append(findings, f.Named("MachineSet-"+set.Name).About(machineSetObject(set)))
+			findings = append(findings, f.Named(nameMachineSet+"-"+set.Name).About(machineSetObject(set)))
 		}
 	}
 	switch {

@@ -21,6 +21,10 @@ var (
 	unusedBudgetsName = finding.NewName("PodDisruptionBudgetsUnused",
 		"The finding about PodDisruptionBudgets that select no pods.")
 
+	nameBudgets = finding.NewName("PodDisruptionBudgets",
+		"A finding of the check Drain about pods that several PodDisruptionBudgets select, which cannot be "+
+			"evicted: PodDisruptionBudgets-<namespace>.<first budget>.")
+
 	nameDrain = finding.NewName("Drain",
 		"The check for what prevents a node from being drained, which every update that reboots nodes requires, "+
 			"patch updates too: PodDisruptionBudgets that allow no eviction, ever or now, a finding "+
@@ -99,7 +103,7 @@ func describeContention(contention snapshot.Contention) finding.Finding {
 	return finding.Fail(reasonSeveralBudgets,
 		"the PodDisruptionBudgets %s in namespace %q select the same pods, %d of them, such as %q, and the API server does not evict a pod with several budgets",
 		strings.Join(contention.Budgets, ", "), contention.Namespace, contention.Pods, contention.Pod).
-		Named("PodDisruptionBudgets-"+contention.Namespace+"."+contention.Budgets[0]).
+		Named(nameBudgets+"-"+contention.Namespace+"."+contention.Budgets[0]).
 		Remedy("Let only one of the budgets select each pod.").
 		Do(finding.Run("oc -n %s get poddisruptionbudgets -o wide", contention.Namespace),
 			finding.Run("oc -n %s get pod %s --show-labels", contention.Namespace, contention.Pod)).

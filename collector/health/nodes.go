@@ -88,6 +88,18 @@ var (
 		Remedy: "Check that the daemon runs on each node: `oc -n openshift-machine-config-operator get pods -l " +
 			"k8s-app=machine-config-daemon -o wide`.",
 	})
+
+	nameNodesNotReady        = reasonNotReady.Names("NodesNotReady")
+	nameNodesNotReported     = reasonNoReadyCondition.Names("NodesNotReported")
+	nameNodesCordoned        = reasonCordoned.Names("NodesCordoned")
+	nameNodesDraining        = reasonDrainIncomplete.Names("NodesDraining")
+	nameNodesPressureUnknown = reasonPressureNotReported.Names("NodesPressureUnknown")
+	nameNodesDegraded        = reasonMachineConfigDegraded.Names("NodesDegraded")
+	nameNodesUpdating        = reasonPoolUpdating.Names("NodesUpdating")
+	nameNodesNotManaged      = reasonNoMachineConfigState.Names("NodesNotManaged")
+	nameNodesMemoryPressure  = reasonMemoryPressure.Names("NodesMemoryPressure")
+	nameNodesDiskPressure    = reasonDiskPressure.Names("NodesDiskPressure")
+	nameNodesPIDPressure     = reasonPIDPressure.Names("NodesPIDPressure")
 )
 
 const (
@@ -202,43 +214,43 @@ func (r nodeRule) judge(nodes []corev1.Node) (finding.Finding, bool) {
 func nodeRules() []nodeRule {
 	return []nodeRule{
 		{
-			name: "NodesNotReady", reason: reasonNotReady, outcome: preflight.Fail, violation: "not ready",
+			name: nameNodesNotReady, reason: reasonNotReady, outcome: preflight.Fail, violation: "not ready",
 			remedy: "Check what is wrong with each node.", actions: describeNodes, violatedBy: notReady,
 		},
 		{
-			name: "NodesNotReported", reason: reasonNoReadyCondition, outcome: preflight.Unknown,
+			name: nameNodesNotReported, reason: reasonNoReadyCondition, outcome: preflight.Unknown,
 			violation: "without the condition Ready, so their state is unknown",
 			remedy:    "Check that the kubelet runs on each node.", actions: describeNodes, violatedBy: notReported,
 		},
 		{
-			name: "NodesCordoned", reason: reasonCordoned, outcome: preflight.Fail,
+			name: nameNodesCordoned, reason: reasonCordoned, outcome: preflight.Fail,
 			violation:  "cordoned, and not by the machine-config-operator, so pods drained from other nodes cannot be scheduled there",
 			remedy:     "Uncordon the nodes.",
 			actions:    func(nodes string) []finding.Action { return []finding.Action{finding.Run("oc adm uncordon %s", nodes)} },
 			violatedBy: cordoned,
 		},
 		{
-			name: "NodesDraining", reason: reasonDrainIncomplete, outcome: preflight.Fail,
+			name: nameNodesDraining, reason: reasonDrainIncomplete, outcome: preflight.Fail,
 			violation:  "cordoned by the machine-config-operator, whose drain or update of them has not completed",
 			remedy:     "Do not uncordon the nodes, which undoes the drain. Fix what keeps it from completing.",
 			actions:    inspectDrains,
 			violatedBy: draining,
 		},
-		pressureRule("NodesMemoryPressure", "short of memory", reasonMemoryPressure, corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
-		pressureRule("NodesDiskPressure", "short of disk space", reasonDiskPressure, corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
-		pressureRule("NodesPIDPressure", "short of process IDs", reasonPIDPressure, corev1.NodePIDPressure, corev1.TaintNodePIDPressure),
+		pressureRule(nameNodesMemoryPressure, "short of memory", reasonMemoryPressure, corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
+		pressureRule(nameNodesDiskPressure, "short of disk space", reasonDiskPressure, corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
+		pressureRule(nameNodesPIDPressure, "short of process IDs", reasonPIDPressure, corev1.NodePIDPressure, corev1.TaintNodePIDPressure),
 		{
-			name: "NodesPressureUnknown", reason: reasonPressureNotReported, outcome: preflight.Unknown,
+			name: nameNodesPressureUnknown, reason: reasonPressureNotReported, outcome: preflight.Unknown,
 			violation: "ready, but not reporting whether they are short of memory, disk space or process IDs",
 			remedy:    "Check the conditions of each node.", actions: describeNodes, violatedBy: pressureNotReported,
 		},
 		{
-			name: "NodesDegraded", reason: reasonMachineConfigDegraded, outcome: preflight.Fail,
+			name: nameNodesDegraded, reason: reasonMachineConfigDegraded, outcome: preflight.Fail,
 			violation: "in a state in which the machine-config-daemon does not update them",
 			remedy:    "Fix what the daemon of each node reports.", actions: inspectDaemons, violatedBy: configDegraded,
 		},
 		{
-			name: "NodesUpdating", reason: reasonPoolUpdating, outcome: preflight.Warn,
+			name: nameNodesUpdating, reason: reasonPoolUpdating, outcome: preflight.Warn,
 			violation: "being updated by the machine-config-operator, since their pool is updating",
 			remedy:    "Wait until the pools are updated.",
 			actions:   func(string) []finding.Action { return []finding.Action{finding.Run("oc get machineconfigpools")} },
@@ -253,7 +265,7 @@ func nodeRules() []nodeRule {
 // on Windows.
 func managedRule() nodeRule {
 	return nodeRule{
-		name: "NodesNotManaged", reason: reasonNoMachineConfigState, outcome: preflight.Unknown,
+		name: nameNodesNotManaged, reason: reasonNoMachineConfigState, outcome: preflight.Unknown,
 		violation: "without a state of the machine-config-daemon, so it is unknown whether it can update them",
 		remedy:    "Check that the daemon runs on each node.",
 		actions: func(string) []finding.Action {

@@ -20,6 +20,11 @@ import (
 )
 
 var (
+	NameAlerts = finding.NewName("Alerts",
+		"The check for alerts that are a risk of updates: the critical ones, and those that CVO knows to affect "+
+			"updates (pkg/risk/alert). There is a finding for each name of an alert, by which it is accepted. The "+
+			"preflight's own alerts do not count. It concerns every update.")
+
 	reasonNoAlerts = finding.NewReason("NoAlerts", finding.Explanation{
 		Meaning: "Reported when no alert that is a risk of updates is firing.",
 		Cause:   "The active alerts are neither critical nor known to affect updates.",
@@ -31,16 +36,10 @@ var (
 	})
 )
 
-// NameAlerts is the name of [Alerts].
-const NameAlerts = "Alerts"
-
 // maxInstances bounds the instances of one alert in a message.
 const maxInstances = 10
 
-// Alerts is the check for alerts that are a risk of updates: the critical ones, and
-// those that CVO knows to affect updates (pkg/risk/alert). There is a finding for
-// each name of an alert, by which it is accepted. The preflight's own alerts do not
-// count. It concerns every update.
+// Alerts is the check Alerts.
 func Alerts(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
 		Name: NameAlerts, Kind: finding.SourceRisk,

@@ -20,6 +20,11 @@ import (
 )
 
 var (
+	recommendedName = finding.NewName("ClusterVersionRecommendedUpdate",
+		"CVO's precondition ClusterVersionRecommendedUpdate: whether the update is recommended and, where it is so "+
+			"only under conditions, whether each of its risks applies: a finding for each, with the name of the risk. "+
+			"The preflight's own risks do not count. It concerns every update to another release.")
+
 	reasonJudgedElsewhere = finding.NewReason("JudgedElsewhere", finding.Explanation{
 		Meaning: "Reported for risks in ClusterVersion that other checks judge.",
 		Cause:   "CVO publishes gates and alerts as risks, too.",
@@ -47,16 +52,10 @@ var (
 	})
 )
 
-// recommendedName is the name of the check Recommended.
-const recommendedName = "ClusterVersionRecommendedUpdate"
-
 // maxElsewhere bounds the risks in one message.
 const maxElsewhere = 20
 
-// Recommended is CVO's precondition ClusterVersionRecommendedUpdate: whether the
-// update is recommended and, where it is so only under conditions, whether each of
-// its risks applies: a finding for each, with the name of the risk. The preflight's
-// own risks do not count. It concerns every update to another release.
+// Recommended is the check ClusterVersionRecommendedUpdate.
 func Recommended(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
 		Name: recommendedName, Kind: finding.SourceRisk,

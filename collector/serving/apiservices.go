@@ -18,6 +18,9 @@ var (
 		"The check for APIServices that are not available: a finding APIService-<name> for each. It concerns "+
 			"every update, and warns.")
 
+	nameAPIService = finding.NewName("APIService",
+		"A finding of the check APIServices about one that is not available: APIService-<name>.")
+
 	reasonAPIServiceUnavailable = finding.NewReason("APIServiceUnavailable", finding.Explanation{
 		Meaning: "Reported for a version of an API group that is not served.",
 		Cause: "The condition Available of its APIService is not True: its server is not installed any more, has no " +
@@ -72,7 +75,7 @@ func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
 	}
 	return finding.Warn(reasonAPIServiceUnavailable,
 		"APIService %s, which the Service %s/%s serves, is not available, so no namespace can be deleted: %s", service.Name, backend.Namespace, backend.Name, cause).
-		Named("APIService-"+service.Name).
+		Named(nameAPIService+"-"+service.Name).
 		Remedy("Repair the server. If it was removed, delete the APIService.").
 		Do(finding.Run("oc get apiservice %s -o yaml", service.Name), finding.Run("oc -n %s get service,pods", backend.Namespace)).
 		About(finding.Object{APIVersion: "apiregistration.k8s.io/v1", Kind: "APIService", Name: service.Name}), true

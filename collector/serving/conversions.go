@@ -24,6 +24,10 @@ var (
 			"reads such objects. Definitions of the release, which CVO does apply, are judged with those of the "+
 			"target (package runner/definition).")
 
+	nameConversion = finding.NewName("Conversion",
+		"A finding of the check Conversions about a CustomResourceDefinition whose objects cannot be converted: "+
+			"Conversion-<name>.")
+
 	reasonConversionUnavailable = finding.NewReason("ConversionUnavailable", finding.Explanation{
 		Meaning: "Reported for a CustomResourceDefinition whose objects cannot be converted between its versions.",
 		Cause: "The Service of its conversion webhook does not exist, or has no ready endpoint. Every read of an object " +
@@ -108,7 +112,7 @@ func conversionFinding(each snapshot.Conversion, why string) finding.Finding {
 	return finding.Warn(reasonConversionUnavailable,
 		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every read of the kind %s fails",
 		name, words.List(each.Served, maxVersions), why, each.Kind).
-		Named("Conversion-"+name).
+		Named(nameConversion+"-"+name).
 		Remedy("Repair the operator that serves the webhook. If it was removed, delete the CustomResourceDefinition, which deletes its objects.").
 		Do(finding.Run("oc get crd %s -o jsonpath='{.spec.conversion}'", name), finding.Run("oc get %s -A", name)).
 		About(finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: name})

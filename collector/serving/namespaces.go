@@ -20,6 +20,9 @@ var (
 		"The check for namespaces that are being deleted: a finding NamespaceTerminating-<name> for each. One "+
 			"that CVO applies blocks every update; for others it warns, if the deletion has taken two minutes.")
 
+	nameNamespaceTerminating = finding.NewName("NamespaceTerminating",
+		"A finding of the check Namespaces about a namespace that is being deleted: NamespaceTerminating-<name>.")
+
 	reasonNamespaceTerminating = finding.NewReason("NamespaceTerminating", finding.Explanation{
 		Meaning: "Reported for a namespace that is being deleted.",
 		Cause: "An API that is not served, or a finalizer of an object in it, stops the deletion. In a namespace of the " +
@@ -68,7 +71,7 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 	default:
 		return finding.Finding{}, false
 	}
-	return f.Named("NamespaceTerminating-"+namespace.Name).
+	return f.Named(nameNamespaceTerminating+"-"+namespace.Name).
 		Remedy("Remove what stops the deletion, and check that the namespace is gone or was created again.").
 		Do(finding.Run("oc get namespace %s -o yaml", namespace.Name), finding.Run("oc get apiservices")).
 		About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name}), true

@@ -166,7 +166,7 @@ func TestEveryReasonIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := regexp.MustCompile(`(?m)^const Reason\w+ finding\.Reason = "(\w+)"$`).FindAllSubmatch(text, -1)
+	declared := regexp.MustCompile(`[rR]eason\w+\s+= finding\.NewReason\("(\w+)"`).FindAllSubmatch(text, -1)
 	if len(declared) == 0 {
 		t.Fatal("no reasons in reason.go")
 	}

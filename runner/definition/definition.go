@@ -53,7 +53,9 @@ import (
 )
 
 // Name is the name of the check.
-const Name = "CustomResourceDefinitions"
+var Name = finding.NewName("CustomResourceDefinitions",
+	"Compares the definitions of a release with the cluster that client reaches. An administrator may accept "+
+		"its findings by name: a migration may be due before the update.")
 
 // maxTime bounds the time of the check.
 const maxTime = 3 * time.Minute
@@ -87,9 +89,7 @@ func ListNeeds(definitions []payload.Definition) access.Needs {
 	return needs
 }
 
-// Check compares the definitions of a release with the cluster that client reaches.
-// An administrator may accept its findings by name: a migration may be due before the
-// update.
+// Check is the check CustomResourceDefinitions.
 func Check(client dynamic.Interface, definitions []payload.Definition) check.Check {
 	return check.Check{
 		Name: Name, Kind: finding.SourceRisk, Reads: reads(),

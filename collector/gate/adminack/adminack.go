@@ -26,6 +26,14 @@ import (
 )
 
 var (
+	Name = finding.NewName("AdminAck",
+		"The gate that an administrator opens by acknowledging that the tasks described in the ConfigMap "+
+			"admin-gates are done: a finding AdminAck-<gate> for each gate of the present minor version. While an "+
+			"update is in progress, that is the minor version of the last completed release up to 4.22, and of the "+
+			"release in progress since. It concerns updates to another minor or major version. The rules are those of "+
+			"CVO (pkg/risk/adminack), which has admin gates since 4.8.14 and 4.9. Like CVO, the check blocks the "+
+			"update when the ConfigMap admin-gates or admin-acks is missing.")
+
 	nameUnknown = finding.NewName("AdminAckUnknown", "The finding where the gates cannot be evaluated.")
 
 	nameUnused = finding.NewName("AdminAckUnused", "The finding about an acknowledgement of no gate.")
@@ -79,9 +87,6 @@ var (
 )
 
 const (
-	// Name is the name of the check, and of its findings up to the key of the gate.
-	Name = "AdminAck"
-
 	gatesName  = "admin-gates"
 	acksName   = "admin-acks"
 	reportGate = "Report the gate as a defect of the installed release, which defines it."
@@ -89,16 +94,7 @@ const (
 	maxDescription = 4096
 )
 
-// Check is the gate that an administrator opens by acknowledging that the
-// tasks described in the ConfigMap admin-gates are done: a finding
-// AdminAck-<gate> for each gate of the present minor version. While an update is in
-// progress, that is the minor version of the last completed release up to 4.22, and
-// of the release in progress since. It concerns updates to another minor or major
-// version.
-//
-// The rules are those of CVO (pkg/risk/adminack), which has admin gates since 4.8.14 and 4.9.
-// Like CVO, the check blocks the update when the ConfigMap admin-gates or admin-acks is
-// missing.
+// Check is the check AdminAck.
 func Check() check.Check {
 	return check.Check{
 		Name: Name, Kind: finding.SourceGate,
@@ -214,7 +210,7 @@ func (g adminGate) judge(current string) (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	return g.finding(ok).
-		Named("AdminAck-" + strings.ReplaceAll(g.key, "_", "-")).
+		Named(Name + "-" + strings.ReplaceAll(g.key, "_", "-")).
 		About(g.location.objects()...).
 		Documented(urlIn(g.text)), true
 }

@@ -106,7 +106,7 @@ func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Fi
 	default:
 		return finding.Finding{}, false
 	}
-	return f.Named("ClusterOperatorUpgradeable-" + operator.Name).
+	return f.Named(nameClusterOperatorUpgradeable + "-" + operator.Name).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operator.Name}), true
 }
 

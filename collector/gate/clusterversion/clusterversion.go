@@ -43,10 +43,6 @@ var (
 	})
 )
 
-// requestName is the name of RequestValid, which reports a status that is older than the
-// spec.
-const requestName = "ClusterVersionRequest"
-
 // situation is what checks of the ClusterVersion judge.
 type situation struct {
 	version *configv1.ClusterVersion

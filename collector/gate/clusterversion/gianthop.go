@@ -14,6 +14,12 @@ import (
 )
 
 var (
+	NameGiantHop = finding.NewName("ClusterVersionGiantHop",
+		"CVO's precondition ClusterVersionGiantHop: an update spans at most one minor version, and of the major "+
+			"versions only 5.0 can be reached, from 4.y. The finding has CVO's own reason. It concerns every update. "+
+			"The rule is that of the Kubernetes API server, so it is applied where the CVO of the cluster does not "+
+			"have the precondition yet.")
+
 	reasonOneHop = finding.NewReason("OneHop", finding.Explanation{
 		Meaning: "Reported when the update does not skip a minor version.",
 		Cause:   "The target is in the same or the next minor version.",
@@ -25,15 +31,7 @@ var (
 	})
 )
 
-// NameGiantHop is the name of [GiantHop].
-const NameGiantHop = "ClusterVersionGiantHop"
-
-// GiantHop is CVO's precondition ClusterVersionGiantHop: an update spans at most
-// one minor version, and of the major versions only 5.0 can be reached, from 4.y.
-// The finding has CVO's own reason. It concerns every update.
-//
-// The rule is that of the Kubernetes API server, so it is applied where the CVO of
-// the cluster does not have the precondition yet.
+// GiantHop is the check ClusterVersionGiantHop.
 func GiantHop() check.Check {
 	return check.Check{
 		Name: NameGiantHop, Kind: finding.SourceGate,

@@ -16,6 +16,13 @@ import (
 
 // What the findings of this file have as name and reason.
 var (
+	requestName = finding.NewName("ClusterVersionRequest",
+		"CVO's validation of a request (lib/validation), before there is one: whether the ClusterVersion is "+
+			"invalid already, and how the target has to be requested. By version alone CVO accepts only a target that "+
+			"is exactly one of status.availableUpdates; a conditional update needs its image. It concerns every "+
+			"update, and warns unless the ClusterVersion is invalid; that finding has CVO's own reason. For all checks "+
+			"of the ClusterVersion it reports a status that is older than the spec.")
+
 	reasonNothingAsked = finding.NewReason("NothingAsked", finding.Explanation{
 		Meaning: "Reported when the target is the release that the cluster runs, or is being updated to.",
 		Cause:   "Status.desired of ClusterVersion is the target.",
@@ -61,13 +68,7 @@ const (
 	forceIsNotEnough = `Neither accepted risks nor force bypass this in "oc adm upgrade", only --allow-upgrade-with-warnings does.`
 )
 
-// RequestValid is CVO's validation of a request (lib/validation), before there is
-// one: whether the ClusterVersion is invalid already, and how the target has to be
-// requested. By version alone CVO accepts only a target that is exactly one of
-// status.availableUpdates; a conditional update needs its image. It concerns every
-// update, and warns unless the ClusterVersion is invalid; that finding has CVO's
-// own reason. For all checks of the ClusterVersion it reports a status that is older
-// than the spec.
+// RequestValid is the check ClusterVersionRequest.
 func RequestValid() check.Check {
 	return check.Check{
 		Name: requestName, Kind: finding.SourceGate,

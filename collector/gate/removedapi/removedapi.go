@@ -173,14 +173,14 @@ func (r removals) describe(api removal) finding.Finding {
 		note = "; " + api.note
 	}
 	return finding.New(api.outcome, api.reason, "%s is in use (%s), and %s%s", api.name, api.clients, r.explain(api), note).
-		Named(finding.NameOf("RemovedAPI", api.name)).
+		Named(finding.NameOf(nameRemovedAPI, api.name)).
 		Documented(deprecationGuide)
 }
 
 // describeFixed is the finding of an API whose clients are fixed.
 func (r removals) describeFixed(api removal) finding.Finding {
 	f := finding.New(api.outcome, api.reason, "%s was used in the last 24 hours (%s), and is no longer in use: %s", api.name, api.clients, api.note).
-		Named(finding.NameOf("RemovedAPI", api.name)).
+		Named(finding.NameOf(nameRemovedAPI, api.name)).
 		Documented(deprecationGuide)
 	if api.outcome == preflight.Pass {
 		return f

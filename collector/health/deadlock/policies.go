@@ -18,12 +18,16 @@ import (
 
 var (
 	nameAdmissionPolicies = finding.NewName("AdmissionPolicies",
-		"The check for ValidatingAdmissionPolicies that deny a request which every update makes (see [Webhooks]): "+
+		"The check for ValidatingAdmissionPolicies that deny a request which every update makes (see the check Webhooks): "+
 			"a finding PolicyBinding-<binding> for each binding. A denial by the validations is only warned of, and "+
 			"only where they depend on the attributes of a request, or the name and labels of its object: a policy on "+
 			"anything else, as those of OpenShift and Kubernetes are, is not judged. Parameters are not read, which "+
 			"may be of any kind and in any namespace: a missing one, which denies everything where "+
 			"parameterNotFoundAction is Deny, is not found.")
+
+	namePolicyBinding = finding.NewName("PolicyBinding",
+		"A finding of the check AdmissionPolicies about a binding whose policy may deny a request of the update: "+
+			"PolicyBinding-<binding>.")
 
 	reasonPolicyDenies = finding.NewReason("PolicyDenies", finding.Explanation{
 		Meaning: "Reported when a ValidatingAdmissionPolicy denies a request like those of an update. Only validations on " +
@@ -157,7 +161,7 @@ func (b boundPolicy) describeDenial(request admission.Request) finding.Finding {
 
 func (b boundPolicy) finding(outcome preflight.Outcome, reason finding.Reason, message, remedy string) finding.Finding {
 	return finding.New(outcome, reason, "%s", message).
-		Named(finding.NameOf("PolicyBinding", b.binding.Name)).
+		Named(finding.NameOf(namePolicyBinding, b.binding.Name)).
 		Remedy("%s", remedy).
 		Do(finding.Run("oc get validatingadmissionpolicybinding %s -o yaml", b.binding.Name),
 			finding.Run("oc get validatingadmissionpolicy %s -o yaml", b.policy.Name)).

@@ -20,6 +20,11 @@ import (
 )
 
 var (
+	Name = finding.NewName("ExternalDependency",
+		"The check that each of the dependencies is reachable from where the preflight runs: a response with a "+
+			"status from 200 to 399 in one of three requests. Otherwise there is a finding ExternalDependency-<host "+
+			"and path>. Credentials and queries of URLs are in no text. It concerns every update.")
+
 	reasonNoneGiven = finding.NewReason("NoneGiven", finding.Explanation{
 		Meaning: "Reported when no external dependencies are configured.",
 		Cause:   "The preflight was run without external dependencies.",
@@ -34,9 +39,6 @@ var (
 		Remedy:  "Use an http or https URL, such as https://quay.io/health.",
 	})
 )
-
-// Name is the name of the check, and the first part of the names of its findings.
-const Name = "ExternalDependency"
 
 const (
 	// maxQuoted bounds a text of a dependency in a message, in bytes.
@@ -69,10 +71,7 @@ func New(client *http.Client, urls []string) *Set {
 	return &Set{client: withRedirects(client), urls: slices.Compact(unique)}
 }
 
-// Check is the check that each of the dependencies is reachable from
-// where the preflight runs: a response with a status from 200 to 399 in one of three
-// requests. Otherwise there is a finding ExternalDependency-<host and path>.
-// Credentials and queries of URLs are in no text. It concerns every update.
+// Check is the check ExternalDependency.
 func Check(dependencies *Set) check.Check {
 	return check.Check{
 		Name: Name, Kind: finding.SourceHealth,

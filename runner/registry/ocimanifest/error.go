@@ -14,7 +14,7 @@ var (
 		Remedy:  "Mirror the image again: oc image mirror.",
 	})
 	ReasonManifestTooLarge = finding.NewReason("ManifestTooLarge", finding.Explanation{
-		Meaning: "Reported when a manifest has more than [MaxSize] bytes.",
+		Meaning: "Reported when a manifest has more than 4 MiB.",
 		Cause:   "The registry served something else, or the image is malformed; nodes reject such a manifest too.",
 		Remedy:  "Mirror the image again: oc image mirror.",
 	})
