@@ -19,7 +19,7 @@ func source(name string, collect func(context.Context) ([]finding.Finding, error
 }
 
 func TestEverySourceHasAFinding(t *testing.T) {
-	pass := finding.Pass("Passed", "passed").Named("Gate")
+	pass := finding.Pass(finding.ReportedReason("Passed"), "passed").Named("Gate")
 	for name, tc := range map[string]struct {
 		reason   string
 		collect  func(context.Context) ([]finding.Finding, error)
@@ -104,7 +104,7 @@ func TestCanceledSourcesKeepTheFindingsOfTheOthers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	completed := source("Completed", func(context.Context) ([]finding.Finding, error) {
 		defer cancel()
-		return []finding.Finding{finding.Pass("Passed", "passed")}, nil
+		return []finding.Finding{finding.Pass(finding.ReportedReason("Passed"), "passed")}, nil
 	})
 	waiting := source("Waiting", func(ctx context.Context) ([]finding.Finding, error) {
 		<-ctx.Done()

@@ -9,44 +9,34 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// ReasonInterrupted is reported for a check that was still running when the run
-// was canceled.
-//
-// Cause: Ctrl-C, "cancel", or the end of the process that held the run.
-//
-// Remedy: run the preflight again and let it finish.
-const ReasonInterrupted finding.Reason = "Interrupted"
-
-// ReasonTimeout is reported for a check that did not end before the deadline of
-// the run.
-//
-// Cause: the check is slow, waits for a node, or the timeout is too short.
-//
-// Remedy: run the preflight again with a longer timeout.
-const ReasonTimeout finding.Reason = "Timeout"
-
-// ReasonForbidden is reported for a check that read something it has no
-// permission for.
-//
-// Cause: the user or ServiceAccount that runs the check lacks a role.
-//
-// Remedy: bind the roles that "auth" prints.
-const ReasonForbidden finding.Reason = "Forbidden"
-
-// ReasonUnauthorized is reported when the API server rejects the credentials.
-//
-// Cause: the token has expired or was revoked.
-//
-// Remedy: log in again.
-const ReasonUnauthorized finding.Reason = "Unauthorized"
-
-// ReasonError is reported for a check that could not be completed for a cause
-// without a reason of its own; the message has it.
-//
-// Cause: an object could not be read, or a server did not respond.
-//
-// Remedy: fix what the message names, then run the preflight again.
-const ReasonError finding.Reason = "Error"
+// What the findings of this file have as name and reason.
+var (
+	ReasonInterrupted = finding.NewReason("Interrupted", finding.Explanation{
+		Meaning: "Reported for a check that was still running when the run was canceled.",
+		Cause:   "Ctrl-C, \"cancel\", or the end of the process that held the run.",
+		Remedy:  "Run the preflight again and let it finish.",
+	})
+	ReasonTimeout = finding.NewReason("Timeout", finding.Explanation{
+		Meaning: "Reported for a check that did not end before the deadline of the run.",
+		Cause:   "The check is slow, waits for a node, or the timeout is too short.",
+		Remedy:  "Run the preflight again with a longer timeout.",
+	})
+	ReasonForbidden = finding.NewReason("Forbidden", finding.Explanation{
+		Meaning: "Reported for a check that read something it has no permission for.",
+		Cause:   "The user or ServiceAccount that runs the check lacks a role.",
+		Remedy:  "Bind the roles that \"auth\" prints.",
+	})
+	ReasonUnauthorized = finding.NewReason("Unauthorized", finding.Explanation{
+		Meaning: "Reported when the API server rejects the credentials.",
+		Cause:   "The token has expired or was revoked.",
+		Remedy:  "Log in again.",
+	})
+	ReasonError = finding.NewReason("Error", finding.Explanation{
+		Meaning: "Reported for a check that could not be completed for a cause without a reason of its own; the message has it.",
+		Cause:   "An object could not be read, or a server did not respond.",
+		Remedy:  "Fix what the message names, then run the preflight again.",
+	})
+)
 
 // inconclusive is the finding of a check that ended with an error.
 func inconclusive(err error) finding.Finding {

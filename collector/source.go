@@ -43,19 +43,19 @@ type result struct {
 	reported bool
 }
 
-// ReasonPanic is reported for a check that crashed.
-//
-// Cause: a defect of the check.
-//
-// Remedy: report it to the authors of the check.
-const ReasonPanic finding.Reason = "Panic"
-
-// ReasonNoResult is reported for a check that ended without a result.
-//
-// Cause: a defect of the check.
-//
-// Remedy: report it to the authors of the check.
-const ReasonNoResult finding.Reason = "NoResult"
+// What the findings of this file have as name and reason.
+var (
+	ReasonPanic = finding.NewReason("Panic", finding.Explanation{
+		Meaning: "Reported for a check that crashed.",
+		Cause:   "A defect of the check.",
+		Remedy:  "Report it to the authors of the check.",
+	})
+	ReasonNoResult = finding.NewReason("NoResult", finding.Explanation{
+		Meaning: "Reported for a check that ended without a result.",
+		Cause:   "A defect of the check.",
+		Remedy:  "Report it to the authors of the check.",
+	})
+)
 
 func (s Source) run(ctx context.Context) (outcome result) {
 	defer func() {

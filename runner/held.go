@@ -211,7 +211,7 @@ func (h *held) detach(ctx context.Context, decided report.Report) (report.Report
 func attachable(findings []finding.Finding, run string) []finding.Finding {
 	changed := slices.Clone(findings)
 	for i, f := range changed {
-		if f.Reason == string(collector.ReasonInterrupted) {
+		if f.Reason == collector.ReasonInterrupted.String() {
 			f.Actions = nil
 			changed[i] = f.Remedy("Attach to the run, which continues the check.").Do(finding.Attach(run))
 		}

@@ -26,7 +26,7 @@ func FuzzSignature(f *testing.F) {
 		if !errors.As(err, &e) || r.Verified() {
 			t.Fatalf("verified %x", data)
 		}
-		if e.Reason == "" || e.Message == "" || e.Remediation == "" || e.Outcome == "" {
+		if e.Reason == (refusal.Reason{}) || e.Message == "" || e.Remediation == "" || e.Outcome == "" {
 			t.Errorf("incomplete error: %+v", e)
 		}
 	})

@@ -120,7 +120,7 @@ func TestIdentityWithoutProof(t *testing.T) {
 		"Version":    func(r signature.Release) error { return r.CheckVersion("4.20.1") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if e, ok := errors.AsType[*refusal.Error](check(signature.Release{})); !ok || e.Reason != "NotVerified" || e.Outcome != preflight.Unknown {
+			if e, ok := errors.AsType[*refusal.Error](check(signature.Release{})); !ok || e.Reason.Name != "NotVerified" || e.Outcome != preflight.Unknown {
 				t.Errorf("an unverified release passes the identity check: %v", e)
 			}
 			forced, err := signature.Force(pullSpec, errors.New("unsigned"))

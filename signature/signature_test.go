@@ -215,7 +215,7 @@ func check(t *testing.T, why, want string, r signature.Release, err error) {
 	if !errors.As(err, &e) {
 		t.Fatalf("%s: error %v, want an *Error with reason %s", why, err, want)
 	}
-	if string(e.Reason) != want {
+	if e.Reason.String() != want {
 		t.Errorf("%s: reason %s, want %s: %v", why, e.Reason, want, err)
 	}
 	if e.Message == "" || e.Remediation == "" || e.Outcome == "" || strings.Contains(e.Message, "\n") {

@@ -121,7 +121,7 @@ func TestVerifyPullSpec(t *testing.T) {
 				}
 				return
 			}
-			check(t, tc.reason, string(refusal.ReasonInvalidPullSpec), r, err)
+			check(t, tc.reason, refusal.ReasonInvalidPullSpec.String(), r, err)
 			if err != nil && len(err.Error()) > 1000 {
 				t.Errorf("%s: message of %d bytes", tc.reason, len(err.Error()))
 			}

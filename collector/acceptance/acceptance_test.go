@@ -76,7 +76,7 @@ func TestTheFirstThatHoldsIsTheOrigin(t *testing.T) {
 
 // found is a finding of a source.
 func found(name string, source finding.Source, outcome preflight.Outcome) finding.Finding {
-	return finding.New(outcome, "", "").Named(name).From(source)
+	return finding.New(outcome, finding.Reason{}, "").Named(name).From(source)
 }
 
 func TestReview(t *testing.T) {

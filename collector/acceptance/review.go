@@ -9,36 +9,38 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonNotAcceptable is reported when an accepted finding cannot be accepted.
-//
-// Cause: the finding is a gate, which CVO itself blocks, or about trust in the
-// release.
-//
-// Remedy: follow the remedy of the finding.
-const ReasonNotAcceptable finding.Reason = "NotAcceptable"
+var (
+	nameWithoutEffect = finding.NewName("AcceptanceWithoutEffect",
+		"The findings about acceptances of findings that cannot be accepted, such as gates.")
 
-// ReasonExpired is reported when acceptances have expired.
-//
-// Cause: the time in "expires" of the acceptance file has passed.
-//
-// Remedy: assess the risks again, then renew "expires" or remove the entries.
-const ReasonExpired finding.Reason = "Expired"
+	nameExpired = finding.NewName("AcceptanceExpired", "The finding about acceptances that have expired.")
 
-// ReasonOutOfScope is reported when an acceptance names a finding that blocks, but is
-// not for this update.
-//
-// Cause: "versions" or "clusters" of the acceptance file have other targets or
-// clusters.
-//
-// Remedy: assess the risk for this update, then extend "versions" or "clusters".
-const ReasonOutOfScope finding.Reason = "OutOfScope"
+	nameOutOfScope = finding.NewName("AcceptanceOutOfScope",
+		"The finding about acceptances for other versions or clusters.")
 
-// ReasonUnused is reported when no finding needs an acceptance.
-//
-// Cause: the risk does not apply, or the name is misspelled.
-//
-// Remedy: check the name, and remove the acceptance if it is no longer needed.
-const ReasonUnused finding.Reason = "Unused"
+	nameUnused = finding.NewName("AcceptanceUnused", "The finding about acceptances that no blocking finding needs.")
+
+	reasonNotAcceptable = finding.NewReason("NotAcceptable", finding.Explanation{
+		Meaning: "Reported when an accepted finding cannot be accepted.",
+		Cause:   "The finding is a gate, which CVO itself blocks, or about trust in the release.",
+		Remedy:  "Follow the remedy of the finding.",
+	})
+	reasonExpired = finding.NewReason("Expired", finding.Explanation{
+		Meaning: "Reported when acceptances have expired.",
+		Cause:   "The time in \"expires\" of the acceptance file has passed.",
+		Remedy:  "Assess the risks again, then renew \"expires\" or remove the entries.",
+	})
+	reasonOutOfScope = finding.NewReason("OutOfScope", finding.Explanation{
+		Meaning: "Reported when an acceptance names a finding that blocks, but is not for this update.",
+		Cause:   "\"versions\" or \"clusters\" of the acceptance file have other targets or clusters.",
+		Remedy:  "Assess the risk for this update, then extend \"versions\" or \"clusters\".",
+	})
+	reasonUnused = finding.NewReason("Unused", finding.Explanation{
+		Meaning: "Reported when no finding needs an acceptance.",
+		Cause:   "The risk does not apply, or the name is misspelled.",
+		Remedy:  "Check the name, and remove the acceptance if it is no longer needed.",
+	})
+)
 
 // maxListed bounds the acceptances in one message.
 const maxListed = 50
@@ -129,19 +131,6 @@ func (r review) list(keep func(i int, acceptance Acceptance) bool) []Acceptance 
 	return kept
 }
 
-const (
-	// nameWithoutEffect names the findings about acceptances of findings that cannot
-	// be accepted, such as gates.
-	nameWithoutEffect = "AcceptanceWithoutEffect"
-	// nameExpired names the finding about acceptances that have expired.
-	nameExpired = "AcceptanceExpired"
-	// nameOutOfScope names the finding about acceptances for other versions or
-	// clusters.
-	nameOutOfScope = "AcceptanceOutOfScope"
-	// nameUnused names the finding about acceptances that no blocking finding needs.
-	nameUnused = "AcceptanceUnused"
-)
-
 // warning is a finding about acceptances.
 func warning(reason finding.Reason, name, format string, args ...any) finding.Finding {
 	return finding.Warn(reason, format, args...).Named(name).From(finding.SourceRisk)
@@ -157,7 +146,7 @@ func (r review) notAcceptable(targets []Target) []finding.Finding {
 			continue
 		}
 		reported[acceptance.Risk] = true
-		findings = append(findings, warning(ReasonNotAcceptable, nameWithoutEffect,
+		findings = append(findings, warning(reasonNotAcceptable, nameWithoutEffect,
 			"the acceptance of %s has no effect: %s", acceptance, whyNot(unacceptable.Source)).
 			Remedy("Follow the remedy of the finding %s.", acceptance.Risk).
 			Do(finding.Force()).
@@ -179,7 +168,7 @@ func (r review) expired(targets []Target) []finding.Finding {
 	if len(gone) == 0 {
 		return nil
 	}
-	return []finding.Finding{warning(ReasonExpired, nameExpired, "these acceptances have expired: %s", enumerate(gone, func(a Acceptance) string {
+	return []finding.Finding{warning(reasonExpired, nameExpired, "these acceptances have expired: %s", enumerate(gone, func(a Acceptance) string {
 		return fmt.Sprintf("%s of %s, expired %s", a, a.Owner, a.Expires)
 	})).Remedy("Assess the risks again, then renew \"expires\" in the acceptance file, or remove the entries.")}
 }
@@ -191,7 +180,7 @@ func (r review) outOfScope() []finding.Finding {
 	if len(missed) == 0 {
 		return nil
 	}
-	return []finding.Finding{warning(ReasonOutOfScope, nameOutOfScope,
+	return []finding.Finding{warning(reasonOutOfScope, nameOutOfScope,
 		"these acceptances are not for this update: %s", enumerate(missed, Acceptance.scope)).
 		Remedy("Assess the risks for this update, then extend \"versions\" or \"clusters\" in the acceptance file.")}
 }
@@ -218,7 +207,7 @@ func (r review) unused(targets []Target) []finding.Finding {
 	if len(unused) == 0 {
 		return nil
 	}
-	return []finding.Finding{warning(ReasonUnused, nameUnused, "no blocking finding needs these acceptances: %s", enumerate(unused, Acceptance.String)).
+	return []finding.Finding{warning(reasonUnused, nameUnused, "no blocking finding needs these acceptances: %s", enumerate(unused, Acceptance.String)).
 		Remedy("Check the names. Remove what is no longer needed from the acceptance file, or from ClusterVersion.")}
 }
 

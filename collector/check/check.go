@@ -17,31 +17,24 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// ReasonNotConcerned is reported for a check that does not apply to this kind
-// of update.
-//
-// Cause: the condition that the check is about blocks only some updates, such as
-// those to another minor version.
-//
-// Remedy: none needed.
-const ReasonNotConcerned finding.Reason = "NotConcerned"
-
-// ReasonOwnSignal is reported for an alert, a ClusterOperator or a risk that the
-// preflight itself has raised, since its last verdict was not Ready. It never counts
-// (package ownsignal).
-//
-// Cause: a switch by which the controller has CVO honor its verdicts is on.
-//
-// Remedy: none needed. The next verdict that is Ready ends the signal.
-const ReasonOwnSignal finding.Reason = "OwnSignal"
-
-// ReasonUnknownKubernetesVersion is reported when the Kubernetes version of a
-// release is unknown.
-//
-// Cause: the release is newer than this preflight.
-//
-// Remedy: use a preflight that is as new as the target.
-const ReasonUnknownKubernetesVersion finding.Reason = "UnknownKubernetesVersion"
+// What the findings of this file have as name and reason.
+var (
+	ReasonNotConcerned = finding.NewReason("NotConcerned", finding.Explanation{
+		Meaning: "Reported for a check that does not apply to this kind of update.",
+		Cause:   "The condition that the check is about blocks only some updates, such as those to another minor version.",
+	})
+	ReasonOwnSignal = finding.NewReason("OwnSignal", finding.Explanation{
+		Meaning: "Reported for an alert, a ClusterOperator or a risk that the preflight itself has raised, since its last " +
+			"verdict was not Ready. It never counts (package ownsignal).",
+		Cause:  "A switch by which the controller has CVO honor its verdicts is on.",
+		Remedy: "None needed. The next verdict that is Ready ends the signal.",
+	})
+	ReasonUnknownKubernetesVersion = finding.NewReason("UnknownKubernetesVersion", finding.Explanation{
+		Meaning: "Reported when the Kubernetes version of a release is unknown.",
+		Cause:   "The release is newer than this preflight.",
+		Remedy:  "Use a preflight that is as new as the target.",
+	})
+)
 
 // Subject is what a check is run on: one update of one cluster.
 type Subject struct {

@@ -39,12 +39,12 @@ func TestExamine(t *testing.T) {
 		},
 		"Names": {
 			reason: "a finding without a name has that of the check", to: "4.19.0",
-			run:  returns(nil, finding.Warn("A", "a"), finding.Pass("B", "b").Named("Other")),
+			run:  returns(nil, finding.Warn(finding.ReportedReason("A"), "a"), finding.Pass(finding.ReportedReason("B"), "b").Named("Other")),
 			want: []result{{Name: "Check", Reason: "A", Outcome: preflight.Warn}, {Name: "Other", Reason: "B", Outcome: preflight.Pass}},
 		},
 		"Blocks": {
 			reason: "failures and inconclusive findings block the target", to: "4.19.0",
-			run: returns(nil, finding.Fail("A", "a"), finding.Unknown("B", "b")),
+			run: returns(nil, finding.Fail(finding.ReportedReason("A"), "a"), finding.Unknown(finding.ReportedReason("B"), "b")),
 			want: []result{
 				{Name: "Check", Reason: "A", Outcome: preflight.Fail, Blocks: true, BlockedTargets: []string{"4.19.0"}},
 				{Name: "Check", Reason: "B", Outcome: preflight.Unknown, Blocks: true, BlockedTargets: []string{"4.19.0"}},
@@ -52,7 +52,7 @@ func TestExamine(t *testing.T) {
 		},
 		"Error": {
 			reason: "findings are kept beside an error", to: "4.19.0",
-			run: returns(failed, finding.Pass("A", "a")), err: failed,
+			run: returns(failed, finding.Pass(finding.ReportedReason("A"), "a")), err: failed,
 			want: []result{{Name: "Check", Reason: "A", Outcome: preflight.Pass}},
 		},
 	} {
@@ -92,7 +92,7 @@ func TestStale(t *testing.T) {
 	}
 	f, stale := check.Stale(object, 1, 2)
 	const message = "the status of MachineSet ns/a is of generation 1, but its spec is of generation 2, so the status is out of date"
-	if !stale || f.Outcome != preflight.Unknown || f.Message != message || f.Reason != string(check.ReasonStaleStatus) {
+	if !stale || f.Outcome != preflight.Unknown || f.Message != message || f.Reason != check.ReasonStaleStatus.String() {
 		t.Errorf("an earlier status is inconclusive, got %+v", f)
 	}
 }

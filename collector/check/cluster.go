@@ -13,41 +13,38 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// ReasonPlainKubernetes is reported for a check of something that only OpenShift
-// has, on a cluster that is not OpenShift.
-//
-// Cause: the cluster has no Infrastructure "cluster".
-//
-// Remedy: none needed.
-const ReasonPlainKubernetes finding.Reason = "PlainKubernetes"
-
-// ReasonHyperShift is reported for a check that does not apply to a hosted
-// cluster, whose control plane and machines are managed by another cluster.
-//
-// Cause: status.controlPlaneTopology of the Infrastructure "cluster" is External.
-//
-// Remedy: none needed.
-const ReasonHyperShift finding.Reason = "HyperShift"
-
-// ReasonAPIMissing is reported when an OpenShift cluster lacks an API, or an
-// object, that every OpenShift cluster has.
-//
-// Cause: the CustomResourceDefinition or the object was deleted, or the server
-// of the API is down.
-//
-// Remedy: restore the API: `oc api-resources` and `oc get clusteroperators`.
-const ReasonAPIMissing finding.Reason = "APIMissing"
-
-// ReasonStaleStatus is reported when the status of an object is of an earlier
-// generation than its spec, so that it does not describe the present spec. One finding
-// blocks the update; checks that depend on the same status are skipped.
-//
-// Cause: the controller of the object has not processed the last change of the
-// spec, or does not run.
-//
-// Remedy: wait until the controller has updated the status, then run the preflight
-// again.
-const ReasonStaleStatus finding.Reason = "StaleStatus"
+// What the findings of this file have as name and reason.
+var (
+	ReasonPlainKubernetes = finding.NewReason("PlainKubernetes", finding.Explanation{
+		Meaning: "Reported for a check of something that only OpenShift has, on a cluster that is not OpenShift.",
+		Cause:   "The cluster has no Infrastructure \"cluster\".",
+	})
+	ReasonHyperShift = finding.NewReason("HyperShift", finding.Explanation{
+		Meaning: "Reported for a check that does not apply to a hosted cluster, whose control plane and machines are " +
+			"managed by another cluster.",
+		Cause: "Status.controlPlaneTopology of the Infrastructure \"cluster\" is External.",
+	})
+	reasonAPIMissing = finding.NewReason("APIMissing", finding.Explanation{
+		Meaning: "Reported when an OpenShift cluster lacks an API, or an object, that every OpenShift cluster has.",
+		Cause:   "The CustomResourceDefinition or the object was deleted, or the server of the API is down.",
+		Remedy:  "Restore the API: `oc api-resources` and `oc get clusteroperators`.",
+	})
+	ReasonStaleStatus = finding.NewReason("StaleStatus", finding.Explanation{
+		Meaning: "Reported when the status of an object is of an earlier generation than its spec, so that it does not " +
+			"describe the present spec. One finding blocks the update; checks that depend on the same status are skipped.",
+		Cause:  "The controller of the object has not processed the last change of the spec, or does not run.",
+		Remedy: "Wait until the controller has updated the status, then run the preflight again.",
+	})
+	ReasonAsExpected = finding.NewReason("AsExpected", finding.Explanation{
+		Meaning: "Reported when a check of the cluster's health finds nothing wrong.",
+		Cause:   "The objects are in the expected state.",
+	})
+	reasonUnread = finding.NewReason("Unread", finding.Explanation{
+		Meaning: "Reported when the objects of a check that only warns could not be read.",
+		Cause:   "The message has the error, such as a missing permission.",
+		Remedy:  "Bind the roles that `oc preflight auth` prints, or fix what the message names.",
+	})
+)
 
 // ReadsTopology are the requests of [Subject.Topology], and of everything here
 // that depends on it.
@@ -91,7 +88,7 @@ func (s Subject) WithoutClusterVersion(ctx context.Context) ([]finding.Finding, 
 	if topology == snapshot.Kubernetes {
 		return []finding.Finding{PlainKubernetes("ClusterVersion")}, nil
 	}
-	return []finding.Finding{finding.Unknown(ReasonAPIMissing, "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster").
+	return []finding.Finding{finding.Unknown(reasonAPIMissing, "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster").
 		Remedy("Check that CVO, which creates it, is running.").
 		Do(CVOPods()).
 		About(ClusterVersionObject())}, nil
@@ -119,7 +116,7 @@ func PlainKubernetes(kind string) finding.Finding {
 // APIMissing is the result of a check of a kind of objects that every OpenShift
 // cluster has, and this one has not.
 func APIMissing(kind, group string) finding.Finding {
-	return finding.Unknown(ReasonAPIMissing, "this OpenShift cluster has no %s of %s, so the check is inconclusive", kind, group).
+	return finding.Unknown(reasonAPIMissing, "this OpenShift cluster has no %s of %s, so the check is inconclusive", kind, group).
 		Remedy("Restore the API, then run the preflight again.").
 		Do(finding.Run("oc api-resources --api-group=%s", group), finding.Run("oc get clusteroperators"))
 }
@@ -157,25 +154,10 @@ func OfCluster(namespace string) bool {
 	return strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-") || namespace == "openshift"
 }
 
-// ReasonAsExpected is reported when a check of the cluster's health finds nothing
-// wrong.
-//
-// Cause: the objects are in the expected state.
-//
-// Remedy: none needed.
-const ReasonAsExpected finding.Reason = "AsExpected"
-
-// ReasonUnread is reported when the objects of a check that only warns could not be read.
-//
-// Cause: the message has the error, such as a missing permission.
-//
-// Remedy: bind the roles that `oc preflight auth` prints, or fix what the message names.
-const ReasonUnread finding.Reason = "Unread"
-
 // Unread is the result of a check that warns at most and could not list objects: it warns
 // of that, since a missing permission must not block what its presence would not.
 func Unread(kind string, err error) []finding.Finding {
-	f := finding.Warn(ReasonUnread, "could not list the %s: %v", kind, err)
+	f := finding.Warn(reasonUnread, "could not list the %s: %v", kind, err)
 	if apierrors.IsForbidden(err) {
 		return []finding.Finding{f.Remedy("Run the preflight as a user with permission to list them.").Do(finding.Roles())}
 	}

@@ -10,15 +10,13 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonNotInArchive is reported for a check that reads what the archive, which stands for the
-// cluster, does not have, or of which it has a part: nothing is known to be wrong, and nothing to
-// be right.
-//
-// Cause: it was not gathered, the file is damaged or too large, or the values were removed.
-//
-// Remedy: gather what the message names, and add it by another --archive, or read the cluster
-// itself.
-const ReasonNotInArchive finding.Reason = "NotInArchive"
+// What the findings of this file have as reason.
+var reasonNotInArchive = finding.NewReason("NotInArchive", finding.Explanation{
+	Meaning: "Reported for a check that reads what the archive, which stands for the cluster, does not have, or of which " +
+		"it has a part: nothing is known to be wrong, and nothing to be right.",
+	Cause:  "It was not gathered, the file is damaged or too large, or the values were removed.",
+	Remedy: "Gather what the message names, and add it by another --archive, or read the cluster itself.",
+})
 
 // maxNamed bounds the gaps that a message names, and the commands that gather them.
 const maxNamed = 3
@@ -33,7 +31,7 @@ func open(name string, found []finding.Finding, err error, gaps []gap.Gap) ([]fi
 		err = nil
 	}
 	kept := slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool {
-		return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped || f.Reason == string(ReasonUnread) // said better by the gap
+		return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped || f.Reason == reasonUnread.String() // said better by the gap
 	})
 	if slices.ContainsFunc(kept, func(f finding.Finding) bool { return f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown }) {
 		return found, err
@@ -54,7 +52,7 @@ func notInArchive(name string, gaps []gap.Gap) finding.Finding {
 		}
 	}
 	slices.Sort(resources)
-	return finding.Unknown(ReasonNotInArchive, "the archive has %s, so the check %s is inconclusive", words.Clauses(lacks, maxNamed), name).
+	return finding.Unknown(reasonNotInArchive, "the archive has %s, so the check %s is inconclusive", words.Clauses(lacks, maxNamed), name).
 		Remedy("Gather what is missing, and add it by another --archive, or run the preflight on the cluster.").
 		Do(actions...).
 		Observed(map[string]string{"missing": strings.Join(resources, ", ")})

@@ -9,14 +9,11 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonAndMore is reported when a check has more findings than it lists.
-//
-// Cause: the check has a finding for each of very many objects. The worst 50 are
-// listed, this one counts the others.
-//
-// Remedy: fix what is listed, then run the preflight again; it lists the worst
-// findings first.
-const ReasonAndMore Reason = "AndMore"
+var reasonAndMore = NewReason("AndMore", Explanation{
+	Meaning: "Reported when a check has more findings than it lists.",
+	Cause:   "The check has a finding for each of very many objects. The worst 50 are listed, this one counts the others.",
+	Remedy:  "Fix what is listed, then run the preflight again; it lists the worst findings first.",
+})
 
 // maxListed is the number of findings that a check lists.
 const maxListed = 50
@@ -65,7 +62,7 @@ func unlisted(drafts []Draft) Finding {
 		counts = append(counts, fmt.Sprintf("%d %s", same, rest[0].Outcome))
 		rest = rest[same:]
 	}
-	return New(drafts[0].Outcome, ReasonAndMore, "%s besides the %d listed: %s",
+	return New(drafts[0].Outcome, reasonAndMore, "%s besides the %d listed: %s",
 		words.Count(len(drafts), "more finding"), maxListed, strings.Join(counts, ", ")).
 		Remedy("Fix what is listed, then run the preflight again; it lists the worst findings first.").
 		Do(Retry(""))

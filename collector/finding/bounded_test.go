@@ -24,7 +24,7 @@ func drafts(described *int, outcomes []many) []finding.Draft {
 		for i := range of.count {
 			all = append(all, finding.Draft{Outcome: of.outcome, Describe: func() finding.Finding {
 				*described++
-				return finding.New(of.outcome, "Reason", "message").Named(fmt.Sprintf("%s%d", of.outcome, i))
+				return finding.New(of.outcome, finding.ReportedReason("Reason"), "message").Named(fmt.Sprintf("%s%d", of.outcome, i))
 			}})
 		}
 	}
@@ -70,7 +70,7 @@ func TestBounded(t *testing.T) {
 }
 
 func TestDrafts(t *testing.T) {
-	want := []finding.Finding{finding.Fail("A", "a"), finding.Pass("B", "b")}
+	want := []finding.Finding{finding.Fail(finding.ReportedReason("A"), "a"), finding.Pass(finding.ReportedReason("B"), "b")}
 	if diff := cmp.Diff(want, finding.Bounded(finding.Drafts(want[1], want[0]))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -38,11 +38,6 @@ const (
 	SourceHealth Source = "health"
 )
 
-// Reason is one CamelCase word for machines, stable between releases. Every
-// reason of a built-in check is a constant of its package; the comment of the
-// constant is what "explain" prints.
-type Reason string
-
 // Object names one Kubernetes object.
 type Object = preflight.Object
 
@@ -124,7 +119,7 @@ type Job struct {
 // node, which Job.StartTime is by, may differ.
 type Wait struct {
 	// Reason is why it waited, such as Queued or ImagePull.
-	Reason Reason `json:"reason"`
+	Reason string `json:"reason"`
 	// Message is the last detail of the reason, at most 256 bytes; may be empty.
 	Message string `json:"message,omitempty"`
 	// StartTime and EndTime are RFC 3339 in UTC.
@@ -163,9 +158,13 @@ func Skipped(reason Reason, format string, args ...any) Finding {
 
 // New is for an outcome that is itself the result of a computation. The message
 // is format and args as in [fmt.Sprintf]; lines are kept, without control and
-// direction characters, at most 32 KiB. Fail and Unknown block.
+// direction characters, at most 32 KiB. Fail and Unknown block. What is to be done has the
+// remedy of the reason until Remedy sets another.
 func New(outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
-	f := Finding{Finding: preflight.Finding{Reason: string(reason), Message: words.Lines(fmt.Sprintf(format, args...), maxText)}}
+	f := Finding{Finding: preflight.Finding{Reason: reason.name, Message: words.Lines(fmt.Sprintf(format, args...), maxText)}}
+	if outcome != preflight.Pass && outcome != preflight.Skipped {
+		f.Remediation = reason.remedy()
+	}
 	return f.Judged(outcome)
 }
 
@@ -216,9 +215,12 @@ func (f Finding) Noted(format string, args ...any) Finding {
 	return f
 }
 
-// Remedy sets what to do, in imperative sentences. Lines are kept.
+// Remedy sets what to do, in imperative sentences, where the remedy of the reason does not
+// fit. Lines are kept. An empty one changes nothing.
 func (f Finding) Remedy(format string, args ...any) Finding {
-	f.Remediation = words.Lines(fmt.Sprintf(format, args...), maxText)
+	if text := words.Lines(fmt.Sprintf(format, args...), maxText); text != "" {
+		f.Remediation = text
+	}
 	return f
 }
 

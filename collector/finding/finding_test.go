@@ -17,11 +17,11 @@ func TestConstructors(t *testing.T) {
 		outcome preflight.Outcome
 		blocks  bool
 	}{
-		"Pass":    {reason: "a pass does not block", got: finding.Pass("R", "m"), outcome: preflight.Pass},
-		"Warn":    {reason: "a warning does not block", got: finding.Warn("R", "m"), outcome: preflight.Warn},
-		"Fail":    {reason: "a failure blocks", got: finding.Fail("R", "m"), outcome: preflight.Fail, blocks: true},
-		"Unknown": {reason: "an inconclusive check blocks", got: finding.Unknown("R", "m"), outcome: preflight.Unknown, blocks: true},
-		"Skipped": {reason: "a skipped check does not block", got: finding.Skipped("R", "m"), outcome: preflight.Skipped},
+		"Pass":    {reason: "a pass does not block", got: finding.Pass(finding.ReportedReason("R"), "m"), outcome: preflight.Pass},
+		"Warn":    {reason: "a warning does not block", got: finding.Warn(finding.ReportedReason("R"), "m"), outcome: preflight.Warn},
+		"Fail":    {reason: "a failure blocks", got: finding.Fail(finding.ReportedReason("R"), "m"), outcome: preflight.Fail, blocks: true},
+		"Unknown": {reason: "an inconclusive check blocks", got: finding.Unknown(finding.ReportedReason("R"), "m"), outcome: preflight.Unknown, blocks: true},
+		"Skipped": {reason: "a skipped check does not block", got: finding.Skipped(finding.ReportedReason("R"), "m"), outcome: preflight.Skipped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.got.Outcome != tc.outcome || tc.got.Blocks != tc.blocks || tc.got.Reason != "R" || tc.got.Message != "m" {
@@ -33,7 +33,7 @@ func TestConstructors(t *testing.T) {
 
 func TestTextsAreSanitizedAndBounded(t *testing.T) {
 	hostile := "first\x1b[2J line\nsecond\u202e line"
-	f := finding.Fail("R", "%s", hostile).Remedy("%s", hostile).Do(finding.Run("oc get %s", "a\nb"))
+	f := finding.Fail(finding.ReportedReason("R"), "%s", hostile).Remedy("%s", hostile).Do(finding.Run("oc get %s", "a\nb"))
 	if f.Message != "first line\nsecond line" || f.Remediation != f.Message || f.Actions[0].Command != "oc get a b" {
 		t.Errorf("message %q, remedy %q, command %q", f.Message, f.Remediation, f.Actions[0].Command)
 	}
@@ -43,13 +43,13 @@ func TestTextsAreSanitizedAndBounded(t *testing.T) {
 	if long := finding.Run("echo %s", strings.Repeat("x", finding.MaxCommand)); long.Command != "" {
 		t.Errorf("a command of %d bytes, want none: it would be cut", len(long.Command))
 	}
-	if long := finding.Fail("R", "%s", strings.Repeat("x", 100_000)); len(long.Message) != 32<<10 {
+	if long := finding.Fail(finding.ReportedReason("R"), "%s", strings.Repeat("x", 100_000)); len(long.Message) != 32<<10 {
 		t.Errorf("a message of %d bytes, want at most 32 KiB", len(long.Message))
 	}
 }
 
 func TestDoDoesNotShareActions(t *testing.T) {
-	base := finding.Fail("R", "m").Do(finding.Run("a"))
+	base := finding.Fail(finding.ReportedReason("R"), "m").Do(finding.Run("a"))
 	one, other := base.Do(finding.Force()), base.Do(finding.Targets())
 	if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: "a"}, {Type: finding.ActionForce}}, one.Actions); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

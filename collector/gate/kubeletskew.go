@@ -18,88 +18,62 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonKubeletMinorVersionsSynced is reported when all kubelets have the minor
-// version of the API server.
-//
-// Cause: all nodes are up to date.
-//
-// Remedy: none needed.
-const ReasonKubeletMinorVersionsSynced finding.Reason = "KubeletMinorVersionsSynced"
+var (
+	kubeletSkewName = finding.NewName("KubeletMinorVersionUpgradeable",
+		"The gate that keeps the API server from no longer supporting kubelets of the cluster: a finding "+
+			"KubeletMinorVersionUpgradeable-<pool> for each MachineConfigPool with kubelets that the target, or a "+
+			"later release, does not support. It concerns updates to another minor or major version; patch updates "+
+			"keep the minor version of the API server. The rules are those of KASO "+
+			"(pkg/operator/kubeletversionskewcontroller), applied to the API server of the target. Where KASO reports "+
+			"Unknown, CVO accepts the update; here the check is inconclusive.")
 
-// ReasonKubeletMinorVersionSupportedNextUpgrade is reported when kubelets are
-// older than the API server, and the API server of the target supports them.
-//
-// Cause: nodes were not updated with the last update, or no MachineConfigPool
-// updates them. A warning means that a later update is blocked until they are.
-//
-// Remedy: update the nodes before the release that the message names: `oc describe
-// machineconfigpool NAME`.
-const ReasonKubeletMinorVersionSupportedNextUpgrade finding.Reason = "KubeletMinorVersionSupportedNextUpgrade"
+	kubeletVersionUnknownName = finding.NewName("KubeletVersionUnknown", "The finding about kubelets whose version cannot be read.")
 
-// ReasonKubeletMinorVersionUnsupportedNextUpgrade is reported when the API server
-// of the target does not support kubelets of the cluster.
-//
-// Cause: the pool of these nodes is paused, degraded or still updating, or no
-// MachineConfigPool updates them.
-//
-// Remedy: update the nodes first: `oc describe machineconfigpool NAME`.
-const ReasonKubeletMinorVersionUnsupportedNextUpgrade finding.Reason = "KubeletMinorVersionUnsupportedNextUpgrade"
+	kubeletVersionAheadName = finding.NewName("KubeletMinorVersionAhead",
+		"The finding about kubelets that are newer than the API server.")
 
-// ReasonKubeletMinorVersionUnsupported is reported when not even the present API
-// server supports kubelets of the cluster.
-//
-// Cause: nodes missed several updates.
-//
-// Remedy: update the nodes first: `oc describe machineconfigpool NAME`.
-const ReasonKubeletMinorVersionUnsupported finding.Reason = "KubeletMinorVersionUnsupported"
-
-// ReasonKubeletMinorVersionAhead is reported when kubelets are newer than the API
-// server, which no release supports.
-//
-// Cause: a rollback or a failed update left the nodes ahead.
-//
-// Remedy: check the history of updates: `oc get clusterversion version -o yaml`.
-const ReasonKubeletMinorVersionAhead finding.Reason = "KubeletMinorVersionAhead"
-
-// ReasonKubeletVersionUnknown is reported when the version of a kubelet is not
-// like v1.31.4.
-//
-// Cause: the kubelet has never run, or is a custom build.
-//
-// Remedy: check the node, and remove it if it no longer exists: `oc describe node
-// NAME`.
-const ReasonKubeletVersionUnknown finding.Reason = "KubeletVersionUnknown"
-
-// ReasonNoNodes is reported when the cluster has no nodes.
-//
-// Cause: a hosted cluster can be scaled to zero.
-//
-// Remedy: none needed.
-const ReasonNoNodes finding.Reason = "NoNodes"
+	reasonKubeletMinorVersionsSynced = finding.NewReason("KubeletMinorVersionsSynced", finding.Explanation{
+		Meaning: "Reported when all kubelets have the minor version of the API server.",
+		Cause:   "All nodes are up to date.",
+	})
+	reasonKubeletMinorVersionSupportedNextUpgrade = finding.NewReason("KubeletMinorVersionSupportedNextUpgrade", finding.Explanation{
+		Meaning: "Reported when kubelets are older than the API server, and the API server of the target supports them.",
+		Cause: "Nodes were not updated with the last update, or no MachineConfigPool updates them. A warning means that " +
+			"a later update is blocked until they are.",
+		Remedy: "Update the nodes before the release that the message names: `oc describe machineconfigpool NAME`.",
+	})
+	reasonKubeletMinorVersionUnsupportedNextUpgrade = finding.NewReason("KubeletMinorVersionUnsupportedNextUpgrade", finding.Explanation{
+		Meaning: "Reported when the API server of the target does not support kubelets of the cluster.",
+		Cause:   "The pool of these nodes is paused, degraded or still updating, or no MachineConfigPool updates them.",
+		Remedy:  "Update the nodes first: `oc describe machineconfigpool NAME`.",
+	})
+	reasonKubeletMinorVersionUnsupported = finding.NewReason("KubeletMinorVersionUnsupported", finding.Explanation{
+		Meaning: "Reported when not even the present API server supports kubelets of the cluster.",
+		Cause:   "Nodes missed several updates.",
+		Remedy:  "Update the nodes first: `oc describe machineconfigpool NAME`.",
+	})
+	reasonKubeletMinorVersionAhead = finding.NewReason("KubeletMinorVersionAhead", finding.Explanation{
+		Meaning: "Reported when kubelets are newer than the API server, which no release supports.",
+		Cause:   "A rollback or a failed update left the nodes ahead.",
+		Remedy:  "Check the history of updates: `oc get clusterversion version -o yaml`.",
+	})
+	reasonKubeletVersionUnknown = finding.NewReason("KubeletVersionUnknown", finding.Explanation{
+		Meaning: "Reported when the version of a kubelet is not like v1.31.4.",
+		Cause:   "The kubelet has never run, or is a custom build.",
+		Remedy:  "Check the node, and remove it if it no longer exists: `oc describe node NAME`.",
+	})
+	reasonNoNodes = finding.NewReason("NoNodes", finding.Explanation{
+		Meaning: "Reported when the cluster has no nodes.",
+		Cause:   "A hosted cluster can be scaled to zero.",
+	})
+)
 
 const (
-	// kubeletSkewName is the condition that the cluster-kube-apiserver-operator
-	// (KASO) adds to Upgradeable. The findings of a pool append its name.
-	kubeletSkewName = "KubeletMinorVersionUpgradeable"
-	// kubeletVersionUnknownName names the finding about kubelets whose version cannot
-	// be read.
-	kubeletVersionUnknownName = "KubeletVersionUnknown"
-	// kubeletVersionAheadName names the finding about kubelets that are newer than the
-	// API server.
-	kubeletVersionAheadName = "KubeletMinorVersionAhead"
 	// maxKubeletVersion bounds a kubelet's version in a message, in bytes.
 	maxKubeletVersion = 40
 )
 
-// KubeletSkew is the gate that keeps the API server from no longer supporting
-// kubelets of the cluster: a finding KubeletMinorVersionUpgradeable-<pool> for each
-// MachineConfigPool with kubelets that the target, or a later release, does not
-// support. It concerns updates to another minor or major version; patch updates
-// keep the minor version of the API server.
-//
-// The rules are those of KASO (pkg/operator/kubeletversionskewcontroller), applied
-// to the API server of the target. Where KASO reports Unknown, CVO accepts the
-// update; here the check is inconclusive.
+// KubeletSkew is the check KubeletMinorVersionUpgradeable.
 func KubeletSkew() check.Check {
 	return check.Check{
 		Name: kubeletSkewName, Kind: finding.SourceGate,
@@ -190,7 +164,7 @@ func (k kubeletSkew) judge(groups []snapshot.Kubelets) []finding.Finding {
 func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []finding.Finding {
 	var findings []finding.Finding
 	if len(unreadable) > 0 {
-		findings = append(findings, finding.Unknown(ReasonKubeletVersionUnknown,
+		findings = append(findings, finding.Unknown(reasonKubeletVersionUnknown,
 			"the version of the kubelet cannot be read: %s; CVO accepts the update", listKubelets(unreadable)).
 			Named(kubeletVersionUnknownName).
 			Remedy("Check that these kubelets run, and remove nodes that no longer exist.").
@@ -198,7 +172,7 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 			About(nodeObjects(unreadable)...))
 	}
 	if len(ahead) > 0 {
-		findings = append(findings, finding.Unknown(ReasonKubeletMinorVersionAhead,
+		findings = append(findings, finding.Unknown(reasonKubeletMinorVersionAhead,
 			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which no release supports: %s; CVO accepts the update", update.Line(k.Update.From), k.newest, listKubelets(ahead)).
 			Named(kubeletVersionAheadName).
 			Remedy("Check whether a rollback or another update left the nodes ahead.").
@@ -248,9 +222,9 @@ func (k kubeletSkew) judgePool(pool *poolKubelets) (finding.Finding, bool) {
 
 func (k kubeletSkew) skewOf(pool *poolKubelets) (finding.Finding, bool) {
 	if pool.oldest < k.oldest {
-		reason := ReasonKubeletMinorVersionUnsupportedNextUpgrade
+		reason := reasonKubeletMinorVersionUnsupportedNextUpgrade
 		if pool.oldest < k.oldestNow {
-			reason = ReasonKubeletMinorVersionUnsupported
+			reason = reasonKubeletMinorVersionUnsupported
 		}
 		return finding.Fail(reason, "%s, but the API server of %s supports kubelets from 1.%d on; this does not block updates within %s",
 			pool, update.Line(k.Update.To), k.oldest, k.Within), true
@@ -261,9 +235,9 @@ func (k kubeletSkew) skewOf(pool *poolKubelets) (finding.Finding, bool) {
 	if !pool.paused && (!atLimit || (pool.pool != "" && pool.oldest >= k.now)) {
 		return finding.Finding{}, false
 	}
-	reason := ReasonKubeletMinorVersionSupportedNextUpgrade
+	reason := reasonKubeletMinorVersionSupportedNextUpgrade
 	if pool.paused {
-		reason = ReasonPoolPaused
+		reason = reasonPoolPaused
 	}
 	return finding.Warn(reason, "%s, which %s supports; %s", pool, update.Line(k.Update.To), pool.deadline(hop, oldest)), true
 }
@@ -329,15 +303,15 @@ func (k kubeletSkew) pass(count map[uint64]int) finding.Finding {
 		oldest = min(oldest, minor)
 	}
 	if total == 0 {
-		return finding.Pass(ReasonNoNodes, "the cluster has no nodes")
+		return finding.Pass(reasonNoNodes, "the cluster has no nodes")
 	}
 	deadline := ""
 	if hop, _ := k.hop(oldest); hop != "" {
 		deadline = "; they have to be updated before the update to " + hop
 	}
-	reason := ReasonKubeletMinorVersionSupportedNextUpgrade
+	reason := reasonKubeletMinorVersionSupportedNextUpgrade
 	if oldest >= k.now {
-		reason = ReasonKubeletMinorVersionsSynced
+		reason = reasonKubeletMinorVersionsSynced
 	}
 	return finding.Pass(reason, "the API server of %s supports %s: the oldest is 1.%d, and it supports kubelets from 1.%d on%s",
 		update.Line(k.Update.To), words.Count(total, "kubelet"), oldest, k.oldest, deadline)

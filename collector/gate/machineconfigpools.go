@@ -16,62 +16,47 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonPoolsUpdated is reported when no MachineConfigPool is degraded, updating
-// or paused.
-//
-// Cause: all pools are up to date.
-//
-// Remedy: none needed.
-const ReasonPoolsUpdated finding.Reason = "PoolsUpdated"
+var (
+	nameMachineConfigPool = finding.NewName("MachineConfigPool",
+		"The gate that is closed while a pool of nodes is degraded, or the build of its image was interrupted "+
+			"(machine-config-operator pkg/operator/status.go): a finding MachineConfigPool-<name> for each pool that "+
+			"blocks or has a warning. It concerns updates to another minor or major version. A pool that is updating "+
+			"or paused does not block this update; KubeletSkew reports when it will.")
 
-// ReasonDegradedPool is reported when a MachineConfigPool is degraded.
-//
-// Cause: the machine-config-operator could not apply a configuration to a node of
-// the pool; the message has the conditions of the pool.
-//
-// Remedy: fix what the message names: `oc describe machineconfigpool NAME`.
-const ReasonDegradedPool finding.Reason = "DegradedPool"
-
-// ReasonInterruptedBuild is reported when the build of the operating system image
-// of a MachineConfigPool was interrupted.
-//
-// Cause: the build was canceled, or its pod was deleted.
-//
-// Remedy: check what interrupted the build, and start it again: `oc get
-// machineosbuilds`.
-const ReasonInterruptedBuild finding.Reason = "InterruptedBuild"
-
-// ReasonNoDegradedCondition is reported when a MachineConfigPool has no condition
-// Degraded, or one that is neither True nor False.
-//
-// Cause: the machine-config-controller has not evaluated the pool yet, or does not
-// run.
-//
-// Remedy: wait until the controller has evaluated the pool: `oc describe
-// machineconfigpool NAME`.
-const ReasonNoDegradedCondition finding.Reason = "NoDegradedCondition"
-
-// ReasonPoolUpdating is reported while the nodes of a MachineConfigPool are being
-// updated.
-//
-// Cause: an earlier update or a change of the configuration is in progress.
-//
-// Remedy: wait until the pool is updated: `oc wait machineconfigpool NAME --for
-// condition=Updated --timeout=-1s`.
-const ReasonPoolUpdating finding.Reason = "PoolUpdating"
+	reasonPoolsUpdated = finding.NewReason("PoolsUpdated", finding.Explanation{
+		Meaning: "Reported when no MachineConfigPool is degraded, updating or paused.",
+		Cause:   "All pools are up to date.",
+	})
+	reasonDegradedPool = finding.NewReason("DegradedPool", finding.Explanation{
+		Meaning: "Reported when a MachineConfigPool is degraded.",
+		Cause: "The machine-config-operator could not apply a configuration to a node of the pool; the message has the " +
+			"conditions of the pool.",
+		Remedy: "Fix what the message names: `oc describe machineconfigpool NAME`.",
+	})
+	reasonInterruptedBuild = finding.NewReason("InterruptedBuild", finding.Explanation{
+		Meaning: "Reported when the build of the operating system image of a MachineConfigPool was interrupted.",
+		Cause:   "The build was canceled, or its pod was deleted.",
+		Remedy:  "Check what interrupted the build, and start it again: `oc get machineosbuilds`.",
+	})
+	reasonNoDegradedCondition = finding.NewReason("NoDegradedCondition", finding.Explanation{
+		Meaning: "Reported when a MachineConfigPool has no condition Degraded, or one that is neither True nor False.",
+		Cause:   "The machine-config-controller has not evaluated the pool yet, or does not run.",
+		Remedy:  "Wait until the controller has evaluated the pool: `oc describe machineconfigpool NAME`.",
+	})
+	reasonPoolUpdating = finding.NewReason("PoolUpdating", finding.Explanation{
+		Meaning: "Reported while the nodes of a MachineConfigPool are being updated.",
+		Cause:   "An earlier update or a change of the configuration is in progress.",
+		Remedy:  "Wait until the pool is updated: `oc wait machineconfigpool NAME --for condition=Updated --timeout=-1s`.",
+	})
+)
 
 // maxPoolMessage bounds a pool's conditions in a message, in bytes.
 const maxPoolMessage = 1024
 
-// MachineConfigPools is the gate that is closed while a pool of nodes is degraded,
-// or the build of its image was interrupted (machine-config-operator
-// pkg/operator/status.go): a finding MachineConfigPool-<name> for each pool that
-// blocks or has a warning. It concerns updates to another minor or major version.
-// A pool that is updating or paused does not block this update; KubeletSkew reports
-// when it will.
+// MachineConfigPools is the check MachineConfigPool.
 func MachineConfigPools() check.Check {
 	return check.Check{
-		Name: "MachineConfigPool", Kind: finding.SourceGate,
+		Name: nameMachineConfigPool, Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
 		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, _ measure.Measure) ([]finding.Finding, error) {
 			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
@@ -93,11 +78,11 @@ func judgePools(pools []machineconfigurationv1.MachineConfigPool) []finding.Find
 	var findings []finding.Finding
 	for i := range pools {
 		if f, ok := judgePool(&pools[i]); ok {
-			findings = append(findings, f.Named("MachineConfigPool-"+pools[i].Name).About(poolObject(pools[i].Name)))
+			findings = append(findings, f.Named(nameMachineConfigPool+"-"+pools[i].Name).About(poolObject(pools[i].Name)))
 		}
 	}
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(ReasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused", len(pools))}
+		return []finding.Finding{finding.Pass(reasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused", len(pools))}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
 }
@@ -113,24 +98,24 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding,
 	}
 	switch {
 	case degraded.Status == corev1.ConditionTrue:
-		return finding.Fail(ReasonDegradedPool,
+		return finding.Fail(reasonDegradedPool,
 			"MachineConfigPool %q is degraded%s; this does not block patch updates", pool.Name, explain(degraded, degradedBy(pool))).
 			Remedy("Fix what the conditions of the pool name.").Do(describe), true
 	case interrupted.Status == corev1.ConditionTrue:
-		return finding.Fail(ReasonInterruptedBuild,
+		return finding.Fail(reasonInterruptedBuild,
 			"the image build of MachineConfigPool %q was interrupted%s; this does not block patch updates", pool.Name, explain(interrupted, nil)).
 			Remedy("Check what interrupted the build, and start it again.").Do(finding.Run("oc get machineosbuilds"), describe), true
 	case degraded.Status != corev1.ConditionFalse:
-		return finding.Unknown(ReasonNoDegradedCondition,
+		return finding.Unknown(reasonNoDegradedCondition,
 			"MachineConfigPool %q does not report whether it is degraded%s", pool.Name, explain(degraded, nil)).
 			Remedy("Wait until the controller has evaluated the pool.").Do(describe), true
 	case pool.Spec.Paused:
-		return finding.Warn(ReasonPoolPaused,
+		return finding.Warn(reasonPoolPaused,
 			"MachineConfigPool %q is paused: %d of its %s are up to date, the others are not updated; see %s for when they have to be",
 			pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node"), kubeletSkewName).
 			Remedy("Unpause the pool when its nodes may be updated.").Do(finding.Run(unpausePool, pool.Name)), true
 	case updating.Status == corev1.ConditionTrue:
-		return finding.Warn(ReasonPoolUpdating,
+		return finding.Warn(reasonPoolUpdating,
 			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")).
 			Remedy("Wait until the pool is updated.").Do(finding.Run(waitForPool, pool.Name)), true
 	}

@@ -15,39 +15,33 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonNetworkTypeSupported is reported when the target supports the network type
-// of the cluster.
-//
-// Cause: status.networkType of the Network "cluster" is not OpenShiftSDN.
-//
-// Remedy: none needed.
-const ReasonNetworkTypeSupported finding.Reason = "NetworkTypeSupported"
+var (
+	nameNetworkType = finding.NewName("NetworkType",
+		"The gate that keeps a cluster with OpenShift SDN from a release without it: 4.17 and later (CVO "+
+			"pkg/readiness, check \"network\"; release notes of 4.17). It blocks every update from before 4.17 to such "+
+			"a release, whatever the cluster-network-operator reports in its condition Upgradeable.")
 
-// ReasonOpenShiftSDNRemoved is reported when the cluster uses OpenShift SDN and the
-// target does not contain it.
-//
-// Cause: OpenShift 4.17 and later have OVN-Kubernetes only.
-//
-// Remedy: migrate the cluster to OVN-Kubernetes before the update; `oc get network.config
-// cluster -o yaml` shows the network type.
-const ReasonOpenShiftSDNRemoved finding.Reason = "OpenShiftSDNRemoved"
+	reasonNetworkTypeSupported = finding.NewReason("NetworkTypeSupported", finding.Explanation{
+		Meaning: "Reported when the target supports the network type of the cluster.",
+		Cause:   "Status.networkType of the Network \"cluster\" is not OpenShiftSDN.",
+	})
+	reasonOpenShiftSDNRemoved = finding.NewReason("OpenShiftSDNRemoved", finding.Explanation{
+		Meaning: "Reported when the cluster uses OpenShift SDN and the target does not contain it.",
+		Cause:   "OpenShift 4.17 and later have OVN-Kubernetes only.",
+		Remedy: "Migrate the cluster to OVN-Kubernetes before the update; `oc get network.config cluster -o yaml` shows " +
+			"the network type.",
+	})
+	reasonNetworkTypeNotReported = finding.NewReason("NetworkTypeNotReported", finding.Explanation{
+		Meaning: "Reported when the network type is not known.",
+		Cause:   "The cluster-network-operator has not written status.networkType of the Network \"cluster\".",
+		Remedy:  "Check that the cluster-network-operator is running: `oc -n openshift-network-operator get pods`.",
+	})
+)
 
-// ReasonNetworkTypeNotReported is reported when the network type is not known.
-//
-// Cause: the cluster-network-operator has not written status.networkType of the Network
-// "cluster".
-//
-// Remedy: check that the cluster-network-operator is running: `oc -n
-// openshift-network-operator get pods`.
-const ReasonNetworkTypeNotReported finding.Reason = "NetworkTypeNotReported"
-
-// NetworkType is the gate that keeps a cluster with OpenShift SDN from a release
-// without it: 4.17 and later (CVO pkg/readiness, check "network"; release notes of
-// 4.17). It blocks every update from before 4.17 to such a release, whatever the
-// cluster-network-operator reports in its condition Upgradeable.
+// NetworkType is the check NetworkType.
 func NetworkType() check.Check {
 	return check.Check{
-		Name: "NetworkType", Kind: finding.SourceGate, Concerns: removesSDN,
+		Name: nameNetworkType, Kind: finding.SourceGate, Concerns: removesSDN,
 		Reads: append(check.ReadsTopology(), check.List(configv1.GroupName, "networks")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			topology, err := s.Topology(ctx)
@@ -90,14 +84,14 @@ func judgeNetworkType(networks []configv1.Network, target semver.Version) findin
 	inspect := finding.Run("oc get network.config cluster -o yaml")
 	switch current {
 	case "":
-		return finding.Unknown(ReasonNetworkTypeNotReported, "the Network \"cluster\" does not report its network type, and %s does not support OpenShiftSDN", target).
+		return finding.Unknown(reasonNetworkTypeNotReported, "the Network \"cluster\" does not report its network type, and %s does not support OpenShiftSDN", target).
 			Remedy("Check that the cluster-network-operator is running.").
 			Do(finding.Run("oc -n openshift-network-operator get pods"), inspect)
 	case "OpenShiftSDN":
-		return finding.Fail(ReasonOpenShiftSDNRemoved, "the cluster uses the network type OpenShiftSDN, which %s does not contain", target).
+		return finding.Fail(reasonOpenShiftSDNRemoved, "the cluster uses the network type OpenShiftSDN, which %s does not contain", target).
 			Remedy("Migrate the cluster to OVN-Kubernetes before the update.").
 			Documented("https://docs.redhat.com/en/documentation/openshift_container_platform/4.16/html/networking/ovn-kubernetes-network-plugin#migrate-from-openshift-sdn").
 			Do(inspect)
 	}
-	return finding.Pass(ReasonNetworkTypeSupported, "%s supports the network type %s", target, current)
+	return finding.Pass(reasonNetworkTypeSupported, "%s supports the network type %s", target, current)
 }

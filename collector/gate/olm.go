@@ -23,40 +23,37 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonIncompatibleOperatorsInstalled is reported when an operator installed by
-// OLM does not support the target.
-//
-// Cause: the property olm.maxOpenShiftVersion of the operator is lower than the
-// target.
-//
-// Remedy: update the operator to a version that supports the target, or remove it:
-// `oc -n NAMESPACE get subscriptions.operators.coreos.com`.
-const ReasonIncompatibleOperatorsInstalled finding.Reason = "IncompatibleOperatorsInstalled"
+var (
+	nameIncompatibleOperator = finding.NewName("IncompatibleOperator",
+		"The gate that installed operators close which do not support the target: a finding "+
+			"IncompatibleOperator-<namespace>.<name> for each ClusterServiceVersion whose property "+
+			"olm.maxOpenShiftVersion is lower, or invalid. An operator without that property supports every release. "+
+			"It concerns updates to another minor or major version: an operator that supports 4.18 supports every "+
+			"4.18.z. The rules are those of OLM (operator-lifecycle-manager pkg/controller/operators/openshift), "+
+			"applied to the target instead of the next minor version.")
 
-// ReasonInvalidMaxOpenShiftVersion is reported when the property
-// olm.maxOpenShiftVersion of an operator is invalid. OLM then blocks updates to
-// another minor version.
-//
-// Cause: a defect of the operator's bundle.
-//
-// Remedy: update the operator to a version with a valid property, or remove it:
-// `oc -n NAMESPACE get subscriptions.operators.coreos.com`.
-const ReasonInvalidMaxOpenShiftVersion finding.Reason = "InvalidMaxOpenShiftVersion"
-
-// ReasonOperatorsCompatible is reported when all operators installed by OLM
-// support the target.
-//
-// Cause: no property olm.maxOpenShiftVersion is lower than the target.
-//
-// Remedy: none needed.
-const ReasonOperatorsCompatible finding.Reason = "OperatorsCompatible"
-
-// ReasonCapabilityDisabled is reported when the cluster does not have OLM.
-//
-// Cause: the capability OperatorLifecycleManager is not enabled.
-//
-// Remedy: none needed.
-const ReasonCapabilityDisabled finding.Reason = "CapabilityDisabled"
+	reasonIncompatibleOperatorsInstalled = finding.NewReason("IncompatibleOperatorsInstalled", finding.Explanation{
+		Meaning: "Reported when an operator installed by OLM does not support the target.",
+		Cause:   "The property olm.maxOpenShiftVersion of the operator is lower than the target.",
+		Remedy: "Update the operator to a version that supports the target, or remove it: `oc -n NAMESPACE get " +
+			"subscriptions.operators.coreos.com`.",
+	})
+	reasonInvalidMaxOpenShiftVersion = finding.NewReason("InvalidMaxOpenShiftVersion", finding.Explanation{
+		Meaning: "Reported when the property olm.maxOpenShiftVersion of an operator is invalid. OLM then blocks updates to " +
+			"another minor version.",
+		Cause: "A defect of the operator's bundle.",
+		Remedy: "Update the operator to a version with a valid property, or remove it: `oc -n NAMESPACE get " +
+			"subscriptions.operators.coreos.com`.",
+	})
+	reasonOperatorsCompatible = finding.NewReason("OperatorsCompatible", finding.Explanation{
+		Meaning: "Reported when all operators installed by OLM support the target.",
+		Cause:   "No property olm.maxOpenShiftVersion is lower than the target.",
+	})
+	reasonCapabilityDisabled = finding.NewReason("CapabilityDisabled", finding.Explanation{
+		Meaning: "Reported when the cluster does not have OLM.",
+		Cause:   "The capability OperatorLifecycleManager is not enabled.",
+	})
+)
 
 const (
 	olmGroup = "operators.coreos.com"
@@ -67,19 +64,10 @@ const (
 	maxProperty = 200
 )
 
-// IncompatibleOperators is the gate that installed operators close which do not
-// support the target: a finding IncompatibleOperator-<namespace>.<name> for each
-// ClusterServiceVersion whose property olm.maxOpenShiftVersion is lower, or
-// invalid. An operator without that property supports every release. It concerns
-// updates to another minor or major version: an operator that supports 4.18
-// supports every 4.18.z.
-//
-// The rules are those of OLM (operator-lifecycle-manager
-// pkg/controller/operators/openshift), applied to the target instead of the next
-// minor version.
+// IncompatibleOperators is the check IncompatibleOperator.
 func IncompatibleOperators() check.Check {
 	return check.Check{
-		Name: "IncompatibleOperator", Kind: finding.SourceGate,
+		Name: nameIncompatibleOperator, Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List(olmGroup, "clusterserviceversions")),
 		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 			operators, err := s.Cluster.ClusterServiceVersions(ctx)
@@ -111,7 +99,7 @@ func withoutOLM(ctx context.Context, s check.Subject) ([]finding.Finding, error)
 	capabilities := version.Status.Capabilities
 	if slices.Contains(capabilities.KnownCapabilities, configv1.ClusterVersionCapabilityOperatorLifecycleManager) &&
 		!slices.Contains(capabilities.EnabledCapabilities, configv1.ClusterVersionCapabilityOperatorLifecycleManager) {
-		return []finding.Finding{finding.Skipped(ReasonCapabilityDisabled,
+		return []finding.Finding{finding.Skipped(reasonCapabilityDisabled,
 			"the capability OperatorLifecycleManager is not enabled on this cluster, so OLM has installed no operators")}, nil
 	}
 	return []finding.Finding{check.APIMissing("ClusterServiceVersions", olmGroup)}, nil
@@ -138,27 +126,27 @@ func judgeInstalled(operators []metav1.PartialObjectMetadata, m measure.Measure)
 		}
 	}
 	if len(drafts) == 0 {
-		return []finding.Finding{finding.Pass(ReasonOperatorsCompatible,
+		return []finding.Finding{finding.Pass(reasonOperatorsCompatible,
 			"OLM has installed %s; %d of them have the property %s, and all of these support %s", words.Count(judged, "operator"), limited, maxOpenShiftProperty, update.Line(m.Update.To))}
 	}
 	return finding.Bounded(drafts)
 }
 
 func invalidLimit(operator *metav1.PartialObjectMetadata, target semver.Version, err error) finding.Finding {
-	return ofOperator(operator, finding.Unknown(ReasonInvalidMaxOpenShiftVersion,
+	return ofOperator(operator, finding.Unknown(reasonInvalidMaxOpenShiftVersion,
 		"operator %s in namespace %s has an invalid property %s, so it is unknown whether it supports %s, and OLM blocks minor updates: %v",
 		operator.Name, operator.Namespace, maxOpenShiftProperty, update.Line(target), err))
 }
 
 func incompatible(operator *metav1.PartialObjectMetadata, m measure.Measure, newest semver.Version) finding.Finding {
-	return ofOperator(operator, finding.Fail(ReasonIncompatibleOperatorsInstalled,
+	return ofOperator(operator, finding.Fail(reasonIncompatibleOperatorsInstalled,
 		"operator %s in namespace %s supports OpenShift up to %s, and not %s; this does not block updates within %s",
 		operator.Name, operator.Namespace, update.Line(newest), update.Line(m.Update.To), m.Within))
 }
 
 // ofOperator adds what all findings about an operator have in common.
 func ofOperator(operator *metav1.PartialObjectMetadata, f finding.Finding) finding.Finding {
-	return f.Named(finding.NameOf("IncompatibleOperator", operator.Namespace+"."+operator.Name)).
+	return f.Named(finding.NameOf(nameIncompatibleOperator, operator.Namespace+"."+operator.Name)).
 		Remedy("Update the operator to a version that supports the target, or remove it.").
 		Do(finding.Run("oc -n %s get subscriptions.%s,installplans.%s,clusterserviceversions.%s", operator.Namespace, olmGroup, olmGroup, olmGroup)).
 		About(finding.Object{APIVersion: olmGroup + "/v1alpha1", Kind: "ClusterServiceVersion", Namespace: operator.Namespace, Name: operator.Name})

@@ -10,14 +10,12 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// ReasonPoolPaused is reported when a MachineConfigPool is paused, so that its
-// nodes keep their kubelets.
-//
-// Cause: an administrator paused the pool, for example to skip a reboot.
-//
-// Remedy: unpause the pool before the release that the message names: `oc patch
-// machineconfigpool NAME --type merge --patch '{"spec":{"paused":false}}'`.
-const ReasonPoolPaused finding.Reason = "PoolPaused"
+var reasonPoolPaused = finding.NewReason("PoolPaused", finding.Explanation{
+	Meaning: "Reported when a MachineConfigPool is paused, so that its nodes keep their kubelets.",
+	Cause:   "An administrator paused the pool, for example to skip a reboot.",
+	Remedy: "Unpause the pool before the release that the message names: `oc patch machineconfigpool NAME --type " +
+		"merge --patch '{\"spec\":{\"paused\":false}}'`.",
+})
 
 // waitForPool is a command that ends when a pool is up to date.
 const waitForPool = "oc wait machineconfigpool %s --for condition=Updated --timeout=-1s"

@@ -12,62 +12,47 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonSelectsNothing is reported when PodDisruptionBudgets select no pods. They do
-// not block a drain, but protect nothing.
-//
-// Cause: a wrong selector, or a workload that is scaled to zero.
-//
-// Remedy: check the selectors: `oc get poddisruptionbudgets --all-namespaces`.
-const ReasonSelectsNothing finding.Reason = "SelectsNothing"
+var (
+	nameBudget = finding.NewName("PodDisruptionBudget",
+		"A finding of the check Drain about a PodDisruptionBudget that allows no eviction: "+
+			"PodDisruptionBudget-<namespace>.<name>.")
 
-// ReasonNeverSatisfied is reported when a PodDisruptionBudget requires all expected
-// pods to be healthy, so that none can ever be evicted.
-//
-// Cause: maxUnavailable is 0, or minAvailable is the number of replicas.
-//
-// Remedy: allow one pod to be unavailable, or add replicas: `oc -n NAMESPACE edit
-// poddisruptionbudget NAME`.
-const ReasonNeverSatisfied finding.Reason = "NeverSatisfied"
-
-// ReasonNotSatisfiedNow is reported when too few pods of a PodDisruptionBudget are
-// healthy, so that no healthy pod can be evicted now.
-//
-// Cause: pods of the workload are not ready.
-//
-// Remedy: check why the pods are not healthy: `oc -n NAMESPACE describe
-// poddisruptionbudget NAME`.
-const ReasonNotSatisfiedNow finding.Reason = "NotSatisfiedNow"
-
-// ReasonUnmanagedPods is reported when a PodDisruptionBudget selects pods without a
-// controller, and cannot compute how many are expected.
-//
-// Cause: the budget has maxUnavailable or a percentage, and the pods have no
-// controller.
-//
-// Remedy: give the budget a whole number as minAvailable, or create the pods by a
-// controller: `oc -n NAMESPACE edit poddisruptionbudget NAME`.
-const ReasonUnmanagedPods finding.Reason = "UnmanagedPods"
-
-// ReasonSyncFailed is reported when the disruption controller could not compute the
-// status of a PodDisruptionBudget, so that none of its pods can be evicted.
-//
-// Cause: the message has the error of the controller.
-//
-// Remedy: fix what the message names: `oc -n NAMESPACE describe poddisruptionbudget
-// NAME`.
-const ReasonSyncFailed finding.Reason = "SyncFailed"
-
-// ReasonInvalidStatus is reported when the status of a PodDisruptionBudget has a
-// negative number.
-//
-// Cause: another program than the disruption controller wrote the status.
-//
-// Remedy: check which program writes the status: `oc -n NAMESPACE describe
-// poddisruptionbudget NAME`.
-const ReasonInvalidStatus finding.Reason = "InvalidStatus"
+	reasonSelectsNothing = finding.NewReason("SelectsNothing", finding.Explanation{
+		Meaning: "Reported when PodDisruptionBudgets select no pods. They do not block a drain, but protect nothing.",
+		Cause:   "A wrong selector, or a workload that is scaled to zero.",
+		Remedy:  "Check the selectors: `oc get poddisruptionbudgets --all-namespaces`.",
+	})
+	reasonNeverSatisfied = finding.NewReason("NeverSatisfied", finding.Explanation{
+		Meaning: "Reported when a PodDisruptionBudget requires all expected pods to be healthy, so that none can ever be evicted.",
+		Cause:   "MaxUnavailable is 0, or minAvailable is the number of replicas.",
+		Remedy:  "Allow one pod to be unavailable, or add replicas: `oc -n NAMESPACE edit poddisruptionbudget NAME`.",
+	})
+	reasonNotSatisfiedNow = finding.NewReason("NotSatisfiedNow", finding.Explanation{
+		Meaning: "Reported when too few pods of a PodDisruptionBudget are healthy, so that no healthy pod can be evicted now.",
+		Cause:   "Pods of the workload are not ready.",
+		Remedy:  "Check why the pods are not healthy: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+	})
+	reasonUnmanagedPods = finding.NewReason("UnmanagedPods", finding.Explanation{
+		Meaning: "Reported when a PodDisruptionBudget selects pods without a controller, and cannot compute how many are expected.",
+		Cause:   "The budget has maxUnavailable or a percentage, and the pods have no controller.",
+		Remedy: "Give the budget a whole number as minAvailable, or create the pods by a controller: `oc -n NAMESPACE " +
+			"edit poddisruptionbudget NAME`.",
+	})
+	reasonSyncFailed = finding.NewReason("SyncFailed", finding.Explanation{
+		Meaning: "Reported when the disruption controller could not compute the status of a PodDisruptionBudget, so that " +
+			"none of its pods can be evicted.",
+		Cause:  "The message has the error of the controller.",
+		Remedy: "Fix what the message names: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+	})
+	reasonInvalidStatus = finding.NewReason("InvalidStatus", finding.Explanation{
+		Meaning: "Reported when the status of a PodDisruptionBudget has a negative number.",
+		Cause:   "Another program than the disruption controller wrote the status.",
+		Remedy:  "Check which program writes the status: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+	})
+)
 
 // evictable is the state of a PodDisruptionBudget that allows an eviction now.
-const evictable = finding.Reason("")
+var evictable finding.Reason
 
 // stateOf is the state of a PodDisruptionBudget: why no pod of it can be evicted, or
 // evictable. It judges as the API server does for an eviction (kubernetes
@@ -77,28 +62,28 @@ func stateOf(budget *policyv1.PodDisruptionBudget) finding.Reason {
 	status := &budget.Status
 	switch {
 	case syncCondition(budget) != nil:
-		return ReasonSyncFailed
+		return reasonSyncFailed
 	case status.ObservedGeneration < budget.Generation:
 		return check.ReasonStaleStatus
 	case min(status.DisruptionsAllowed, status.ExpectedPods, status.CurrentHealthy, status.DesiredHealthy) < 0:
-		return ReasonInvalidStatus
+		return reasonInvalidStatus
 	case status.DisruptionsAllowed > 0:
 		return evictable
 	case status.ExpectedPods == 0 && status.CurrentHealthy == 0:
-		return ReasonSelectsNothing
+		return reasonSelectsNothing
 	case status.ExpectedPods == 0:
-		return ReasonUnmanagedPods
+		return reasonUnmanagedPods
 	case status.DesiredHealthy >= status.ExpectedPods:
-		return ReasonNeverSatisfied
+		return reasonNeverSatisfied
 	case alwaysAllows(budget) && status.CurrentHealthy == 0:
 		return evictable // all of its pods are unhealthy, and those can be evicted
 	}
-	return ReasonNotSatisfiedNow
+	return reasonNotSatisfiedNow
 }
 
 // budgetOutcome is the outcome of a state in which no pod can be evicted.
 func budgetOutcome(state finding.Reason) preflight.Outcome {
-	if state == check.ReasonStaleStatus || state == ReasonInvalidStatus {
+	if state == check.ReasonStaleStatus || state == reasonInvalidStatus {
 		return preflight.Unknown
 	}
 	return preflight.Fail
@@ -121,7 +106,7 @@ func Undrainable(budgets []policyv1.PodDisruptionBudget) []string {
 	var found []string
 	for i := range budgets {
 		state := stateOf(&budgets[i])
-		if state == evictable || state == ReasonSelectsNothing {
+		if state == evictable || state == reasonSelectsNothing {
 			continue
 		}
 		found = append(found, fmt.Sprintf("PodDisruptionBudget %s/%s allows no disruption (%s): the drain of a node with one of its pods waits",
@@ -139,17 +124,17 @@ func alwaysAllows(budget *policyv1.PodDisruptionBudget) bool {
 // evicted.
 func describeBudget(budget *policyv1.PodDisruptionBudget, state finding.Reason) finding.Finding {
 	describe := map[finding.Reason]func(*policyv1.PodDisruptionBudget, string) finding.Finding{
-		ReasonNeverSatisfied: neverSatisfied, ReasonNotSatisfiedNow: notSatisfiedNow, ReasonUnmanagedPods: unmanagedPods,
-		ReasonSyncFailed: syncFailed, check.ReasonStaleStatus: staleBudget, ReasonInvalidStatus: invalidStatus,
+		reasonNeverSatisfied: neverSatisfied, reasonNotSatisfiedNow: notSatisfiedNow, reasonUnmanagedPods: unmanagedPods,
+		reasonSyncFailed: syncFailed, check.ReasonStaleStatus: staleBudget, reasonInvalidStatus: invalidStatus,
 	}[state]
 	object := budgetObject(budget.Namespace, budget.Name)
 	return describe(budget, check.Describe(object)).
-		Named("PodDisruptionBudget-" + budget.Namespace + "." + budget.Name).
+		Named(nameBudget + "-" + budget.Namespace + "." + budget.Name).
 		About(object)
 }
 
 func neverSatisfied(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
-	return finding.Fail(ReasonNeverSatisfied, "%s requires %d healthy pods of %d expected (%s), so none of them can ever be evicted, and no node with one can be drained",
+	return finding.Fail(reasonNeverSatisfied, "%s requires %d healthy pods of %d expected (%s), so none of them can ever be evicted, and no node with one can be drained",
 		subject, budget.Status.DesiredHealthy, budget.Status.ExpectedPods, limit(budget)).
 		Remedy("Allow one of the pods to be unavailable, for example with maxUnavailable: 1, or have more replicas than the budget requires.").
 		Do(edit(budget))
@@ -157,21 +142,21 @@ func neverSatisfied(budget *policyv1.PodDisruptionBudget, subject string) findin
 
 func notSatisfiedNow(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
 	status := budget.Status
-	return finding.Fail(ReasonNotSatisfiedNow, "%s requires %d healthy pods (%s), and %d of %d are healthy, so no healthy pod can be evicted now; %s",
+	return finding.Fail(reasonNotSatisfiedNow, "%s requires %d healthy pods (%s), and %d of %d are healthy, so no healthy pod can be evicted now; %s",
 		subject, status.DesiredHealthy, limit(budget), status.CurrentHealthy, status.ExpectedPods, unhealthy(budget)).
 		Remedy("Check why %d of its pods are not healthy, and wait until they are.", max(status.ExpectedPods-status.CurrentHealthy, 0)).
 		Do(describeAction(budget), finding.Run("oc -n %s get pods", budget.Namespace))
 }
 
 func unmanagedPods(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
-	return finding.Fail(ReasonUnmanagedPods, "%s selects %d healthy pods without a controller, and with %s the number of expected pods is unknown, so none of them can be evicted",
+	return finding.Fail(reasonUnmanagedPods, "%s selects %d healthy pods without a controller, and with %s the number of expected pods is unknown, so none of them can be evicted",
 		subject, budget.Status.CurrentHealthy, limit(budget)).
 		Remedy("Give the budget a whole number as minAvailable, or create the pods by a controller.").
 		Do(edit(budget))
 }
 
 func syncFailed(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
-	return finding.Fail(ReasonSyncFailed, "the status of %s could not be computed, and until it is no pod of it can be evicted: %s",
+	return finding.Fail(reasonSyncFailed, "the status of %s could not be computed, and until it is no pod of it can be evicted: %s",
 		subject, words.Line(syncCondition(budget).Message, maxQuoted)).
 		Remedy("Fix what the message names.").
 		Do(describeAction(budget))
@@ -184,7 +169,7 @@ func staleBudget(budget *policyv1.PodDisruptionBudget, _ string) finding.Finding
 
 func invalidStatus(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
 	status := budget.Status
-	return finding.Unknown(ReasonInvalidStatus, "the status of %s has a negative number: disruptionsAllowed %d, expectedPods %d, currentHealthy %d, desiredHealthy %d",
+	return finding.Unknown(reasonInvalidStatus, "the status of %s has a negative number: disruptionsAllowed %d, expectedPods %d, currentHealthy %d, desiredHealthy %d",
 		subject, status.DisruptionsAllowed, status.ExpectedPods, status.CurrentHealthy, status.DesiredHealthy).
 		Remedy("Check which program writes the status.").
 		Do(describeAction(budget))

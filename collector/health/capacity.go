@@ -16,57 +16,47 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonNotReserved is reported when no UpgradeConfig reserves capacity.
-//
-// Cause: spec.capacityReservation is not set.
-//
-// Remedy: none needed.
-const ReasonNotReserved finding.Reason = "NotReserved"
+var (
+	nameCapacityReservation = finding.NewName("CapacityReservation",
+		"The check of the capacity that an UpgradeConfig reserves: MUO copies the MachineSets of the workers with "+
+			"one more machine for the time of the update. There has to be a MachineSet, and each has to be able to "+
+			"create machines: a finding MachineSet-<name> for each that may not be. It concerns every update.")
 
-// ReasonNoMachineSets is reported when an UpgradeConfig reserves capacity, and no
-// MachineSet can be copied for it.
-//
-// Cause: no MachineSet in namespace openshift-machine-api has the label
-// hive.openshift.io/machine-pool=worker.
-//
-// Remedy: label the MachineSets of the workers: `oc -n openshift-machine-api label
-// machineset NAME hive.openshift.io/machine-pool=worker`.
-const ReasonNoMachineSets finding.Reason = "NoMachineSets"
+	nameMachineSet = finding.NewName("MachineSet",
+		"A finding of the check CapacityReservation about a MachineSet that may not be able to create machines: "+
+			"MachineSet-<name>.")
 
-// ReasonBeingDeleted is reported when a MachineSet that reserves capacity is being
-// deleted.
-//
-// Cause: an administrator deleted the MachineSet.
-//
-// Remedy: wait until the MachineSet is deleted, or replace it: `oc -n
-// openshift-machine-api describe machineset NAME`.
-const ReasonBeingDeleted finding.Reason = "BeingDeleted"
-
-// ReasonNameTooLong is reported when the copy of a MachineSet would have a name that
-// is too long for the label of its machines.
-//
-// Cause: the name of the MachineSet has more than 55 characters.
-//
-// Remedy: replace the MachineSet by one with a shorter name: `oc -n
-// openshift-machine-api get machineset NAME -o yaml`.
-const ReasonNameTooLong finding.Reason = "NameTooLong"
-
-// ReasonMachineSetError is reported when a MachineSet cannot create machines, and
-// its status has no reason.
-//
-// Cause: the message has the error of the MachineSet.
-//
-// Remedy: fix what the message names: `oc -n openshift-machine-api describe machineset
-// NAME`.
-const ReasonMachineSetError finding.Reason = "MachineSetError"
-
-// ReasonMachinesMissing is reported when a MachineSet has fewer machines than it
-// should have, so that it most likely gets no additional one.
-//
-// Cause: the cloud provider did not create the machines, or they are not ready.
-//
-// Remedy: check what prevents the machines: `oc -n openshift-machine-api get machines`.
-const ReasonMachinesMissing finding.Reason = "MachinesMissing"
+	reasonNotReserved = finding.NewReason("NotReserved", finding.Explanation{
+		Meaning: "Reported when no UpgradeConfig reserves capacity.",
+		Cause:   "spec.capacityReservation is not set.",
+	})
+	reasonNoMachineSets = finding.NewReason("NoMachineSets", finding.Explanation{
+		Meaning: "Reported when an UpgradeConfig reserves capacity, and no MachineSet can be copied for it.",
+		Cause:   "No MachineSet in namespace openshift-machine-api has the label hive.openshift.io/machine-pool=worker.",
+		Remedy: "Label the MachineSets of the workers: `oc -n openshift-machine-api label machineset NAME " +
+			"hive.openshift.io/machine-pool=worker`.",
+	})
+	reasonBeingDeleted = finding.NewReason("BeingDeleted", finding.Explanation{
+		Meaning: "Reported when a MachineSet that reserves capacity is being deleted.",
+		Cause:   "An administrator deleted the MachineSet.",
+		Remedy:  "Wait until the MachineSet is deleted, or replace it: `oc -n openshift-machine-api describe machineset NAME`.",
+	})
+	reasonNameTooLong = finding.NewReason("NameTooLong", finding.Explanation{
+		Meaning: "Reported when the copy of a MachineSet would have a name that is too long for the label of its machines.",
+		Cause:   "The name of the MachineSet has more than 55 characters.",
+		Remedy:  "Replace the MachineSet by one with a shorter name: `oc -n openshift-machine-api get machineset NAME -o yaml`.",
+	})
+	reasonMachineSetError = finding.NewReason("MachineSetError", finding.Explanation{
+		Meaning: "Reported when a MachineSet cannot create machines, and its status has no reason.",
+		Cause:   "The message has the error of the MachineSet.",
+		Remedy:  "Fix what the message names: `oc -n openshift-machine-api describe machineset NAME`.",
+	})
+	reasonMachinesMissing = finding.NewReason("MachinesMissing", finding.Explanation{
+		Meaning: "Reported when a MachineSet has fewer machines than it should have, so that it most likely gets no additional one.",
+		Cause:   "The cloud provider did not create the machines, or they are not ready.",
+		Remedy:  "Check what prevents the machines: `oc -n openshift-machine-api get machines`.",
+	})
+)
 
 const (
 	// machineNamespace is the namespace of the MachineSets that MUO copies, machinePool
@@ -80,13 +70,10 @@ const (
 	maxMachineSetName = 63
 )
 
-// Capacity is the check of the capacity that an UpgradeConfig reserves: MUO copies
-// the MachineSets of the workers with one more machine for the time of the update.
-// There has to be a MachineSet, and each has to be able to create machines: a finding
-// MachineSet-<name> for each that may not be. It concerns every update.
+// Capacity is the check CapacityReservation.
 func Capacity() check.Check {
 	return check.Check{
-		Name: "CapacityReservation", Kind: finding.SourceHealth,
+		Name: nameCapacityReservation, Kind: finding.SourceHealth,
 		Reads: slices.Concat(check.ReadsTopology(), readsUpgradeConfigs(), []access.Request{check.List(machinev1beta1.GroupName, "machinesets")}),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			skipped, err := notReserved(ctx, s.Cluster)
@@ -128,7 +115,7 @@ func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Find
 			return nil, nil
 		}
 	}
-	return []finding.Finding{finding.Skipped(ReasonNotReserved,
+	return []finding.Finding{finding.Skipped(reasonNotReserved,
 		"no UpgradeConfig has spec.capacityReservation, so no capacity is reserved for the time of the update").
 		About(upgradeConfigObject(&configs[0]))}, nil
 }
@@ -143,12 +130,12 @@ func judgeMachineSets(sets []machinev1beta1.MachineSet) []finding.Finding {
 		}
 		workers++
 		if f, ok := judgeMachineSet(set); ok {
-			findings = append(findings, f.Named("MachineSet-"+set.Name).About(machineSetObject(set)))
+			findings = append(findings, f.Named(nameMachineSet+"-"+set.Name).About(machineSetObject(set)))
 		}
 	}
 	switch {
 	case workers == 0:
-		return []finding.Finding{finding.Fail(ReasonNoMachineSets,
+		return []finding.Finding{finding.Fail(reasonNoMachineSets,
 			"an UpgradeConfig reserves capacity, but no MachineSet in namespace %q has the label %s=worker, so the managed-upgrade-operator has none to copy", machineNamespace, machinePool).
 			Remedy("Label the MachineSets of the workers, or remove spec.capacityReservation from the UpgradeConfig.").
 			Do(finding.Run("oc -n %s label machineset NAME %s=worker", machineNamespace, machinePool))}
@@ -171,10 +158,10 @@ func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 		wanted = *set.Spec.Replicas
 	}
 	if set.DeletionTimestamp != nil {
-		return finding.Fail(ReasonBeingDeleted, "MachineSet %q is being deleted", set.Name).Remedy(remedy).Do(inspect...), true
+		return finding.Fail(reasonBeingDeleted, "MachineSet %q is being deleted", set.Name).Remedy(remedy).Do(inspect...), true
 	}
 	if len(set.Name+surge) > maxMachineSetName {
-		return finding.Fail(ReasonNameTooLong,
+		return finding.Fail(reasonNameTooLong,
 			"the copy of MachineSet %q for the time of the update would have a name of more than %d characters, and could create no machines", set.Name, maxMachineSetName).
 			Remedy("Replace the MachineSet by one with a shorter name.").
 			Do(finding.Run("oc -n %s get machineset %s -o yaml", set.Namespace, set.Name)), true
@@ -183,12 +170,12 @@ func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 		return stale.Do(finding.Run("oc -n %s get pods -l k8s-app=controller", set.Namespace)), true
 	}
 	if set.Status.ErrorReason != nil || set.Status.ErrorMessage != nil {
-		reason := cmp.Or(finding.Reason(deref(set.Status.ErrorReason)), ReasonMachineSetError)
-		message := cmp.Or(words.Line(deref(set.Status.ErrorMessage), maxQuoted), string(reason))
+		reason := cmp.Or(finding.ReportedReason(string(deref(set.Status.ErrorReason))), reasonMachineSetError)
+		message := cmp.Or(words.Line(deref(set.Status.ErrorMessage), maxQuoted), reason.String())
 		return finding.Fail(reason, "MachineSet %q cannot create machines: %s", set.Name, message).Remedy(remedy).Do(inspect...), true
 	}
 	if set.Status.AvailableReplicas < wanted {
-		return finding.Fail(ReasonMachinesMissing,
+		return finding.Fail(reasonMachinesMissing,
 			"MachineSet %q has %d of %s, so it may not get an additional one for the time of the update", set.Name, set.Status.AvailableReplicas, words.Count(int(wanted), "machine")).
 			Remedy(remedy).Do(inspect...), true
 	}

@@ -17,43 +17,42 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonSingleNode is reported on a cluster with a single node, which is updated
-// without a drain.
-//
-// Cause: status.controlPlaneTopology of the Infrastructure "cluster" is
-// SingleReplica.
-//
-// Remedy: none needed.
-const ReasonSingleNode finding.Reason = "SingleNode"
+var (
+	unusedBudgetsName = finding.NewName("PodDisruptionBudgetsUnused",
+		"The finding about PodDisruptionBudgets that select no pods.")
 
-// ReasonSeveralBudgets is reported when several PodDisruptionBudgets select the same
-// pods, which therefore cannot be evicted.
-//
-// Cause: the selectors of the budgets overlap.
-//
-// Remedy: let only one budget select each pod: `oc -n NAMESPACE get
-// poddisruptionbudgets -o wide`.
-const ReasonSeveralBudgets finding.Reason = "SeveralBudgets"
+	nameBudgets = finding.NewName("PodDisruptionBudgets",
+		"A finding of the check Drain about pods that several PodDisruptionBudgets select, which cannot be "+
+			"evicted: PodDisruptionBudgets-<namespace>.<first budget>.")
 
-// unusedBudgetsName names the finding about PodDisruptionBudgets that select no
-// pods.
-const unusedBudgetsName = "PodDisruptionBudgetsUnused"
+	nameDrain = finding.NewName("Drain",
+		"The check for what prevents a node from being drained, which every update that reboots nodes requires, "+
+			"patch updates too: PodDisruptionBudgets that allow no eviction, ever or now, a finding "+
+			"PodDisruptionBudget-<namespace>.<name> for each, and pods that several budgets select, a finding "+
+			"PodDisruptionBudgets-<namespace>.<first budget>. A cluster with a single node is not drained "+
+			"(machine-config-operator pkg/daemon, drainRequired).")
 
-// Drain is the check for what prevents a node from being drained, which every update
-// that reboots nodes requires, patch updates too: PodDisruptionBudgets that allow no
-// eviction, ever or now, a finding PodDisruptionBudget-<namespace>.<name> for each,
-// and pods that several budgets select, a finding
-// PodDisruptionBudgets-<namespace>.<first budget>. A cluster with a single node is
-// not drained (machine-config-operator pkg/daemon, drainRequired).
+	reasonSingleNode = finding.NewReason("SingleNode", finding.Explanation{
+		Meaning: "Reported on a cluster with a single node, which is updated without a drain.",
+		Cause:   "Status.controlPlaneTopology of the Infrastructure \"cluster\" is SingleReplica.",
+	})
+	reasonSeveralBudgets = finding.NewReason("SeveralBudgets", finding.Explanation{
+		Meaning: "Reported when several PodDisruptionBudgets select the same pods, which therefore cannot be evicted.",
+		Cause:   "The selectors of the budgets overlap.",
+		Remedy:  "Let only one budget select each pod: `oc -n NAMESPACE get poddisruptionbudgets -o wide`.",
+	})
+)
+
+// Drain is the check Drain.
 func Drain() check.Check {
 	return check.Check{
-		Name: "Drain", Kind: finding.SourceHealth,
+		Name: nameDrain, Kind: finding.SourceHealth,
 		Reads: append(check.ReadsTopology(), check.List(policyv1.GroupName, "poddisruptionbudgets"), check.List("", "pods")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			infrastructure, topologyErr := s.Cluster.Infrastructure(ctx)
 			switch {
 			case topologyErr == nil && infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode:
-				return []finding.Finding{finding.Skipped(ReasonSingleNode, "the control plane is a single node, and such a cluster is updated without a drain")}, nil
+				return []finding.Finding{finding.Skipped(reasonSingleNode, "the control plane is a single node, and such a cluster is updated without a drain")}, nil
 			case apierrors.IsNotFound(topologyErr):
 				topologyErr = nil
 			case topologyErr != nil:
@@ -75,9 +74,9 @@ func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.C
 	for i := range budgets {
 		budget := &budgets[i]
 		switch state := stateOf(budget); {
-		case state == ReasonSelectsNothing && !check.OfCluster(budget.Namespace):
+		case state == reasonSelectsNothing && !check.OfCluster(budget.Namespace):
 			unused = append(unused, budget)
-		case state != evictable && state != ReasonSelectsNothing:
+		case state != evictable && state != reasonSelectsNothing:
 			drafts = append(drafts, finding.Draft{Outcome: budgetOutcome(state), Describe: func() finding.Finding { return describeBudget(budget, state) }})
 		}
 	}
@@ -101,10 +100,10 @@ func describeContention(contention snapshot.Contention) finding.Finding {
 	for _, name := range contention.Budgets {
 		objects = append(objects, budgetObject(contention.Namespace, name))
 	}
-	return finding.Fail(ReasonSeveralBudgets,
+	return finding.Fail(reasonSeveralBudgets,
 		"the PodDisruptionBudgets %s in namespace %q select the same pods, %d of them, such as %q, and the API server does not evict a pod with several budgets",
 		strings.Join(contention.Budgets, ", "), contention.Namespace, contention.Pods, contention.Pod).
-		Named("PodDisruptionBudgets-"+contention.Namespace+"."+contention.Budgets[0]).
+		Named(nameBudgets+"-"+contention.Namespace+"."+contention.Budgets[0]).
 		Remedy("Let only one of the budgets select each pod.").
 		Do(finding.Run("oc -n %s get poddisruptionbudgets -o wide", contention.Namespace),
 			finding.Run("oc -n %s get pod %s --show-labels", contention.Namespace, contention.Pod)).
@@ -119,7 +118,7 @@ func describeUnused(unused []*policyv1.PodDisruptionBudget) finding.Finding {
 		names = append(names, budget.Namespace+"/"+budget.Name)
 		objects = append(objects, budgetObject(budget.Namespace, budget.Name))
 	}
-	return finding.Warn(ReasonSelectsNothing, "%d PodDisruptionBudgets select no pods, so they protect nothing, and do not block a drain: %s",
+	return finding.Warn(reasonSelectsNothing, "%d PodDisruptionBudgets select no pods, so they protect nothing, and do not block a drain: %s",
 		len(unused), words.List(names, maxNamed)).
 		Named(unusedBudgetsName).
 		Remedy("Check whether their selectors are right, or their workloads scaled to zero.").

@@ -16,108 +16,91 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonNoNodes is reported when the cluster has no nodes.
-//
-// Cause: a hosted cluster can be scaled to zero. On a cluster with its own control
-// plane, the nodes were deleted.
-//
-// Remedy: check whether nodes register again: `oc get certificatesigningrequests`.
-const ReasonNoNodes finding.Reason = "NoNodes"
+var (
+	nameNodeHealth = finding.NewName("NodeHealth",
+		"The check for nodes that are not ready, cordoned, short of memory, disk space or process IDs, or that "+
+			"the machine-config-daemon cannot update: a finding for each of these, with the first few of the nodes. A "+
+			"node that is cordoned while it is being updated is a warning. It concerns every update.")
 
-// ReasonNotReady is reported when nodes are not ready.
-//
-// Cause: the kubelet reports an error, or has stopped to report its status.
-//
-// Remedy: fix what the message names: `oc describe node NAME`.
-const ReasonNotReady finding.Reason = "NotReady"
+	reasonNoNodes = finding.NewReason("NoNodes", finding.Explanation{
+		Meaning: "Reported when the cluster has no nodes.",
+		Cause:   "A hosted cluster can be scaled to zero. On a cluster with its own control plane, the nodes were deleted.",
+		Remedy:  "Check whether nodes register again: `oc get certificatesigningrequests`.",
+	})
+	reasonNotReady = finding.NewReason("NotReady", finding.Explanation{
+		Meaning: "Reported when nodes are not ready.",
+		Cause:   "The kubelet reports an error, or has stopped to report its status.",
+		Remedy:  "Fix what the message names: `oc describe node NAME`.",
+	})
+	reasonNoReadyCondition = finding.NewReason("NoReadyCondition", finding.Explanation{
+		Meaning: "Reported when nodes have no condition Ready, so that their state is unknown.",
+		Cause:   "The kubelet has never run.",
+		Remedy:  "Check that the kubelet runs: `oc describe node NAME`.",
+	})
+	reasonCordoned = finding.NewReason("Cordoned", finding.Explanation{
+		Meaning: "Reported when nodes are cordoned while the machine-config-daemon is not updating them, so that pods " +
+			"drained from other nodes cannot be scheduled there.",
+		Cause:  "An administrator or a tool cordoned the nodes, not the machine-config-operator.",
+		Remedy: "Uncordon the nodes: `oc adm uncordon NAME`.",
+	})
+	reasonDrainIncomplete = finding.NewReason("DrainIncomplete", finding.Explanation{
+		Meaning: "Reported when nodes are cordoned because the machine-config-operator drains or updates them, while the " +
+			"machine-config-daemon reports no update in progress, for instance because it is degraded.",
+		Cause: "A drain that cannot complete, or an update of the node that failed after the drain.",
+		Remedy: "Do not uncordon the nodes, which undoes the drain. Fix what keeps it from completing: `oc -n " +
+			"openshift-machine-config-operator logs -l k8s-app=machine-config-controller -c " +
+			"machine-config-controller`.",
+	})
+	reasonMemoryPressure = finding.NewReason("MemoryPressure", finding.Explanation{
+		Meaning: "Reported when nodes are short of memory, so that pods are evicted and none are scheduled there.",
+		Cause:   "The pods on the nodes use too much memory.",
+		Remedy:  "Check what uses the memory: `oc adm top nodes`.",
+	})
+	reasonDiskPressure = finding.NewReason("DiskPressure", finding.Explanation{
+		Meaning: "Reported when nodes are short of disk space, so that pods are evicted and none are scheduled there.",
+		Cause:   "Images, logs or volumes use too much disk space.",
+		Remedy:  "Check what uses the disk space: `oc describe node NAME`.",
+	})
+	reasonPIDPressure = finding.NewReason("PIDPressure", finding.Explanation{
+		Meaning: "Reported when nodes are short of process IDs, so that pods are evicted and none are scheduled there.",
+		Cause:   "The pods on the nodes have too many processes.",
+		Remedy:  "Check what starts the processes: `oc describe node NAME`.",
+	})
+	reasonPressureNotReported = finding.NewReason("PressureNotReported", finding.Explanation{
+		Meaning: "Reported when ready nodes do not report whether they are short of memory, disk space or process IDs.",
+		Cause:   "A condition of the nodes is absent or Unknown.",
+		Remedy:  "Check the conditions of the nodes: `oc describe node NAME`.",
+	})
+	reasonMachineConfigDegraded = finding.NewReason("MachineConfigDegraded", finding.Explanation{
+		Meaning: "Reported when nodes are in a state in which the machine-config-daemon does not update them.",
+		Cause:   "The daemon failed to apply a configuration; the message has its reason.",
+		Remedy: "Fix what the message names: `oc -n openshift-machine-config-operator logs -l " +
+			"k8s-app=machine-config-daemon -c machine-config-daemon`.",
+	})
+	reasonPoolUpdating = finding.NewReason("PoolUpdating", finding.Explanation{
+		Meaning: "Reported while nodes are being updated.",
+		Cause:   "An earlier update or a change of the configuration is in progress.",
+		Remedy:  "Wait until the pools are updated: `oc get machineconfigpools`.",
+	})
+	reasonNoMachineConfigState = finding.NewReason("NoMachineConfigState", finding.Explanation{
+		Meaning: "Reported when nodes have no state of the machine-config-daemon, so that it is unknown whether it can update them.",
+		Cause:   "The daemon has never run on the nodes.",
+		Remedy: "Check that the daemon runs on each node: `oc -n openshift-machine-config-operator get pods -l " +
+			"k8s-app=machine-config-daemon -o wide`.",
+	})
 
-// ReasonNoReadyCondition is reported when nodes have no condition Ready, so that
-// their state is unknown.
-//
-// Cause: the kubelet has never run.
-//
-// Remedy: check that the kubelet runs: `oc describe node NAME`.
-const ReasonNoReadyCondition finding.Reason = "NoReadyCondition"
-
-// ReasonCordoned is reported when nodes are cordoned while the machine-config-daemon
-// is not updating them, so that pods drained from other nodes cannot be scheduled
-// there.
-//
-// Cause: an administrator or a tool cordoned the nodes, not the
-// machine-config-operator.
-//
-// Remedy: uncordon the nodes: `oc adm uncordon NAME`.
-const ReasonCordoned finding.Reason = "Cordoned"
-
-// ReasonDrainIncomplete is reported when nodes are cordoned because the
-// machine-config-operator drains or updates them, while the machine-config-daemon
-// reports no update in progress, for instance because it is degraded.
-//
-// Cause: a drain that cannot complete, or an update of the node that failed after
-// the drain.
-//
-// Remedy: do not uncordon the nodes, which undoes the drain. Fix what keeps it from
-// completing: `oc -n openshift-machine-config-operator logs -l
-// k8s-app=machine-config-controller -c machine-config-controller`.
-const ReasonDrainIncomplete finding.Reason = "DrainIncomplete"
-
-// ReasonMemoryPressure is reported when nodes are short of memory, so that pods are
-// evicted and none are scheduled there.
-//
-// Cause: the pods on the nodes use too much memory.
-//
-// Remedy: check what uses the memory: `oc adm top nodes`.
-const ReasonMemoryPressure finding.Reason = "MemoryPressure"
-
-// ReasonDiskPressure is reported when nodes are short of disk space, so that pods are
-// evicted and none are scheduled there.
-//
-// Cause: images, logs or volumes use too much disk space.
-//
-// Remedy: check what uses the disk space: `oc describe node NAME`.
-const ReasonDiskPressure finding.Reason = "DiskPressure"
-
-// ReasonPIDPressure is reported when nodes are short of process IDs, so that pods are
-// evicted and none are scheduled there.
-//
-// Cause: the pods on the nodes have too many processes.
-//
-// Remedy: check what starts the processes: `oc describe node NAME`.
-const ReasonPIDPressure finding.Reason = "PIDPressure"
-
-// ReasonPressureNotReported is reported when ready nodes do not report whether they
-// are short of memory, disk space or process IDs.
-//
-// Cause: a condition of the nodes is absent or Unknown.
-//
-// Remedy: check the conditions of the nodes: `oc describe node NAME`.
-const ReasonPressureNotReported finding.Reason = "PressureNotReported"
-
-// ReasonMachineConfigDegraded is reported when nodes are in a state in which the
-// machine-config-daemon does not update them.
-//
-// Cause: the daemon failed to apply a configuration; the message has its reason.
-//
-// Remedy: fix what the message names: `oc -n openshift-machine-config-operator logs
-// -l k8s-app=machine-config-daemon -c machine-config-daemon`.
-const ReasonMachineConfigDegraded finding.Reason = "MachineConfigDegraded"
-
-// ReasonPoolUpdating is reported while nodes are being updated.
-//
-// Cause: an earlier update or a change of the configuration is in progress.
-//
-// Remedy: wait until the pools are updated: `oc get machineconfigpools`.
-const ReasonPoolUpdating finding.Reason = "PoolUpdating"
-
-// ReasonNoMachineConfigState is reported when nodes have no state of the
-// machine-config-daemon, so that it is unknown whether it can update them.
-//
-// Cause: the daemon has never run on the nodes.
-//
-// Remedy: check that the daemon runs on each node: `oc -n
-// openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon -o
-// wide`.
-const ReasonNoMachineConfigState finding.Reason = "NoMachineConfigState"
+	nameNodesNotReady        = reasonNotReady.Names("NodesNotReady")
+	nameNodesNotReported     = reasonNoReadyCondition.Names("NodesNotReported")
+	nameNodesCordoned        = reasonCordoned.Names("NodesCordoned")
+	nameNodesDraining        = reasonDrainIncomplete.Names("NodesDraining")
+	nameNodesPressureUnknown = reasonPressureNotReported.Names("NodesPressureUnknown")
+	nameNodesDegraded        = reasonMachineConfigDegraded.Names("NodesDegraded")
+	nameNodesUpdating        = reasonPoolUpdating.Names("NodesUpdating")
+	nameNodesNotManaged      = reasonNoMachineConfigState.Names("NodesNotManaged")
+	nameNodesMemoryPressure  = reasonMemoryPressure.Names("NodesMemoryPressure")
+	nameNodesDiskPressure    = reasonDiskPressure.Names("NodesDiskPressure")
+	nameNodesPIDPressure     = reasonPIDPressure.Names("NodesPIDPressure")
+)
 
 const (
 	// configState and configReason are annotations of the machine-config-daemon on its
@@ -134,13 +117,10 @@ const (
 	uncordonPrefix = "uncordon-"
 )
 
-// Nodes is the check for nodes that are not ready, cordoned, short of memory, disk
-// space or process IDs, or that the machine-config-daemon cannot update: a finding
-// for each of these, with the first few of the nodes. A node that is cordoned while
-// it is being updated is a warning. It concerns every update.
+// Nodes is the check NodeHealth.
 func Nodes() check.Check {
 	return check.Check{
-		Name: "NodeHealth", Kind: finding.SourceHealth,
+		Name: nameNodeHealth, Kind: finding.SourceHealth,
 		Reads: append(check.ReadsTopology(), check.List("", "nodes")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			nodes, err := s.Cluster.Nodes(ctx)
@@ -164,9 +144,9 @@ func Nodes() check.Check {
 
 func noNodes(topology snapshot.Topology) []finding.Finding {
 	if topology != snapshot.SelfManaged {
-		return []finding.Finding{finding.Skipped(ReasonNoNodes, "the cluster has no nodes")}
+		return []finding.Finding{finding.Skipped(reasonNoNodes, "the cluster has no nodes")}
 	}
-	return []finding.Finding{finding.Unknown(ReasonNoNodes, "the cluster runs its own control plane, but the API server has no nodes").
+	return []finding.Finding{finding.Unknown(reasonNoNodes, "the cluster runs its own control plane, but the API server has no nodes").
 		Remedy("Check whether nodes register again.").
 		Do(finding.Run("oc get nodes"), finding.Run("oc get certificatesigningrequests"))}
 }
@@ -234,43 +214,43 @@ func (r nodeRule) judge(nodes []corev1.Node) (finding.Finding, bool) {
 func nodeRules() []nodeRule {
 	return []nodeRule{
 		{
-			name: "NodesNotReady", reason: ReasonNotReady, outcome: preflight.Fail, violation: "not ready",
+			name: nameNodesNotReady, reason: reasonNotReady, outcome: preflight.Fail, violation: "not ready",
 			remedy: "Check what is wrong with each node.", actions: describeNodes, violatedBy: notReady,
 		},
 		{
-			name: "NodesNotReported", reason: ReasonNoReadyCondition, outcome: preflight.Unknown,
+			name: nameNodesNotReported, reason: reasonNoReadyCondition, outcome: preflight.Unknown,
 			violation: "without the condition Ready, so their state is unknown",
 			remedy:    "Check that the kubelet runs on each node.", actions: describeNodes, violatedBy: notReported,
 		},
 		{
-			name: "NodesCordoned", reason: ReasonCordoned, outcome: preflight.Fail,
+			name: nameNodesCordoned, reason: reasonCordoned, outcome: preflight.Fail,
 			violation:  "cordoned, and not by the machine-config-operator, so pods drained from other nodes cannot be scheduled there",
 			remedy:     "Uncordon the nodes.",
 			actions:    func(nodes string) []finding.Action { return []finding.Action{finding.Run("oc adm uncordon %s", nodes)} },
 			violatedBy: cordoned,
 		},
 		{
-			name: "NodesDraining", reason: ReasonDrainIncomplete, outcome: preflight.Fail,
+			name: nameNodesDraining, reason: reasonDrainIncomplete, outcome: preflight.Fail,
 			violation:  "cordoned by the machine-config-operator, whose drain or update of them has not completed",
 			remedy:     "Do not uncordon the nodes, which undoes the drain. Fix what keeps it from completing.",
 			actions:    inspectDrains,
 			violatedBy: draining,
 		},
-		pressureRule("NodesMemoryPressure", "short of memory", ReasonMemoryPressure, corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
-		pressureRule("NodesDiskPressure", "short of disk space", ReasonDiskPressure, corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
-		pressureRule("NodesPIDPressure", "short of process IDs", ReasonPIDPressure, corev1.NodePIDPressure, corev1.TaintNodePIDPressure),
+		pressureRule(nameNodesMemoryPressure, "short of memory", reasonMemoryPressure, corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
+		pressureRule(nameNodesDiskPressure, "short of disk space", reasonDiskPressure, corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
+		pressureRule(nameNodesPIDPressure, "short of process IDs", reasonPIDPressure, corev1.NodePIDPressure, corev1.TaintNodePIDPressure),
 		{
-			name: "NodesPressureUnknown", reason: ReasonPressureNotReported, outcome: preflight.Unknown,
+			name: nameNodesPressureUnknown, reason: reasonPressureNotReported, outcome: preflight.Unknown,
 			violation: "ready, but not reporting whether they are short of memory, disk space or process IDs",
 			remedy:    "Check the conditions of each node.", actions: describeNodes, violatedBy: pressureNotReported,
 		},
 		{
-			name: "NodesDegraded", reason: ReasonMachineConfigDegraded, outcome: preflight.Fail,
+			name: nameNodesDegraded, reason: reasonMachineConfigDegraded, outcome: preflight.Fail,
 			violation: "in a state in which the machine-config-daemon does not update them",
 			remedy:    "Fix what the daemon of each node reports.", actions: inspectDaemons, violatedBy: configDegraded,
 		},
 		{
-			name: "NodesUpdating", reason: ReasonPoolUpdating, outcome: preflight.Warn,
+			name: nameNodesUpdating, reason: reasonPoolUpdating, outcome: preflight.Warn,
 			violation: "being updated by the machine-config-operator, since their pool is updating",
 			remedy:    "Wait until the pools are updated.",
 			actions:   func(string) []finding.Action { return []finding.Action{finding.Run("oc get machineconfigpools")} },
@@ -285,7 +265,7 @@ func nodeRules() []nodeRule {
 // on Windows.
 func managedRule() nodeRule {
 	return nodeRule{
-		name: "NodesNotManaged", reason: ReasonNoMachineConfigState, outcome: preflight.Unknown,
+		name: nameNodesNotManaged, reason: reasonNoMachineConfigState, outcome: preflight.Unknown,
 		violation: "without a state of the machine-config-daemon, so it is unknown whether it can update them",
 		remedy:    "Check that the daemon runs on each node.",
 		actions: func(string) []finding.Action {

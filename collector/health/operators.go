@@ -14,54 +14,46 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonUnavailable is reported when a ClusterOperator is not available, and gives
-// no reason of its own.
-//
-// Cause: the condition Available is False.
-//
-// Remedy: fix what the message names: `oc describe clusteroperator NAME`.
-const ReasonUnavailable finding.Reason = "Unavailable"
+var (
+	nameUnavailable = finding.NewName("ClusterOperatorUnavailable",
+		"The findings about ClusterOperators that are not Available.")
 
-// ReasonDegraded is reported when a ClusterOperator is degraded, and gives no reason
-// of its own.
-//
-// Cause: the condition Degraded is True.
-//
-// Remedy: fix what the message names: `oc describe clusteroperator NAME`.
-const ReasonDegraded finding.Reason = "Degraded"
+	nameDegraded = finding.NewName("ClusterOperatorDegraded", "The findings about ClusterOperators that are Degraded.")
 
-// ReasonNoConditions is reported when a ClusterOperator has no conditions, so that
-// its state is unknown.
-//
-// Cause: the operator has not started yet, or does not run.
-//
-// Remedy: check that the operator runs: `oc describe clusteroperator NAME`.
-const ReasonNoConditions finding.Reason = "NoConditions"
+	nameClusterOperatorHealth = finding.NewName("ClusterOperatorHealth",
+		"The check for ClusterOperators that are not Available, or Degraded: a finding "+
+			"ClusterOperatorUnavailable-<name> for each or, where it is available, ClusterOperatorDegraded-<name>, "+
+			"with the operator's own reason. An operator whose condition is absent or Unknown is Unknown by the same "+
+			"name. The preflight's own ClusterOperator does not count. It concerns every update of every OpenShift cluster.")
 
-// ReasonNotReported is reported when a condition of a ClusterOperator is absent or
-// Unknown, without a reason of its own.
-//
-// Cause: the operator could not determine its state.
-//
-// Remedy: check that the operator runs: `oc describe clusteroperator NAME`.
-const ReasonNotReported finding.Reason = "NotReported"
-
-const (
-	// nameUnavailable names the findings about ClusterOperators that are not Available.
-	nameUnavailable = "ClusterOperatorUnavailable"
-	// nameDegraded names the findings about ClusterOperators that are Degraded.
-	nameDegraded = "ClusterOperatorDegraded"
+	reasonUnavailable = finding.NewReason("Unavailable", finding.Explanation{
+		Meaning: "Reported when a ClusterOperator is not available, and gives no reason of its own.",
+		Cause:   "The condition Available is False.",
+		Remedy:  "Fix what the message names: `oc describe clusteroperator NAME`.",
+	})
+	reasonDegraded = finding.NewReason("Degraded", finding.Explanation{
+		Meaning: "Reported when a ClusterOperator is degraded, and gives no reason of its own.",
+		Cause:   "The condition Degraded is True.",
+		Remedy:  "Fix what the message names: `oc describe clusteroperator NAME`.",
+	})
+	reasonNoConditions = finding.NewReason("NoConditions", finding.Explanation{
+		Meaning: "Reported when a ClusterOperator has no conditions, so that its state is unknown.",
+		Cause:   "The operator has not started yet, or does not run.",
+		Remedy:  "Check that the operator runs: `oc describe clusteroperator NAME`.",
+	})
+	reasonNotReported = finding.NewReason("NotReported", finding.Explanation{
+		Meaning: "Reported when a condition of a ClusterOperator is absent or Unknown, without a reason of its own.",
+		Cause:   "The operator could not determine its state.",
+		Remedy:  "Check that the operator runs: `oc describe clusteroperator NAME`.",
+	})
 )
 
-// ClusterOperators is the check for ClusterOperators that are not Available, or
-// Degraded: a finding ClusterOperatorUnavailable-<name> for each or, where it is
-// available, ClusterOperatorDegraded-<name>, with the operator's own reason. An
-// operator whose condition is absent or Unknown is Unknown by the same name. The
-// preflight's own ClusterOperator does not count. It concerns every update of every
-// OpenShift cluster.
+const ()
+
+// ClusterOperators is the check ClusterOperatorHealth.
 func ClusterOperators() check.Check {
 	return check.Check{
-		Name: "ClusterOperatorHealth", Kind: finding.SourceHealth,
+		Name: nameClusterOperatorHealth, Kind: finding.SourceHealth,
 		Reads: append(check.ReadsTopology(), check.List(configv1.GroupName, "clusteroperators")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			operators, err := s.Cluster.ClusterOperators(ctx)
@@ -110,23 +102,23 @@ func judgeOperator(operator *configv1.ClusterOperator) (finding.Finding, bool) {
 	const fix, inspect = "Fix what the operator's message names.", "Check that the operator runs, and read its conditions."
 	switch {
 	case available.Status == configv1.ConditionFalse:
-		return finding.Fail(reasonOf(available, ReasonUnavailable), "%s", message).Named(unavailableName).Remedy(fix), true
+		return finding.Fail(reasonOf(available, reasonUnavailable), "%s", message).Named(unavailableName).Remedy(fix), true
 	case degraded.Status == configv1.ConditionTrue:
-		return finding.Fail(reasonOf(degraded, ReasonDegraded), "%s", message).Named(degradedName).Remedy(fix), true
+		return finding.Fail(reasonOf(degraded, reasonDegraded), "%s", message).Named(degradedName).Remedy(fix), true
 	case len(operator.Status.Conditions) == 0:
-		return finding.Unknown(ReasonNoConditions, "ClusterOperator %q has no conditions, so its state is unknown", operator.Name).
+		return finding.Unknown(reasonNoConditions, "ClusterOperator %q has no conditions, so its state is unknown", operator.Name).
 			Named(unavailableName).Remedy(inspect), true
 	case available.Status != configv1.ConditionTrue:
-		return finding.Unknown(reasonOf(available, ReasonNotReported), "%s", message).Named(unavailableName).Remedy(inspect), true
+		return finding.Unknown(reasonOf(available, reasonNotReported), "%s", message).Named(unavailableName).Remedy(inspect), true
 	case degraded.Status != configv1.ConditionFalse:
-		return finding.Unknown(reasonOf(degraded, ReasonNotReported), "%s", message).Named(degradedName).Remedy(inspect), true
+		return finding.Unknown(reasonOf(degraded, reasonNotReported), "%s", message).Named(degradedName).Remedy(inspect), true
 	}
 	return finding.Finding{}, false
 }
 
 // reasonOf is the operator's own reason, or the default.
 func reasonOf(condition configv1.ClusterOperatorStatusCondition, byDefault finding.Reason) finding.Reason {
-	return cmp.Or(finding.Reason(condition.Reason), byDefault)
+	return cmp.Or(finding.ReportedReason(condition.Reason), byDefault)
 }
 
 // describeCondition is a condition with the operator's message.

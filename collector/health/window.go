@@ -15,72 +15,61 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonInWindow is reported when the window of an UpgradeConfig is open.
-//
-// Cause: the present time is within 30 minutes after spec.upgradeAt.
-//
-// Remedy: none needed.
-const ReasonInWindow finding.Reason = "InWindow"
+var (
+	nameUpgradeWindow = finding.NewName("UpgradeWindow",
+		"Compares the present time with the window of each UpgradeConfig: the 30 minutes after spec.upgradeAt, by "+
+			"MUO's document. (MUO itself also starts an update later, until it gives the update up.) It concerns "+
+			"every update, and warns at most: the check CapacityReservation blocks where UpgradeConfigs cannot be read.")
 
-// ReasonBeforeWindow is reported when the window of an UpgradeConfig opens later.
-//
-// Cause: spec.upgradeAt is in the future.
-//
-// Remedy: start the update when the window opens, or set spec.upgradeAt to an earlier
-// time: `oc -n NAMESPACE edit upgradeconfig NAME`.
-const ReasonBeforeWindow finding.Reason = "BeforeWindow"
-
-// ReasonAfterWindow is reported when the window of an UpgradeConfig is over.
-//
-// Cause: spec.upgradeAt is more than 30 minutes ago.
-//
-// Remedy: set spec.upgradeAt to the time at which the update is to start: `oc -n
-// NAMESPACE edit upgradeconfig NAME`.
-const ReasonAfterWindow finding.Reason = "AfterWindow"
-
-// ReasonOtherVersion is reported when the window of an UpgradeConfig is open, but for
-// another target.
-//
-// Cause: spec.desired.version is another version.
-//
-// Remedy: choose one target for both: `oc -n NAMESPACE edit upgradeconfig NAME`.
-const ReasonOtherVersion finding.Reason = "OtherVersion"
-
-// ReasonInvalidUpgradeAt is reported when the window of an UpgradeConfig is unknown.
-//
-// Cause: spec.upgradeAt is not an RFC 3339 time.
-//
-// Remedy: set spec.upgradeAt to the time at which the update is to start: `oc -n
-// NAMESPACE edit upgradeconfig NAME`.
-const ReasonInvalidUpgradeAt finding.Reason = "InvalidUpgradeAt"
-
-// ReasonUnreadable is reported when the UpgradeConfigs could not be read, so that the
-// window is unknown.
-//
-// Cause: the message has the error.
-//
-// Remedy: fix what the message names, then run the preflight again.
-const ReasonUnreadable finding.Reason = "Unreadable"
-
-// ReasonForbidden is reported when the user has no permission to read the
-// UpgradeConfigs, so that the window is unknown.
-//
-// Cause: the user or ServiceAccount that runs the preflight lacks a role.
-//
-// Remedy: bind the roles that `oc preflight auth` prints.
-const ReasonForbidden finding.Reason = "Forbidden"
+	reasonInWindow = finding.NewReason("InWindow", finding.Explanation{
+		Meaning: "Reported when the window of an UpgradeConfig is open.",
+		Cause:   "The present time is within 30 minutes after spec.upgradeAt.",
+	})
+	reasonBeforeWindow = finding.NewReason("BeforeWindow", finding.Explanation{
+		Meaning: "Reported when the window of an UpgradeConfig opens later.",
+		Cause:   "spec.upgradeAt is in the future.",
+		Remedy: "Start the update when the window opens, or set spec.upgradeAt to an earlier time: `oc -n NAMESPACE edit " +
+			"upgradeconfig NAME`.",
+	})
+	reasonAfterWindow = finding.NewReason("AfterWindow", finding.Explanation{
+		Meaning: "Reported when the window of an UpgradeConfig is over.",
+		Cause:   "spec.upgradeAt is more than 30 minutes ago.",
+		Remedy:  "Set spec.upgradeAt to the time at which the update is to start: `oc -n NAMESPACE edit upgradeconfig NAME`.",
+	})
+	reasonOtherVersion = finding.NewReason("OtherVersion", finding.Explanation{
+		Meaning: "Reported when the window of an UpgradeConfig is open, but for another target.",
+		Cause:   "spec.desired.version is another version.",
+		Remedy:  "Choose one target for both: `oc -n NAMESPACE edit upgradeconfig NAME`.",
+	})
+	reasonInvalidUpgradeAt = finding.NewReason("InvalidUpgradeAt", finding.Explanation{
+		Meaning: "Reported when the window of an UpgradeConfig is unknown.",
+		Cause:   "spec.upgradeAt is not an RFC 3339 time.",
+		Remedy:  "Set spec.upgradeAt to the time at which the update is to start: `oc -n NAMESPACE edit upgradeconfig NAME`.",
+	})
+	reasonUnreadable = finding.NewReason("Unreadable", finding.Explanation{
+		Meaning: "Reported when the UpgradeConfigs could not be read, so that the window is unknown.",
+		Cause:   "The message has the error.",
+		Remedy:  "Fix what the message names, then run the preflight again.",
+	})
+	reasonForbidden = finding.NewReason("Forbidden", finding.Explanation{
+		Meaning: "Reported when the user has no permission to read the UpgradeConfigs, so that the window is unknown.",
+		Cause:   "The user or ServiceAccount that runs the preflight lacks a role.",
+		Remedy:  "Bind the roles that `oc preflight auth` prints.",
+	})
+	reasonNoUpgradeConfig = finding.NewReason("NoUpgradeConfig", finding.Explanation{
+		Meaning: "Reported when the cluster has no UpgradeConfig.",
+		Cause:   "The managed-upgrade-operator is not installed, or no update is scheduled.",
+	})
+)
 
 // windowLength is the time after upgradeAt in which an update may start, by MUO's
 // document (docs/design.md, "Ready to upgrade criteria").
 const windowLength = 30 * time.Minute
 
-// UpgradeWindow compares the present time with the window of each UpgradeConfig: the
-// 30 minutes after spec.upgradeAt, by MUO's document. (MUO itself also starts an
-// update later, until it gives the update up.) It concerns every update, and warns at
-// most: the check CapacityReservation blocks where UpgradeConfigs cannot be read.
+// UpgradeWindow is the check UpgradeWindow.
 func UpgradeWindow() check.Check {
 	return check.Check{
-		Name: "UpgradeWindow", Kind: finding.SourceHealth,
+		Name: nameUpgradeWindow, Kind: finding.SourceHealth,
 		Reads: readsUpgradeConfigs(),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			configs, err := s.Cluster.UpgradeConfigs(ctx)
@@ -102,11 +91,11 @@ func UpgradeWindow() check.Check {
 func unreadable(err error) finding.Finding {
 	const message = "could not list the UpgradeConfigs, so the window for the update is unknown: %v"
 	if apierrors.IsForbidden(err) {
-		return finding.Warn(ReasonForbidden, message, err).
+		return finding.Warn(reasonForbidden, message, err).
 			Remedy("Run the preflight as a user with permission to list UpgradeConfigs.").
 			Do(finding.Roles())
 	}
-	return finding.Warn(ReasonUnreadable, message, err).Remedy("Fix what the message names, then run the preflight again.")
+	return finding.Warn(reasonUnreadable, message, err).Remedy("Fix what the message names, then run the preflight again.")
 }
 
 // judgeWindow judges whether the window is open at a time, and whether it is for the
@@ -117,7 +106,7 @@ func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) f
 	const reschedule = "Set spec.upgradeAt to the time at which the update is to start."
 	opens, err := time.Parse(time.RFC3339, config.Spec.UpgradeAt)
 	if err != nil {
-		return finding.Warn(ReasonInvalidUpgradeAt,
+		return finding.Warn(reasonInvalidUpgradeAt,
 			"%s has the upgradeAt %q, which is not an RFC 3339 time such as 2020-05-01T12:00:00Z, so its window is unknown",
 			check.Describe(object), words.Line(config.Spec.UpgradeAt, maxQuoted)).Remedy(reschedule).Do(edit).About(object)
 	}
@@ -130,15 +119,15 @@ func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) f
 	var f finding.Finding
 	switch {
 	case !now.After(opens):
-		f = finding.Warn(ReasonBeforeWindow, "%s, and opens in %s%s", window, minutes(opens.Sub(now)), mismatch).
+		f = finding.Warn(reasonBeforeWindow, "%s, and opens in %s%s", window, minutes(opens.Sub(now)), mismatch).
 			Remedy("Start the update when the window opens, or set spec.upgradeAt to an earlier time.").Do(edit)
 	case !now.Before(closes):
-		f = finding.Warn(ReasonAfterWindow, "%s, and closed %s ago%s", window, minutes(now.Sub(closes)), mismatch).Remedy(reschedule).Do(edit)
+		f = finding.Warn(reasonAfterWindow, "%s, and closed %s ago%s", window, minutes(now.Sub(closes)), mismatch).Remedy(reschedule).Do(edit)
 	case mismatch != "":
-		f = finding.Warn(ReasonOtherVersion, "%s, and is open for %s more%s", window, minutes(closes.Sub(now)), mismatch).
+		f = finding.Warn(reasonOtherVersion, "%s, and is open for %s more%s", window, minutes(closes.Sub(now)), mismatch).
 			Remedy("Choose one target for both.").Do(edit)
 	default:
-		f = finding.Pass(ReasonInWindow, "%s, and is open for %s more", window, minutes(closes.Sub(now)))
+		f = finding.Pass(reasonInWindow, "%s, and is open for %s more", window, minutes(closes.Sub(now)))
 	}
 	return f.About(object)
 }
@@ -151,19 +140,12 @@ func minutes(duration time.Duration) string {
 	return "1 minute"
 }
 
-// ReasonNoUpgradeConfig is reported when the cluster has no UpgradeConfig.
-//
-// Cause: the managed-upgrade-operator is not installed, or no update is scheduled.
-//
-// Remedy: none needed.
-const ReasonNoUpgradeConfig finding.Reason = "NoUpgradeConfig"
-
 func readsUpgradeConfigs() []access.Request {
 	return []access.Request{check.List("upgrade.managed.openshift.io", "upgradeconfigs")}
 }
 
 func noUpgradeConfig() []finding.Finding {
-	return []finding.Finding{finding.Skipped(ReasonNoUpgradeConfig, "the cluster has no UpgradeConfig, so no managed-upgrade-operator schedules an update")}
+	return []finding.Finding{finding.Skipped(reasonNoUpgradeConfig, "the cluster has no UpgradeConfig, so no managed-upgrade-operator schedules an update")}
 }
 
 func upgradeConfigObject(config *snapshot.UpgradeConfig) finding.Object {

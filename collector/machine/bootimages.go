@@ -16,24 +16,25 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// ReasonBootImageSkew is reported when the machine-config-operator of the target will report
-// Upgradeable=False (ClusterBootImageSkewError), because boot images are older than it accepts.
-//
-// Cause: the cluster was installed as a release with such boot images, and nothing updates them.
-//
-// Remedy: update the boot images of all machines and record their version, or have the
-// machine-config-operator update them: `oc get machineconfigurations.operator.openshift.io cluster
-// -o yaml`.
-const ReasonBootImageSkew finding.Reason = "BootImageSkew"
+var (
+	nameBootImages = finding.NewName("BootImages",
+		"The check for boot images that the machine-config-operator of 4.22 and later does not accept "+
+			"(pkg/operator/sync.go and status.go of its release-4.22). The update itself completes, so it warns: "+
+			"afterwards the operator reports Upgradeable=False. From 4.22 on the gate of the ClusterOperator has it.")
 
-// ReasonBootImagesUnknown is reported when it is not known which boot images the
-// machine-config-operator of the target will assume.
-//
-// Cause: on bare metal it depends on spec.provisioningOSDownloadURL of the Provisioning.
-//
-// Remedy: none needed if the field is empty: `oc get provisionings.metal3.io
-// provisioning-configuration -o yaml`.
-const ReasonBootImagesUnknown finding.Reason = "BootImagesUnknown"
+	reasonBootImageSkew = finding.NewReason("BootImageSkew", finding.Explanation{
+		Meaning: "Reported when the machine-config-operator of the target will report Upgradeable=False " +
+			"(ClusterBootImageSkewError), because boot images are older than it accepts.",
+		Cause: "The cluster was installed as a release with such boot images, and nothing updates them.",
+		Remedy: "Update the boot images of all machines and record their version, or have the machine-config-operator " +
+			"update them: `oc get machineconfigurations.operator.openshift.io cluster -o yaml`.",
+	})
+	reasonBootImagesUnknown = finding.NewReason("BootImagesUnknown", finding.Explanation{
+		Meaning: "Reported when it is not known which boot images the machine-config-operator of the target will assume.",
+		Cause:   "On bare metal it depends on spec.provisioningOSDownloadURL of the Provisioning.",
+		Remedy:  "None needed if the field is empty: `oc get provisionings.metal3.io provisioning-configuration -o yaml`.",
+	})
+)
 
 // firstWithSkew is the first release whose default feature set has the feature gate
 // BootImageSkewEnforcement.
@@ -43,13 +44,10 @@ func firstWithSkew() semver.Version { return semver.Version{Major: 4, Minor: 22}
 // (machine-config-operator pkg/controller/common, OCPVersionBootImageSkewLimit, 4.22 to 5.0).
 func oldestBootImage() semver.Version { return semver.Version{Major: 4, Minor: 13} }
 
-// BootImages is the check for boot images that the machine-config-operator of 4.22 and later
-// does not accept (pkg/operator/sync.go and status.go of its release-4.22). The update itself
-// completes, so it warns: afterwards the operator reports Upgradeable=False. From 4.22 on the
-// gate of the ClusterOperator has it.
+// BootImages is the check BootImages.
 func BootImages() check.Check {
 	return check.Check{
-		Name: "BootImages", Kind: finding.SourceHealth,
+		Name: nameBootImages, Kind: finding.SourceHealth,
 		Concerns: func(u update.Update) bool {
 			return withoutPre(u.From).LT(firstWithSkew()) && withoutPre(u.To).GTE(firstWithSkew())
 		},
@@ -71,7 +69,7 @@ func BootImages() check.Check {
 			}
 			installed, known := installedAs(version)
 			if known && installed.GTE(oldestBootImage()) {
-				return []finding.Finding{finding.Pass(ReasonAsExpected, "the cluster was installed as %s, whose boot images are accepted", installed)}, nil
+				return []finding.Finding{finding.Pass(reasonAsExpected, "the cluster was installed as %s, whose boot images are accepted", installed)}, nil
 			}
 			configuration, err := machineConfiguration(ctx, s.Cluster)
 			if err != nil {
@@ -88,9 +86,9 @@ func withoutSkew(infrastructure *configv1.Infrastructure) (finding.Finding, bool
 	case infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode:
 		return finding.Skipped(check.ReasonHyperShift, "the machines of a hosted cluster are managed by another cluster"), true
 	case infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode:
-		return finding.Pass(ReasonAsExpected, "the boot image of a single node is not compared"), true
+		return finding.Pass(reasonAsExpected, "the boot image of a single node is not compared"), true
 	case platformOf(infrastructure) == configv1.BareMetalPlatformType:
-		return finding.Skipped(ReasonBootImagesUnknown,
+		return finding.Skipped(reasonBootImagesUnknown,
 			"on bare metal the boot images are compared only if spec.provisioningOSDownloadURL of the Provisioning \"provisioning-configuration\" is set"), true
 	}
 	return finding.Finding{}, false
@@ -135,12 +133,12 @@ func judgeBootImages(infrastructure *configv1.Infrastructure, configuration *ope
 	remedy := "Update the boot images of all machines. After the update, record their version in spec.bootImageSkewEnforcement of the MachineConfiguration \"cluster\"."
 	if updatesBootImages(infrastructure) {
 		if allManaged(configuration.Spec.ManagedBootImages.MachineManagers) {
-			return finding.Pass(ReasonAsExpected, "the machine-config-operator of %s updates the boot images", target)
+			return finding.Pass(reasonAsExpected, "the machine-config-operator of %s updates the boot images", target)
 		}
 		cause = "spec.managedBootImages of the MachineConfiguration \"cluster\" does not let it update those of all MachineSets"
 		remedy = "Let the machine-config-operator update the boot images of all MachineSets."
 	}
-	return finding.Warn(ReasonBootImageSkew,
+	return finding.Warn(reasonBootImageSkew,
 		"after the update to %s the machine-config-operator reports Upgradeable=False (ClusterBootImageSkewError): it accepts boot images of %s and later, the cluster was installed as %s, and %s; the cluster then cannot leave its minor version",
 		target, oldestBootImage(), installed, cause).
 		Remedy("%s", remedy).

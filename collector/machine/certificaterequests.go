@@ -15,16 +15,20 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonRequestsPending is reported when kubelets wait for certificates.
-//
-// Cause: the cluster-machine-approver does not approve the requests, because it finds no
-// machine for them, is not running, or ignores all requests while too many are pending. A
-// kubelet whose certificate expires is NotReady, and logs of pods on a node without a serving
-// certificate cannot be read.
-//
-// Remedy: check that each request is of a node of this cluster, then approve it: `oc adm
-// certificate approve NAME`.
-const ReasonRequestsPending finding.Reason = "RequestsPending"
+var (
+	nameCertificateRequests = finding.NewName("CertificateRequests",
+		"The check for CertificateSigningRequests of kubelets that have been pending for five minutes. It "+
+			"concerns every update, and warns: nodes keep running until their certificates expire, but a machine that "+
+			"the update adds does not join.")
+
+	reasonRequestsPending = finding.NewReason("RequestsPending", finding.Explanation{
+		Meaning: "Reported when kubelets wait for certificates.",
+		Cause: "The cluster-machine-approver does not approve the requests, because it finds no machine for them, is not " +
+			"running, or ignores all requests while too many are pending. A kubelet whose certificate expires is " +
+			"NotReady, and logs of pods on a node without a serving certificate cannot be read.",
+		Remedy: "Check that each request is of a node of this cluster, then approve it: `oc adm certificate approve NAME`.",
+	})
+)
 
 const (
 	// approvalTime is how long the approval of a request may take.
@@ -38,12 +42,10 @@ const (
 	maxApproved = 20
 )
 
-// CertificateRequests is the check for CertificateSigningRequests of kubelets that have
-// been pending for five minutes. It concerns every update, and warns: nodes keep running
-// until their certificates expire, but a machine that the update adds does not join.
+// CertificateRequests is the check CertificateRequests.
 func CertificateRequests() check.Check {
 	return check.Check{
-		Name: "CertificateRequests", Kind: finding.SourceHealth,
+		Name: nameCertificateRequests, Kind: finding.SourceHealth,
 		Reads: []access.Request{check.List(certificatesv1.GroupName, "certificatesigningrequests"), check.List("", "nodes")},
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			requests, err := s.Cluster.CertificateSigningRequests(ctx)
@@ -75,7 +77,7 @@ func judgeRequests(requests []certificatesv1.CertificateSigningRequest, nodes in
 		}
 	}
 	if len(pending) == 0 {
-		return finding.Pass(ReasonAsExpected, "no kubelet waits for a certificate")
+		return finding.Pass(reasonAsExpected, "no kubelet waits for a certificate")
 	}
 	slices.SortStableFunc(pending, func(a, b certificatesv1.CertificateSigningRequest) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
@@ -96,7 +98,7 @@ func pendingRequests(pending []certificatesv1.CertificateSigningRequest, nodes, 
 	if recent > nodes+approverLimit {
 		message += fmt.Sprintf("; %d are of the last hour, and with more than %d above the machines the cluster-machine-approver ignores all requests", recent, approverLimit)
 	}
-	return finding.Warn(ReasonRequestsPending, "%s", message).
+	return finding.Warn(reasonRequestsPending, "%s", message).
 		Remedy("Check that each request is of a node of this cluster, then approve it.").
 		Do(finding.Run("oc get certificatesigningrequests"), finding.Run("oc adm certificate approve %s", strings.Join(names[:min(len(names), maxApproved)], " "))).
 		About(objects...)

@@ -14,14 +14,19 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// ReasonCgroupV1 is reported when the nodes are configured to use cgroup v1, which the target
-// does not support.
-//
-// Cause: spec.cgroupMode of nodes.config.openshift.io/cluster is v1.
-//
-// Remedy: configure v2, and wait until all nodes have rebooted: `oc patch
-// nodes.config.openshift.io cluster --type=merge -p '{"spec":{"cgroupMode":"v2"}}'`.
-const ReasonCgroupV1 finding.Reason = "CgroupV1"
+var (
+	nameCgroupMode = finding.NewName("CgroupMode",
+		"The check for cgroup v1 before an update to 4.19 or later, which does not support it (enhancement "+
+			"cgroupv1-removal; machine-config-operator#4921). The machine-config-operator of 4.18 reports it by "+
+			"Upgradeable=False, where its gate says it; an earlier one does not.")
+
+	reasonCgroupV1 = finding.NewReason("CgroupV1", finding.Explanation{
+		Meaning: "Reported when the nodes are configured to use cgroup v1, which the target does not support.",
+		Cause:   "spec.cgroupMode of nodes.config.openshift.io/cluster is v1.",
+		Remedy: "Configure v2, and wait until all nodes have rebooted: `oc patch nodes.config.openshift.io cluster " +
+			"--type=merge -p '{\"spec\":{\"cgroupMode\":\"v2\"}}'`.",
+	})
+)
 
 // reportedReason is the reason of Upgradeable=False of the machine-config-operator for
 // cgroup v1 (pkg/operator/status.go).
@@ -33,13 +38,10 @@ const cgroupModeV1 configv1.CgroupMode = "v1"
 // firstWithoutV1 is the first release whose nodes do not support cgroup v1.
 func firstWithoutV1() semver.Version { return semver.Version{Major: 4, Minor: 19} }
 
-// CgroupMode is the check for cgroup v1 before an update to 4.19 or later, which does not
-// support it (enhancement cgroupv1-removal; machine-config-operator#4921). The
-// machine-config-operator of 4.18 reports it by Upgradeable=False, where its gate says it; an
-// earlier one does not.
+// CgroupMode is the check CgroupMode.
 func CgroupMode() check.Check {
 	return check.Check{
-		Name: "CgroupMode", Kind: finding.SourceHealth,
+		Name: nameCgroupMode, Kind: finding.SourceHealth,
 		Concerns: func(u update.Update) bool {
 			return u.From.LT(firstWithoutV1()) && withoutPre(u.To).GTE(firstWithoutV1())
 		},
@@ -49,13 +51,13 @@ func CgroupMode() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			config, err := s.Cluster.NodeConfig(ctx)
 			if apierrors.IsNotFound(err) {
-				return []finding.Finding{finding.Pass(ReasonAsExpected, "no cgroup mode is configured")}, nil
+				return []finding.Finding{finding.Pass(reasonAsExpected, "no cgroup mode is configured")}, nil
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not read Node \"cluster\" of config.openshift.io: %w", err)
 			}
 			if config.Spec.CgroupMode != cgroupModeV1 {
-				return []finding.Finding{finding.Pass(ReasonAsExpected, "the nodes are not configured to use cgroup v1")}, nil
+				return []finding.Finding{finding.Pass(reasonAsExpected, "the nodes are not configured to use cgroup v1")}, nil
 			}
 			operators, err := s.Cluster.ClusterOperators(ctx)
 			if err != nil {
@@ -76,11 +78,11 @@ func cgroupV1(operators []configv1.ClusterOperator, target string) finding.Findi
 	for _, operator := range operators {
 		for _, condition := range operator.Status.Conditions {
 			if condition.Type == configv1.OperatorUpgradeable && condition.Status == configv1.ConditionFalse && condition.Reason == reportedReason {
-				return finding.Skipped(ReasonCgroupV1, "the ClusterOperator %s reports cgroup v1 itself, by Upgradeable=False", operator.Name)
+				return finding.Skipped(reasonCgroupV1, "the ClusterOperator %s reports cgroup v1 itself, by Upgradeable=False", operator.Name)
 			}
 		}
 	}
-	return finding.Fail(ReasonCgroupV1, "spec.cgroupMode of nodes.config.openshift.io/cluster is v1, which %s does not support", target).
+	return finding.Fail(reasonCgroupV1, "spec.cgroupMode of nodes.config.openshift.io/cluster is v1, which %s does not support", target).
 		Remedy("Configure cgroup v2, check that workloads run with it, and wait until all nodes have rebooted.").
 		Do(finding.Run(`oc patch nodes.config.openshift.io cluster --type=merge -p '{"spec":{"cgroupMode":"v2"}}'`),
 			finding.Run("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).

@@ -14,22 +14,23 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonNotPaused is reported when MachineHealthChecks are not paused.
-//
-// Cause: a node that reboots for the update is NotReady; a MachineHealthCheck that
-// tolerates less than the reboot takes deletes its machine.
-//
-// Remedy: pause them for the time of the update: `oc -n NAMESPACE annotate mhc NAME
-// cluster.x-k8s.io/paused=""`.
-const ReasonNotPaused finding.Reason = "NotPaused"
+var (
+	nameMachineHealthChecks = finding.NewName("MachineHealthChecks",
+		"The check for MachineHealthChecks that are not paused, a step of the documented preparation of an "+
+			"update. It concerns every update, and warns.")
 
-// ReasonPaused is reported when all MachineHealthChecks are paused.
-//
-// Cause: each that acts on nodes which are not Ready has the annotation
-// cluster.x-k8s.io/paused.
-//
-// Remedy: none needed. Remove the annotation after the update.
-const ReasonPaused finding.Reason = "Paused"
+	reasonNotPaused = finding.NewReason("NotPaused", finding.Explanation{
+		Meaning: "Reported when MachineHealthChecks are not paused.",
+		Cause: "A node that reboots for the update is NotReady; a MachineHealthCheck that tolerates less than the reboot " +
+			"takes deletes its machine.",
+		Remedy: "Pause them for the time of the update: `oc -n NAMESPACE annotate mhc NAME cluster.x-k8s.io/paused=\"\"`.",
+	})
+	reasonPaused = finding.NewReason("Paused", finding.Explanation{
+		Meaning: "Reported when all MachineHealthChecks are paused.",
+		Cause:   "Each that acts on nodes which are not Ready has the annotation cluster.x-k8s.io/paused.",
+		Remedy:  "None needed. Remove the annotation after the update.",
+	})
+)
 
 // pausedAnnotation pauses a MachineHealthCheck, whatever its value
 // (machine-api-operator pkg/controller/machinehealthcheck).
@@ -38,16 +39,15 @@ const pausedAnnotation = "cluster.x-k8s.io/paused"
 // maxPaused is the number of MachineHealthChecks in one message, and of commands.
 const maxPaused = 20
 
-// HealthChecks is the check for MachineHealthChecks that are not paused, a step of the
-// documented preparation of an update. It concerns every update, and warns.
+// HealthChecks is the check MachineHealthChecks.
 func HealthChecks() check.Check {
 	return check.Check{
-		Name: "MachineHealthChecks", Kind: finding.SourceHealth,
+		Name: nameMachineHealthChecks, Kind: finding.SourceHealth,
 		Reads: []access.Request{check.List(machinev1beta1.GroupName, "machinehealthchecks")},
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			all, err := s.Cluster.MachineHealthChecks(ctx)
 			if apierrors.IsNotFound(err) {
-				return []finding.Finding{finding.Pass(ReasonAsExpected, "the cluster has no Machine API")}, nil
+				return []finding.Finding{finding.Pass(reasonAsExpected, "the cluster has no Machine API")}, nil
 			}
 			if err != nil {
 				return check.Unread("MachineHealthChecks", err), ctx.Err()
@@ -65,9 +65,9 @@ func judgeHealthChecks(all []machinev1beta1.MachineHealthCheck) finding.Finding 
 	})
 	switch {
 	case len(active) == 0:
-		return finding.Pass(ReasonAsExpected, "no MachineHealthCheck acts on nodes that are not Ready")
+		return finding.Pass(reasonAsExpected, "no MachineHealthCheck acts on nodes that are not Ready")
 	case len(running) == 0:
-		return finding.Pass(ReasonPaused, "all MachineHealthChecks that act on nodes which are not Ready are paused")
+		return finding.Pass(reasonPaused, "all MachineHealthChecks that act on nodes which are not Ready are paused")
 	}
 	var names []string
 	var objects []finding.Object
@@ -79,7 +79,7 @@ func judgeHealthChecks(all []machinev1beta1.MachineHealthCheck) finding.Finding 
 			actions = append(actions, finding.Run(`oc -n %s annotate mhc %s %s=""`, each.Namespace, each.Name, pausedAnnotation))
 		}
 	}
-	return finding.Warn(ReasonNotPaused, "not paused, so a machine may be deleted while its node reboots for the update: %s of MachineHealthCheck, %s",
+	return finding.Warn(reasonNotPaused, "not paused, so a machine may be deleted while its node reboots for the update: %s of MachineHealthCheck, %s",
 		words.Count(len(names), "object"), words.List(names, maxPaused)).
 		Remedy("Pause them for the time of the update, and remove the annotation after it.").
 		Do(actions...).About(objects...)

@@ -17,9 +17,7 @@ func Checks() []check.Check {
 	return []check.Check{CertificateRequests(), HealthChecks(), CgroupMode(), BootImages()}
 }
 
-// ReasonAsExpected is reported when nothing keeps the machines from being updated.
-//
-// Cause: what the check looks for was not found.
-//
-// Remedy: none needed.
-const ReasonAsExpected finding.Reason = "AsExpected"
+var reasonAsExpected = finding.NewReason("AsExpected", finding.Explanation{
+	Meaning: "Reported when nothing keeps the machines from being updated.",
+	Cause:   "What the check looks for was not found.",
+})

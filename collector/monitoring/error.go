@@ -8,97 +8,65 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// ReasonNoMonitoring is reported when the cluster has no monitoring that can be
-// read.
-//
-// Cause: the Route openshift-monitoring/thanos-querier does not exist.
-//
-// Remedy: run the preflight again with the URL of a Prometheus that has the
-// metrics of the cluster.
-const ReasonNoMonitoring finding.Reason = "NoMonitoring"
-
-// ReasonNoToken is reported when the user has no token for the monitoring, which
-// accepts nothing else.
-//
-// Cause: the kubeconfig has a client certificate.
-//
-// Remedy: log in with a token: `oc login`.
-const ReasonNoToken finding.Reason = "NoToken"
-
-// ReasonUnauthorized is reported when the monitoring rejects the credentials.
-//
-// Cause: the token has expired or was revoked, or there is none.
-//
-// Remedy: log in with a token: `oc login`.
-const ReasonUnauthorized finding.Reason = "Unauthorized"
-
-// ReasonForbidden is reported when the user has no permission to read the
-// monitoring.
-//
-// Cause: the user lacks the cluster role cluster-monitoring-view.
-//
-// Remedy: ask an administrator for the role: `oc adm policy
-// add-cluster-role-to-user cluster-monitoring-view USER`.
-const ReasonForbidden finding.Reason = "Forbidden"
-
-// ReasonTimeout is reported when the monitoring does not respond in time.
-//
-// Cause: the monitoring is overloaded, or a firewall drops the request.
-//
-// Remedy: check the monitoring: `oc get clusteroperator monitoring`.
-const ReasonTimeout finding.Reason = "Timeout"
-
-// ReasonUnreachable is reported when the monitoring cannot be reached, or responds
-// with an error.
-//
-// Cause: the monitoring or its Route is down, or its certificate is not trusted.
-//
-// Remedy: check the monitoring: `oc get clusteroperator monitoring`.
-const ReasonUnreachable finding.Reason = "Unreachable"
-
-// ReasonBadQuery is reported when the monitoring rejects the query of a risk.
-//
-// Cause: the query, which the update service defines, is not valid PromQL, or
-// fails.
-//
-// Remedy: report the query to the update service. Read what the risk is about, and
-// accept it if it is acceptable.
-const ReasonBadQuery finding.Reason = "BadQuery"
-
-// ReasonBadResult is reported when the result of a risk's query is neither 0 nor
-// 1.
-//
-// Cause: the query, which the update service defines, is not a condition, or the
-// monitoring lacks the metric.
-//
-// Remedy: report the query to the update service. Read what the risk is about, and
-// accept it if it is acceptable.
-const ReasonBadResult finding.Reason = "BadResult"
-
-// ReasonPartialAnswer is reported when the monitoring responds with warnings, so
-// that data may be missing.
-//
-// Cause: a Prometheus behind Thanos is down, or the query is doubtful.
-//
-// Remedy: check the monitoring: `oc -n openshift-monitoring get pods`.
-const ReasonPartialAnswer finding.Reason = "PartialAnswer"
-
-// ReasonBadAnswer is reported when the response is not that of a Prometheus.
-//
-// Cause: the URL is that of another server, such as a page to log in at.
-//
-// Remedy: run the preflight again with the URL of a Prometheus or a Thanos querier.
-const ReasonBadAnswer finding.Reason = "BadAnswer"
-
-// ReasonNotInArchive is reported when the archive that stands for the cluster has no such
-// data of the monitoring.
-//
-// Cause: a must-gather has alerts but no metrics, and an archive of another kind may have
-// neither.
-//
-// Remedy: run the preflight again with the URL of a Prometheus that has the metrics of the
-// cluster, or on the cluster itself.
-const ReasonNotInArchive finding.Reason = "NotInArchive"
+// What the findings of this file have as name and reason.
+var (
+	ReasonNoMonitoring = finding.NewReason("NoMonitoring", finding.Explanation{
+		Meaning: "Reported when the cluster has no monitoring that can be read.",
+		Cause:   "The Route openshift-monitoring/thanos-querier does not exist.",
+		Remedy:  "Run the preflight again with the URL of a Prometheus that has the metrics of the cluster.",
+	})
+	ReasonNoToken = finding.NewReason("NoToken", finding.Explanation{
+		Meaning: "Reported when the user has no token for the monitoring, which accepts nothing else.",
+		Cause:   "The kubeconfig has a client certificate.",
+		Remedy:  "Log in with a token: `oc login`.",
+	})
+	reasonUnauthorized = finding.NewReason("Unauthorized", finding.Explanation{
+		Meaning: "Reported when the monitoring rejects the credentials.",
+		Cause:   "The token has expired or was revoked, or there is none.",
+		Remedy:  "Log in with a token: `oc login`.",
+	})
+	reasonForbidden = finding.NewReason("Forbidden", finding.Explanation{
+		Meaning: "Reported when the user has no permission to read the monitoring.",
+		Cause:   "The user lacks the cluster role cluster-monitoring-view.",
+		Remedy:  "Ask an administrator for the role: `oc adm policy add-cluster-role-to-user cluster-monitoring-view USER`.",
+	})
+	reasonTimeout = finding.NewReason("Timeout", finding.Explanation{
+		Meaning: "Reported when the monitoring does not respond in time.",
+		Cause:   "The monitoring is overloaded, or a firewall drops the request.",
+		Remedy:  "Check the monitoring: `oc get clusteroperator monitoring`.",
+	})
+	reasonUnreachable = finding.NewReason("Unreachable", finding.Explanation{
+		Meaning: "Reported when the monitoring cannot be reached, or responds with an error.",
+		Cause:   "The monitoring or its Route is down, or its certificate is not trusted.",
+		Remedy:  "Check the monitoring: `oc get clusteroperator monitoring`.",
+	})
+	reasonBadQuery = finding.NewReason("BadQuery", finding.Explanation{
+		Meaning: "Reported when the monitoring rejects the query of a risk.",
+		Cause:   "The query, which the update service defines, is not valid PromQL, or fails.",
+		Remedy:  "Report the query to the update service. Read what the risk is about, and accept it if it is acceptable.",
+	})
+	reasonBadResult = finding.NewReason("BadResult", finding.Explanation{
+		Meaning: "Reported when the result of a risk's query is neither 0 nor 1.",
+		Cause:   "The query, which the update service defines, is not a condition, or the monitoring lacks the metric.",
+		Remedy:  "Report the query to the update service. Read what the risk is about, and accept it if it is acceptable.",
+	})
+	reasonPartialAnswer = finding.NewReason("PartialAnswer", finding.Explanation{
+		Meaning: "Reported when the monitoring responds with warnings, so that data may be missing.",
+		Cause:   "A Prometheus behind Thanos is down, or the query is doubtful.",
+		Remedy:  "Check the monitoring: `oc -n openshift-monitoring get pods`.",
+	})
+	reasonNotInArchive = finding.NewReason("NotInArchive", finding.Explanation{
+		Meaning: "Reported when the archive that stands for the cluster has no such data of the monitoring.",
+		Cause:   "A must-gather has alerts but no metrics, and an archive of another kind may have neither.",
+		Remedy: "Run the preflight again with the URL of a Prometheus that has the metrics of the cluster, or on the " +
+			"cluster itself.",
+	})
+	reasonBadAnswer = finding.NewReason("BadAnswer", finding.Explanation{
+		Meaning: "Reported when the response is not that of a Prometheus.",
+		Cause:   "The URL is that of another server, such as a page to log in at.",
+		Remedy:  "Run the preflight again with the URL of a Prometheus or a Thanos querier.",
+	})
+)
 
 // Error is why a question to the monitoring was inconclusive.
 type Error struct {
@@ -167,13 +135,13 @@ func checkURL(e Error) *Error {
 }
 
 func timedOut(name string, after time.Duration) *Error {
-	return checkHealth(Error{Reason: ReasonTimeout, Message: fmt.Sprintf("%s did not respond within %s", name, after)})
+	return checkHealth(Error{Reason: reasonTimeout, Message: fmt.Sprintf("%s did not respond within %s", name, after)})
 }
 
 func badResult(format string, args ...any) *Error {
-	return &Error{Reason: ReasonBadResult, Message: fmt.Sprintf(format, args...), Remedy: ReportQuery}
+	return &Error{Reason: reasonBadResult, Message: fmt.Sprintf(format, args...), Remedy: ReportQuery}
 }
 
 func badResponse(cause error) *Error {
-	return checkURL(Error{Reason: ReasonBadAnswer, Message: fmt.Sprintf("the response is not that of a Prometheus: %v", cause), Err: cause})
+	return checkURL(Error{Reason: reasonBadAnswer, Message: fmt.Sprintf("the response is not that of a Prometheus: %v", cause), Err: cause})
 }

@@ -209,15 +209,15 @@ func unread(object string, err error) error {
 	failure := Error{Message: fmt.Sprintf("could not find the monitoring: could not read %s: %s", object, words.Line(err.Error(), maxMessage)), Err: err}
 	switch {
 	case apierrors.IsForbidden(err):
-		failure.Reason = ReasonForbidden
+		failure.Reason = reasonForbidden
 		failure.Remedy = "Run the preflight as a user with permission to read it, or use another Prometheus that has the metrics of the cluster."
 		failure.Actions = []finding.Action{finding.Roles(), finding.Retry(finding.OptionMonitoring)}
 		return &failure
 	case apierrors.IsUnauthorized(err):
-		failure.Reason = ReasonUnauthorized
+		failure.Reason = reasonUnauthorized
 		return logIn(failure)
 	}
-	failure.Reason = ReasonUnreachable
+	failure.Reason = reasonUnreachable
 	failure.Remedy = "Check that the API server responds, then run the preflight again, or use another Prometheus that has the metrics of the cluster."
 	failure.Actions = []finding.Action{finding.Retry(""), finding.Retry(finding.OptionMonitoring)}
 	return &failure

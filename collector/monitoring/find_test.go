@@ -193,10 +193,10 @@ func TestLocate(t *testing.T) {
 	cluster := user(t, "", nil)
 	for name, tc := range map[string]struct {
 		reason, address string
-		want            finding.Reason
+		want            string
 	}{
 		"Address": {"the address is that of the Prometheus", "http://prometheus.example.com", ""},
-		"None":    {"the cluster of this user has no monitoring", "", monitoring.ReasonNoMonitoring},
+		"None":    {"the cluster of this user has no monitoring", "", "NoMonitoring"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			find, err := cluster.Locate(tc.address)
@@ -207,7 +207,7 @@ func TestLocate(t *testing.T) {
 			if tc.want == "" && (err != nil || found.Host != tc.address) {
 				t.Errorf("%s: found %v, %v", tc.reason, found, err)
 			}
-			if cause, ok := errors.AsType[*monitoring.Error](err); tc.want != "" && (!ok || cause.Reason != tc.want) {
+			if cause, ok := errors.AsType[*monitoring.Error](err); tc.want != "" && (!ok || cause.Reason.String() != tc.want) {
 				t.Errorf("%s: want %s, got %v", tc.reason, tc.want, err)
 			}
 		})

@@ -33,7 +33,7 @@ func reasonOf(err error) string {
 	if known.Message == "" || !strings.HasSuffix(known.Remedy, ".") || strings.Contains(known.Message, "\n") {
 		return "an error without a message on one line, or without a remedy: " + known.Message
 	}
-	return string(known.Reason)
+	return known.Reason.String()
 }
 
 func TestAlertsOfARealPrometheus(t *testing.T) {

@@ -56,7 +56,7 @@ func parse(status int, body []byte) (json.RawMessage, error) {
 		return nil, badResponse(fmt.Errorf("its status is %q", words.Line(response.Status, maxQuoted)))
 	case len(response.Warnings) > 0:
 		return nil, checkHealth(Error{
-			Reason:  ReasonPartialAnswer,
+			Reason:  reasonPartialAnswer,
 			Message: "data may be missing, since the response has warnings: " + words.Line(strings.Join(response.Warnings, "; "), maxQuoted),
 		})
 	}
@@ -68,9 +68,9 @@ func parse(status int, body []byte) (json.RawMessage, error) {
 func checkAccess(status int) error {
 	switch {
 	case status == http.StatusUnauthorized, status/100 == 3:
-		return logIn(Error{Reason: ReasonUnauthorized, Message: fmt.Sprintf("the token is missing or not accepted: status %d", status)})
+		return logIn(Error{Reason: reasonUnauthorized, Message: fmt.Sprintf("the token is missing or not accepted: status %d", status)})
 	case status == http.StatusForbidden:
-		return grantView(Error{Reason: ReasonForbidden, Message: fmt.Sprintf("no permission to read the monitoring: status %d", status)})
+		return grantView(Error{Reason: reasonForbidden, Message: fmt.Sprintf("no permission to read the monitoring: status %d", status)})
 	}
 	return nil
 }
@@ -80,12 +80,12 @@ func (e envelope) failure(status int) error {
 	message := words.Line(fmt.Sprintf("%s: %s", e.ErrorType, e.Error), maxQuoted)
 	switch e.ErrorType {
 	case prometheusv1.ErrTimeout:
-		return checkHealth(Error{Reason: ReasonTimeout, Message: message})
+		return checkHealth(Error{Reason: reasonTimeout, Message: message})
 	case prometheusv1.ErrBadData, prometheusv1.ErrExec:
-		return &Error{Reason: ReasonBadQuery, Message: message, Remedy: ReportQuery}
+		return &Error{Reason: reasonBadQuery, Message: message, Remedy: ReportQuery}
 	case errorNotInArchive:
 		return &Error{
-			Reason: ReasonNotInArchive, Message: e.Error,
+			Reason: reasonNotInArchive, Message: e.Error,
 			Remedy:  "Use a Prometheus that has the metrics of the cluster, or run the preflight on the cluster.",
 			Actions: []finding.Action{finding.Retry(finding.OptionMonitoring)},
 		}
@@ -95,7 +95,7 @@ func (e envelope) failure(status int) error {
 }
 
 func unavailable(status int, body string) error {
-	return checkHealth(Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("the server responded with status %d: %s", status, words.Line(body, maxQuoted))})
+	return checkHealth(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("the server responded with status %d: %s", status, words.Line(body, maxQuoted))})
 }
 
 // parseAlerts requires a list, which may be empty or, from Thanos, null.

@@ -33,7 +33,7 @@ func reach(ctx context.Context, find Finder) (*server, error) {
 	}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, logIn(Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("the credentials for the monitoring cannot be used: %v", err), Err: err})
+		return nil, logIn(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("the credentials for the monitoring cannot be used: %v", err), Err: err})
 	}
 	client, err := prometheus.NewClient(prometheus.Config{Address: config.Host, Client: &http.Client{
 		Transport: boundedTransport{transport},
@@ -41,7 +41,7 @@ func reach(ctx context.Context, find Finder) (*server, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}})
 	if err != nil {
-		return nil, checkURL(Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("the URL of the monitoring cannot be used: %v", err), Err: err})
+		return nil, checkURL(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("the URL of the monitoring cannot be used: %v", err), Err: err})
 	}
 	return &server{name: client.URL("", nil).Redacted(), client: client}, nil
 }
@@ -61,7 +61,7 @@ func (s *server) get(ctx context.Context, path string, arguments url.Values) ([]
 	}
 	if err != nil {
 		err = withoutURL(err)
-		return nil, checkHealth(Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("could not reach %s: %s", s.name, words.Line(err.Error(), maxMessage)), Err: err})
+		return nil, checkHealth(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("could not reach %s: %s", s.name, words.Line(err.Error(), maxMessage)), Err: err})
 	}
 	data, err := parse(response.StatusCode, body)
 	return data, wrap(s.name, err)

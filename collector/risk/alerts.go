@@ -19,32 +19,27 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonNoAlerts is reported when no alert that is a risk of updates is firing.
-//
-// Cause: the active alerts are neither critical nor known to affect updates.
-//
-// Remedy: none needed.
-const ReasonNoAlerts finding.Reason = "NoAlerts"
+var (
+	NameAlerts = finding.NewName("Alerts",
+		"The check for alerts that are a risk of updates: the critical ones, and those that CVO knows to affect "+
+			"updates (pkg/risk/alert). There is a finding for each name of an alert, by which it is accepted. The "+
+			"preflight's own alerts do not count. It concerns every update.")
 
-// ReasonAlertFiring is reported when an alert is firing that is critical or known
-// to affect updates.
-//
-// Cause: the message has the description of the alert.
-//
-// Remedy: follow the runbook until the alert no longer fires, or accept the alert:
-// `oc preflight accept NAME`.
-const ReasonAlertFiring finding.Reason = "AlertFiring"
-
-// NameAlerts is the name of [Alerts].
-const NameAlerts = "Alerts"
+	reasonNoAlerts = finding.NewReason("NoAlerts", finding.Explanation{
+		Meaning: "Reported when no alert that is a risk of updates is firing.",
+		Cause:   "The active alerts are neither critical nor known to affect updates.",
+	})
+	reasonAlertFiring = finding.NewReason("AlertFiring", finding.Explanation{
+		Meaning: "Reported when an alert is firing that is critical or known to affect updates.",
+		Cause:   "The message has the description of the alert.",
+		Remedy:  "Follow the runbook until the alert no longer fires, or accept the alert: `oc preflight accept NAME`.",
+	})
+)
 
 // maxInstances bounds the instances of one alert in a message.
 const maxInstances = 10
 
-// Alerts is the check for alerts that are a risk of updates: the critical ones, and
-// those that CVO knows to affect updates (pkg/risk/alert). There is a finding for
-// each name of an alert, by which it is accepted. The preflight's own alerts do not
-// count. It concerns every update.
+// Alerts is the check Alerts.
 func Alerts(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
 		Name: NameAlerts, Kind: finding.SourceRisk,
@@ -71,7 +66,7 @@ func (a alerts) findings(ctx context.Context) ([]finding.Finding, error) {
 	}
 	findings := a.judge(active)
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(ReasonNoAlerts, "of %d active alerts none is firing that is critical or affects updates", len(active))}, nil
+		return []finding.Finding{finding.Pass(reasonNoAlerts, "of %d active alerts none is firing that is critical or affects updates", len(active))}, nil
 	}
 	return findings, nil
 }
@@ -156,7 +151,7 @@ func firing(instances []alert) finding.Finding {
 	if runbook != "" {
 		remedy = "Follow the runbook until the alert no longer fires, or accept the alert."
 	}
-	return finding.Fail(ReasonAlertFiring, "%s", words.Clauses(messages, maxInstances)).
+	return finding.Fail(reasonAlertFiring, "%s", words.Clauses(messages, maxInstances)).
 		Named(name).
 		Documented(cmp.Or(runbook, noRunbook)).
 		About(objects...).

@@ -20,37 +20,27 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonRiskApplies is reported when a risk of the update applies to this cluster.
-//
-// Cause: the message has the description of the risk.
-//
-// Remedy: update to a release without the risk, or accept the risk: `preflight
-// accept NAME`.
-const ReasonRiskApplies finding.Reason = "RiskApplies"
-
-// ReasonRiskDoesNotApply is reported when a risk of the update does not apply to
-// this cluster.
-//
-// Cause: the matching rules of the risk do not match.
-//
-// Remedy: none needed.
-const ReasonRiskDoesNotApply finding.Reason = "RiskDoesNotApply"
-
-// ReasonThrottled is reported when CVO has not evaluated a risk yet, and this
-// preflight could not evaluate it either.
-//
-// Cause: CVO evaluates one risk after the other, and the preflight has no access to
-// the monitoring.
-//
-// Remedy: wait some minutes, then run the preflight again.
-const ReasonThrottled finding.Reason = "Throttled"
-
-// ReasonInterrupted is reported when the run ended before a risk was evaluated.
-//
-// Cause: the run was canceled, or reached its deadline.
-//
-// Remedy: run the preflight again and let it finish.
-const ReasonInterrupted finding.Reason = "Interrupted"
+var (
+	reasonRiskApplies = finding.NewReason("RiskApplies", finding.Explanation{
+		Meaning: "Reported when a risk of the update applies to this cluster.",
+		Cause:   "The message has the description of the risk.",
+		Remedy:  "Update to a release without the risk, or accept the risk: `preflight accept NAME`.",
+	})
+	reasonRiskDoesNotApply = finding.NewReason("RiskDoesNotApply", finding.Explanation{
+		Meaning: "Reported when a risk of the update does not apply to this cluster.",
+		Cause:   "The matching rules of the risk do not match.",
+	})
+	reasonThrottled = finding.NewReason("Throttled", finding.Explanation{
+		Meaning: "Reported when CVO has not evaluated a risk yet, and this preflight could not evaluate it either.",
+		Cause:   "CVO evaluates one risk after the other, and the preflight has no access to the monitoring.",
+		Remedy:  "Wait some minutes, then run the preflight again.",
+	})
+	reasonInterrupted = finding.NewReason("Interrupted", finding.Explanation{
+		Meaning: "Reported when the run ended before a risk was evaluated.",
+		Cause:   "The run was canceled, or reached its deadline.",
+		Remedy:  "Run the preflight again and let it finish.",
+	})
+)
 
 // maxText bounds a text of the update service or of the cluster, in bytes.
 const maxText = 4096
@@ -124,13 +114,13 @@ func (d definition) applies(version, evaluated string) finding.Finding {
 	if d.assessment.ofAlert() {
 		message = "the cluster reports an alert: " + words.Lines(d.assessment.message, maxText)
 	}
-	return d.finding(preflight.Fail, ReasonRiskApplies, message, evaluated).
+	return d.finding(preflight.Fail, reasonRiskApplies, message, evaluated).
 		Remedy("%sUpdate to a release without the risk, or accept the risk.", d.reading()).
 		Do(finding.Targets(), finding.Accept(d.name()))
 }
 
 func (d definition) doesNotApply(evaluated string) finding.Finding {
-	return d.finding(preflight.Pass, ReasonRiskDoesNotApply, "the risk does not apply to this cluster: "+d.text(), evaluated)
+	return d.finding(preflight.Pass, reasonRiskDoesNotApply, "the risk does not apply to this cluster: "+d.text(), evaluated)
 }
 
 // unknown is the finding of a risk that could not be evaluated. That CVO evaluates
@@ -140,7 +130,7 @@ func (d definition) unknown(err error) finding.Finding {
 	known, ok := errors.AsType[*monitoring.Error](err)
 	if !ok { // canceled
 		known = &monitoring.Error{
-			Reason: ReasonInterrupted, Message: err.Error(),
+			Reason: reasonInterrupted, Message: err.Error(),
 			Remedy: "Run the preflight again and let it finish.", Actions: []finding.Action{finding.Retry("")},
 		}
 	}
@@ -148,7 +138,7 @@ func (d definition) unknown(err error) finding.Finding {
 	message := fmt.Sprintf("it is unknown whether the risk applies to this cluster: %s; the risk is: %s", known.Message, d.text())
 	hasAccess := known.Reason != monitoring.ReasonNoMonitoring && known.Reason != monitoring.ReasonNoToken
 	if !hasAccess && strings.Contains(d.assessment.message, "evaluation is throttled") {
-		reason, remedy = ReasonThrottled, "Wait some minutes, then run the preflight again. "+known.Remedy
+		reason, remedy = reasonThrottled, "Wait some minutes, then run the preflight again. "+known.Remedy
 		message = fmt.Sprintf("the cluster has not evaluated the risk yet (%s), and this preflight could not: %s; the risk is: %s",
 			words.Lines(d.assessment.message, maxText), known.Message, d.text())
 	}

@@ -19,58 +19,43 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonJudgedElsewhere is reported for risks in ClusterVersion that other checks
-// judge.
-//
-// Cause: CVO publishes gates and alerts as risks, too.
-//
-// Remedy: see the findings of the gates and of the alerts.
-const ReasonJudgedElsewhere finding.Reason = "JudgedElsewhere"
+var (
+	recommendedName = finding.NewName("ClusterVersionRecommendedUpdate",
+		"CVO's precondition ClusterVersionRecommendedUpdate: whether the update is recommended and, where it is so "+
+			"only under conditions, whether each of its risks applies: a finding for each, with the name of the risk. "+
+			"The preflight's own risks do not count. It concerns every update to another release.")
 
-// ReasonRecommended is reported when the update is recommended unconditionally.
-//
-// Cause: the target is in status.availableUpdates of ClusterVersion.
-//
-// Remedy: none needed.
-const ReasonRecommended finding.Reason = "Recommended"
-
-// ReasonNoRisks is reported when the target is a conditional update without a risk,
-// so that the condition is unknown.
-//
-// Cause: an entry of status.conditionalUpdates has no risks.
-//
-// Remedy: read the entry: `oc adm upgrade --include-not-recommended`.
-const ReasonNoRisks finding.Reason = "NoRisks"
-
-// ReasonUnknownUpdate is reported when the cluster does not know the target, so that
-// its risks were not evaluated.
-//
-// Cause: the channel of the cluster does not have the target, or its updates could
-// not be retrieved.
-//
-// Remedy: choose an update that the cluster knows. To continue with this one, read
-// its known issues, and accept the risk: `oc preflight accept
-// ClusterVersionRecommendedUpdate`.
-const ReasonUnknownUpdate finding.Reason = "UnknownUpdate"
-
-// ReasonNoChannel is reported when the cluster has no channel, so that no update is
-// recommended to it.
-//
-// Cause: spec.channel of ClusterVersion is empty.
-//
-// Remedy: set the channel: `oc adm upgrade channel CHANNEL`.
-const ReasonNoChannel finding.Reason = "NoChannel"
-
-// recommendedName is the name of the check Recommended.
-const recommendedName = "ClusterVersionRecommendedUpdate"
+	reasonJudgedElsewhere = finding.NewReason("JudgedElsewhere", finding.Explanation{
+		Meaning: "Reported for risks in ClusterVersion that other checks judge.",
+		Cause:   "CVO publishes gates and alerts as risks, too.",
+		Remedy:  "See the findings of the gates and of the alerts.",
+	})
+	reasonRecommended = finding.NewReason("Recommended", finding.Explanation{
+		Meaning: "Reported when the update is recommended unconditionally.",
+		Cause:   "The target is in status.availableUpdates of ClusterVersion.",
+	})
+	reasonNoRisks = finding.NewReason("NoRisks", finding.Explanation{
+		Meaning: "Reported when the target is a conditional update without a risk, so that the condition is unknown.",
+		Cause:   "An entry of status.conditionalUpdates has no risks.",
+		Remedy:  "Read the entry: `oc adm upgrade --include-not-recommended`.",
+	})
+	reasonUnknownUpdate = finding.NewReason("UnknownUpdate", finding.Explanation{
+		Meaning: "Reported when the cluster does not know the target, so that its risks were not evaluated.",
+		Cause:   "The channel of the cluster does not have the target, or its updates could not be retrieved.",
+		Remedy: "Choose an update that the cluster knows. To continue with this one, read its known issues, and accept " +
+			"the risk: `oc preflight accept ClusterVersionRecommendedUpdate`.",
+	})
+	reasonNoChannel = finding.NewReason("NoChannel", finding.Explanation{
+		Meaning: "Reported when the cluster has no channel, so that no update is recommended to it.",
+		Cause:   "spec.channel of ClusterVersion is empty.",
+		Remedy:  "Set the channel: `oc adm upgrade channel CHANNEL`.",
+	})
+)
 
 // maxElsewhere bounds the risks in one message.
 const maxElsewhere = 20
 
-// Recommended is CVO's precondition ClusterVersionRecommendedUpdate: whether the
-// update is recommended and, where it is so only under conditions, whether each of
-// its risks applies: a finding for each, with the name of the risk. The preflight's
-// own risks do not count. It concerns every update to another release.
+// Recommended is the check ClusterVersionRecommendedUpdate.
 func Recommended(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
 		Name: recommendedName, Kind: finding.SourceRisk,
@@ -136,7 +121,7 @@ func (r recommended) judge(ctx context.Context, target target, risks []namedRisk
 		findings = append(findings, r.ignore(risk, risk.judge(ctx, evaluator, target.name)))
 	}
 	if len(elsewhere) > 0 {
-		findings = append(findings, finding.Skipped(ReasonJudgedElsewhere,
+		findings = append(findings, finding.Skipped(reasonJudgedElsewhere,
 			"ClusterVersion lists as risks of the update what other checks judge: %s", words.List(elsewhere, maxElsewhere)))
 	}
 	return findings
@@ -188,15 +173,15 @@ func (r recommended) ignore(risk namedRisk, f finding.Finding) finding.Finding {
 // warning.
 func (t target) withoutEntry() finding.Finding {
 	if len(t.images()) > 0 {
-		return finding.Pass(ReasonRecommended,
+		return finding.Pass(reasonRecommended,
 			"%s is in status.availableUpdates: the update service recommends it and declares no risks of it", t.name)
 	}
 	if t.version.Spec.Channel == "" {
-		return finding.Unknown(ReasonNoChannel, "Configured channel is unset, so the recommended status of %s is unknown.", t.updating()).
+		return finding.Unknown(reasonNoChannel, "Configured channel is unset, so the recommended status of %s is unknown.", t.updating()).
 			Remedy("Set the channel, and choose an update that the cluster then knows. To continue with this one, read its known issues, and accept the risk.").
 			Do(finding.Run("oc adm upgrade channel stable-%s", t.minor), finding.Targets(), finding.Accept(recommendedName))
 	}
-	return finding.Unknown(ReasonUnknownUpdate, "%s", t.notRetrieved()).
+	return finding.Unknown(reasonUnknownUpdate, "%s", t.notRetrieved()).
 		Remedy("Choose an update that the cluster knows. To continue with this one, read its known issues, and accept the risk.").
 		Do(finding.Targets(), finding.Accept(recommendedName))
 }
@@ -228,7 +213,7 @@ func (t target) notRetrieved() string {
 
 // withoutRisks is the result for a conditional update without a risk.
 func (t target) withoutRisks() finding.Finding {
-	return finding.Unknown(ReasonNoRisks, "%s is a conditional update, but ClusterVersion has no risk of it", t.name).
+	return finding.Unknown(reasonNoRisks, "%s is a conditional update, but ClusterVersion has no risk of it", t.name).
 		Remedy("Read the entry of the update.").
 		Do(finding.Run("oc adm upgrade --include-not-recommended"))
 }

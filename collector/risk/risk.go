@@ -49,19 +49,16 @@ type Options struct {
 	IgnoredAlerts, IgnoredNamespaces []string
 }
 
-// ReasonIgnored is reported when an alert is firing that the administrator
-// ignores.
-//
-// Cause: the alert is ignored by its name, or by its namespace.
-//
-// Remedy: none needed.
-const ReasonIgnored finding.Reason = "Ignored"
+var reasonIgnored = finding.NewReason("Ignored", finding.Explanation{
+	Meaning: "Reported when an alert is firing that the administrator ignores.",
+	Cause:   "The alert is ignored by its name, or by its namespace.",
+})
 
 func ignoredByName(name string) string { return fmt.Sprintf("the alert %q is ignored by name", name) }
 
 // ignored is the warning in place of a finding that is ignored for a cause.
 func ignored(f finding.Finding, cause string) finding.Finding {
-	return finding.Warn(ReasonIgnored, "%s: %s", cause, f.Message).
+	return finding.Warn(reasonIgnored, "%s: %s", cause, f.Message).
 		Named(f.Name).
 		Documented(f.URL).
 		About(f.Objects...).

@@ -15,41 +15,28 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan/graph"
 )
 
-// ReasonNoMatchingRules is reported when a risk has no matching rules, so that it is
-// unknown whether it applies.
-//
-// Cause: ClusterVersion has only the name of the risk, or the update service defines
-// it without rules.
-//
-// Remedy: report the risk to the update service. Read what it is about, and accept
-// it if it is acceptable.
-const ReasonNoMatchingRules finding.Reason = "NoMatchingRules"
-
-// ReasonBadRule is reported when no matching rule of a risk is valid.
-//
-// Cause: a rule lacks its query, or has one where none is allowed.
-//
-// Remedy: report the rule to the update service. Read what the risk is about, and
-// accept it if it is acceptable.
-const ReasonBadRule finding.Reason = "BadRule"
-
-// ReasonUnknownRuleType is reported when the type of a risk's matching rule is
-// unknown.
-//
-// Cause: the rule is of a type that is newer than this preflight.
-//
-// Remedy: use a newer preflight, or read what the risk is about, and accept it if it
-// is acceptable.
-const ReasonUnknownRuleType finding.Reason = "UnknownRuleType"
-
-// ReasonUnreadable is reported when an object that a matching rule depends on could
-// not be read.
-//
-// Cause: the user has no permission, or the API server does not respond.
-//
-// Remedy: run the preflight as a user with permission to read what the message
-// names.
-const ReasonUnreadable finding.Reason = "Unreadable"
+var (
+	reasonNoMatchingRules = finding.NewReason("NoMatchingRules", finding.Explanation{
+		Meaning: "Reported when a risk has no matching rules, so that it is unknown whether it applies.",
+		Cause:   "ClusterVersion has only the name of the risk, or the update service defines it without rules.",
+		Remedy:  "Report the risk to the update service. Read what it is about, and accept it if it is acceptable.",
+	})
+	reasonBadRule = finding.NewReason("BadRule", finding.Explanation{
+		Meaning: "Reported when no matching rule of a risk is valid.",
+		Cause:   "A rule lacks its query, or has one where none is allowed.",
+		Remedy:  "Report the rule to the update service. Read what the risk is about, and accept it if it is acceptable.",
+	})
+	reasonUnknownRuleType = finding.NewReason("UnknownRuleType", finding.Explanation{
+		Meaning: "Reported when the type of a risk's matching rule is unknown.",
+		Cause:   "The rule is of a type that is newer than this preflight.",
+		Remedy:  "Use a newer preflight, or read what the risk is about, and accept it if it is acceptable.",
+	})
+	reasonUnreadable = finding.NewReason("Unreadable", finding.Explanation{
+		Meaning: "Reported when an object that a matching rule depends on could not be read.",
+		Cause:   "The user has no permission, or the API server does not respond.",
+		Remedy:  "Run the preflight as a user with permission to read what the message names.",
+	})
+)
 
 // evaluator evaluates the matching rules of risks.
 type evaluator struct {
@@ -63,7 +50,7 @@ type evaluator struct {
 // none can be: a *monitoring.Error, or that of a context.
 func (e evaluator) match(ctx context.Context, rules []configv1.ClusterCondition) (bool, error) {
 	if len(rules) == 0 {
-		return false, badRule(ReasonNoMatchingRules, "the risk has no matching rules")
+		return false, badRule(reasonNoMatchingRules, "the risk has no matching rules")
 	}
 	var first error
 	for _, rule := range rules {
@@ -83,13 +70,13 @@ func (e evaluator) matchRule(ctx context.Context, rule configv1.ClusterCondition
 	case rule.Type == "Always" && rule.PromQL == nil:
 		return true, nil
 	case rule.Type == "Always":
-		return false, badRule(ReasonBadRule, "the 'promql' property is not valid for 'type: Always' conditions")
+		return false, badRule(reasonBadRule, "the 'promql' property is not valid for 'type: Always' conditions")
 	case rule.Type != "PromQL":
-		return false, badRule(ReasonUnknownRuleType, fmt.Sprintf("the type %q of a matching rule is unknown", rule.Type))
+		return false, badRule(reasonUnknownRuleType, fmt.Sprintf("the type %q of a matching rule is unknown", rule.Type))
 	case rule.PromQL == nil:
-		return false, badRule(ReasonBadRule, "the 'promql' property is required for 'type: PromQL' conditions")
+		return false, badRule(reasonBadRule, "the 'promql' property is required for 'type: PromQL' conditions")
 	case rule.PromQL.PromQL == "":
-		return false, badRule(ReasonBadRule, "the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions")
+		return false, badRule(reasonBadRule, "the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions")
 	}
 	promql, err := e.inject(ctx, rule.PromQL.PromQL)
 	if err != nil {
@@ -127,7 +114,7 @@ func unreadable(err error) error {
 		return err
 	}
 	return &monitoring.Error{
-		Reason: ReasonUnreadable, Message: fmt.Sprintf("the query depends on the topology of the cluster: %v", err),
+		Reason: reasonUnreadable, Message: fmt.Sprintf("the query depends on the topology of the cluster: %v", err),
 		Remedy: "Run the preflight as a user with permission to read it.", Actions: []finding.Action{finding.Roles()}, Err: err,
 	}
 }

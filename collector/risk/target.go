@@ -15,51 +15,35 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonInvalidVersions is reported when conditional updates have versions that are
-// not semantic versions, so that they cannot be requested.
-//
-// Cause: a defect of the data of the update service.
-//
-// Remedy: report this to the update service: `oc get clusterversion version -o
-// jsonpath='{.spec.upstream}'`.
-const ReasonInvalidVersions finding.Reason = "InvalidVersions"
-
-// ReasonDuplicateUpdates is reported when status.conditionalUpdates has several
-// entries for the target. The risks of all entries are judged.
-//
-// Cause: a defect of the data of the update service.
-//
-// Remedy: report this to the update service: `oc get clusterversion version -o
-// jsonpath='{.spec.upstream}'`.
-const ReasonDuplicateUpdates finding.Reason = "DuplicateUpdates"
-
-// ReasonDifferentImages is reported when the available and the conditional update to
-// the target have different images.
-//
-// Cause: a defect of the data of the update service.
-//
-// Remedy: report this to the update service: `oc get clusterversion version -o
-// jsonpath='{.spec.upstream}'`.
-const ReasonDifferentImages finding.Reason = "DifferentImages"
-
-// ReasonAvailableAndConditional is reported when the target is an available update
-// and also a conditional one that is not recommended. Its risks are judged.
-//
-// Cause: a defect of the data of the update service.
-//
-// Remedy: report this to the update service: `oc get clusterversion version -o
-// jsonpath='{.spec.upstream}'`.
-const ReasonAvailableAndConditional finding.Reason = "AvailableAndConditional"
-
-// ReasonDivergentDefinitions is reported when updates define a risk of the target in
-// different ways. The definition of the target is judged, but accepting the name
-// accepts all.
-//
-// Cause: a defect of the data of the update service.
-//
-// Remedy: report this to the update service: `oc get clusterversion version -o
-// jsonpath='{.spec.upstream}'`.
-const ReasonDivergentDefinitions finding.Reason = "DivergentDefinitions"
+var (
+	reasonInvalidVersions = finding.NewReason("InvalidVersions", finding.Explanation{
+		Meaning: "Reported when conditional updates have versions that are not semantic versions, so that they cannot be requested.",
+		Cause:   "A defect of the data of the update service.",
+		Remedy:  "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
+	})
+	reasonDuplicateUpdates = finding.NewReason("DuplicateUpdates", finding.Explanation{
+		Meaning: "Reported when status.conditionalUpdates has several entries for the target. The risks of all entries are judged.",
+		Cause:   "A defect of the data of the update service.",
+		Remedy:  "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
+	})
+	reasonDifferentImages = finding.NewReason("DifferentImages", finding.Explanation{
+		Meaning: "Reported when the available and the conditional update to the target have different images.",
+		Cause:   "A defect of the data of the update service.",
+		Remedy:  "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
+	})
+	reasonAvailableAndConditional = finding.NewReason("AvailableAndConditional", finding.Explanation{
+		Meaning: "Reported when the target is an available update and also a conditional one that is not recommended. Its " +
+			"risks are judged.",
+		Cause:  "A defect of the data of the update service.",
+		Remedy: "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
+	})
+	reasonDivergentDefinitions = finding.NewReason("DivergentDefinitions", finding.Explanation{
+		Meaning: "Reported when updates define a risk of the target in different ways. The definition of the target is " +
+			"judged, but accepting the name accepts all.",
+		Cause:  "A defect of the data of the update service.",
+		Remedy: "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
+	})
+)
 
 const (
 	// maxVersion bounds a version in a message, in bytes, maxVersions the versions.
@@ -157,11 +141,11 @@ func (t target) warnings(risks []namedRisk) []finding.Finding {
 		for _, version := range invalid {
 			versions = append(versions, words.Line(version, maxVersion))
 		}
-		findings = append(findings, defective(ReasonInvalidVersions,
+		findings = append(findings, defective(reasonInvalidVersions,
 			"status.conditionalUpdates has versions that are not semantic versions, so they cannot be requested: %s", words.List(versions, maxVersions)))
 	}
 	if len(t.updates) > 1 {
-		findings = append(findings, defective(ReasonDuplicateUpdates,
+		findings = append(findings, defective(reasonDuplicateUpdates,
 			"status.conditionalUpdates has %s %d times; the risks of all entries are judged", t.name, len(t.updates)))
 	}
 	return slices.Concat(findings, t.contradictions(), t.divergences(risks))
@@ -174,12 +158,12 @@ func (t target) contradictions() []finding.Finding {
 	for _, image := range t.images() {
 		for _, update := range t.updates {
 			if update.Release.Image != image {
-				findings = append(findings, defective(ReasonDifferentImages,
+				findings = append(findings, defective(reasonDifferentImages,
 					"ClusterVersion has %s as the available update %s and as the conditional update %s", t.name, image, update.Release.Image))
 			}
 			condition := (conditions{update: update}).find(update.Conditions, "Recommended")
 			if condition == nil || condition.Status != metav1.ConditionTrue {
-				findings = append(findings, defective(ReasonAvailableAndConditional,
+				findings = append(findings, defective(reasonAvailableAndConditional,
 					"%s is in status.availableUpdates and, not recommended, in status.conditionalUpdates; its risks are judged", t.name))
 			}
 		}
@@ -192,7 +176,7 @@ func (t target) divergences(risks []namedRisk) []finding.Finding {
 	var findings []finding.Finding
 	for _, risk := range risks {
 		if count := len(t.conditional.Definitions[risk.name]); count > 1 {
-			findings = append(findings, defective(ReasonDivergentDefinitions,
+			findings = append(findings, defective(reasonDivergentDefinitions,
 				"status.conditionalUpdates has %d definitions of the risk %s; that of %s is judged, but accepting the name accepts all",
 				count, words.Line(risk.name, maxText), t.name))
 		}

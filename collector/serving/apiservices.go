@@ -13,15 +13,22 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonAPIServiceUnavailable is reported for a version of an API group that is not served.
-//
-// Cause: the condition Available of its APIService is not True: its server is not installed
-// any more, has no ready pod, or cannot be reached. The deletion of every namespace stops
-// (NamespaceDeletionDiscoveryFailure), and the discovery of all APIs is incomplete.
-//
-// Remedy: repair the server, or delete the APIService of one that was removed: `oc get
-// apiservice NAME -o yaml`.
-const ReasonAPIServiceUnavailable finding.Reason = "APIServiceUnavailable"
+var (
+	nameAPIServices = finding.NewName("APIServices",
+		"The check for APIServices that are not available: a finding APIService-<name> for each. It concerns "+
+			"every update, and warns.")
+
+	nameAPIService = finding.NewName("APIService",
+		"A finding of the check APIServices about one that is not available: APIService-<name>.")
+
+	reasonAPIServiceUnavailable = finding.NewReason("APIServiceUnavailable", finding.Explanation{
+		Meaning: "Reported for a version of an API group that is not served.",
+		Cause: "The condition Available of its APIService is not True: its server is not installed any more, has no " +
+			"ready pod, or cannot be reached. The deletion of every namespace stops " +
+			"(NamespaceDeletionDiscoveryFailure), and the discovery of all APIs is incomplete.",
+		Remedy: "Repair the server, or delete the APIService of one that was removed: `oc get apiservice NAME -o yaml`.",
+	})
+)
 
 // maxCause bounds the words of a condition, in bytes.
 const maxCause = 512
@@ -32,11 +39,10 @@ func ofTheRelease(namespace string) bool {
 	return namespace == "openshift-apiserver" || namespace == "openshift-oauth-apiserver"
 }
 
-// APIServices is the check for APIServices that are not available: a finding
-// APIService-<name> for each. It concerns every update, and warns.
+// APIServices is the check APIServices.
 func APIServices() check.Check {
 	return check.Check{
-		Name: "APIServices", Kind: finding.SourceHealth,
+		Name: nameAPIServices, Kind: finding.SourceHealth,
 		Reads: []access.Request{check.List("apiregistration.k8s.io", "apiservices")},
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			all, err := s.Cluster.APIServices(ctx)
@@ -50,7 +56,7 @@ func APIServices() check.Check {
 				}
 			}
 			if len(drafts) == 0 {
-				return []finding.Finding{finding.Pass(ReasonAsExpected, "all %d APIServices are available", len(all))}, nil
+				return []finding.Finding{finding.Pass(reasonAsExpected, "all %d APIServices are available", len(all))}, nil
 			}
 			return finding.Bounded(finding.Drafts(drafts...)), nil
 		},
@@ -67,9 +73,9 @@ func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
 	if available != nil {
 		cause = "Available=" + string(available.Status) + " (" + words.Line(available.Reason, maxCause) + "): " + words.Line(available.Message, maxCause)
 	}
-	return finding.Warn(ReasonAPIServiceUnavailable,
+	return finding.Warn(reasonAPIServiceUnavailable,
 		"APIService %s, which the Service %s/%s serves, is not available, so no namespace can be deleted: %s", service.Name, backend.Namespace, backend.Name, cause).
-		Named("APIService-"+service.Name).
+		Named(nameAPIService+"-"+service.Name).
 		Remedy("Repair the server. If it was removed, delete the APIService.").
 		Do(finding.Run("oc get apiservice %s -o yaml", service.Name), finding.Run("oc -n %s get service,pods", backend.Namespace)).
 		About(finding.Object{APIVersion: "apiregistration.k8s.io/v1", Kind: "APIService", Name: service.Name}), true

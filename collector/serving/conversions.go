@@ -17,24 +17,31 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonConversionUnavailable is reported for a CustomResourceDefinition whose objects cannot
-// be converted between its versions.
-//
-// Cause: the Service of its conversion webhook does not exist, or has no ready endpoint. Every
-// read of an object that is stored in another version fails, and with it the garbage
-// collection and the migration of stored objects (kubernetes#110720).
-//
-// Remedy: repair the operator that serves the webhook. If it was removed, delete the
-// CustomResourceDefinition, which deletes its objects: `oc get crd NAME -o yaml`.
-const ReasonConversionUnavailable finding.Reason = "ConversionUnavailable"
+var (
+	nameConversions = finding.NewName("Conversions",
+		"The check for conversion webhooks that cannot be called, where objects may have to be converted: a "+
+			"finding Conversion-<definition> for each. It concerns every update, and warns: nothing that CVO does "+
+			"reads such objects. Definitions of the release, which CVO does apply, are judged with those of the "+
+			"target (package runner/definition).")
 
-// Conversions is the check for conversion webhooks that cannot be called, where objects may
-// have to be converted: a finding Conversion-<definition> for each. It concerns every update,
-// and warns: nothing that CVO does reads such objects. Definitions of the release, which CVO
-// does apply, are judged with those of the target (package runner/definition).
+	nameConversion = finding.NewName("Conversion",
+		"A finding of the check Conversions about a CustomResourceDefinition whose objects cannot be converted: "+
+			"Conversion-<name>.")
+
+	reasonConversionUnavailable = finding.NewReason("ConversionUnavailable", finding.Explanation{
+		Meaning: "Reported for a CustomResourceDefinition whose objects cannot be converted between its versions.",
+		Cause: "The Service of its conversion webhook does not exist, or has no ready endpoint. Every read of an object " +
+			"that is stored in another version fails, and with it the garbage collection and the migration of stored " +
+			"objects (kubernetes#110720).",
+		Remedy: "Repair the operator that serves the webhook. If it was removed, delete the CustomResourceDefinition, " +
+			"which deletes its objects: `oc get crd NAME -o yaml`.",
+	})
+)
+
+// Conversions is the check Conversions.
 func Conversions() check.Check {
 	return check.Check{
-		Name: "Conversions", Kind: finding.SourceHealth,
+		Name: nameConversions, Kind: finding.SourceHealth,
 		Reads: []access.Request{
 			check.List(apiextensionsv1.GroupName, "customresourcedefinitions"), check.List("", "services"), check.List(discoveryv1.GroupName, "endpointslices"),
 		},
@@ -64,7 +71,7 @@ func judgeConversions(conversions []snapshot.Conversion, backends *backend.Backe
 		}
 	}
 	if len(found) == 0 {
-		return []finding.Finding{finding.Pass(ReasonAsExpected, "all %d conversion webhooks have an endpoint", len(conversions))}
+		return []finding.Finding{finding.Pass(reasonAsExpected, "all %d conversion webhooks have an endpoint", len(conversions))}
 	}
 	return finding.Bounded(finding.Drafts(found...))
 }
@@ -102,10 +109,10 @@ func mayConvert(each snapshot.Conversion) bool {
 
 func conversionFinding(each snapshot.Conversion, why string) finding.Finding {
 	name := each.Definition.Name
-	return finding.Warn(ReasonConversionUnavailable,
+	return finding.Warn(reasonConversionUnavailable,
 		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every read of the kind %s fails",
 		name, words.List(each.Served, maxVersions), why, each.Kind).
-		Named("Conversion-"+name).
+		Named(nameConversion+"-"+name).
 		Remedy("Repair the operator that serves the webhook. If it was removed, delete the CustomResourceDefinition, which deletes its objects.").
 		Do(finding.Run("oc get crd %s -o jsonpath='{.spec.conversion}'", name), finding.Run("oc get %s -A", name)).
 		About(finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: name})

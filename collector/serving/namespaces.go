@@ -15,24 +15,29 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonNamespaceTerminating is reported for a namespace that is being deleted.
-//
-// Cause: an API that is not served, or a finalizer of an object in it, stops the deletion.
-// In a namespace of the release the API server refuses every new object, so that CVO cannot
-// apply the release.
-//
-// Remedy: remove what its conditions name: `oc get namespace NAME -o yaml`.
-const ReasonNamespaceTerminating finding.Reason = "NamespaceTerminating"
+var (
+	nameNamespaces = finding.NewName("Namespaces",
+		"The check for namespaces that are being deleted: a finding NamespaceTerminating-<name> for each. One "+
+			"that CVO applies blocks every update; for others it warns, if the deletion has taken two minutes.")
+
+	nameNamespaceTerminating = finding.NewName("NamespaceTerminating",
+		"A finding of the check Namespaces about a namespace that is being deleted: NamespaceTerminating-<name>.")
+
+	reasonNamespaceTerminating = finding.NewReason("NamespaceTerminating", finding.Explanation{
+		Meaning: "Reported for a namespace that is being deleted.",
+		Cause: "An API that is not served, or a finalizer of an object in it, stops the deletion. In a namespace of the " +
+			"release the API server refuses every new object, so that CVO cannot apply the release.",
+		Remedy: "Remove what its conditions name: `oc get namespace NAME -o yaml`.",
+	})
+)
 
 // deletionTime is how long the deletion of a namespace may take.
 const deletionTime = 2 * time.Minute
 
-// Namespaces is the check for namespaces that are being deleted: a finding
-// NamespaceTerminating-<name> for each. One that CVO applies blocks every update; for others
-// it warns, if the deletion has taken two minutes.
+// Namespaces is the check Namespaces.
 func Namespaces() check.Check {
 	return check.Check{
-		Name: "Namespaces", Kind: finding.SourceHealth,
+		Name: nameNamespaces, Kind: finding.SourceHealth,
 		Reads: []access.Request{check.List("", "namespaces")},
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			all, err := s.Cluster.TerminatingNamespaces(ctx)
@@ -46,7 +51,7 @@ func Namespaces() check.Check {
 				}
 			}
 			if len(found) == 0 {
-				return []finding.Finding{finding.Pass(ReasonAsExpected, "the deletion of no namespace has stopped")}, nil
+				return []finding.Finding{finding.Pass(reasonAsExpected, "the deletion of no namespace has stopped")}, nil
 			}
 			return finding.Bounded(finding.Drafts(found...)), nil
 		},
@@ -58,15 +63,15 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 	var f finding.Finding
 	switch {
 	case appliedByCVO(namespace.ObjectMeta):
-		f = finding.Fail(ReasonNamespaceTerminating, "namespace %s of the release is being deleted since %s, so that CVO can create nothing in it: %s",
+		f = finding.Fail(reasonNamespaceTerminating, "namespace %s of the release is being deleted since %s, so that CVO can create nothing in it: %s",
 			namespace.Name, words.Time(namespace.DeletionTimestamp.Time), stopped(namespace))
 	case since >= deletionTime:
-		f = finding.Warn(ReasonNamespaceTerminating, "namespace %s is being deleted since %s: %s",
+		f = finding.Warn(reasonNamespaceTerminating, "namespace %s is being deleted since %s: %s",
 			namespace.Name, words.Time(namespace.DeletionTimestamp.Time), stopped(namespace))
 	default:
 		return finding.Finding{}, false
 	}
-	return f.Named("NamespaceTerminating-"+namespace.Name).
+	return f.Named(nameNamespaceTerminating+"-"+namespace.Name).
 		Remedy("Remove what stops the deletion, and check that the namespace is gone or was created again.").
 		Do(finding.Run("oc get namespace %s -o yaml", namespace.Name), finding.Run("oc get apiservices")).
 		About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name}), true

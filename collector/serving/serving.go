@@ -16,9 +16,7 @@ func Checks() []check.Check {
 	return []check.Check{APIServices(), Namespaces(), Conversions()}
 }
 
-// ReasonAsExpected is reported when the API server serves and deletes what it should.
-//
-// Cause: what the check looks for was not found.
-//
-// Remedy: none needed.
-const ReasonAsExpected finding.Reason = "AsExpected"
+var reasonAsExpected = finding.NewReason("AsExpected", finding.Explanation{
+	Meaning: "Reported when the API server serves and deletes what it should.",
+	Cause:   "What the check looks for was not found.",
+})

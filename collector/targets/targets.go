@@ -32,22 +32,20 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// reasonNoUpdates is reported when the cluster knows no update.
-//
-// Cause: the channel has no update from the cluster's version.
-//
-// Remedy: choose another channel with "oc adm upgrade channel", or ask for a
-// release by its image.
-const reasonNoUpdates finding.Reason = "NoUpdates"
+var (
+	nameNoUpdates = finding.NewName("NoUpdates", "The finding about a cluster that knows no update.")
 
-// reasonUpdatesNotRetrieved is reported when the cluster knows no update because
-// it could not retrieve the update graph.
-//
-// Cause: the update service cannot be reached, or does not know the channel or the
-// version.
-//
-// Remedy: check "oc adm upgrade", or ask for a release by its image.
-const reasonUpdatesNotRetrieved finding.Reason = "UpdatesNotRetrieved"
+	reasonNoUpdates = finding.NewReason("NoUpdates", finding.Explanation{
+		Meaning: "Reported when the cluster knows no update.",
+		Cause:   "The channel has no update from the cluster's version.",
+		Remedy:  "Choose another channel with \"oc adm upgrade channel\", or ask for a release by its image.",
+	})
+	reasonUpdatesNotRetrieved = finding.NewReason("UpdatesNotRetrieved", finding.Explanation{
+		Meaning: "Reported when the cluster knows no update because it could not retrieve the update graph.",
+		Cause:   "The update service cannot be reached, or does not know the channel or the version.",
+		Remedy:  "Check \"oc adm upgrade\", or ask for a release by its image.",
+	})
+)
 
 // parallelTargets bounds the targets that are judged at one time. What they need
 // is read once for all of them.
@@ -185,9 +183,6 @@ func judgeTarget(ctx context.Context, s scene.Scene, candidate *report.Candidate
 	counting := slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return f.Effect == finding.EffectNone })
 	return acceptance.Target{Account: s.Account(candidate.Version), Findings: slices.Clip(counting), NoJobs: true}, findings
 }
-
-// nameNoUpdates names the finding about a cluster that knows no update.
-const nameNoUpdates = "NoUpdates"
 
 // noUpdates is the finding of a cluster that knows no update.
 func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {

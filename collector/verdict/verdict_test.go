@@ -15,7 +15,7 @@ import (
 
 // made returns a finding of a source, which blocks if its outcome does.
 func made(name string, source finding.Source, outcome preflight.Outcome) finding.Finding {
-	return finding.New(outcome, "", "").Named(name).From(source)
+	return finding.New(outcome, finding.Reason{}, "").Named(name).From(source)
 }
 
 // informing returns a finding that does not block this update.

@@ -23,70 +23,52 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/accountcopy"
 )
 
-// nameAudit names the findings about the access of the ServiceAccounts of checks, each
-// with the namespace, or the namespace and the ServiceAccount, appended.
-const nameAudit = "ReadOnlyAccess"
+var (
+	nameAudit = finding.NewName("ReadOnlyAccess",
+		"The findings about the access of the ServiceAccounts of checks, each with the namespace, or the "+
+			"namespace and the ServiceAccount, appended.")
 
-// reasonReadOnly is reported for a ServiceAccount of checks that has no write
-// access, and for a namespace whose ServiceAccounts have none through their groups.
-//
-// Cause: its roles only read.
-//
-// Remedy: none needed.
-const reasonReadOnly finding.Reason = "ReadOnly"
-
-// reasonMayWrite is reported for write access of the ServiceAccounts of checks that the
-// read-only guard of the run denies.
-//
-// Cause: a role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts,
-// or to all users; or the ClusterRole view or cluster-reader of the cluster has write
-// access.
-//
-// Remedy: remove the binding, or the write access of the ClusterRole.
-const reasonMayWrite finding.Reason = "MayWrite"
-
-// reasonUnguardedAccess is reported for write access of the ServiceAccounts of checks
-// that the read-only guard of the run cannot deny: impersonation, changes of admission
-// policies, connections to kubelets, writes to aggregated APIs, and the permission to
-// grant permissions. Checks with such an account do not run.
-//
-// Cause: a role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts,
-// or to all users; or the ClusterRole view or cluster-reader of the cluster has such
-// access.
-//
-// Remedy: remove the binding, or the access of the ClusterRole. To run the checks all the
-// same, accept the finding whose name starts with ReadOnlyAccess.
-const reasonUnguardedAccess finding.Reason = "UnguardedAccess"
-
-// reasonReadsSecrets is reported for ServiceAccounts of checks that may read Secrets
-// of any name. A Secret of type kubernetes.io/service-account-token has a token with
-// which the check could write as another account: the read-only guard of the run
-// applies to the tokens of its pods only.
-//
-// Cause: a role of the release, or one that is bound to all ServiceAccounts of the
-// namespace, has get, list or watch of secrets without resourceNames.
-//
-// Remedy: ask the owners of the check to name the Secrets in the role, and delete
-// unused Secrets with tokens: `oc get secrets -A --field-selector
-// type=kubernetes.io/service-account-token`.
-const reasonReadsSecrets finding.Reason = "ReadsSecrets"
-
-// reasonPartlyAudited is reported when the API server could not list some of its
-// APIs, so the access to them is unknown.
-//
-// Cause: an aggregated API server is unavailable.
-//
-// Remedy: check "oc get apiservices".
-const reasonPartlyAudited finding.Reason = "PartlyAudited"
-
-// reasonNotAudited is reported when the access of the checks' accounts could not
-// be reviewed, or not be copied: the checks have less access then.
-//
-// Cause: the permission to create SubjectAccessReviews, to list bindings and
-// APIServices, or to get roles is missing.
-//
-// Remedy: bind the roles that "auth run" prints.
-const reasonNotAudited finding.Reason = "NotAudited"
+	reasonReadOnly = finding.NewReason("ReadOnly", finding.Explanation{
+		Meaning: "Reported for a ServiceAccount of checks that has no write access, and for a namespace whose " +
+			"ServiceAccounts have none through their groups.",
+		Cause: "Its roles only read.",
+	})
+	reasonMayWrite = finding.NewReason("MayWrite", finding.Explanation{
+		Meaning: "Reported for write access of the ServiceAccounts of checks that the read-only guard of the run denies.",
+		Cause: "A role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts, or to all users; or the " +
+			"ClusterRole view or cluster-reader of the cluster has write access.",
+		Remedy: "Remove the binding, or the write access of the ClusterRole.",
+	})
+	reasonUnguardedAccess = finding.NewReason("UnguardedAccess", finding.Explanation{
+		Meaning: "Reported for write access of the ServiceAccounts of checks that the read-only guard of the run cannot " +
+			"deny: impersonation, changes of admission policies, connections to kubelets, writes to aggregated APIs, " +
+			"and the permission to grant permissions. Checks with such an account do not run.",
+		Cause: "A role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts, or to all users; or the " +
+			"ClusterRole view or cluster-reader of the cluster has such access.",
+		Remedy: "Remove the binding, or the access of the ClusterRole. To run the checks all the same, accept the finding " +
+			"whose name starts with ReadOnlyAccess.",
+	})
+	reasonReadsSecrets = finding.NewReason("ReadsSecrets", finding.Explanation{
+		Meaning: "Reported for ServiceAccounts of checks that may read Secrets of any name. A Secret of type " +
+			"kubernetes.io/service-account-token has a token with which the check could write as another account: the " +
+			"read-only guard of the run applies to the tokens of its pods only.",
+		Cause: "A role of the release, or one that is bound to all ServiceAccounts of the namespace, has get, list or " +
+			"watch of secrets without resourceNames.",
+		Remedy: "Ask the owners of the check to name the Secrets in the role, and delete unused Secrets with tokens: `oc " +
+			"get secrets -A --field-selector type=kubernetes.io/service-account-token`.",
+	})
+	reasonPartlyAudited = finding.NewReason("PartlyAudited", finding.Explanation{
+		Meaning: "Reported when the API server could not list some of its APIs, so the access to them is unknown.",
+		Cause:   "An aggregated API server is unavailable.",
+		Remedy:  "Check \"oc get apiservices\".",
+	})
+	reasonNotAudited = finding.NewReason("NotAudited", finding.Explanation{
+		Meaning: "Reported when the access of the checks' accounts could not be reviewed, or not be copied: the checks " +
+			"have less access then.",
+		Cause:  "The permission to create SubjectAccessReviews, to list bindings and APIServices, or to get roles is missing.",
+		Remedy: "Bind the roles that \"auth run\" prints.",
+	})
+)
 
 // Audit is what the temporary accounts of the checks may do: by the roles of the
 // plan, and by the groups of the ServiceAccounts of their namespaces.

@@ -193,7 +193,7 @@ func (s Subject) unreadable() []requirement.Result {
 	for _, problem := range s.release.Problems {
 		results = append(results, requirement.Result{
 			Check: problem.Evidence["file"], Requirement: requirement.Manifest, Outcome: problem.Outcome,
-			Reason: finding.Reason(problem.Reason), Message: problem.Message, Remediation: problem.Remediation,
+			Reason: problem.Reason, Message: problem.Message, Remediation: problem.Remediation,
 		})
 	}
 	return results
@@ -204,7 +204,7 @@ func (s Subject) rejected(findings []finding.Finding) []requirement.Result {
 	var results []requirement.Result
 	for _, f := range findings {
 		result := requirement.Result{
-			Check: f.Name, Requirement: requirement.Manifest, Outcome: preflight.Fail, Reason: finding.Reason(f.Reason), Message: f.Message,
+			Check: f.Name, Requirement: requirement.Manifest, Outcome: preflight.Fail, Reason: f.Reason, Message: f.Message,
 			Remediation: "Correct the manifest: no preflight runs it unchanged.",
 		}
 		if f.Reason == "RefusedImage" {
@@ -258,7 +258,7 @@ func invalid(findings []finding.Finding, checks []jobplan.Check) []requirement.R
 	var results []requirement.Result
 	for _, f := range findings {
 		outcome, remedy := preflight.Unknown, f.Remediation
-		missing := f.Reason == string(launch.ReasonServiceAccountMissing) // a cluster has only what a manifest brings
+		missing := f.Reason == launch.ReasonServiceAccountMissing.String() // a cluster has only what a manifest brings
 		if missing {
 			remedy = requirement.MissingAccount + snippet(declared[f.Name])
 		}
@@ -267,7 +267,7 @@ func invalid(findings []finding.Finding, checks []jobplan.Check) []requirement.R
 		}
 		results = append(results, requirement.Result{
 			Check: f.Name, Requirement: requirement.Manifest, Outcome: outcome,
-			Reason: finding.Reason(f.Reason), Message: f.Message, Remediation: remedy,
+			Reason: f.Reason, Message: f.Message, Remediation: remedy,
 		})
 	}
 	return results

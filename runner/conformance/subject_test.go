@@ -93,8 +93,8 @@ func TestImageWithoutDigest(t *testing.T) {
 // cluster.
 func TestInvalidManifests(t *testing.T) {
 	var findings []finding.Finding
-	for _, reason := range []finding.Reason{"InvalidManifest", "NamespaceMissing", "ServiceAccountMissing"} {
-		findings = append(findings, finding.Unknown(reason, "no").Named("Zoo.Candidate"))
+	for _, reason := range []string{"InvalidManifest", "NamespaceMissing", "ServiceAccountMissing"} {
+		findings = append(findings, finding.Unknown(finding.ReportedReason(reason), "no").Named("Zoo.Candidate"))
 	}
 	want := []string{"Zoo.Candidate Manifest Fail InvalidManifest", "Zoo.Candidate Manifest Unknown NamespaceMissing", "Zoo.Candidate Manifest Fail ServiceAccountMissing"}
 	checked := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "zoo"}}

@@ -56,7 +56,7 @@ func (c Contents) AdminGates() map[string]string {
 	if c.release == nil {
 		return nil
 	}
-	exceeded := func(f finding.Finding) bool { return f.Reason == string(payload.ReasonTooManyAdminGates) }
+	exceeded := func(f finding.Finding) bool { return f.Reason == payload.ReasonTooManyAdminGates.String() }
 	if c.release.AdminGates == nil && !slices.ContainsFunc(c.release.Problems, exceeded) {
 		return map[string]string{}
 	}

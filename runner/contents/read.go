@@ -14,23 +14,19 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// reasonVersionMismatch is reported when the release image has another version
-// than ClusterVersion lists it with.
-//
-// Cause: the update graph or the mirror is wrong.
-//
-// Remedy: do not use the image; refresh the available updates with "oc adm upgrade".
-const reasonVersionMismatch finding.Reason = "VersionMismatch"
+var (
+	namePayload = finding.NewName("ReleasePayload", "The findings about the content of the release image.")
 
-// reasonRead is reported when the manifests of the release were read.
-//
-// Cause: the release is verified and complete.
-//
-// Remedy: none needed.
-const reasonRead finding.Reason = "Read"
-
-// namePayload names the findings about the content of the release image.
-const namePayload = "ReleasePayload"
+	reasonVersionMismatch = finding.NewReason("VersionMismatch", finding.Explanation{
+		Meaning: "Reported when the release image has another version than ClusterVersion lists it with.",
+		Cause:   "The update graph or the mirror is wrong.",
+		Remedy:  "Do not use the image; refresh the available updates with \"oc adm upgrade\".",
+	})
+	reasonRead = finding.NewReason("Read", finding.Explanation{
+		Meaning: "Reported when the manifests of the release were read.",
+		Cause:   "The release is verified and complete.",
+	})
+)
 
 // Reader reads releases as one cluster gets them.
 type Reader struct {

@@ -87,21 +87,21 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 		groups[reason] = append(groups[reason], err)
 	}
 	var found []finding.Finding
-	if len(groups[ReasonStoredVersionMissing]) > 0 {
+	if len(groups[reasonStoredVersionMissing]) > 0 {
 		found = append(found, c.storedVersions())
 	}
 	const authors = "Do not update to this release, and report it to its publisher: the cluster cannot store the definition."
-	if errs := groups[ReasonIdentityChanged]; len(errs) > 0 {
-		found = append(found, c.refused(ReasonIdentityChanged, errs).
+	if errs := groups[reasonIdentityChanged]; len(errs) > 0 {
+		found = append(found, c.refused(reasonIdentityChanged, errs).
 			Remedy("Save the objects, delete the CustomResourceDefinition before the update, and create the objects again after it."))
 	}
-	for _, reason := range []finding.Reason{ReasonPreserveUnknownFields, ReasonDefinitionInvalid} {
+	for _, reason := range []finding.Reason{reasonPreserveUnknownFields, reasonDefinitionInvalid} {
 		if errs := groups[reason]; len(errs) > 0 {
 			found = append(found, c.refused(reason, errs).Remedy(authors))
 		}
 	}
-	if errs := groups[ReasonRuleCostEstimate]; len(errs) > 0 {
-		found = append(found, finding.Warn(ReasonRuleCostEstimate,
+	if errs := groups[reasonRuleCostEstimate]; len(errs) > 0 {
+		found = append(found, finding.Warn(reasonRuleCostEstimate,
 			"%s of the target has rules whose estimated cost is above the limit of some versions of Kubernetes: %s", describe(c.target), texts(errs)).
 			Named(nameUpdate).About(object(c.target)).
 			Remedy("Check that the cluster accepts the definition.").Do(finding.Run("oc replace --dry-run=server -f FILE")))
@@ -113,15 +113,15 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 func reasonOf(err *field.Error) finding.Reason {
 	switch {
 	case strings.HasPrefix(err.Field, "status.storedVersions"):
-		return ReasonStoredVersionMissing
+		return reasonStoredVersionMissing
 	case slices.Contains([]string{"spec.scope", "spec.group", "spec.names.kind", "spec.names.plural"}, err.Field):
-		return ReasonIdentityChanged
+		return reasonIdentityChanged
 	case err.Field == "spec.preserveUnknownFields":
-		return ReasonPreserveUnknownFields
+		return reasonPreserveUnknownFields
 	case strings.Contains(err.Detail, "estimated rule cost"):
-		return ReasonRuleCostEstimate // estimates differ between versions of Kubernetes
+		return reasonRuleCostEstimate // estimates differ between versions of Kubernetes
 	}
-	return ReasonDefinitionInvalid
+	return reasonDefinitionInvalid
 }
 
 func (c change) refused(reason finding.Reason, errs field.ErrorList) finding.Finding {
@@ -142,7 +142,7 @@ func (c change) storedVersions() finding.Finding {
 		}
 	}
 	storage := storageVersion(c.present)
-	f := finding.Fail(ReasonStoredVersionMissing,
+	f := finding.Fail(reasonStoredVersionMissing,
 		"the API server rejects %s of the target: status.storedVersions has %s, which spec.versions of the target lacks (%s)",
 		describe(c.target), words.List(missing, mostNamed), words.List(versionNames(c.target), mostNamed)).
 		Named(nameStoredVersions).About(object(c.target)).

@@ -40,7 +40,7 @@ func (s *survey) conversion(ctx context.Context, c change) error {
 		return finding.New(outcome, reason, format, args...).Named(nameConversion).About(object(c.target))
 	}
 	if expired(webhook.CABundle, s.now) {
-		s.found = append(s.found, report(ReasonConversionCAExpired, "all certificates in the caBundle of the conversion webhook of %s have expired", describe(c.target)).
+		s.found = append(s.found, report(reasonConversionCAExpired, "all certificates in the caBundle of the conversion webhook of %s have expired", describe(c.target)).
 			Remedy("Renew the certificate of the webhook.").Do(finding.Run("oc get crd %s -o jsonpath={.spec.conversion.webhook}", c.target.Name)))
 	}
 	if webhook.Service == nil {
@@ -50,7 +50,7 @@ func (s *survey) conversion(ctx context.Context, c change) error {
 	if err != nil || ready {
 		return err
 	}
-	s.found = append(s.found, report(ReasonConversionUnavailable, "the Service %s/%s of the conversion webhook of %s has no ready endpoint",
+	s.found = append(s.found, report(reasonConversionUnavailable, "the Service %s/%s of the conversion webhook of %s has no ready endpoint",
 		webhook.Service.Namespace, webhook.Service.Name, describe(c.target)).
 		Remedy("Start the pods of the Service.").Do(finding.Run("oc -n %s get service,endpointslices,pods", webhook.Service.Namespace)))
 	return nil

@@ -53,7 +53,9 @@ import (
 )
 
 // Name is the name of the check.
-const Name = "CustomResourceDefinitions"
+var Name = finding.NewName("CustomResourceDefinitions",
+	"Compares the definitions of a release with the cluster that client reaches. An administrator may accept "+
+		"its findings by name: a migration may be due before the update.")
 
 // maxTime bounds the time of the check.
 const maxTime = 3 * time.Minute
@@ -87,9 +89,7 @@ func ListNeeds(definitions []payload.Definition) access.Needs {
 	return needs
 }
 
-// Check compares the definitions of a release with the cluster that client reaches.
-// An administrator may accept its findings by name: a migration may be due before the
-// update.
+// Check is the check CustomResourceDefinitions.
 func Check(client dynamic.Interface, definitions []payload.Definition) check.Check {
 	return check.Check{
 		Name: Name, Kind: finding.SourceRisk, Reads: reads(),
@@ -160,7 +160,7 @@ func (s *survey) removal(ctx context.Context, present *apiextensionsv1.CustomRes
 	if more := list.GetRemainingItemCount(); more != nil {
 		count += *more
 	}
-	s.found = append(s.found, finding.Warn(ReasonObjectsRemoved, "the target deletes %s and its %s", describe(present), words.Count(count, "object")).
+	s.found = append(s.found, finding.Warn(reasonObjectsRemoved, "the target deletes %s and its %s", describe(present), words.Count(count, "object")).
 		Named(nameRemoval).About(object(present)).
 		Remedy("Save the objects that are still needed, or replace them.").
 		Do(finding.Run("oc get %s -A -o yaml", present.Name)).
@@ -175,7 +175,7 @@ func (s *survey) findings(definitions int) []finding.Finding {
 		found = append(found, unreadable(s.unread))
 	}
 	if len(found) == 0 {
-		return []finding.Finding{finding.Pass(ReasonDefinitionsAccepted,
+		return []finding.Finding{finding.Pass(reasonDefinitionsAccepted,
 			"the cluster accepts %s of the target; valid under changed schemas: %s",
 			words.Count(definitions, "CustomResourceDefinition"), words.Count(s.objects, "object"))}
 	}
@@ -195,7 +195,7 @@ func unreadable(all []unread) finding.Finding {
 			objects = append(objects, finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: each.name})
 		}
 	}
-	f := finding.Unknown(ReasonDefinitionsUnread, "%s of the target, or their objects, could not be checked: %s",
+	f := finding.Unknown(reasonDefinitionsUnread, "%s of the target, or their objects, could not be checked: %s",
 		words.Count(len(all), "CustomResourceDefinition"), words.Clauses(clauses, mostNamed)).Named(nameUnread).About(objects...)
 	if denied {
 		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader.").

@@ -118,7 +118,7 @@ func (e Execution) collect(ctx context.Context, started []collector.Source) Foun
 // reported reports the findings of one source. An interruption is no result: the check
 // continues if the run is detached from.
 func (e Execution) reported(source string, findings []finding.Finding) {
-	interrupted := func(f finding.Finding) bool { return f.Reason == string(collector.ReasonInterrupted) }
+	interrupted := func(f finding.Finding) bool { return f.Reason == collector.ReasonInterrupted.String() }
 	if slices.ContainsFunc(findings, interrupted) {
 		return
 	}

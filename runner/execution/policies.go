@@ -16,9 +16,13 @@ import (
 	"github.com/openshift/update-preflight/runner/proof"
 )
 
-// nameComponentsPolicy names the findings about the image policies that cover
-// component images of the release.
-const nameComponentsPolicy = "ComponentImagePolicy"
+var (
+	nameComponentsPolicy = finding.NewName("ComponentImagePolicy",
+		"The findings about the image policies that cover component images of the release.")
+
+	nameSitePolicy = finding.NewName("SiteImagePolicy",
+		"The findings about the image policies that cover images of the checks of the site.")
+)
 
 // componentPolicies is the check of the component images that an image policy
 // covers; none where no image is covered.
@@ -58,16 +62,12 @@ func groupByReason(components []string, results []finding.Finding) []finding.Fin
 				named = append(named, components[i])
 			}
 		}
-		group := finding.New(result.Outcome, finding.Reason(result.Reason), "images of the release: %d (%s); the first one: %s", len(named), words.List(named, most), result.Message).
+		group := finding.New(result.Outcome, finding.ReportedReason(result.Reason), "images of the release: %d (%s); the first one: %s", len(named), words.List(named, most), result.Message).
 			Named(nameComponentsPolicy).Remedy("%s", result.Remediation).Do(result.Actions...).Documented(result.URL).About(result.Objects...).Observed(result.Evidence)
 		groups = append(groups, group)
 	}
 	return groups
 }
-
-// nameSitePolicy names the findings about the image policies that cover images of the
-// checks of the site.
-const nameSitePolicy = "SiteImagePolicy"
 
 // sitePolicies is the check of the images of the site's checks that an image policy
 // covers; none where no image is covered. The nodes do not run an image that it rejects, so

@@ -47,7 +47,7 @@ func Reusable(ctx context.Context, client kubernetes.Interface, intent record.In
 	if err != nil {
 		return Reuse{}, false
 	}
-	if slices.ContainsFunc(stored.Findings, func(f finding.Finding) bool { return f.Reason == string(writeguard.ReasonGuardChanged) }) {
+	if slices.ContainsFunc(stored.Findings, func(f finding.Finding) bool { return f.Reason == writeguard.ReasonGuardChanged.String() }) {
 		observer.Stepf("the checks of run %s are run again: its read-only guard was changed", last.ID)
 		return Reuse{}, false
 	}

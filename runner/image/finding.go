@@ -16,9 +16,9 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// digestName names the findings about images that a registry serves with other
-// content. Accepting the findings about missing images does not accept these.
-const digestName = "ImageDigest"
+var digestName = finding.NewName("ImageDigest",
+	"The findings about images that a registry serves with other content. Accepting the findings about "+
+		"missing images does not accept these.")
 
 const (
 	// mostNames bounds the images in a message.
@@ -52,7 +52,7 @@ func (c Check) findings(results []result) []finding.Finding {
 		}
 		missing += len(each.components)
 		one := c.groupOf(each)
-		key := string(one.reason) + " " + one.places
+		key := one.reason.String() + " " + one.places
 		if groups[key] == nil {
 			groups[key] = &one
 			continue
@@ -64,13 +64,13 @@ func (c Check) findings(results []result) []finding.Finding {
 	}
 	evidence := c.evidence(results, missing)
 	if len(groups) == 0 {
-		return []finding.Finding{finding.Pass(ReasonImagesPresent,
+		return []finding.Finding{finding.Pass(reasonImagesPresent,
 			"%s available from where nodes would pull them, of %s in total", words.Count(len(c.Images), "image"), evidence["size"]).
 			Named(Name).Observed(evidence)}
 	}
 	var mismatched, others []*group
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
-		if groups[key].reason == ReasonDigestMismatch {
+		if groups[key].reason == reasonDigestMismatch {
 			mismatched = append(mismatched, groups[key])
 		} else {
 			others = append(others, groups[key])
@@ -101,8 +101,8 @@ func worstGroups(groups []*group) []*group {
 		rest.components = append(rest.components, each.components...)
 	}
 	rest.exact = fmt.Sprintf("%d more places, for %d more causes", len(places), len(groups)-mostGroups+1)
-	if rest.reason != ReasonDigestMismatch {
-		rest.reason = ReasonMoreImages
+	if rest.reason != reasonDigestMismatch {
+		rest.reason = reasonMoreImages
 	}
 	return append(groups[:mostGroups-1:mostGroups-1], &rest)
 }
@@ -132,7 +132,7 @@ func (c Check) groupOf(each result) group {
 	one.places, one.exact = cmp.Or(placeNames(each.places, common), "anywhere"), cmp.Or(placeNames(each.places, exact), "anywhere")
 	switch one.reason { //nolint:exhaustive // the other reasons keep their outcome
 	case registry.ReasonImageNotFound:
-		one.reason, one.outcome = ReasonImagesMissing, preflight.Fail
+		one.reason, one.outcome = reasonImagesMissing, preflight.Fail
 	case registry.ReasonRegistryNotAllowed, registry.ReasonRegistryBlocked:
 		one.outcome = preflight.Fail
 	}
@@ -151,18 +151,18 @@ func (c Check) groupOf(each result) group {
 func (c Check) remedy(one group) (string, []finding.Action) {
 	from, to := c.Release.Image, cmp.Or(one.mirror, "REPOSITORY")
 	switch {
-	case one.reason == ReasonArchitectureMissing:
+	case one.reason == reasonArchitectureMissing:
 		return "Choose the release for the architectures of the nodes, or mirror it for all of them.",
 			[]finding.Action{finding.Run("oc adm release mirror --keep-manifest-list --from=%s --to=%s", from, to)}
-	case one.reason == ReasonInvalidManifest:
+	case one.reason == reasonInvalidManifest:
 		return "Do not update to this release: nodes cannot run the image.", nil
-	case one.reason == ReasonDigestMismatch && one.mirror == "":
+	case one.reason == reasonDigestMismatch && one.mirror == "":
 		return "Do not pull from this registry, and report to its operators that it serves other content than requested.", nil
-	case one.reason == ReasonImagesMissing && one.mirror == "":
+	case one.reason == reasonImagesMissing && one.mirror == "":
 		return "Check the pull spec, then ask the operators of the registry, or mirror the release.",
 			[]finding.Action{finding.Run("oc adm release info %s", from)}
-	case one.reason == ReasonImagesMissing, one.reason == registry.ReasonMirrorIncomplete,
-		one.reason == ReasonBlobsMissing, one.reason == ReasonDigestMismatch:
+	case one.reason == reasonImagesMissing, one.reason == registry.ReasonMirrorIncomplete,
+		one.reason == reasonBlobsMissing, one.reason == reasonDigestMismatch:
 		return "Mirror the release again, with the tool that mirrored it before.", []finding.Action{
 			finding.Run("oc adm release mirror --from=%s --to=%s", from, to),
 			finding.Run("oc mirror --v2 --config=imageset-config.yaml docker://HOST"),
@@ -176,12 +176,12 @@ func (c Check) finding(g *group, evidence map[string]string) finding.Finding {
 	evidence = maps.Clone(evidence)
 	evidence["concerned"] = strconv.Itoa(len(g.components))
 	state := map[finding.Reason]string{
-		ReasonImagesMissing: "missing from", ReasonBlobsMissing: "incomplete at", ReasonDigestMismatch: "served with other content at",
-		ReasonInvalidManifest: "not valid at", ReasonArchitectureMissing: "not for all nodes at",
-		registry.ReasonRegistryNotAllowed: "not allowed from", registry.ReasonRegistryBlocked: "not allowed from", ReasonMoreImages: "not available from",
+		reasonImagesMissing: "missing from", reasonBlobsMissing: "incomplete at", reasonDigestMismatch: "served with other content at",
+		reasonInvalidManifest: "not valid at", reasonArchitectureMissing: "not for all nodes at",
+		registry.ReasonRegistryNotAllowed: "not allowed from", registry.ReasonRegistryBlocked: "not allowed from", reasonMoreImages: "not available from",
 	}[g.reason]
 	name := Name
-	if g.reason == ReasonDigestMismatch {
+	if g.reason == reasonDigestMismatch {
 		name = digestName
 	}
 	return finding.New(g.outcome, g.reason, "%d of %s are %s %s: %s (%s)", len(g.components), words.Count(len(c.Images), "image"),

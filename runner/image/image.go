@@ -40,7 +40,7 @@ const parallelism = 16
 // made by then; if ctx is canceled, an error.
 func (c Check) Collect(ctx context.Context) ([]finding.Finding, error) {
 	if c.Mode == Off {
-		return c.complete(finding.Unknown(ReasonNotSelected,
+		return c.complete(finding.Unknown(reasonNotSelected,
 			"images are excluded by the selection; not checked").
 			Named(Name).
 			Remedy("Check the images, or accept the finding.").

@@ -29,9 +29,9 @@ func unusable(err error) error {
 	if !ok {
 		return err
 	}
-	reason := ReasonInvalidManifest
+	reason := reasonInvalidManifest
 	if rejected.Reason == ocimanifest.ReasonArchitectureMissing || rejected.Reason == ocimanifest.ReasonNoLinuxImage {
-		reason = ReasonArchitectureMissing
+		reason = reasonArchitectureMissing
 	}
 	return reject(reason, "%s", rejected.Message)
 }

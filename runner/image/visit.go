@@ -120,7 +120,7 @@ func (v *visitor) image(ctx context.Context, at repoClient, digest string) (map[
 		architecture := words.External(described.Platform.Architecture)
 		image, err := at.child(ctx, described)
 		if repository.IsMissing(err) {
-			return nil, reject(ReasonImagesMissing, "it has the index but not its image for linux/%s", architecture)
+			return nil, reject(reasonImagesMissing, "it has the index but not its image for linux/%s", architecture)
 		}
 		if err != nil {
 			return nil, err
@@ -183,9 +183,9 @@ func (c repoClient) content(ctx context.Context, digest string) ([]byte, error) 
 	content, err := c.repository.Manifest(ctx, digest)
 	switch {
 	case errors.Is(err, repository.ErrMismatch):
-		return nil, reject(ReasonDigestMismatch, "it serves other content as the manifest %s", digest)
+		return nil, reject(reasonDigestMismatch, "it serves other content as the manifest %s", digest)
 	case errors.Is(err, repository.ErrTooLarge):
-		return nil, reject(ReasonManifestTooLarge, "it serves a manifest of more than %d MiB", ocimanifest.MaxSize>>20)
+		return nil, reject(reasonManifestTooLarge, "it serves a manifest of more than %d MiB", ocimanifest.MaxSize>>20)
 	}
 	return content, err
 }
@@ -195,11 +195,11 @@ func (c repoClient) blob(ctx context.Context, wanted ocispec.Descriptor) error {
 	size, err := c.repository.BlobSize(ctx, wanted.Digest.String())
 	switch {
 	case repository.IsMissing(err):
-		return reject(ReasonBlobsMissing, "it has the manifest but not its blob %s", wanted.Digest)
+		return reject(reasonBlobsMissing, "it has the manifest but not its blob %s", wanted.Digest)
 	case err != nil:
 		return err
 	case size >= 0 && size != wanted.Size: // not every server reports a size
-		return reject(ReasonDigestMismatch, "it serves %d bytes as the blob %s of %d bytes", size, wanted.Digest, wanted.Size)
+		return reject(reasonDigestMismatch, "it serves %d bytes as the blob %s of %d bytes", size, wanted.Digest, wanted.Size)
 	}
 	return nil
 }

@@ -308,7 +308,7 @@ func TestWaiting(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		observe   diagnosis.Observation
-		cause     finding.Reason // while it waits
+		cause     string // while it waits
 		recheck   time.Duration
 		want      string // if it is done at once, or empty
 		atTheEnd  string // at the deadline of the run
@@ -328,11 +328,11 @@ func TestWaiting(t *testing.T) {
 			cause: "QuotaExceeded", recheck: transient, atTheEnd: "Unknown(QuotaExceeded)", inMessage: "exceeded quota: full", inRemedy: "describe quota",
 		},
 		"QuotaStays": {
-			reason: "the tolerance is bounded", observe: observe(warned("Job", "FailedCreate", quota), waited("QuotaExceeded", transient)),
+			reason: "the tolerance is bounded", observe: observe(warned("Job", "FailedCreate", quota), waited(finding.ReportedReason("QuotaExceeded"), transient)),
 			want: "Unknown(QuotaExceeded)", inMessage: "exceeded quota: full", inRemedy: "describe quota",
 		},
 		"QuotaAfterSomethingElse": {
-			reason: "each cause has its own time limit", observe: observe(warned("Job", "FailedCreate", quota), waited("PodNotCreated", transient)),
+			reason: "each cause has its own time limit", observe: observe(warned("Job", "FailedCreate", quota), waited(finding.ReportedReason("PodNotCreated"), transient)),
 			cause: "QuotaExceeded", recheck: transient, atTheEnd: "Unknown(QuotaExceeded)", inRemedy: "describe quota",
 		},
 		"ServiceAccountMissing": {
@@ -379,7 +379,7 @@ func TestWaiting(t *testing.T) {
 			cause: "Unscheduled", atTheEnd: "Unknown(Unscheduled)", inMessage: "waits for the scheduler", inRemedy: "kube-scheduler",
 		},
 		"Unschedulable": {
-			reason: "an autoscaler may add a node until the deadline", observe: observe(pod(unscheduled), waited("Unschedulable", time.Hour)),
+			reason: "an autoscaler may add a node until the deadline", observe: observe(pod(unscheduled), waited(finding.ReportedReason("Unschedulable"), time.Hour)),
 			cause: "Unschedulable", atTheEnd: "Unknown(Unschedulable)", inMessage: "3 Insufficient memory", inRemedy: "oc get nodes",
 		},
 		"AllCordoned": {
@@ -387,7 +387,7 @@ func TestWaiting(t *testing.T) {
 			cause: "NoSchedulableNode", recheck: transient, atTheEnd: "Unknown(NoSchedulableNode)", inMessage: "is cordoned", inRemedy: "oc adm uncordon",
 		},
 		"AllStayCordoned": {
-			reason: "waiting does not lift a cordon", observe: observe(pod(unscheduledAs(cordonedNodes)), waited("NoSchedulableNode", transient)),
+			reason: "waiting does not lift a cordon", observe: observe(pod(unscheduledAs(cordonedNodes)), waited(finding.ReportedReason("NoSchedulableNode"), transient)),
 			want: "Unknown(NoSchedulableNode)", inMessage: "2 node(s) were unschedulable", inRemedy: "oc adm uncordon",
 		},
 		"CordonedIn137": {
@@ -431,11 +431,11 @@ func TestWaiting(t *testing.T) {
 			want: "Unknown(ImagePull)", inMessage: "manifest unknown", inRemedy: "pull secret",
 		},
 		"RegistryBusy": {
-			reason: "a registry under load is tolerated", observe: observe(pod(waiting("ErrImagePull", "429 Too Many Requests")), waited("ImagePull", 30*time.Second)),
+			reason: "a registry under load is tolerated", observe: observe(pod(waiting("ErrImagePull", "429 Too Many Requests")), waited(finding.ReportedReason("ImagePull"), 30*time.Second)),
 			cause: "ImagePull", recheck: 60 * time.Second, atTheEnd: "Unknown(ImagePull)", inMessage: "429 Too Many Requests", inRemedy: "registry",
 		},
 		"RegistryStaysBusy": {
-			reason: "the tolerance is bounded", observe: observe(pod(waiting("ImagePullBackOff", "429 Too Many Requests")), waited("ImagePull", transient)),
+			reason: "the tolerance is bounded", observe: observe(pod(waiting("ImagePullBackOff", "429 Too Many Requests")), waited(finding.ReportedReason("ImagePull"), transient)),
 			want: "Unknown(ImagePull)", inMessage: "429 Too Many Requests", inRemedy: "registry",
 		},
 		"RegistryNotResolved": {
@@ -581,11 +581,11 @@ func TestWaiting(t *testing.T) {
 			cause: "Lost", recheck: 5 * time.Second, atTheEnd: "Unknown(Lost)", inMessage: "gone before its end was observed", inRemedy: "again",
 		},
 		"FailedAndLost": {
-			reason: "the tolerance is bounded", observe: observe(pod(running, gone), failed(batchv1.JobReasonBackoffLimitExceeded), waited("Lost", 5*time.Second), restarted),
+			reason: "the tolerance is bounded", observe: observe(pod(running, gone), failed(batchv1.JobReasonBackoffLimitExceeded), waited(finding.ReportedReason("Lost"), 5*time.Second), restarted),
 			want: "Unknown(Lost)", inMessage: "gone before its end was observed", inRemedy: "again",
 		},
 		"FailedWithoutAPod": {
-			reason: "nothing of the outcome was observed", observe: observe(failed(batchv1.JobReasonBackoffLimitExceeded), waited("Lost", time.Minute), restarted),
+			reason: "nothing of the outcome was observed", observe: observe(failed(batchv1.JobReasonBackoffLimitExceeded), waited(finding.ReportedReason("Lost"), time.Minute), restarted),
 			want: "Unknown(Lost)", inMessage: "no pod of it was observed", inRemedy: "again",
 		},
 		"CompleteUnobserved": {
@@ -593,11 +593,11 @@ func TestWaiting(t *testing.T) {
 			cause: "Lost", recheck: 5 * time.Second, atTheEnd: "Unknown(Lost)", inMessage: "the Job is complete", inRemedy: "again",
 		},
 		"CompleteAndLost": {
-			reason: "a promised result that was not read is missing", observe: observe(framed, pod(running, gone), condition(batchv1.JobComplete, ""), waited("Lost", time.Minute), restarted),
+			reason: "a promised result that was not read is missing", observe: observe(framed, pod(running, gone), condition(batchv1.JobComplete, ""), waited(finding.ReportedReason("Lost"), time.Minute), restarted),
 			want: "Unknown(Lost)", inMessage: "the Job is complete", inRemedy: "again",
 		},
 		"CompleteScript": {
-			reason: "the condition Complete implies exit code 0", observe: observe(pod(running, gone), condition(batchv1.JobComplete, ""), waited("Lost", time.Minute)),
+			reason: "the condition Complete implies exit code 0", observe: observe(pod(running, gone), condition(batchv1.JobComplete, ""), waited(finding.ReportedReason("Lost"), time.Minute)),
 			want: "Pass(Passed)",
 		},
 		"SidecarRunning": {
@@ -612,7 +612,7 @@ func TestWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := diagnosis.Classify(tc.observe)
 			if tc.want == "" {
-				if got.State == diagnosis.Done || got.Detail == "" || got.Reason != tc.cause || got.Recheck != tc.recheck {
+				if got.State == diagnosis.Done || got.Detail == "" || got.Reason.String() != tc.cause || got.Recheck != tc.recheck {
 					t.Fatalf("%s: want it to wait for %q and a recheck after %s, got %+v", tc.reason, tc.cause, tc.recheck, got)
 				}
 				expired(&tc.observe)
@@ -634,7 +634,7 @@ func TestLostOutcomeIsRestartedOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		observe diagnosis.Observation
-		cause   finding.Reason
+		cause   string
 		words   string
 	}{
 		"Deleted": {
@@ -662,23 +662,23 @@ func TestLostOutcomeIsRestartedOnce(t *testing.T) {
 		},
 		"CompleteAndLost": {
 			reason:  "the pod of a finished Job is gone with its node",
-			observe: observe(framed, pod(running, gone), condition(batchv1.JobComplete, ""), waited("Lost", time.Minute)),
+			observe: observe(framed, pod(running, gone), condition(batchv1.JobComplete, ""), waited(finding.ReportedReason("Lost"), time.Minute)),
 			cause:   "Lost", words: "the Job is complete",
 		},
 		"FailedAndLost": {
 			reason:  "the end of the Job was not observed",
-			observe: observe(failed(batchv1.JobReasonBackoffLimitExceeded), waited("Lost", time.Minute)),
+			observe: observe(failed(batchv1.JobReasonBackoffLimitExceeded), waited(finding.ReportedReason("Lost"), time.Minute)),
 			cause:   "Lost", words: "no pod of it was observed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := diagnosis.Classify(tc.observe)
-			if !got.Restart || got.State != diagnosis.Waiting || got.Reason != tc.cause || !strings.Contains(got.Detail, tc.words) {
+			if !got.Restart || got.State != diagnosis.Waiting || got.Reason.String() != tc.cause || !strings.Contains(got.Detail, tc.words) {
 				t.Errorf("%s: want a restart for %s, got %+v", tc.reason, tc.cause, got)
 			}
 			restarted(&tc.observe)
 			got = diagnosis.Classify(tc.observe)
-			if want := wholeJob + "Unknown(" + string(tc.cause) + ")"; got.Restart || len(got.Findings) != 1 || outcomes(got.Findings)[0] != want {
+			if want := wholeJob + "Unknown(" + tc.cause + ")"; got.Restart || len(got.Findings) != 1 || outcomes(got.Findings)[0] != want {
 				t.Errorf("%s, but only once: want %s, got %+v", tc.reason, want, got)
 			}
 			assertComplete(t, got)
@@ -692,7 +692,7 @@ func TestPodsAreListedBeforeRestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, promise := range []func(*diagnosis.Observation){framed, func(*diagnosis.Observation) {}} {
-				o := observe(promise, end, waited("Lost", time.Minute))
+				o := observe(promise, end, waited(finding.ReportedReason("Lost"), time.Minute))
 				o.Listed = false
 				if got := diagnosis.Classify(o); !got.ListPods || got.Restart || got.State == diagnosis.Done {
 					t.Errorf("the watch on pods may lag behind, so they must be listed; got %+v", got)

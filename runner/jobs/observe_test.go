@@ -66,7 +66,7 @@ func restarted(o *diagnosis.Observation) { o.Restarted = true }
 // pods.
 func waited(reason finding.Reason, long time.Duration) func(*diagnosis.Observation) {
 	return func(o *diagnosis.Observation) {
-		o.Reason, o.Waited, o.Listed = reason, long, reason == diagnosis.ReasonLost
+		o.Reason, o.Waited, o.Listed = reason, long, reason.String() == "Lost"
 	}
 }
 

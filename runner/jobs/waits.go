@@ -8,21 +8,18 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
 )
 
-// ReasonQueued is reported for the time in which a check had no Job.
-//
-// Cause: as many Jobs of the run were unfinished as the parallelism allows, or another
-// check of the component ran, and its checks run one at a time.
-//
-// Remedy: none needed; a higher parallelism shortens it.
-const ReasonQueued finding.Reason = "Queued"
-
-// ReasonStarting is reported for the time in which the pod of a check was started
-// without an error.
-//
-// Cause: the cluster created the Job, its pod and its containers, and pulled their images.
-//
-// Remedy: none needed.
-const ReasonStarting finding.Reason = "Starting"
+var (
+	reasonQueued = finding.NewReason("Queued", finding.Explanation{
+		Meaning: "Reported for the time in which a check had no Job.",
+		Cause: "As many Jobs of the run were unfinished as the parallelism allows, or another check of the component " +
+			"ran, and its checks run one at a time.",
+		Remedy: "None needed; a higher parallelism shortens it.",
+	})
+	reasonStarting = finding.NewReason("Starting", finding.Explanation{
+		Meaning: "Reported for the time in which the pod of a check was started without an error.",
+		Cause:   "The cluster created the Job, its pod and its containers, and pulled their images.",
+	})
+)
 
 const (
 	// maxWaits bounds the waits of a check; the last are kept.
@@ -57,22 +54,22 @@ func (w *waits) observe(classified diagnosis.Classification, now time.Time) {
 func waitReason(classified diagnosis.Classification) finding.Reason {
 	switch {
 	case classified.State == diagnosis.Queued:
-		return ReasonQueued
-	case classified.State == diagnosis.Waiting && classified.Reason == "":
-		return ReasonStarting
+		return reasonQueued
+	case classified.State == diagnosis.Waiting && classified.Reason == (finding.Reason{}):
+		return reasonStarting
 	case classified.State == diagnosis.Waiting:
 		return classified.Reason
 	}
-	return ""
+	return finding.Reason{}
 }
 
 // end ends the present wait.
 func (w *waits) end(now time.Time) {
-	if w.reason == "" || now.Sub(w.since) < leastWait {
+	if w.reason == (finding.Reason{}) || now.Sub(w.since) < leastWait {
 		return
 	}
 	w.ended = append(w.ended, finding.Wait{
-		Reason: w.reason, Message: words.Line(w.message, maxWaitMessage),
+		Reason: w.reason.String(), Message: words.Line(w.message, maxWaitMessage),
 		StartTime: words.Time(w.since), EndTime: words.Time(now),
 	})
 	w.ended = w.ended[max(0, len(w.ended)-maxWaits):]
@@ -82,7 +79,7 @@ func (w *waits) end(now time.Time) {
 // check that has not waited are left as they are.
 func (w *waits) addTo(findings []finding.Finding, now time.Time) []finding.Finding {
 	w.end(now)
-	w.reason = ""
+	w.reason = finding.Reason{}
 	if len(w.ended) == 0 {
 		return findings
 	}

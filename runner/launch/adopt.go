@@ -22,15 +22,12 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// ReasonForeignObject is reported for a check that does not run because an object of
-// the same name as one of its own exists, and differs from it. The run does not
-// delete the object.
-//
-// Cause: another client created the object, or changed it; or a version of this tool
-// created it that makes other objects.
-//
-// Remedy: find out who created the object, delete it, then run the preflight again.
-const ReasonForeignObject finding.Reason = "ForeignObject"
+var reasonForeignObject = finding.NewReason("ForeignObject", finding.Explanation{
+	Meaning: "Reported for a check that does not run because an object of the same name as one of its own exists, and " +
+		"differs from it. The run does not delete the object.",
+	Cause:  "Another client created the object, or changed it; or a version of this tool created it that makes other objects.",
+	Remedy: "Find out who created the object, delete it, then run the preflight again.",
+})
 
 var (
 	// errVanished means that an existing object of the name was deleted before it was
@@ -60,7 +57,7 @@ func (e *foreignError) finding(text string) finding.Finding {
 		scope = "-n " + e.object.Namespace + " "
 	}
 	resource := e.kind.Resource.GroupResource().String()
-	return finding.Unknown(ReasonForeignObject, "%s", text).
+	return finding.Unknown(reasonForeignObject, "%s", text).
 		Remedy("Find out who created the %s, delete it, then run the preflight again.", e.object.Kind).
 		Do(finding.Run("oc %sget %s %s -o yaml --show-managed-fields", scope, resource, e.object.Name),
 			finding.Run("oc %sdelete %s %s", scope, resource, e.object.Name), finding.Retry(""))

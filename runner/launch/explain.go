@@ -22,104 +22,68 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// ReasonNamespaceMissing is reported for a check whose namespace does not exist. A
-// preflight creates no namespaces.
-//
-// Cause: the component is new in the target release, or disabled in this cluster.
-//
-// Remedy: accept the finding, or create the namespace: `oc create namespace NAME`.
-const ReasonNamespaceMissing finding.Reason = "NamespaceMissing"
-
-// ReasonNamespaceTerminating is reported for a check whose namespace is being
-// deleted.
-//
-// Cause: the namespace was deleted, and some object in it has a finalizer.
-//
-// Remedy: wait until the namespace is gone, or read what delays it: `oc get
-// namespace NAME -o yaml`.
-const ReasonNamespaceTerminating finding.Reason = "NamespaceTerminating"
-
-// ReasonServiceAccountMissing is reported for a check whose ServiceAccount does
-// not exist.
-//
-// Cause: the release expects the ServiceAccount to exist in the cluster.
-//
-// Remedy: create the ServiceAccount: `oc -n NAMESPACE get serviceaccounts`.
-const ReasonServiceAccountMissing finding.Reason = "ServiceAccountMissing"
-
-// ReasonQuotaExceeded is reported for a check that the quota of its namespace does
-// not allow.
-//
-// Cause: the quota is used up.
-//
-// Remedy: increase the quota or delete objects that use it: `oc -n NAMESPACE describe
-// quota`.
-const ReasonQuotaExceeded finding.Reason = "QuotaExceeded"
-
-// ReasonQuotaRequires is reported for a check whose pod lacks a request or a limit that the quota
-// of its namespace requires.
-//
-// Cause: the quota is for a resource that the containers of the check do not specify, and
-// no LimitRange of the namespace has a default for it.
-//
-// Remedy: create a LimitRange with defaults in the namespace, and report it to the owners of
-// the component: `oc -n NAMESPACE describe quota`.
-const ReasonQuotaRequires finding.Reason = "QuotaRequires"
-
-// ReasonAccountNotCopied is reported for a check that is to run as an existing
-// ServiceAccount, of which no temporary copy can be created. A check never runs as an
-// existing ServiceAccount, which may have write access.
-//
-// Cause: the user may not create roles, or does not have the read access of the
-// ServiceAccount, and Kubernetes allows no user to grant permissions that it does not
-// have; or the ServiceAccount has too many rules.
-//
-// Remedy: run the preflight as a user with the permissions that the message names, or
-// accept the finding.
-const ReasonAccountNotCopied finding.Reason = "AccountNotCopied"
-
-// ReasonAdmissionDenied is reported for a check that an admission policy or webhook
-// denies.
-//
-// Cause: the policy or webhook that the message names.
-//
-// Remedy: check it: `oc get
-// validatingadmissionpolicies,validatingwebhookconfigurations`.
-const ReasonAdmissionDenied finding.Reason = "AdmissionDenied"
-
-// ReasonRightsNotHeld is reported for a check whose roles grant permissions that
-// the user of the preflight does not have.
-//
-// Cause: Kubernetes allows no user to grant permissions that it does not have.
-//
-// Remedy: run the preflight as a user with these permissions; "auth" prints a role.
-const ReasonRightsNotHeld finding.Reason = "RightsNotHeld"
-
-// ReasonInvalidManifest is reported for a check whose manifest the API server
-// rejects.
-//
-// Cause: the manifest is invalid, or uses an API that this cluster does not have.
-//
-// Remedy: report it to the owners of the component.
-const ReasonInvalidManifest finding.Reason = "InvalidManifest"
-
-// ReasonAPIUnavailable is reported for a check that was not started because the
-// API server did not respond.
-//
-// Cause: the API server is down, restarts, or is overloaded.
-//
-// Remedy: check it with `oc get --raw '/readyz?verbose'`, then run the preflight
-// again.
-const ReasonAPIUnavailable finding.Reason = "APIUnavailable"
-
-// ReasonNotStarted is reported for a check whose Job was not created.
-//
-// Cause: the message has it: an error of the API server, or other checks that did
-// not end before the deadline of the run.
-//
-// Remedy: fix what the message names, or raise the timeout or the parallelism, then
-// run the preflight again.
-const ReasonNotStarted finding.Reason = "NotStarted"
+// What the findings of this file have as name and reason.
+var (
+	reasonNamespaceMissing = finding.NewReason("NamespaceMissing", finding.Explanation{
+		Meaning: "Reported for a check whose namespace does not exist. A preflight creates no namespaces.",
+		Cause:   "The component is new in the target release, or disabled in this cluster.",
+		Remedy:  "Accept the finding, or create the namespace: `oc create namespace NAME`.",
+	})
+	reasonNamespaceTerminating = finding.NewReason("NamespaceTerminating", finding.Explanation{
+		Meaning: "Reported for a check whose namespace is being deleted.",
+		Cause:   "The namespace was deleted, and some object in it has a finalizer.",
+		Remedy:  "Wait until the namespace is gone, or read what delays it: `oc get namespace NAME -o yaml`.",
+	})
+	ReasonServiceAccountMissing = finding.NewReason("ServiceAccountMissing", finding.Explanation{
+		Meaning: "Reported for a check whose ServiceAccount does not exist.",
+		Cause:   "The release expects the ServiceAccount to exist in the cluster.",
+		Remedy:  "Create the ServiceAccount: `oc -n NAMESPACE get serviceaccounts`.",
+	})
+	ReasonQuotaExceeded = finding.NewReason("QuotaExceeded", finding.Explanation{
+		Meaning: "Reported for a check that the quota of its namespace does not allow.",
+		Cause:   "The quota is used up.",
+		Remedy:  "Increase the quota or delete objects that use it: `oc -n NAMESPACE describe quota`.",
+	})
+	ReasonQuotaRequires = finding.NewReason("QuotaRequires", finding.Explanation{
+		Meaning: "Reported for a check whose pod lacks a request or a limit that the quota of its namespace requires.",
+		Cause: "The quota is for a resource that the containers of the check do not specify, and no LimitRange of the " +
+			"namespace has a default for it.",
+		Remedy: "Create a LimitRange with defaults in the namespace, and report it to the owners of the component: `oc -n " +
+			"NAMESPACE describe quota`.",
+	})
+	reasonAccountNotCopied = finding.NewReason("AccountNotCopied", finding.Explanation{
+		Meaning: "Reported for a check that is to run as an existing ServiceAccount, of which no temporary copy can be " +
+			"created. A check never runs as an existing ServiceAccount, which may have write access.",
+		Cause: "The user may not create roles, or does not have the read access of the ServiceAccount, and Kubernetes " +
+			"allows no user to grant permissions that it does not have; or the ServiceAccount has too many rules.",
+		Remedy: "Run the preflight as a user with the permissions that the message names, or accept the finding.",
+	})
+	ReasonAdmissionDenied = finding.NewReason("AdmissionDenied", finding.Explanation{
+		Meaning: "Reported for a check that an admission policy or webhook denies.",
+		Cause:   "The policy or webhook that the message names.",
+		Remedy:  "Check it: `oc get validatingadmissionpolicies,validatingwebhookconfigurations`.",
+	})
+	reasonRightsNotHeld = finding.NewReason("RightsNotHeld", finding.Explanation{
+		Meaning: "Reported for a check whose roles grant permissions that the user of the preflight does not have.",
+		Cause:   "Kubernetes allows no user to grant permissions that it does not have.",
+		Remedy:  "Run the preflight as a user with these permissions; \"auth\" prints a role.",
+	})
+	reasonInvalidManifest = finding.NewReason("InvalidManifest", finding.Explanation{
+		Meaning: "Reported for a check whose manifest the API server rejects.",
+		Cause:   "The manifest is invalid, or uses an API that this cluster does not have.",
+		Remedy:  "Report it to the owners of the component.",
+	})
+	reasonAPIUnavailable = finding.NewReason("APIUnavailable", finding.Explanation{
+		Meaning: "Reported for a check that was not started because the API server did not respond.",
+		Cause:   "The API server is down, restarts, or is overloaded.",
+		Remedy:  "Check it with `oc get --raw '/readyz?verbose'`, then run the preflight again.",
+	})
+	ReasonNotStarted = finding.NewReason("NotStarted", finding.Explanation{
+		Meaning: "Reported for a check whose Job was not created.",
+		Cause:   "The message has it: an error of the API server, or other checks that did not end before the deadline of the run.",
+		Remedy:  "Fix what the message names, or raise the timeout or the parallelism, then run the preflight again.",
+	})
+)
 
 // Explain returns the finding for an error that kept a check from being started: the
 // error and the remedy. It is a Fail for a Secret that violates the policy, and
@@ -138,7 +102,7 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	text := err.Error()
 	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
 	if violating, ok := errors.AsType[*tokenSecretError](err); ok {
-		return finding.Fail(ReasonRefusedTokenSecret, "%s", violating.Error()).
+		return finding.Fail(reasonRefusedTokenSecret, "%s", violating.Error()).
 			Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.", check.Component).
 			Do(finding.Accept(check.Name))
 	}
@@ -151,7 +115,7 @@ func classify(check jobplan.Check, err error) finding.Finding {
 			Do(finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies"))
 	}
 	if violating, ok := errors.AsType[*accountcopy.Error](err); ok {
-		return unknown(ReasonAccountNotCopied).
+		return unknown(reasonAccountNotCopied).
 			Remedy("Run the preflight as a user with the permissions that the message names, or give the check a ServiceAccount of the release. To update without this check, accept the finding.").
 			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", rights.User(types.NamespacedName{Namespace: namespace, Name: violating.Account.Name})), finding.Accept(check.Name))
 	}
@@ -166,7 +130,7 @@ func classify(check jobplan.Check, err error) finding.Finding {
 			Remedy("Check whether an admission webhook delays requests, or run the preflight again with a longer timeout.").
 			Do(finding.Run("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations"), finding.Retry(finding.OptionTimeout))
 	case apierrors.IsNotFound(err) && missingKind(err) == "namespaces":
-		return unknown(ReasonNamespaceMissing).
+		return unknown(reasonNamespaceMissing).
 			Remedy("If component %q is new in the target release or disabled in this cluster, accept the finding; otherwise create namespace %s, which a preflight does not do.", check.Component, namespace).
 			Do(finding.Accept(check.Name), finding.Run("oc create namespace %s", namespace))
 	case apierrors.IsNotFound(err) && missingKind(err) == "serviceaccounts":
@@ -174,7 +138,7 @@ func classify(check jobplan.Check, err error) finding.Finding {
 			Remedy("Create the ServiceAccount, which the release expects to exist in namespace %s.", namespace).
 			Do(finding.Run("oc -n %s get serviceaccounts", namespace))
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return unknown(ReasonNamespaceTerminating).
+		return unknown(reasonNamespaceTerminating).
 			Remedy("Wait until the namespace is gone, or find out what delays its deletion.").
 			Do(finding.Run("oc get namespace %s -o yaml", namespace))
 	case strings.Contains(text, "exceeded quota"):
@@ -192,7 +156,7 @@ func classifyStatus(check jobplan.Check, err error) finding.Finding {
 	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
 	switch {
 	case apierrors.IsForbidden(err) && strings.Contains(text, escalationDenied):
-		return unknown(ReasonRightsNotHeld).
+		return unknown(reasonRightsNotHeld).
 			Remedy("Run the preflight as a user with the permissions that the checks of the release need.").
 			Do(finding.Roles())
 	case apierrors.IsForbidden(err):
@@ -201,10 +165,10 @@ func classifyStatus(check jobplan.Check, err error) finding.Finding {
 	case apierrors.IsUnauthorized(err):
 		return unknown(collector.ReasonUnauthorized).Remedy("Log in again.").Do(finding.Run("oc login"))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return unknown(ReasonInvalidManifest).
+		return unknown(reasonInvalidManifest).
 			Remedy("Report it to the owners of component %q: the API server of this cluster rejects %s.", check.Component, check.File)
 	case retry.Temporary(err):
-		return unknown(ReasonAPIUnavailable).Remedy("Check the API server, then run the preflight again.").
+		return unknown(reasonAPIUnavailable).Remedy("Check the API server, then run the preflight again.").
 			Do(finding.Run("oc get --raw '/readyz?verbose'"), finding.Retry(""))
 	}
 	return unknown(ReasonNotStarted).Remedy("Fix what the message names, then run the preflight again.").Do(finding.Retry(""))
@@ -238,7 +202,7 @@ func (e *EscalationError) Error() string {
 func Ungrantable(findings []finding.Finding) error {
 	var texts []string
 	for _, f := range findings {
-		if text := words.FirstLines(f.Message, maxErrorLines); f.Reason == string(ReasonRightsNotHeld) && !slices.Contains(texts, text) {
+		if text := words.FirstLines(f.Message, maxErrorLines); f.Reason == reasonRightsNotHeld.String() && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}

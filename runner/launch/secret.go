@@ -15,16 +15,14 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
 
-// ReasonRefusedTokenSecret is reported for a check whose containers, or whose account, read a
-// Secret of type kubernetes.io/service-account-token. The read-only guard does not apply to
-// its token, which is not that of the check's pod.
-//
-// Cause: a volume or an environment variable of the manifest refers to the Secret, or a role of
-// the check's account names it.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedTokenSecret finding.Reason = "RefusedTokenSecret"
+var reasonRefusedTokenSecret = finding.NewReason("RefusedTokenSecret", finding.Explanation{
+	Meaning: "Reported for a check whose containers, or whose account, read a Secret of type " +
+		"kubernetes.io/service-account-token. The read-only guard does not apply to its token, which is not that " +
+		"of the check's pod.",
+	Cause: "A volume or an environment variable of the manifest refers to the Secret, or a role of the check's " +
+		"account names it.",
+	Remedy: "Report it to the owners of the component. To update without this check, accept the finding.",
+})
 
 // tokenSecretError means that the containers of a check read a token that the guard
 // does not recognize.

@@ -73,10 +73,10 @@ func (m *manifests) addDocument(file string, content []byte, doc manifestdoc.Doc
 // only if it mentions the annotation.
 func broken(content []byte, err error) *manifestfilter.Violation {
 	if !bytes.Contains(content, []byte(Annotation)) {
-		return manifestfilter.Warn(ReasonBrokenManifest, "the file cannot be parsed: "+words.External(err.Error()),
+		return manifestfilter.Warn(reasonBrokenManifest, "the file cannot be parsed: "+words.External(err.Error()),
 			"Report it to the authors of the component: the cluster-version operator would reject the release.")
 	}
-	return manifestfilter.Fail(ReasonBrokenPreflight, "the file mentions "+Annotation+" and cannot be parsed: "+words.External(err.Error()),
+	return manifestfilter.Fail(reasonBrokenPreflight, "the file mentions "+Annotation+" and cannot be parsed: "+words.External(err.Error()),
 		"Report it to the authors of the component: the check in this file cannot be run.")
 }
 
@@ -86,14 +86,14 @@ func incomplete(root *yaml.Node) *manifestfilter.Violation {
 	if manifestdoc.Text(root, "kind") != "" && manifestdoc.Text(manifestdoc.Child(root, "metadata"), "name") != "" {
 		return nil
 	}
-	return manifestfilter.Warn(ReasonBrokenManifest, "the document is not an object with kind and metadata.name",
+	return manifestfilter.Warn(reasonBrokenManifest, "the document is not an object with kind and metadata.name",
 		"Report it to the authors of the component: the cluster-version operator would reject the release.")
 }
 
 // release returns the release of the collected content.
 func (m *manifests) release() (*Release, error) {
 	if m.references == nil || m.metadata == nil {
-		failure := imagefiles.Reject(ReasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", imagefiles.ReleaseDirectory, referencesFile, imagefiles.ReleaseDirectory, metadataFile)
+		failure := imagefiles.Reject(reasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", imagefiles.ReleaseDirectory, referencesFile, imagefiles.ReleaseDirectory, metadataFile)
 		failure.Remediation, failure.Actions = "Name a release image.", []finding.Action{finding.Run("oc adm release info")}
 		return nil, failure
 	}
@@ -111,7 +111,7 @@ func (m *manifests) gather(release *Release) error {
 	for _, each := range m.found {
 		key := manifestfilter.Identity(each.Value)
 		if other, ok := first[key]; ok {
-			m.report(each.File, each.Place, manifestfilter.Fail(ReasonDuplicateManifest, key+" is also in "+words.External(other), "Report it to the authors of the component: only one of the two can be right."))
+			m.report(each.File, each.Place, manifestfilter.Fail(reasonDuplicateManifest, key+" is also in "+words.External(other), "Report it to the authors of the component: only one of the two can be right."))
 			continue
 		}
 		first[key] = each.File

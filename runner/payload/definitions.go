@@ -156,7 +156,7 @@ func deeper(node *yaml.Node, limit int) bool {
 func (d *definitions) merged() ([]Definition, *manifestfilter.Violation) {
 	if d.over != "" {
 		return nil, &manifestfilter.Violation{
-			Outcome: preflight.Unknown, Reason: ReasonTooManyDefinitions,
+			Outcome: preflight.Unknown, Reason: reasonTooManyDefinitions,
 			Message:     fmt.Sprintf("the CustomResourceDefinitions of the release have more than %d bytes, so none is checked", maxDefinitionBytes),
 			Remediation: "Read the CustomResourceDefinitions in the release.", Actions: []finding.Action{finding.Run("oc adm release extract")},
 		}

@@ -60,7 +60,7 @@ func TestImageFiles(t *testing.T) {
 				files[file+" "+string(content)] = true
 				return nil
 			})
-			if failed, ok := errors.AsType[*imagefiles.Error](err); (err != nil) != (tc.err != "") || ok && string(failed.Reason) != tc.err || ok && failed.Remediation == "" {
+			if failed, ok := errors.AsType[*imagefiles.Error](err); (err != nil) != (tc.err != "") || ok && failed.Reason.String() != tc.err || ok && failed.Remediation == "" {
 				t.Fatalf("%s: %+v, want %q", tc.reason, err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(files))); diff != "" && tc.err == "" {

@@ -64,11 +64,11 @@ func (m *manifests) report(file string, at manifestdoc.Place, found *manifestfil
 func (m *manifests) bounded() error {
 	switch {
 	case m.annotated > maxAnnotated:
-		return imagefiles.Reject(ReasonTooManyPreflights, "the objects with the annotation %s have more than %d bytes", Annotation, maxAnnotated)
+		return imagefiles.Reject(reasonTooManyPreflights, "the objects with the annotation %s have more than %d bytes", Annotation, maxAnnotated)
 	case m.kept > maxKept:
-		return imagefiles.Reject(ReasonTooManyPreflights, "the objects with the annotation %s would take more than %d bytes of memory", Annotation, maxKept)
+		return imagefiles.Reject(reasonTooManyPreflights, "the objects with the annotation %s would take more than %d bytes of memory", Annotation, maxKept)
 	case len(m.problems) > maxProblems:
-		return imagefiles.Reject(ReasonTooManyProblems, "more than %d manifests are invalid; the first: %s", maxProblems, m.problems[0].Value.Message)
+		return imagefiles.Reject(reasonTooManyProblems, "more than %d manifests are invalid; the first: %s", maxProblems, m.problems[0].Value.Message)
 	}
 	return nil
 }

@@ -42,13 +42,13 @@ func (m *manifests) describe() (*Release, error) {
 		return nil, err
 	}
 	if named != metadata.Version {
-		return nil, imagefiles.Reject(ReasonVersionMismatch, "%s states version %q, but %s states %q", referencesFile, words.External(named), metadataFile, words.External(metadata.Version))
+		return nil, imagefiles.Reject(reasonVersionMismatch, "%s states version %q, but %s states %q", referencesFile, words.External(named), metadataFile, words.External(metadata.Version))
 	}
 	release := &Release{Release: update.Release{Version: metadata.Version}, Previous: metadata.Previous, Images: images, Metadata: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(metadata.Metadata)) {
 		value, ok := metadata.Metadata[key].(string)
 		if !ok {
-			m.report(metadataFile, manifestdoc.Place{}, manifestfilter.Warn(ReasonMetadataNotString, fmt.Sprintf("the value of metadata %q is not a string; it is ignored", words.External(key)),
+			m.report(metadataFile, manifestdoc.Place{}, manifestfilter.Warn(reasonMetadataNotString, fmt.Sprintf("the value of metadata %q is not a string; it is ignored", words.External(key)),
 				"Report it to the publisher of the release."))
 			continue
 		}

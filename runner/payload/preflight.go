@@ -24,11 +24,11 @@ const validateManifest = "oc create --dry-run=server --validate=strict -f FILE"
 // file. It returns the object to keep, if any, and its violation, if any.
 func (m *manifests) preflight(doc manifestdoc.Document, root *yaml.Node, line int) (Object, *manifestfilter.Violation) {
 	if what, line := manifestdoc.Irregular(root); what != "" {
-		return nil, manifestfilter.Fail(ReasonIrregularPreflight, fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.Line+line-1),
+		return nil, manifestfilter.Fail(reasonIrregularPreflight, fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.Line+line-1),
 			manifestfilter.ToAuthors+"write the preflight without aliases and duplicate keys.")
 	}
 	if n := manifestdoc.Count(root); n > maxObjectNodes {
-		return nil, manifestfilter.Fail(ReasonPreflightTooLarge, fmt.Sprintf("an object with the annotation %s has %d fields and items; the limit is %d", Annotation, n, maxObjectNodes),
+		return nil, manifestfilter.Fail(reasonPreflightTooLarge, fmt.Sprintf("an object with the annotation %s has %d fields and items; the limit is %d", Annotation, n, maxObjectNodes),
 			manifestfilter.ToAuthors+"reduce the size of the preflight.")
 	}
 	value := manifestdoc.Child(manifestdoc.Child(manifestdoc.Child(root, "metadata"), "annotations"), Annotation)
@@ -40,11 +40,11 @@ func (m *manifests) preflight(doc manifestdoc.Document, root *yaml.Node, line in
 	case "false":
 		return nil, nil
 	default:
-		return nil, manifestfilter.Fail(ReasonAnnotationValue, fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, words.External(value.Value)),
+		return nil, manifestfilter.Fail(reasonAnnotationValue, fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, words.External(value.Value)),
 			manifestfilter.ToAuthors+"set the value to \"true\" to run the check.")
 	}
 	if manifestdoc.Text(root, "apiVersion") == "" || manifestdoc.Text(root, "kind") == "" {
-		return nil, manifestfilter.Fail(ReasonInvalidPreflight, "an object with the annotation "+Annotation+" has no apiVersion or no kind",
+		return nil, manifestfilter.Fail(reasonInvalidPreflight, "an object with the annotation "+Annotation+" has no apiVersion or no kind",
 			manifestfilter.ToAuthors+"validate the manifest.", finding.Run(validateManifest))
 	}
 	object, invalid := m.decode(doc)
@@ -66,13 +66,13 @@ func (m *manifests) preflight(doc manifestdoc.Document, root *yaml.Node, line in
 func misplaced(root, value *yaml.Node, line int) *manifestfilter.Violation {
 	switch {
 	case strings.HasSuffix(manifestdoc.Text(root, "kind"), "List"):
-		return manifestfilter.Fail(ReasonListNotSupported, fmt.Sprintf("a %s contains an object with the annotation %s in line %d", words.External(manifestdoc.Text(root, "kind")), Annotation, line),
+		return manifestfilter.Fail(reasonListNotSupported, fmt.Sprintf("a %s contains an object with the annotation %s in line %d", words.External(manifestdoc.Text(root, "kind")), Annotation, line),
 			manifestfilter.ToAuthors+"write each object as a separate document.")
 	case value == nil:
-		return manifestfilter.Warn(ReasonAnnotationMisplaced, fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so no check is run", Annotation, line),
+		return manifestfilter.Warn(reasonAnnotationMisplaced, fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so no check is run", Annotation, line),
 			manifestfilter.ToAuthors+"set the annotation on the Job itself.")
 	case value.Kind != yaml.ScalarNode || value.Tag != "!!str":
-		return manifestfilter.Fail(ReasonAnnotationNotString, fmt.Sprintf("the annotation %s in line %d is not a string", Annotation, line),
+		return manifestfilter.Fail(reasonAnnotationNotString, fmt.Sprintf("the annotation %s in line %d is not a string", Annotation, line),
 			manifestfilter.ToAuthors+"quote the value: "+Annotation+`: "true".`)
 	}
 	return nil
@@ -84,12 +84,12 @@ func (m *manifests) decode(doc manifestdoc.Document) (Object, *manifestfilter.Vi
 	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !doc.JSON, Strict: true})
 	decoded, kind, err := decoder.Decode(doc.Raw, nil, nil)
 	if runtime.IsNotRegisteredError(err) {
-		return nil, manifestfilter.Fail(ReasonUnsupportedKind, fmt.Sprintf("an object of %s %s has the annotation %s", words.External(kind.GroupVersion().String()), words.External(kind.Kind), Annotation),
+		return nil, manifestfilter.Fail(reasonUnsupportedKind, fmt.Sprintf("an object of %s %s has the annotation %s", words.External(kind.GroupVersion().String()), words.External(kind.Kind), Annotation),
 			manifestfilter.ToAuthors+"use the annotation only on Jobs of batch/v1, and on ServiceAccounts, ConfigMaps, Roles, ClusterRoles and their bindings of v1.")
 	}
 	object, ok := decoded.(Object)
 	if err != nil || !ok {
-		return nil, manifestfilter.Fail(ReasonInvalidPreflight, "the object cannot be decoded: "+doc.Locate(err).Error(),
+		return nil, manifestfilter.Fail(reasonInvalidPreflight, "the object cannot be decoded: "+doc.Locate(err).Error(),
 			manifestfilter.ToAuthors+"validate the manifest.", finding.Run(validateManifest))
 	}
 	return object, nil
@@ -101,7 +101,7 @@ func (m *manifests) admit(object Object) (Object, *manifestfilter.Violation) {
 		return nil, misnamed
 	}
 	if _, ok := object.GetAnnotations()[deleteAnnotation]; ok {
-		rejected := manifestfilter.Fail(ReasonDeleteAnnotation, manifestfilter.Identity(object)+" has the annotation "+deleteAnnotation, manifestfilter.ToAuthors+"remove one of the two annotations.")
+		rejected := manifestfilter.Fail(reasonDeleteAnnotation, manifestfilter.Identity(object)+" has the annotation "+deleteAnnotation, manifestfilter.ToAuthors+"remove one of the two annotations.")
 		rejected.Annotation = deleteAnnotation
 		return nil, rejected
 	}
@@ -128,7 +128,7 @@ func appliedByOperator(object Object, annotation string) *manifestfilter.Violati
 	if _, ok := object.(*batchv1.Job); !ok {
 		return nil
 	}
-	found := manifestfilter.Warn(ReasonAppliedByClusterVersionOperator, manifestfilter.Identity(object)+" has the annotation "+annotation+", so the cluster-version operator also runs it during the update",
+	found := manifestfilter.Warn(reasonAppliedByClusterVersionOperator, manifestfilter.Identity(object)+" has the annotation "+annotation+", so the cluster-version operator also runs it during the update",
 		manifestfilter.ToAuthors+"remove the annotation.")
 	found.Annotation = annotation
 	return found
@@ -143,7 +143,7 @@ func misnamed(object Object) *manifestfilter.Violation {
 		messages = roleName(object.GetName())
 	}
 	if len(messages) > 0 {
-		return manifestfilter.Fail(ReasonInvalidName, fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, words.External(object.GetName()), words.External(messages[0])),
+		return manifestfilter.Fail(reasonInvalidName, fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, words.External(object.GetName()), words.External(messages[0])),
 			manifestfilter.ToAuthors+"set a valid metadata.name.")
 	}
 	messages = validation.IsDNS1123Label(object.GetNamespace())
@@ -156,7 +156,7 @@ func misnamed(object Object) *manifestfilter.Violation {
 	if len(messages) == 0 {
 		return nil
 	}
-	return manifestfilter.Fail(ReasonInvalidNamespace, fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), words.External(object.GetNamespace()), words.External(messages[0])),
+	return manifestfilter.Fail(reasonInvalidNamespace, fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), words.External(object.GetNamespace()), words.External(messages[0])),
 		manifestfilter.ToAuthors+"set a valid metadata.namespace on a namespaced object, and none on any other.")
 }
 

@@ -49,10 +49,10 @@ func (m *manifests) readReferences() (string, map[string]string, error) {
 func checkReference(tag imagev1.TagReference) *manifestfilter.Violation {
 	const remedy = "Do not update to this release: its signature does not cover all of its images."
 	if tag.From == nil || tag.From.Kind != "DockerImage" {
-		return manifestfilter.Fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q does not name a DockerImage", words.External(tag.Name)), remedy)
+		return manifestfilter.Fail(reasonImageNotByDigest, fmt.Sprintf("the tag %q does not name a DockerImage", words.External(tag.Name)), remedy)
 	}
 	if _, err := name.NewDigest(tag.From.Name, name.StrictValidation); err != nil {
-		return manifestfilter.Fail(ReasonImageNotByDigest, fmt.Sprintf("the tag %q is %q, which is not a pull spec by digest", words.External(tag.Name), words.External(tag.From.Name)), remedy)
+		return manifestfilter.Fail(reasonImageNotByDigest, fmt.Sprintf("the tag %q is %q, which is not a pull spec by digest", words.External(tag.Name), words.External(tag.From.Name)), remedy)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func unmarshal(content []byte, into any, strict ...kjson.StrictOption) error {
 
 // invalid is the error for an invalid file that every release needs.
 func invalid(file string, err error) error {
-	failure := imagefiles.Reject(ReasonInvalidRelease, "%s/%s is invalid", imagefiles.ReleaseDirectory, file)
+	failure := imagefiles.Reject(reasonInvalidRelease, "%s/%s is invalid", imagefiles.ReleaseDirectory, file)
 	failure.Err = err
 	return failure
 }

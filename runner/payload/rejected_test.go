@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
@@ -166,7 +167,7 @@ func TestExtractRejectsLayers(t *testing.T) {
 			t.Parallel()
 			extract, _ := test.read(t)
 			failure := failureOf(t, extract())
-			if string(failure.Reason) != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
+			if failure.Reason.String() != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s with %q: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.text, test.reason)
 			}
 		})
@@ -326,7 +327,7 @@ func TestExtractRejectsImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			failure := failureOf(t, test.read(t)())
-			if string(failure.Reason) != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
+			if failure.Reason.String() != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
 			}
 		})
@@ -396,7 +397,7 @@ func TestExtractRejectsIndexes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			failure := failureOf(t, test.read(t)())
-			if string(failure.Reason) != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
+			if failure.Reason.String() != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
 			}
 		})
@@ -415,7 +416,7 @@ func TestExtractRejectsNestedIndexes(t *testing.T) {
 		descriptor = putManifest(t, http.DefaultTransport, host, types.DockerManifestList, content)
 	}
 	_, err := payload.Extract(t.Context(), forced(t, descriptor), payload.Options{})
-	if failure := failureOf(t, err); failure.Reason != "NestedIndex" {
+	if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("NestedIndex") {
 		t.Errorf("got %s, want NestedIndex", failure.Reason)
 	}
 }
@@ -562,7 +563,7 @@ func TestExtractRejectsRegistries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := test.read(t)()
-			if failure := failureOf(t, err); string(failure.Reason) != test.want || failure.Outcome != test.outcome {
+			if failure := failureOf(t, err); failure.Reason.String() != test.want || failure.Outcome != test.outcome {
 				t.Errorf("got %s %s, want %s %s: %s (%v)", failure.Outcome, failure.Reason, test.outcome, test.want, test.reason, err)
 			}
 		})
@@ -572,7 +573,7 @@ func TestExtractRejectsRegistries(t *testing.T) {
 func TestExtractRejectsUnverified(t *testing.T) {
 	t.Parallel()
 	_, err := payload.Extract(t.Context(), signature.Release{}, payload.Options{})
-	if failure := failureOf(t, err); failure.Reason != "NotVerified" {
+	if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("NotVerified") {
 		t.Errorf("got %s for an empty proof, want NotVerified", failure.Reason)
 	}
 }
@@ -580,7 +581,7 @@ func TestExtractRejectsUnverified(t *testing.T) {
 func TestExtractUnreachable(t *testing.T) {
 	t.Parallel()
 	_, err := payload.Extract(t.Context(), forced(t, "127.0.0.1:1/release@sha256:"+strings.Repeat("a", 64)), payload.Options{})
-	if failure := failureOf(t, err); failure.Reason != "RegistryUnreachable" || failure.Outcome != preflight.Unknown {
+	if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("RegistryUnreachable") || failure.Outcome != preflight.Unknown {
 		t.Errorf("got %s %s for an unreachable registry, want Unknown RegistryUnreachable: %v", failure.Outcome, failure.Reason, err)
 	}
 }

@@ -45,7 +45,7 @@ func TestResolve(t *testing.T) {
 				return
 			}
 			failure, ok := errors.AsType[*imagefiles.Error](err)
-			if !ok || string(failure.Reason) != tc.rejected || failure.Remediation == "" {
+			if !ok || failure.Reason.String() != tc.rejected || failure.Remediation == "" {
 				t.Errorf("%s: %#v, want a %s with a remedy", tc.reason, err, tc.rejected)
 			}
 		})

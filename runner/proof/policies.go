@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/image/imagepolicy"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// NameReleasePolicy names the findings about the image policies that cover the
-// release image.
-const NameReleasePolicy = "ReleaseImagePolicy"
+var NameReleasePolicy = finding.NewName("ReleaseImagePolicy",
+	"The findings about the image policies that cover the release image.")
 
 // PolicyNeeds are the permissions to hold images against the image policies.
 // Where the nodes may not be read, all architectures of an image are inspected.

@@ -52,7 +52,7 @@ func signedBy(release signature.Release) []finding.Finding {
 // about the signature itself is inconclusive.
 func unproven(failure error) finding.Finding {
 	if known, ok := errors.AsType[*refusal.Error](failure); ok {
-		return finding.New(known.Outcome, finding.Reason(known.Reason), "%s", known.Message).
+		return finding.New(known.Outcome, finding.ReportedReason(known.Reason.Name), "%s", known.Message).
 			Remedy("%s", known.Remediation).Do(finding.Retry(finding.OptionTrust))
 	}
 	return finding.Unknown(collector.ReasonError, "%v", failure).
@@ -60,25 +60,19 @@ func unproven(failure error) finding.Finding {
 		Do(finding.Retry(finding.OptionTrust))
 }
 
-// reasonVerified is reported when the release is signed by a key that the cluster
-// trusts.
-//
-// Cause: a signature of the release's digest was found and is valid.
-//
-// Remedy: none needed.
-const reasonVerified finding.Reason = "Verified"
+var (
+	nameSignature = finding.NewName("ReleaseSignature", "The findings about the release's signature.")
 
-// reasonSignatureWarning is reported when the signature is valid, with a property
-// that other verifiers may not accept.
-//
-// Cause: the message has it.
-//
-// Remedy: report it to the publisher of the release.
-const reasonSignatureWarning finding.Reason = "SignatureWarning"
+	nameIdentity = finding.NewName("ReleaseIdentity",
+		"The finding about a release image that contains another version than its signature names.")
 
-// nameSignature names the findings about the release's signature.
-const nameSignature = "ReleaseSignature"
-
-// nameIdentity names the finding about a release image that contains another
-// version than its signature names.
-const nameIdentity = "ReleaseIdentity"
+	reasonVerified = finding.NewReason("Verified", finding.Explanation{
+		Meaning: "Reported when the release is signed by a key that the cluster trusts.",
+		Cause:   "A signature of the release's digest was found and is valid.",
+	})
+	reasonSignatureWarning = finding.NewReason("SignatureWarning", finding.Explanation{
+		Meaning: "Reported when the signature is valid, with a property that other verifiers may not accept.",
+		Cause:   "The message has it.",
+		Remedy:  "Report it to the publisher of the release.",
+	})
+)

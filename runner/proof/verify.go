@@ -129,7 +129,7 @@ func (v Verifier) unproven(failure error) finding.Finding {
 		return unproven(failure)
 	}
 	from := v.From.From(v.Scene)
-	return finding.Unknown(finding.Reason(known.Reason), "%s; release %s may add the key", known.Message, from).
+	return finding.Unknown(finding.ReportedReason(known.Reason.Name), "%s; release %s may add the key", known.Message, from).
 		Remedy("Verify the signature when the cluster runs %s, or name keyrings for this run.", from).Do(finding.Retry(finding.OptionTrust))
 }
 
@@ -155,10 +155,8 @@ func (v Verifier) holdAgainstPolicies(ctx context.Context, proven Proof) Proof {
 	return proven
 }
 
-// reasonImagePoliciesUnavailable is reported when the image policies of the
-// cluster could not be read.
-//
-// Cause: the permission to list ClusterImagePolicies is missing.
-//
-// Remedy: bind the roles that "auth run" prints.
-const reasonImagePoliciesUnavailable finding.Reason = "ImagePoliciesUnavailable"
+var reasonImagePoliciesUnavailable = finding.NewReason("ImagePoliciesUnavailable", finding.Explanation{
+	Meaning: "Reported when the image policies of the cluster could not be read.",
+	Cause:   "The permission to list ClusterImagePolicies is missing.",
+	Remedy:  "Bind the roles that \"auth run\" prints.",
+})

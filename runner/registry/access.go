@@ -56,7 +56,7 @@ func (a *Access) addLocal(local Local) {
 	for _, path := range local.AuthFiles {
 		own, err := credential.ReadAuthFile(path)
 		if err != nil {
-			a.warn(ReasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again.", finding.Run("podman login"))
+			a.warn(reasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again.", finding.Run("podman login"))
 			continue
 		}
 		a.credentials = append(a.credentials, own)

@@ -46,17 +46,17 @@ func (t attempt) reason() finding.Reason {
 	case t.err == nil:
 		return ReasonRegistryBlocked
 	case helper:
-		return ReasonCredentialHelperFailed
+		return reasonCredentialHelperFailed
 	case certificate:
-		return ReasonRegistryUntrusted
+		return reasonRegistryUntrusted
 	case unauthorized(t.err):
-		return ReasonRegistryUnauthorized
+		return reasonRegistryUnauthorized
 	case code == http.StatusNotFound:
 		return ReasonImageNotFound
 	case code == http.StatusTooManyRequests:
-		return ReasonRegistryRateLimited
+		return reasonRegistryRateLimited
 	case code != 0:
-		return ReasonRegistryError
+		return reasonRegistryError
 	}
 	return ReasonRegistryUnreachable
 }

@@ -86,7 +86,7 @@ func (r reading) failed(err error, reason finding.Reason, what string) bool {
 
 func (r reading) digestMirrors(ctx context.Context) []mirrorSet {
 	list, err := r.cluster.OpenShift.ConfigV1().ImageDigestMirrorSets().List(ctx, metav1.ListOptions{})
-	if r.failed(err, ReasonMirrorsUnreadable, "the cluster's ImageDigestMirrorSets") {
+	if r.failed(err, reasonMirrorsUnreadable, "the cluster's ImageDigestMirrorSets") {
 		return nil
 	}
 	var sets []mirrorSet
@@ -103,7 +103,7 @@ func (r reading) digestMirrors(ctx context.Context) []mirrorSet {
 
 func (r reading) tagMirrors(ctx context.Context) []mirrorSet {
 	list, err := r.cluster.OpenShift.ConfigV1().ImageTagMirrorSets().List(ctx, metav1.ListOptions{})
-	if r.failed(err, ReasonMirrorsUnreadable, "the cluster's ImageTagMirrorSets") {
+	if r.failed(err, reasonMirrorsUnreadable, "the cluster's ImageTagMirrorSets") {
 		return nil
 	}
 	var sets []mirrorSet
@@ -122,14 +122,14 @@ func (r reading) tagMirrors(ctx context.Context) []mirrorSet {
 // ImageDigestMirrorSets before OpenShift 4.13.
 func (r reading) policies(ctx context.Context) []mirrorSet {
 	list, err := r.cluster.Dynamic.Resource(operatorv1alpha1.GroupVersion.WithResource("imagecontentsourcepolicies")).List(ctx, metav1.ListOptions{})
-	if r.failed(err, ReasonMirrorsUnreadable, "the cluster's ImageContentSourcePolicies") {
+	if r.failed(err, reasonMirrorsUnreadable, "the cluster's ImageContentSourcePolicies") {
 		return nil
 	}
 	var sets []mirrorSet
 	for i := range list.Items {
 		var object operatorv1alpha1.ImageContentSourcePolicy
 		err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &object)
-		if r.failed(err, ReasonMirrorsUnreadable, fmt.Sprintf("ImageContentSourcePolicy %q", list.Items[i].GetName())) {
+		if r.failed(err, reasonMirrorsUnreadable, fmt.Sprintf("ImageContentSourcePolicy %q", list.Items[i].GetName())) {
 			continue
 		}
 		for _, each := range object.Spec.RepositoryDigestMirrors {
@@ -151,7 +151,7 @@ func asText(mirrors []configv1.ImageMirror) []string {
 // registries.
 func (r reading) image(ctx context.Context, into *settings) {
 	image, err := r.cluster.OpenShift.ConfigV1().Images().Get(ctx, "cluster", metav1.GetOptions{})
-	if r.failed(err, ReasonRegistrySourcesUnreadable, "image.config.openshift.io \"cluster\"") {
+	if r.failed(err, reasonRegistrySourcesUnreadable, "image.config.openshift.io \"cluster\"") {
 		return
 	}
 	sources := image.Spec.RegistrySources
@@ -162,17 +162,17 @@ func (r reading) image(ctx context.Context, into *settings) {
 	}
 	configMap, err := r.configMap(ctx, configNamespace, name)
 	if apierrors.IsNotFound(err) {
-		r.access.warn(ReasonAdditionalTrustedCAMissing, fmt.Sprintf("additionalTrustedCA of image.config.openshift.io \"cluster\" names ConfigMap %s/%s, which does not exist", configNamespace, name),
+		r.access.warn(reasonAdditionalTrustedCAMissing, fmt.Sprintf("additionalTrustedCA of image.config.openshift.io \"cluster\" names ConfigMap %s/%s, which does not exist", configNamespace, name),
 			"Create the ConfigMap, or correct the name.", finding.Run(editImageConfig))
 		return
 	}
-	if r.failed(err, ReasonAdditionalTrustedCAUnreadable, fmt.Sprintf("ConfigMap %s/%s", configNamespace, name)) {
+	if r.failed(err, reasonAdditionalTrustedCAUnreadable, fmt.Sprintf("ConfigMap %s/%s", configNamespace, name)) {
 		return
 	}
 	r.access.network.certificates = map[string][]byte{}
 	for key, bundle := range configMap.Data {
 		if block, _ := pem.Decode([]byte(bundle)); block == nil {
-			r.access.warn(ReasonAdditionalTrustedCAInvalid, fmt.Sprintf("the entry %q of ConfigMap %s/%s holds no PEM certificate", key, configNamespace, name),
+			r.access.warn(reasonAdditionalTrustedCAInvalid, fmt.Sprintf("the entry %q of ConfigMap %s/%s holds no PEM certificate", key, configNamespace, name),
 				"Set the entry to the CA of the registry in PEM.", finding.Run("oc edit configmap -n %s %s", configNamespace, name))
 			continue
 		}
@@ -184,7 +184,7 @@ func (r reading) image(ctx context.Context, into *settings) {
 // proxy reads the effective proxy and the CA bundle.
 func (r reading) proxy(ctx context.Context) {
 	proxy, err := r.cluster.OpenShift.ConfigV1().Proxies().Get(ctx, "cluster", metav1.GetOptions{})
-	if !r.failed(err, ReasonProxyUnreadable, "proxy.config.openshift.io \"cluster\"") {
+	if !r.failed(err, reasonProxyUnreadable, "proxy.config.openshift.io \"cluster\"") {
 		status := proxy.Status
 		config := httpproxy.Config{HTTPProxy: status.HTTPProxy, HTTPSProxy: status.HTTPSProxy, NoProxy: status.NoProxy}
 		if config.HTTPProxy != "" || config.HTTPSProxy != "" {
@@ -192,7 +192,7 @@ func (r reading) proxy(ctx context.Context) {
 		}
 	}
 	bundle, err := r.configMap(ctx, managedNamespace, trustedBundle)
-	if !r.failed(err, ReasonTrustedBundleUnreadable, fmt.Sprintf("ConfigMap %s/%s", managedNamespace, trustedBundle)) {
+	if !r.failed(err, reasonTrustedBundleUnreadable, fmt.Sprintf("ConfigMap %s/%s", managedNamespace, trustedBundle)) {
 		r.access.network.bundle = []byte(bundle.Data["ca-bundle.crt"])
 	}
 }
@@ -215,12 +215,12 @@ func (r reading) configMap(ctx context.Context, namespace, name string) (*corev1
 func (r reading) pullSecret(ctx context.Context) {
 	name := fmt.Sprintf("Secret %s/%s", configNamespace, pullSecret)
 	secret, err := r.cluster.Kubernetes.CoreV1().Secrets(configNamespace).Get(ctx, pullSecret, metav1.GetOptions{})
-	if r.failed(err, ReasonPullSecretUnreadable, name) {
+	if r.failed(err, reasonPullSecretUnreadable, name) {
 		return
 	}
 	global, err := credential.ParseAuth(name, secret.Data[corev1.DockerConfigJsonKey])
 	if err != nil {
-		r.access.warn(ReasonPullSecretUnreadable, err.Error(), "Correct the pull secret.", finding.Run(setPullSecret))
+		r.access.warn(reasonPullSecretUnreadable, err.Error(), "Correct the pull secret.", finding.Run(setPullSecret))
 		return
 	}
 	global.Cluster, global.Helper, global.Helpers = true, "", nil

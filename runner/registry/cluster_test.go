@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/test/user"
 )
@@ -263,7 +264,7 @@ func TestPlaces(t *testing.T) {
 				got = append(got, strings.TrimSpace(strings.ReplaceAll(place.String(), `"`, "")+" "+place.Closed))
 			}
 			if err != nil {
-				got = append(got, string(failureOf(t, err).Reason))
+				got = append(got, failureOf(t, err).Reason.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
@@ -297,12 +298,12 @@ func TestForbidden(t *testing.T) {
 	}
 	_, err := access.Try(t.Context(), payloadRepository+digest, head)
 	failure := failureOf(t, err)
-	if failure.Reason != "RegistryUnauthorized" || !strings.Contains(failure.Remediation, "Secret openshift-config/pull-secret cannot be read") {
+	if failure.Reason != finding.ReportedReason("RegistryUnauthorized") || !strings.Contains(failure.Remediation, "Secret openshift-config/pull-secret cannot be read") {
 		t.Errorf("anonymous access is rejected: %s %q, want a remedy that names the unreadable pull secret", failure.Reason, failure.Remediation)
 	}
 	_, err = access.Try(t.Context(), "unreachable.example.com/release"+digest, head)
 	failure = failureOf(t, err)
-	if failure.Reason != "RegistryUnreachable" || !strings.Contains(failure.Remediation, "the cluster's ImageDigestMirrorSets cannot be read") {
+	if failure.Reason != finding.ReportedReason("RegistryUnreachable") || !strings.Contains(failure.Remediation, "the cluster's ImageDigestMirrorSets cannot be read") {
 		t.Errorf("mirror sets that were not read may have an entry: %s %q, want a remedy that names them", failure.Reason, failure.Remediation)
 	}
 }

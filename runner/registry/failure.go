@@ -36,8 +36,8 @@ func (f failures) of(reference name.Reference, attempts []attempt) *Error {
 	}
 	failure := &Error{Message: strings.Join(texts, "; ")}
 	for _, reason := range []finding.Reason{
-		ReasonRegistryUnauthorized, ReasonCredentialHelperFailed, ReasonRegistryUntrusted, ReasonRegistryUnreachable,
-		ReasonRegistryRateLimited, ReasonRegistryError, ReasonRepositoryNotMirrored, ReasonMirrorIncomplete,
+		reasonRegistryUnauthorized, reasonCredentialHelperFailed, reasonRegistryUntrusted, ReasonRegistryUnreachable,
+		reasonRegistryRateLimited, reasonRegistryError, reasonRepositoryNotMirrored, ReasonMirrorIncomplete,
 		ReasonImageNotFound, ReasonRegistryBlocked,
 	} {
 		first, ok := by[reason]
@@ -45,7 +45,7 @@ func (f failures) of(reference name.Reference, attempts []attempt) *Error {
 			continue
 		}
 		failure.Reason = reason
-		if reason == ReasonRepositoryNotMirrored {
+		if reason == reasonRepositoryNotMirrored {
 			failure.Message += fmt.Sprintf("; no mirror set of the cluster has an entry for %q", first.place.Repository)
 		}
 		failure.Remediation, failure.Actions = f.remedy(reason, reference, first)
@@ -60,19 +60,19 @@ func (f failures) sourceUnreachable(reference name.Reference, attempts []attempt
 	mirrored := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror })
 	responded := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror && status(t.err) != 0 })
 	_, _, sets := f.rules.nearest(repositoryOf(reference), reference)
-	_, unread := f.warned(ReasonMirrorsUnreadable)
+	_, unread := f.warned(reasonMirrorsUnreadable)
 	switch {
 	case responded:
 		return ReasonMirrorIncomplete
 	case sets && !mirrored && !unread:
-		return ReasonRepositoryNotMirrored
+		return reasonRepositoryNotMirrored
 	}
 	return ReasonRegistryUnreachable
 }
 
 // warned is the first warning with that reason.
 func (f failures) warned(reason finding.Reason) (finding.Finding, bool) {
-	at := slices.IndexFunc(f.warnings, func(w finding.Finding) bool { return w.Reason == string(reason) })
+	at := slices.IndexFunc(f.warnings, func(w finding.Finding) bool { return w.Reason == reason.String() })
 	if at < 0 {
 		return finding.Finding{}, false
 	}
@@ -82,23 +82,23 @@ func (f failures) warned(reason finding.Reason) (finding.Finding, bool) {
 func (f failures) remedy(reason finding.Reason, reference name.Reference, first attempt) (string, []finding.Action) {
 	host, _, _ := strings.Cut(first.place.Repository, "/")
 	switch reason { //nolint:exhaustive // the other reasons have the last remedy
-	case ReasonRegistryUnauthorized:
+	case reasonRegistryUnauthorized:
 		return f.accountRemedy(host, first.credential)
-	case ReasonCredentialHelperFailed:
+	case reasonCredentialHelperFailed:
 		return "Fix the credential helper, or log in without it.", []finding.Action{finding.Run(login, host)}
-	case ReasonRegistryUntrusted:
+	case reasonRegistryUntrusted:
 		return fmt.Sprintf("Add the CA of the registry as key %q to a ConfigMap in openshift-config, and name that ConfigMap in spec.additionalTrustedCA.",
 			strings.Replace(host, ":", "..", 1)), []finding.Action{finding.Run(editImageConfig)}
 	case ReasonRegistryUnreachable:
 		return f.reachRemedy(host, first.place)
-	case ReasonRepositoryNotMirrored:
+	case reasonRepositoryNotMirrored:
 		return f.entryRemedy(reference, first.place)
 	case ReasonMirrorIncomplete:
 		return fmt.Sprintf("Mirror the release again, or make %s reachable from here.", host),
 			[]finding.Action{finding.Run(mirrorRelease)}
-	case ReasonRegistryRateLimited:
+	case reasonRegistryRateLimited:
 		return "Wait as long as the registry requests, or log in with an account that has a higher limit.", []finding.Action{finding.Run(login, host)}
-	case ReasonRegistryError:
+	case reasonRegistryError:
 		return fmt.Sprintf("Run the preflight again; if the error persists, ask the operators of %s.", host), nil
 	case ReasonImageNotFound:
 		return "Check the pull spec; on a mirror, mirror the release.", []finding.Action{finding.Run(mirrorRelease)}
@@ -114,7 +114,7 @@ func (f failures) reachRemedy(host string, place Place) (string, []finding.Actio
 	if place.Mirror {
 		return reach + ", then run the preflight again.", nil
 	}
-	if warning, ok := f.warned(ReasonMirrorsUnreadable); ok {
+	if warning, ok := f.warned(reasonMirrorsUnreadable); ok {
 		return reach + ", or obtain the permission to read the mirror sets: " + warning.Message + ".", []finding.Action{finding.Roles()}
 	}
 	return reach + ", or mirror the release to a registry that is, then run the preflight again.", []finding.Action{finding.Run(mirrorRelease)}
@@ -133,7 +133,7 @@ func (f failures) accountRemedy(host string, rejected credential.Credential) (st
 	if rejected.Store.Cluster {
 		return "Renew the entry of the cluster's pull secret; nodes are rejected too.", []finding.Action{renew}
 	}
-	if warning, ok := f.warned(ReasonPullSecretUnreadable); ok {
+	if warning, ok := f.warned(reasonPullSecretUnreadable); ok {
 		return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the pull secret: " +
 			warning.Message + ".", []finding.Action{again}
 	}

@@ -150,7 +150,7 @@ func parse(pullSpec string) (name.Reference, error) {
 	reference, err := name.ParseReference(pullSpec)
 	if err != nil {
 		return nil, &Error{
-			Reason: ReasonInvalidPullSpec, Message: fmt.Sprintf("%q is not a pull spec", words.Line(pullSpec, maxText)), Err: err,
+			Reason: reasonInvalidPullSpec, Message: fmt.Sprintf("%q is not a pull spec", words.Line(pullSpec, maxText)), Err: err,
 			Remediation: "Name the image as REPOSITORY@sha256:DIGEST.",
 		}
 	}

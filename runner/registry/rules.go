@@ -92,7 +92,7 @@ func (r rules) blockable(s settings) ([]string, []finding.Finding) {
 			blocked = append(blocked, scope)
 			continue
 		}
-		ignored = append(ignored, warning(finding.Warn(ReasonBlockedRegistryIgnored,
+		ignored = append(ignored, warning(finding.Warn(reasonBlockedRegistryIgnored,
 			"blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes ignore because the current release was pulled from there", scope).
 			Remedy("Remove the entry, or configure a mirror of the release first.").
 			Do(finding.Run(editImageConfig))))
@@ -112,7 +112,7 @@ func contradictions(sets []mirrorSet) []finding.Finding {
 			continue
 		}
 		if other.never != set.never {
-			findings = append(findings, warning(finding.Warn(ReasonContradictoryMirrors,
+			findings = append(findings, warning(finding.Warn(reasonContradictoryMirrors,
 				"%s and %s have different mirrorSourcePolicies for %q, so the machine-config operator writes none of the cluster's mirrors to the nodes", other, set, set.source).
 				Remedy("Set the same mirrorSourcePolicy in both.").
 				Do(finding.Run("oc edit imagedigestmirrorset,imagetagmirrorset"))))
@@ -121,8 +121,7 @@ func contradictions(sets []mirrorSet) []finding.Finding {
 	return findings
 }
 
-// nameAccess names the findings about the registry configuration of the cluster.
-const nameAccess = "RegistryAccess"
+var nameAccess = finding.NewName("RegistryAccess", "The findings about the registry configuration of the cluster.")
 
 // warning names a finding about the registry configuration.
 func warning(f finding.Finding) finding.Finding {

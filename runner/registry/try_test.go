@@ -18,6 +18,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/registry/repository"
 )
@@ -83,7 +84,7 @@ func failureOf(t *testing.T, err error) *registry.Error {
 	if !ok {
 		t.Fatalf("error %v, want an *registry.Error", err)
 	}
-	if failure.Reason == "" || failure.Message == "" || failure.Remediation == "" || strings.ContainsAny(failure.Error(), "\r\n") {
+	if failure.Reason == (finding.Reason{}) || failure.Message == "" || failure.Remediation == "" || strings.ContainsAny(failure.Error(), "\r\n") {
 		t.Errorf("incomplete error: %+v", failure)
 	}
 	if strings.Contains(failure.Error()+remedyOf(failure), "secret!") {
@@ -161,7 +162,7 @@ func TestTry(t *testing.T) {
 			got, text := visit.String(), visit.Credential
 			if err != nil {
 				failure := failureOf(t, err)
-				got, text = string(failure.Reason), failure.Message
+				got, text = failure.Reason.String(), failure.Message
 				if !strings.Contains(remedyOf(failure), tc.remedy) {
 					t.Errorf("%s: the remedy %q does not contain %q", tc.reason, remedyOf(failure), tc.remedy)
 				}
@@ -218,7 +219,7 @@ func TestSourceUnreachable(t *testing.T) {
 			}
 			_, err := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{Transport: reachable}).Try(t.Context(), payloadRepository+digest, head)
 			failure := failureOf(t, err)
-			if string(failure.Reason) != tc.want || !strings.Contains(failure.Message, tc.text) {
+			if failure.Reason.String() != tc.want || !strings.Contains(failure.Message, tc.text) {
 				t.Errorf("%s: %s, %s\nwant %s with %s", tc.reason, failure.Reason, failure.Message, tc.want, tc.text)
 			}
 			if !strings.Contains(remedyOf(failure), tc.remedy) {
@@ -241,7 +242,7 @@ func TestEverythingBlocked(t *testing.T) {
 	c := apply(t, state{sources: configv1.RegistrySources{BlockedRegistries: []string{"evil.example.com"}}})
 	access := registry.FromCluster(t.Context(), c, registry.Local{Transport: hosts{"evil.example.com": found}})
 	_, err := access.Try(t.Context(), "evil.example.com/x"+digest, head)
-	if failure := failureOf(t, err); failure.Reason != "RegistryBlocked" || !strings.Contains(failure.Message, "blocked by the cluster") {
+	if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("RegistryBlocked") || !strings.Contains(failure.Message, "blocked by the cluster") {
 		t.Errorf("%s: %s, want RegistryBlocked without a request", failure.Reason, failure.Message)
 	}
 }
@@ -287,7 +288,7 @@ func TestBusy(t *testing.T) {
 				_, err := registry.Own(registry.Local{Transport: hosts{"quay.io": counted}}).Try(t.Context(), payloadRepository+digest, head)
 				got := ""
 				if err != nil {
-					got = string(failureOf(t, err).Reason)
+					got = failureOf(t, err).Reason.String()
 				}
 				if took := time.Since(start); got != tc.want || took != tc.took {
 					t.Errorf("%s: %q after %s, want %q after %s (%v)", tc.reason, got, took, tc.want, tc.took, err)
@@ -307,7 +308,7 @@ func TestBusyEndsWithContext(t *testing.T) {
 		}
 		start := time.Now()
 		_, err := registry.Own(registry.Local{Transport: hosts{"quay.io": busy}}).Try(ctx, payloadRepository+digest, head)
-		if failure := failureOf(t, err); failure.Reason != "Timeout" || time.Since(start) != 2*time.Second {
+		if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("Timeout") || time.Since(start) != 2*time.Second {
 			t.Errorf("%s after %s, want Timeout after 2s", failure.Reason, time.Since(start))
 		}
 	})
@@ -342,7 +343,7 @@ func TestPlainHTTP(t *testing.T) {
 				_, err := access.Try(t.Context(), tc.host+"/x"+digest, head)
 				got := ""
 				if err != nil {
-					got = string(failureOf(t, err).Reason)
+					got = failureOf(t, err).Reason.String()
 				}
 				if got != tc.want {
 					t.Errorf("%s: %q, want %q (%v)", tc.reason, got, tc.want, err)
@@ -374,7 +375,7 @@ func TestCertificates(t *testing.T) {
 			_, err := access.Try(t.Context(), host+"/x"+digest, head)
 			got := ""
 			if err != nil {
-				got = string(failureOf(t, err).Reason)
+				got = failureOf(t, err).Reason.String()
 			}
 			if got != tc.want {
 				t.Errorf("%s: %q, want %q (%v)", tc.reason, got, tc.want, err)
@@ -438,7 +439,7 @@ func TestHelper(t *testing.T) {
 			_, err := registry.Own(local).Try(t.Context(), payloadRepository+digest, head)
 			got := ""
 			if err != nil {
-				got = string(failureOf(t, err).Reason)
+				got = failureOf(t, err).Reason.String()
 			}
 			if got != tc.want {
 				t.Errorf("%s: %q, want %q (%v)", tc.reason, got, tc.want, err)
@@ -457,7 +458,7 @@ func FuzzAuthFile(f *testing.F) {
 		local := registry.Local{AuthFiles: []string{writeFile(t, content)}, Transport: hosts{"quay.io": unauthorized}}
 		access := registry.Own(local)
 		_, err := access.Try(t.Context(), payloadRepository+digest, head)
-		if failure := failureOf(t, err); failure.Reason != "RegistryUnauthorized" {
+		if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("RegistryUnauthorized") {
 			t.Errorf("%s, want RegistryUnauthorized for any file: %v", failure.Reason, err)
 		}
 		for _, warning := range access.Warnings() {

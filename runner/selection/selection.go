@@ -17,13 +17,11 @@ import (
 	"github.com/openshift/update-preflight/runner/site"
 )
 
-// reasonNotSelected is reported for a check that the selection of the run leaves
-// out.
-//
-// Cause: the check is excluded by name, or the run is without Jobs.
-//
-// Remedy: run the preflight without the exclusion, or accept the finding.
-const reasonNotSelected finding.Reason = "NotSelected"
+var reasonNotSelected = finding.NewReason("NotSelected", finding.Explanation{
+	Meaning: "Reported for a check that the selection of the run leaves out.",
+	Cause:   "The check is excluded by name, or the run is without Jobs.",
+	Remedy:  "Run the preflight without the exclusion, or accept the finding.",
+})
 
 // Selection is what a run does of what it could.
 type Selection struct {

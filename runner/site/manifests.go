@@ -19,32 +19,25 @@ import (
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 )
 
-// NameSource names the findings about a source of checks of the site.
-const NameSource = "SiteChecks"
+var (
+	NameSource = finding.NewName("SiteChecks", "The findings about a source of checks of the site.")
 
-// ReasonRead is reported when the manifests of a directory or an image were read.
-//
-// Cause: the content is that of the digest in the message.
-//
-// Remedy: none needed.
-const ReasonRead finding.Reason = "SiteChecksRead"
-
-// ReasonNotRead is reported when the checks of the site cannot be read or must not be used,
-// so that none of that source is run.
-//
-// Cause: the registry does not have the image, the image policies of the cluster reject it,
-// a manifest exceeds a limit, there is no check in it, or the release was not read.
-//
-// Remedy: fix what the message names. To update without these checks, accept the finding.
-const ReasonNotRead finding.Reason = "SiteChecksNotRead"
-
-// ReasonUnused is reported for a manifest of the site without an object of a check.
-//
-// Cause: no object in the file has the annotation openshift.io/preflight-check: "true".
-//
-// Remedy: annotate the Job and the objects that it needs, or move the file out of the
-// directory.
-const ReasonUnused finding.Reason = "SiteManifestUnused"
+	reasonRead = finding.NewReason("SiteChecksRead", finding.Explanation{
+		Meaning: "Reported when the manifests of a directory or an image were read.",
+		Cause:   "The content is that of the digest in the message.",
+	})
+	reasonNotRead = finding.NewReason("SiteChecksNotRead", finding.Explanation{
+		Meaning: "Reported when the checks of the site cannot be read or must not be used, so that none of that source is run.",
+		Cause: "The registry does not have the image, the image policies of the cluster reject it, a manifest exceeds a " +
+			"limit, there is no check in it, or the release was not read.",
+		Remedy: "Fix what the message names. To update without these checks, accept the finding.",
+	})
+	reasonUnused = finding.NewReason("SiteManifestUnused", finding.Explanation{
+		Meaning: "Reported for a manifest of the site without an object of a check.",
+		Cause:   "No object in the file has the annotation openshift.io/preflight-check: \"true\".",
+		Remedy:  "Annotate the Job and the objects that it needs, or move the file out of the directory.",
+	})
+)
 
 // Checks are the checks of all sources.
 type Checks struct {
@@ -83,13 +76,13 @@ func (c *Checks) Add(source Source, files map[string][]byte) {
 		object.File, object.Component = source.file(object.File), jobplan.SiteComponent
 		c.Release.Supporting = append(c.Release.Supporting, object)
 	}
-	c.Findings = append(c.Findings, finding.Pass(ReasonRead, "%s contains %s of the site; its content is %s", source.shown(), words.Count(len(read.Jobs), "check"), source.digest()).
+	c.Findings = append(c.Findings, finding.Pass(reasonRead, "%s contains %s of the site; its content is %s", source.shown(), words.Count(len(read.Jobs), "check"), source.digest()).
 		Named(NameSource).From(finding.SourceJob).Observed(map[string]string{"source": source.Name, "digest": source.digest()}))
 }
 
 // Fail adds the finding about a source that cannot be used.
 func (c *Checks) Fail(source Source, cause error) {
-	c.Findings = append(c.Findings, finding.Unknown(ReasonNotRead, "no check of %s is run: %v", source.shown(), cause).
+	c.Findings = append(c.Findings, finding.Unknown(reasonNotRead, "no check of %s is run: %v", source.shown(), cause).
 		Named(NameSource).From(finding.SourceJob).Observed(map[string]string{"source": source.Name, "digest": source.digest()}).
 		Remedy("Fix what the message names. To update without these checks, accept the finding.").
 		Do(finding.Retry(""), finding.Accept(NameSource)))
@@ -142,7 +135,7 @@ func unused(source Source, files map[string][]byte, read *payload.Release) []fin
 		return nil
 	}
 	const most = 10
-	return []finding.Finding{finding.Warn(ReasonUnused, "%s: no object has the annotation %s in %s", source.shown(), payload.Annotation, words.List(names, most)).
+	return []finding.Finding{finding.Warn(reasonUnused, "%s: no object has the annotation %s in %s", source.shown(), payload.Annotation, words.List(names, most)).
 		Named(NameSource).From(finding.SourceJob).
 		Remedy("Annotate the Job and the objects that it needs, or move the files out of the directory.")}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/launch/cleanup"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
@@ -76,14 +75,14 @@ func startRun(t *testing.T, node *kubelet.Kubelet, args ...string) (run *process
 
 // expectUndecided expects the verdict Undecided with a finding of this reason, and returns
 // both as text.
-func expectUndecided(t *testing.T, result report.Report, reason finding.Reason) string {
+func expectUndecided(t *testing.T, result report.Report, reason string) string {
 	t.Helper()
 	var texts []string
 	for _, f := range result.Findings {
 		if f.Source == finding.SourceJob {
 			texts = append(texts, fmt.Sprintf("%s %s(%s): %s", f.Name, f.Outcome, f.Reason, f.Message))
 		}
-		if f.Reason == string(reason) && f.Outcome == preflight.Unknown && result.Verdict.Decision == "Undecided" {
+		if f.Reason == reason && f.Outcome == preflight.Unknown && result.Verdict.Decision == "Undecided" {
 			return fmt.Sprintf("%s, %s(%s)", result.Verdict.Decision, f.Outcome, f.Reason)
 		}
 	}
@@ -123,7 +122,7 @@ func forgedJob(t *testing.T, client kubernetes.Interface) string {
 	run, id := startRun(t, node, "--parallelism", "1")
 	forgeSecond(t, client, id)
 	node.End()
-	reported := expectUndecided(t, run.report(t), launch.ReasonForeignObject)
+	reported := expectUndecided(t, run.report(t), "ForeignObject")
 	if want := "Job " + zooNamespace + "/second-" + label.Suffix(id) + " has the label"; !strings.Contains(run.stderr.String(), want) {
 		t.Errorf("the forged Job is not listed as foreign:\n%s", run.stderr.String())
 	}
@@ -143,7 +142,7 @@ func forgedJobBeforeTakeover(t *testing.T, client kubernetes.Interface) string {
 	killed.signal(t, os.Kill)
 	forgeSecond(t, client, id)
 	node.End()
-	reported := expectUndecided(t, takeOver(t, id), launch.ReasonForeignObject)
+	reported := expectUndecided(t, takeOver(t, id), "ForeignObject")
 	testCluster.Kubectl(t, "delete", "jobs,pods", "-n", zooNamespace, "-l", "attack")
 	return reported
 }
@@ -175,7 +174,7 @@ func forgedRoleBeforeTakeover(t *testing.T, client kubernetes.Interface) string 
 		t.Fatal(err)
 	}
 	node.End()
-	reported := expectUndecided(t, takeOver(t, id), launch.ReasonForeignObject)
+	reported := expectUndecided(t, takeOver(t, id), "ForeignObject")
 	testCluster.Kubectl(t, "delete", "role", role.Name, "-n", zooNamespace)
 	return reported
 }
@@ -314,7 +313,7 @@ func antiAffinity(t *testing.T, _ kubernetes.Interface) string {
 		}}
 	}}})
 	f := byName(runPreflight(t, exit.Blocked, "--to", to))["Zoo.First"]
-	if f.Outcome != preflight.Fail || f.Reason != string(manifestpolicy.ReasonRefusedScheduling) {
+	if f.Outcome != preflight.Fail || f.Reason != "RefusedScheduling" {
 		t.Errorf("%+v; want Fail with RefusedScheduling", f)
 	}
 	return fmt.Sprintf("Blocked, %s(%s)", f.Outcome, f.Reason)

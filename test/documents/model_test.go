@@ -22,7 +22,7 @@ func folded(f finding.Finding, policy verdict.Policy) string {
 func TestEffects(t *testing.T) {
 	const name = "Some.Finding"
 	made := func(outcome preflight.Outcome, source finding.Source) finding.Finding {
-		return finding.New(outcome, "", "").Named(name).From(source)
+		return finding.New(outcome, finding.Reason{}, "").Named(name).From(source)
 	}
 	otherTarget := made(preflight.Fail, finding.SourceGate)
 	otherTarget.Blocks = false

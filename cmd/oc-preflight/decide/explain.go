@@ -49,10 +49,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 	if err := format.Check(output, explain.Page{}); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	entries, err := explain.Entries()
-	if err != nil {
-		return err
-	}
+	entries := explain.Entries()
 	if len(args) == 0 {
 		return format.Write(streams.Out, output, explain.All(entries), terminal.Style(streams.Out))
 	}
@@ -67,12 +64,11 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 }
 
 func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	entries, err := explain.Entries()
-	if err != nil || len(args) > 0 {
+	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []cobra.Completion
-	for _, entry := range entries {
+	for _, entry := range explain.Entries() {
 		names = append(names, cobra.CompletionWithDesc(entry.Name, entry.Kind))
 	}
 	return completion.Matching(slices.Compact(names), prefix), cobra.ShellCompDirectiveNoFileComp

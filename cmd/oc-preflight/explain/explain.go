@@ -1,37 +1,64 @@
 // Package explain answers: what does a reason or the name of a finding mean, and
 // what is there to do?
 //
-// The entries are generated from the comments of the source code.
+// [Find] looks a word up in the [Entries], which are what the packages of the program declare
+// (finding.NewReason, finding.NewName) and the reasons of signature/refusal.
 package explain
 
 import (
-	_ "embed"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
 	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/signature/refusal"
 )
 
-//go:generate go run ./generate
+// The kinds of entries.
+const (
+	KindReason  = "Reason"
+	KindFinding = "Finding"
+)
 
-//go:embed entries.json
-var generated []byte
-
-// Directories lists the directories of the module whose packages make findings.
-func Directories() []string { return []string{"collector", "runner", "signature"} }
+// Entry documents one reason or one name of findings.
+type Entry struct {
+	Kind string `json:"kind"`
+	// Name is the value that a report has.
+	Name string `json:"name"`
+	// Package is the directory of the package, from the root of the module.
+	Package string `json:"package"`
+	// Meaning is one or more sentences. Cause and Remedy are those of a reason.
+	Meaning string `json:"meaning"`
+	Cause   string `json:"cause,omitempty"`
+	Remedy  string `json:"remedy,omitempty"`
+}
 
 // Entries are all entries, sorted by name.
-func Entries() ([]source.Entry, error) {
-	var entries []source.Entry
-	if err := json.Unmarshal(generated, &entries); err != nil {
-		return nil, fmt.Errorf("the built-in documentation cannot be read: %w", err)
+func Entries() []Entry {
+	var entries []Entry
+	for _, d := range finding.Declarations() {
+		kind := KindReason
+		if d.IsName {
+			kind = KindFinding
+		}
+		entries = append(entries, Entry{Kind: kind, Name: d.Name, Package: d.Package, Meaning: d.Meaning, Cause: d.Cause, Remedy: d.Remedy})
 	}
-	return entries, nil
+	for _, r := range refusal.Reasons() {
+		entries = append(entries, Entry{Kind: KindReason, Name: r.Name, Package: "signature/refusal", Meaning: r.Meaning, Cause: r.Cause, Remedy: r.Remedy})
+	}
+	for i := range entries {
+		if entries[i].Kind == KindReason {
+			entries[i].Remedy = cmp.Or(entries[i].Remedy, "None needed.")
+		}
+	}
+	slices.SortFunc(entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Package, b.Package))
+	})
+	return entries
 }
 
 // UnknownError is the error for a word that is neither a reason nor the name of a
@@ -60,7 +87,7 @@ type Page struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 
-	Entries []source.Entry `json:"entries"`
+	Entries []Entry `json:"entries"`
 }
 
 // Index is a list of entries.
@@ -68,18 +95,18 @@ type Index struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 
-	Entries []source.Entry `json:"entries"`
+	Entries []Entry `json:"entries"`
 }
 
 // All is the list of all entries.
-func All(entries []source.Entry) Index {
+func All(entries []Entry) Index {
 	return Index{APIVersion: report.APIVersion, Kind: Kind, Entries: entries}
 }
 
 // Document is the names of the findings, then those of the reasons.
 func (x Index) Document(document.View) document.Document {
 	table := document.Table{Title: "Findings and reasons", Columns: []string{"Name", "Kind", "Package"}}
-	for _, kind := range []string{source.KindFinding, source.KindReason} {
+	for _, kind := range []string{KindFinding, KindReason} {
 		for _, entry := range x.Entries {
 			if entry.Kind == kind {
 				table.Rows = append(table.Rows, []string{entry.Name, entry.Kind, entry.Package})
@@ -92,7 +119,7 @@ func (x Index) Document(document.View) document.Document {
 // Find returns the entries of a word: exactly that one, or for a finding such as
 // AdminAck-ack-4.18 the entry of AdminAck. The name of a finding about a webhook is the kind of
 // its configuration and the reason. The error is an *UnknownError.
-func Find(entries []source.Entry, word string) (Page, error) {
+func Find(entries []Entry, word string) (Page, error) {
 	for name := word; ; {
 		found := named(entries, name)
 		for _, kind := range []string{"Validating", "Mutating"} {
@@ -111,8 +138,8 @@ func Find(entries []source.Entry, word string) (Page, error) {
 	}
 }
 
-func named(entries []source.Entry, name string) []source.Entry {
-	var found []source.Entry
+func named(entries []Entry, name string) []Entry {
+	var found []Entry
 	for _, entry := range entries {
 		if strings.EqualFold(entry.Name, name) {
 			found = append(found, entry)
@@ -121,7 +148,7 @@ func named(entries []source.Entry, name string) []source.Entry {
 	return found
 }
 
-func similar(entries []source.Entry, word string) []string {
+func similar(entries []Entry, word string) []string {
 	var names []string
 	for _, entry := range entries {
 		if strings.Contains(strings.ToLower(entry.Name), strings.ToLower(word)) {

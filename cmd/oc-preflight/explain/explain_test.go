@@ -4,24 +4,31 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
+	"github.com/openshift/update-preflight/collector/builtin"
 	"github.com/openshift/update-preflight/collector/document/format"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
+	_ "github.com/openshift/update-preflight/runner" // declares reasons
+	_ "github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
 // TestDocuments compares the JSON documents, which have a schema.
 func TestDocuments(t *testing.T) {
-	entries := []source.Entry{
-		{Kind: source.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate that an administrator opens."},
-		{Kind: source.KindReason, Name: "AdminAckRequired", Package: "collector/gate", Meaning: "Reported when a gate is not acknowledged.", Cause: "The gate is new.", Remedy: "Acknowledge it."},
+	entries := []explain.Entry{
+		{Kind: explain.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate that an administrator opens."},
+		{Kind: explain.KindReason, Name: "AdminAckRequired", Package: "collector/gate", Meaning: "Reported when a gate is not acknowledged.", Cause: "The gate is new.", Remedy: "Acknowledge it."},
 	}
 	for file, document := range map[string]any{"testdata/index.json": explain.All(entries), "testdata/page.json": explain.Page{APIVersion: report.APIVersion, Kind: explain.Kind, Entries: entries[1:]}} {
 		got, err := json.MarshalIndent(document, "", "  ")
@@ -33,40 +40,48 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// Every reason of the code is documented and used, and the entries are those of the
-// code.
-func TestEntriesAreThoseOfTheCode(t *testing.T) {
-	want, violations, err := source.Parse("../../..", explain.Directories()...)
-	if err != nil {
-		t.Fatal(err)
+// Every reason and every name is declared once in its package, with sentences.
+func TestDeclarations(t *testing.T) {
+	entries := explain.Entries()
+	for i, entry := range entries {
+		title := fmt.Sprintf("%s %s of %s", entry.Kind, entry.Name, entry.Package)
+		if i > 0 && entries[i-1].Kind == entry.Kind && entries[i-1].Name == entry.Name && entries[i-1].Package == entry.Package {
+			t.Errorf("%s is declared twice", title)
+		}
+		texts := []string{entry.Meaning}
+		if entry.Kind == explain.KindReason {
+			texts = append(texts, entry.Cause, entry.Remedy)
+		}
+		for _, text := range texts {
+			if !finding.ValidName(entry.Name) || !strings.HasSuffix(text, ".") || strings.Join(strings.Fields(text), " ") != text {
+				t.Errorf("%s: want a name, and sentences on one line, got %q", title, text)
+			}
+		}
+		if _, err := os.Stat(filepath.Join("../../..", entry.Package)); err != nil {
+			t.Errorf("%s: %v", title, err)
+		}
 	}
-	for _, violation := range violations {
-		t.Error(violation)
-	}
-	got, err := explain.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(source.Entry{})); diff != "" {
-		t.Errorf("entries.json is not current, run go generate ./cmd/oc-preflight/explain: -want +got\n%s", diff)
-	}
-	for _, entry := range got {
-		if entry.Kind == source.KindReason && (entry.Cause == "" || entry.Remedy == "") {
-			t.Errorf("%s of %s has no cause or no remedy", entry.Name, entry.Package)
+}
+
+// The name of every check is declared.
+func TestChecks(t *testing.T) {
+	for _, declared := range builtin.Checks(scene.Judgement{}) {
+		if page, err := explain.Find(explain.Entries(), declared.Name); err != nil || page.Entries[0].Name != declared.Name {
+			t.Errorf("%s: %v", declared.Name, err)
 		}
 	}
 }
 
 func TestFind(t *testing.T) {
-	entries := []source.Entry{
-		{Kind: source.KindFinding, Name: "AdminAck"},
-		{Kind: source.KindReason, Name: "AdminAckRequired"},
-		{Kind: source.KindReason, Name: "Timeout", Package: "collector"},
-		{Kind: source.KindReason, Name: "Timeout", Package: "runner"},
+	entries := []explain.Entry{
+		{Kind: explain.KindFinding, Name: "AdminAck"},
+		{Kind: explain.KindReason, Name: "AdminAckRequired"},
+		{Kind: explain.KindReason, Name: "Timeout", Package: "collector"},
+		{Kind: explain.KindReason, Name: "Timeout", Package: "runner"},
 	}
 	for name, tc := range map[string]struct {
 		reason, word string
-		want         []source.Entry
+		want         []explain.Entry
 		similar      []string
 	}{
 		"Exact":   {reason: "a reason", word: "AdminAckRequired", want: entries[1:2]},
@@ -82,7 +97,7 @@ func TestFind(t *testing.T) {
 			if isUnknown != (tc.want == nil) {
 				t.Fatalf("%s: error %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, got.Entries, cmpopts.IgnoreUnexported(source.Entry{})); diff != "" {
+			if diff := cmp.Diff(tc.want, got.Entries); diff != "" {
 				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
 			}
 			if isUnknown && !slices.Equal(unknown.Similar, tc.similar) {
@@ -93,9 +108,9 @@ func TestFind(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	page := explain.Page{Entries: []source.Entry{
-		{Kind: source.KindReason, Name: "Timeout", Package: "collector", Meaning: "Reported for a check that did not end before the deadline of the run, which includes the time that it waits for a node.", Cause: "It is slow.", Remedy: "Wait."},
-		{Kind: source.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate."},
+	page := explain.Page{Entries: []explain.Entry{
+		{Kind: explain.KindReason, Name: "Timeout", Package: "collector", Meaning: "Reported for a check that did not end before the deadline of the run, which includes the time that it waits for a node.", Cause: "It is slow.", Remedy: "Wait."},
+		{Kind: explain.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate."},
 	}}
 	var got bytes.Buffer
 	if err := format.Write(&got, "text", page, format.Style{Width: 80, Details: true}); err != nil {
@@ -120,10 +135,7 @@ The gate.
 
 // Every form of a name that a report may have is explained.
 func TestNames(t *testing.T) {
-	entries, err := explain.Entries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := explain.Entries()
 	for _, name := range []string{
 		"AdminAck-ack-4.18-x", "APIService-v1beta1.custom.metrics.k8s.io", "ClusterOperatorDegraded-dns", "ClusterOperatorUpgradeable-etcd",
 		"Conversion-widgets.example.com", "ExternalDependency-example.com", "IncompatibleOperator-ns.name", "KubeletMinorVersionUpgradeable-worker",

@@ -172,7 +172,7 @@ func (p Phrase) retried(option string) Flags {
 // ClusterVersion lists one release with it, and otherwise by its image.
 func targetOf(decided report.Report) string {
 	byImage := slices.ContainsFunc(decided.Findings, func(f finding.Finding) bool {
-		return f.Reason == string(clusterversion.ReasonUnknownUpdate) && f.Source == finding.SourceGate || f.Reason == string(clusterversion.ReasonAmbiguousVersion)
+		return f.Reason == clusterversion.ReasonUnknownUpdate.String() && f.Source == finding.SourceGate || f.Reason == clusterversion.ReasonAmbiguousVersion.String()
 	})
 	if byImage && decided.Target.Image != "" {
 		decided.Target.Version = ""

@@ -158,13 +158,11 @@ func differing(run record.Record, all []record.Record) []record.Record {
 	return others
 }
 
-// reasonSeveralTargets is reported by "status" without a target where the verdicts of
-// several targets differ.
-//
-// Cause: runs of several targets are recorded, and the command does not name one.
-//
-// Remedy: name the target: `oc preflight status --to VERSION`.
-const reasonSeveralTargets finding.Reason = "SeveralTargets"
+var reasonSeveralTargets = finding.NewReason("SeveralTargets", finding.Explanation{
+	Meaning: "Reported by \"status\" without a target where the verdicts of several targets differ.",
+	Cause:   "Runs of several targets are recorded, and the command does not name one.",
+	Remedy:  "Name the target: `oc preflight status --to VERSION`.",
+})
 
 // ambiguous is the report of a run that was not asked for by its target: it is not Ready
 // where another target has another verdict.

@@ -97,13 +97,13 @@ func withoutBreaks(elements string) string { return strings.ReplaceAll(elements,
 // hostileDocument has a text in every field of external origin.
 func hostileDocument(text string) report.Report {
 	doc := timed()
-	f := finding.Fail("Reason", "%s", text).Remedy("%s", text).Do(finding.Run("%s", text)).Documented(text).Named(text).From(finding.SourceJob).
+	f := finding.Fail(finding.ReportedReason("Reason"), "%s", text).Remedy("%s", text).Do(finding.Run("%s", text)).Documented(text).Named(text).From(finding.SourceJob).
 		Observed(map[string]string{text: text}).About(preflight.Object{APIVersion: text, Kind: text, Namespace: text, Name: text})
 	f.Job = &finding.Job{Namespace: text, Name: text, Node: text, StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T08:00:01Z"}
-	f.Job.Waits = []finding.Wait{{Reason: finding.Reason(text), Message: text, StartTime: "2026-11-21T08:00:00Z", EndTime: "2026-11-21T08:00:01Z"}, {StartTime: text, EndTime: text}}
+	f.Job.Waits = []finding.Wait{{Reason: text, Message: text, StartTime: "2026-11-21T08:00:00Z", EndTime: "2026-11-21T08:00:01Z"}, {StartTime: text, EndTime: text}}
 	f.BlockedTargets = []string{text}
-	accepted := finding.Fail("Other", "%s", text).Named("Accepted").From(finding.SourceJob)
-	passed := finding.Pass("Passed", "%s", text).Named(text + "2").From(finding.SourceJob)
+	accepted := finding.Fail(finding.ReportedReason("Other"), "%s", text).Named("Accepted").From(finding.SourceJob)
+	passed := finding.Pass(finding.ReportedReason("Passed"), "%s", text).Named(text + "2").From(finding.SourceJob)
 	expected := verdict.Expectation{Checks: 4, Reported: 3, Missing: []string{text}}
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{f, accepted, passed}, expected, verdict.Policy{Accepted: map[string]string{"Accepted": text}})
 	doc.Expected = expected
@@ -305,7 +305,7 @@ func TestHTMLIsBounded(t *testing.T) {
 	doc := blocked()
 	var many []finding.Finding
 	for i := range 3000 {
-		f := finding.Fail("Reason", "%s", strings.Repeat("<&>'\" ", 500)).Named(fmt.Sprintf("Check%04d", i)).From(finding.SourceJob)
+		f := finding.Fail(finding.ReportedReason("Reason"), "%s", strings.Repeat("<&>'\" ", 500)).Named(fmt.Sprintf("Check%04d", i)).From(finding.SourceJob)
 		f.Job = &finding.Job{Namespace: "n", Name: f.Name, StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T09:00:00Z"}
 		many = append(many, f)
 	}

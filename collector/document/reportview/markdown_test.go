@@ -80,7 +80,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 	doc := blocked()
 	var many []finding.Finding
 	for i := range 2000 {
-		many = append(many, finding.Fail("Reason", "%d %s", i, strings.Repeat("word ", 500)).Named(fmt.Sprintf("Check%04d", i)).From(finding.SourceJob))
+		many = append(many, finding.Fail(finding.ReportedReason("Reason"), "%d %s", i, strings.Repeat("word ", 500)).Named(fmt.Sprintf("Check%04d", i)).From(finding.SourceJob))
 	}
 	doc.Verdict, doc.Findings = verdict.Fold(many, verdict.Expectation{Checks: 2000, Reported: 2000}, verdict.Policy{})
 	out := encoded(t, "markdown", doc)

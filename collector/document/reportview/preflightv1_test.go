@@ -93,14 +93,14 @@ func TestPreflightV1RoundTrip(t *testing.T) {
 			reason: "what was forced is a risk for others", doc: forced(), want: map[string]string{"ReleaseSignature": "no signature"},
 		},
 		"Colon": {
-			reason: "a message is verbatim", doc: failing(finding.Fail("R", "%s", colon).Named("A")), want: map[string]string{"A": colon},
+			reason: "a message is verbatim", doc: failing(finding.Fail(finding.ReportedReason("R"), "%s", colon).Named("A")), want: map[string]string{"A": colon},
 		},
 		"SameName": {
-			reason: "ClusterVersion has one risk of a name", doc: failing(finding.Fail("R", "one").Named("A"), finding.Unknown("R", "two").Named("A")),
+			reason: "ClusterVersion has one risk of a name", doc: failing(finding.Fail(finding.ReportedReason("R"), "one").Named("A"), finding.Unknown(finding.ReportedReason("R"), "two").Named("A")),
 			want: map[string]string{"A": "one; two"},
 		},
-		"NoMessage":   {reason: "a risk has a text", doc: failing(finding.Fail("Broken", "").Named("A")), want: map[string]string{"A": "Broken"}},
-		"InvalidName": {reason: "another name is derived", doc: failing(finding.Fail("R", "x").Named("no name")), want: map[string]string{"InvalidName-no-name": "x"}},
+		"NoMessage":   {reason: "a risk has a text", doc: failing(finding.Fail(finding.ReportedReason("Broken"), "").Named("A")), want: map[string]string{"A": "Broken"}},
+		"InvalidName": {reason: "another name is derived", doc: failing(finding.Fail(finding.ReportedReason("R"), "x").Named("no name")), want: map[string]string{"InvalidName-no-name": "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, got := parsed(t, tc.doc)
@@ -146,7 +146,7 @@ func TestPreflightV1IsBounded(t *testing.T) {
 	doc := blocked()
 	doc.Findings = nil
 	for i := range 700 {
-		doc.Findings = append(doc.Findings, finding.Fail("R", "%s", strings.Repeat("é", 20<<10)).Named(fmt.Sprintf("Check%d", i)))
+		doc.Findings = append(doc.Findings, finding.Fail(finding.ReportedReason("R"), "%s", strings.Repeat("é", 20<<10)).Named(fmt.Sprintf("Check%d", i)))
 	}
 	result, texts := parsed(t, doc)
 	if len(result.Risks) != 500 || texts["PreflightMoreFindings"] != "201 more findings count against the update" {

@@ -21,7 +21,7 @@ import (
 // passes, one is inconclusive, and an acknowledgement is missing.
 func blocked() report.Report {
 	refuses := false
-	certificate := finding.Fail("WeakKey", "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits").
+	certificate := finding.Fail(finding.ReportedReason("WeakKey"), "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits").
 		Remedy("Obtain a certificate with a longer key, then replace it:\n    oc -n openshift-ingress create secret tls router-certs --cert=tls.crt --key=tls.key --dry-run=client -o yaml").
 		Do(finding.Script("oc -n openshift-ingress apply -f - <<'END'\nkind: Secret\nEND")).
 		Documented("https://example.com/weak").
@@ -30,16 +30,16 @@ func blocked() report.Report {
 	certificate.Job = &finding.Job{Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: new(int32(3)), Node: "node-1"}
 	acknowledge := finding.Acknowledge("ack-4.18-api-removals")
 	acknowledge.Command = "oc preflight ack ack-4.18-api-removals"
-	ack := finding.Fail("AdminAckRequired", "Remove <v1beta1> & others.").Remedy("Acknowledge the gate.").Do(acknowledge).
+	ack := finding.Fail(finding.ReportedReason("AdminAckRequired"), "Remove <v1beta1> & others.").Remedy("Acknowledge the gate.").Do(acknowledge).
 		Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate)
 	ack.BlockedTargets = []string{"4.19.0"}
 	findings := []finding.Finding{
 		certificate,
 		ack,
-		finding.Warn("Leftover", "unused").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
-		finding.Unknown("ImagePull", "the image cannot be pulled").Named("Etcd.Quorum").From(finding.SourceJob),
-		finding.Fail("Full", "accepted before").Named("Etcd.Space").From(finding.SourceJob),
-		finding.Pass("Passed", "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
+		finding.Warn(finding.ReportedReason("Leftover"), "unused").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
+		finding.Unknown(finding.ReportedReason("ImagePull"), "the image cannot be pulled").Named("Etcd.Quorum").From(finding.SourceJob),
+		finding.Fail(finding.ReportedReason("Full"), "accepted before").Named("Etcd.Space").From(finding.SourceJob),
+		finding.Pass(finding.ReportedReason("Passed"), "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
 	}
 	expected := verdict.Expectation{Checks: 6, Reported: 6}
 	folded, sorted := verdict.Fold(findings, expected, verdict.Policy{Accepted: map[string]string{"Etcd.Space": "spec.desiredUpdate.acceptRisks"}})
@@ -67,7 +67,7 @@ func ready() report.Report {
 	doc := blocked()
 	doc.Expected = verdict.Expectation{Checks: 1, Reported: 1}
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
-		finding.Pass("NothingToAcknowledge", "").Named("AdminAck").From(finding.SourceGate),
+		finding.Pass(finding.ReportedReason("NothingToAcknowledge"), "").Named("AdminAck").From(finding.SourceGate),
 	}, doc.Expected, verdict.Policy{})
 	doc.CVO, doc.Created = report.CVO{Reason: "NotEvaluated"}, []preflight.Object{}
 	doc.Duration = &report.Duration{
@@ -83,7 +83,7 @@ func forced() report.Report {
 	doc.Target.Verified, doc.Target.Signers = false, []string{}
 	doc.Run.Phase = report.PhaseInterrupted
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
-		finding.Fail("NoSignature", "no signature").Named("ReleaseSignature").From(finding.SourceSignature),
+		finding.Fail(finding.ReportedReason("NoSignature"), "no signature").Named("ReleaseSignature").From(finding.SourceSignature),
 	}, doc.Expected, verdict.Policy{Force: true})
 	return doc
 }
@@ -97,8 +97,8 @@ func detached() report.Report {
 	attach.Command = "oc preflight attach " + doc.Run.ID
 	doc.Actions = []finding.Action{attach}
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
-		finding.Unknown("Interrupted", "context canceled").Named("Etcd.Quorum").From(finding.SourceJob).Remedy("Attach to the run, which continues the check.").Do(attach),
-		finding.Pass("Passed", "").Named("Etcd.Space").From(finding.SourceJob),
+		finding.Unknown(finding.ReportedReason("Interrupted"), "context canceled").Named("Etcd.Quorum").From(finding.SourceJob).Remedy("Attach to the run, which continues the check.").Do(attach),
+		finding.Pass(finding.ReportedReason("Passed"), "").Named("Etcd.Space").From(finding.SourceJob),
 	}, doc.Expected, verdict.Policy{})
 	return doc
 }
@@ -112,7 +112,7 @@ func running() report.Report {
 	doc.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z", Holder: "laptop_3"}
 	doc.Expected = verdict.Expectation{Checks: 3, Reported: 1, Missing: []string{"Etcd.Quorum", "Etcd.Space"}}
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
-		finding.Fail("WeakKey", "1024 bits").Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob),
+		finding.Fail(finding.ReportedReason("WeakKey"), "1024 bits").Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob),
 	}, doc.Expected, verdict.Policy{})
 	return doc
 }

@@ -29,17 +29,17 @@ func styled(t *testing.T, document any, style format.Style) string {
 func demo() report.Report {
 	doc := blocked()
 	findings := []finding.Finding{
-		finding.Fail("AdminAckRequired", "%s", strings.Repeat("Kubernetes 1.37 and therefore OpenShift 5.1 remove several APIs. ", 5)).
+		finding.Fail(finding.ReportedReason("AdminAckRequired"), "%s", strings.Repeat("Kubernetes 1.37 and therefore OpenShift 5.1 remove several APIs. ", 5)).
 			Remedy("Do what the message requires, then acknowledge the gate.").Do(finding.Run("oc preflight ack ack-5.0-kube-1.37-api-removals-in-5.1"), finding.Run("oc patch")).
 			Named("AdminAck-ack-5.0-kube-1.37-api-removals-in-5.1").From(finding.SourceGate),
-		finding.Fail("CertificateRejected", "Secret openshift-ingress/default-old: the RSA key has 1024 bits, 2048 are required").
+		finding.Fail(finding.ReportedReason("CertificateRejected"), "Secret openshift-ingress/default-old: the RSA key has 1024 bits, 2048 are required").
 			Remedy("Replace the certificate.").Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob),
-		finding.Warn("Ignition2", "MachineConfig 99-worker-legacy-chrony has Ignition 2.2").
+		finding.Warn(finding.ReportedReason("Ignition2"), "MachineConfig 99-worker-legacy-chrony has Ignition 2.2").
 			Do(finding.Run("oc delete machineconfig 99-worker-legacy-chrony")).Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
-		finding.Skipped("NotConcerned", "a patch").Named("GiantHop").From(finding.SourceGate),
+		finding.Skipped(finding.ReportedReason("NotConcerned"), "a patch").Named("GiantHop").From(finding.SourceGate),
 	}
 	for _, name := range []string{"A", "B", "C"} {
-		findings = append(findings, finding.Pass("Passed", "").Named(name).From(finding.SourceGate))
+		findings = append(findings, finding.Pass(finding.ReportedReason("Passed"), "").Named(name).From(finding.SourceGate))
 	}
 	doc.Verdict, doc.Findings = verdict.Fold(findings, doc.Expected, verdict.Policy{})
 	doc.Verdict.ValidUntil = "2026-11-22T08:00:09Z"
@@ -95,10 +95,10 @@ func TestStyleGroupsOneCause(t *testing.T) {
 	doc := blocked()
 	var findings []finding.Finding
 	for _, name := range []string{"Alerts", "Drain", "NodeHealth"} {
-		findings = append(findings, finding.Unknown("StaleStatus", "the status of ClusterVersion is out of date").
+		findings = append(findings, finding.Unknown(finding.ReportedReason("StaleStatus"), "the status of ClusterVersion is out of date").
 			Do(finding.Accept(name), finding.Run("oc get clusterversion")).Named(name).From(finding.SourceHealth))
 	}
-	other := finding.Unknown("StaleStatus", "the status of ClusterVersion is out of date").Named("Zoo.Animal").From(finding.SourceJob)
+	other := finding.Unknown(finding.ReportedReason("StaleStatus"), "the status of ClusterVersion is out of date").Named("Zoo.Animal").From(finding.SourceJob)
 	other.Job = &finding.Job{Name: "animal"}
 	doc.Verdict, doc.Findings = verdict.Fold(append(findings, other), doc.Expected, verdict.Policy{})
 	golden.Compare(t, "testdata/one-cause.text", []byte(styled(t, doc, format.Style{})))

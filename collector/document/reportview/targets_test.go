@@ -22,7 +22,7 @@ import (
 func risk(name string) finding.Finding {
 	accept := finding.Accept(name)
 	accept.Command = "oc preflight run --accept " + name
-	return finding.Fail("Applies", "%s may do harm to %s.", name, report.AnyTarget).Remedy("Read about it, then accept it.").Do(accept).
+	return finding.Fail(finding.ReportedReason("Applies"), "%s may do harm to %s.", name, report.AnyTarget).Remedy("Read about it, then accept it.").Do(accept).
 		Documented("https://example.com/" + name).Named(name).From(finding.SourceRisk)
 }
 
@@ -73,17 +73,17 @@ func listing(accepted map[string]string, found map[string][]finding.Finding, ver
 // fleet is the example of the enhancement accepted-risks, with a gate, an alert and an
 // update to an invalid version.
 func fleet() report.Targets {
-	alert := finding.Fail("AlertFiring", "warning alert KubeNodeNotReady firing").Remedy("See the node.").Do(finding.Run("oc get node node-1")).
+	alert := finding.Fail(finding.ReportedReason("AlertFiring"), "warning alert KubeNodeNotReady firing").Remedy("See the node.").Do(finding.Run("oc get node node-1")).
 		About(preflight.Object{APIVersion: "v1", Kind: "Node", Name: "node-1"}).Named("KubeNodeNotReady").From(finding.SourceRisk)
 	gate := func(to string) finding.Finding {
-		return finding.Fail("AdminAckRequired", "not acknowledged, which blocks %s", to).Remedy("Acknowledge it.").
+		return finding.Fail(finding.ReportedReason("AdminAckRequired"), "not acknowledged, which blocks %s", to).Remedy("Acknowledge it.").
 			Named("AdminAck-ack-4.18-x").From(finding.SourceGate)
 	}
-	unknown := finding.Unknown("UnknownUpdateKind", "the gates cannot be evaluated: \"nightly\x1b[2J\" is not a semantic version").
+	unknown := finding.Unknown(finding.ReportedReason("UnknownUpdateKind"), "the gates cannot be evaluated: \"nightly\x1b[2J\" is not a semantic version").
 		Remedy("Name another.").Named("Update").From(finding.SourceGate)
-	warn := finding.Warn("FarAway", "in use").Named("RemovedAPIs").From(finding.SourceGate)
-	pass := finding.Pass("Forward", "no rollback").Named("Rollback").From(finding.SourceGate)
-	skip := finding.Skipped("NotConcerned", "patch").Named("GiantHop").From(finding.SourceGate)
+	warn := finding.Warn(finding.ReportedReason("FarAway"), "in use").Named("RemovedAPIs").From(finding.SourceGate)
+	pass := finding.Pass(finding.ReportedReason("Forward"), "no rollback").Named("Rollback").From(finding.SourceGate)
+	skip := finding.Skipped(finding.ReportedReason("NotConcerned"), "patch").Named("GiantHop").From(finding.SourceGate)
 	doc := listing(map[string]string{
 		"DualStackNeedsController": "spec.desiredUpdate.acceptRisks", "OldBootImagesPodmanMissingAuthFlag": "accept.yaml, entry 1; seen; accepted by ann",
 	}, map[string][]finding.Finding{
@@ -95,7 +95,7 @@ func fleet() report.Targets {
 	}, "4.19.3", "4.19.1", "4.18.17", "4.18.16", "nightly")
 	doc.Findings = append(doc.Findings, report.TargetFinding{
 		Targets: []string{},
-		Finding: finding.Warn("Expired", "these acceptances no longer hold: RiskA").Remedy("Evaluate them again.").
+		Finding: finding.Warn(finding.ReportedReason("Expired"), "these acceptances no longer hold: RiskA").Remedy("Evaluate them again.").
 			Named("AcceptanceExpired").From(finding.SourceRisk),
 	})
 	return doc
@@ -106,7 +106,7 @@ func chosen() report.Targets {
 	doc := listing(map[string]string{"DualStackNeedsController": "spec.desiredUpdate.acceptRisks"}, map[string][]finding.Finding{
 		"4.18.16": {
 			risk("DualStackNeedsController"), risk("RHELKernelHighLoadIOWait"),
-			finding.Pass("Forward", "no rollback").Named("Rollback").From(finding.SourceGate),
+			finding.Pass(finding.ReportedReason("Forward"), "no rollback").Named("Rollback").From(finding.SourceGate),
 		},
 	}, "4.18.16")
 	return doc
@@ -114,7 +114,7 @@ func chosen() report.Targets {
 
 func none() report.Targets {
 	doc := listing(nil, nil)
-	doc.Findings = []report.TargetFinding{{Targets: []string{}, Finding: finding.Warn("NoUpdates", "the cluster lists no update").Named("NoUpdates").From(finding.SourceRisk)}}
+	doc.Findings = []report.TargetFinding{{Targets: []string{}, Finding: finding.Warn(finding.ReportedReason("NoUpdates"), "the cluster lists no update").Named("NoUpdates").From(finding.SourceRisk)}}
 	return doc
 }
 

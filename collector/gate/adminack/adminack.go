@@ -25,115 +25,83 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonNothingToAcknowledge is reported when no gate requires an acknowledgement
-// before the cluster leaves its minor version.
-//
-// Cause: the ConfigMap admin-gates has no gate for the minor version, or the installed release
-// is older than admin gates.
-//
-// Remedy: none needed.
-const ReasonNothingToAcknowledge finding.Reason = "NothingToAcknowledge"
+var (
+	Name = finding.NewName("AdminAck",
+		"The gate that an administrator opens by acknowledging that the tasks described in the ConfigMap "+
+			"admin-gates are done: a finding AdminAck-<gate> for each gate of the present minor version. While an "+
+			"update is in progress, that is the minor version of the last completed release up to 4.22, and of the "+
+			"release in progress since. It concerns updates to another minor or major version. The rules are those of "+
+			"CVO (pkg/risk/adminack), which has admin gates since 4.8.14 and 4.9. Like CVO, the check blocks the "+
+			"update when the ConfigMap admin-gates or admin-acks is missing.")
 
-// ReasonAdminAckRequired is reported when a gate is not acknowledged.
-//
-// Cause: the installed release requires an administrator to acknowledge that the
-// tasks in the message are done, such as moving clients to another API.
-//
-// Remedy: do what the message requires, then acknowledge the gate: `oc preflight ack
-// GATE`.
-const ReasonAdminAckRequired finding.Reason = "AdminAckRequired"
+	nameUnknown = finding.NewName("AdminAckUnknown", "The finding where the gates cannot be evaluated.")
 
-// ReasonAdminAckWrongValue is reported when the acknowledgement of a gate has
-// another value than "true", which CVO ignores.
-//
-// Cause: the value in the ConfigMap admin-acks was set by hand, such as to "True".
-//
-// Remedy: do what the message requires, then acknowledge the gate: `oc preflight ack
-// GATE`.
-const ReasonAdminAckWrongValue finding.Reason = "AdminAckWrongValue"
+	nameUnused = finding.NewName("AdminAckUnused", "The finding about an acknowledgement of no gate.")
 
-// ReasonAcknowledged is reported when a gate is acknowledged; the finding is
-// bypassed.
-//
-// Cause: an administrator acknowledged that the tasks in the message are done.
-//
-// Remedy: none needed.
-const ReasonAcknowledged finding.Reason = "Acknowledged"
-
-// ReasonInvalidGateName is reported when CVO cannot determine to which minor version
-// a gate applies. CVO then blocks every update to another minor version.
-//
-// Cause: the name of the gate does not match ^ack-([4-5][.][0-9]{1,})-[^-].
-//
-// Remedy: report the gate as a defect of the installed release, which defines it.
-const ReasonInvalidGateName finding.Reason = "InvalidGateName"
-
-// ReasonEmptyGate is reported when a gate has no description. CVO does not accept
-// an acknowledgement of such a gate.
-//
-// Cause: a defect of the installed release.
-//
-// Remedy: report the gate as a defect of the installed release, which defines it.
-const ReasonEmptyGate finding.Reason = "EmptyGate"
-
-// ReasonUnknownAck is reported when the ConfigMap admin-acks has an
-// acknowledgement for this minor version, and no gate has its name.
-//
-// Cause: most likely a misspelled name.
-//
-// Remedy: compare the name with those of the gates: `oc -n
-// openshift-config-managed get configmap admin-gates -o yaml`.
-const ReasonUnknownAck finding.Reason = "UnknownAck"
-
-// ReasonAdminGatesMissing is reported when the ConfigMap with the gates does not
-// exist. CVO then blocks every update to another minor version.
-//
-// Cause: the ConfigMap was deleted, and CVO, which creates it, does not run.
-//
-// Remedy: check that CVO is running: `oc -n openshift-cluster-version get pods`.
-const ReasonAdminGatesMissing finding.Reason = "AdminGatesMissing"
-
-// ReasonAdminAcksMissing is reported when the ConfigMap for the acknowledgements
-// does not exist. CVO then blocks every update to another minor version.
-//
-// Cause: the ConfigMap was deleted.
-//
-// Remedy: create the ConfigMap: `oc -n openshift-config create configmap
-// admin-acks`.
-const ReasonAdminAcksMissing finding.Reason = "AdminAcksMissing"
+	reasonNothingToAcknowledge = finding.NewReason("NothingToAcknowledge", finding.Explanation{
+		Meaning: "Reported when no gate requires an acknowledgement before the cluster leaves its minor version.",
+		Cause:   "The ConfigMap admin-gates has no gate for the minor version, or the installed release is older than admin gates.",
+	})
+	reasonAdminAckRequired = finding.NewReason("AdminAckRequired", finding.Explanation{
+		Meaning: "Reported when a gate is not acknowledged.",
+		Cause: "The installed release requires an administrator to acknowledge that the tasks in the message are done, " +
+			"such as moving clients to another API.",
+		Remedy: "Do what the message requires, then acknowledge the gate: `oc preflight ack GATE`.",
+	})
+	reasonAdminAckWrongValue = finding.NewReason("AdminAckWrongValue", finding.Explanation{
+		Meaning: "Reported when the acknowledgement of a gate has another value than \"true\", which CVO ignores.",
+		Cause:   "The value in the ConfigMap admin-acks was set by hand, such as to \"True\".",
+		Remedy:  "Do what the message requires, then acknowledge the gate: `oc preflight ack GATE`.",
+	})
+	reasonAcknowledged = finding.NewReason("Acknowledged", finding.Explanation{
+		Meaning: "Reported when a gate is acknowledged; the finding is bypassed.",
+		Cause:   "An administrator acknowledged that the tasks in the message are done.",
+	})
+	reasonInvalidGateName = finding.NewReason("InvalidGateName", finding.Explanation{
+		Meaning: "Reported when CVO cannot determine to which minor version a gate applies. CVO then blocks every update " +
+			"to another minor version.",
+		Cause:  "The name of the gate does not match ^ack-([4-5][.][0-9]{1,})-[^-].",
+		Remedy: "Report the gate as a defect of the installed release, which defines it.",
+	})
+	reasonEmptyGate = finding.NewReason("EmptyGate", finding.Explanation{
+		Meaning: "Reported when a gate has no description. CVO does not accept an acknowledgement of such a gate.",
+		Cause:   "A defect of the installed release.",
+		Remedy:  "Report the gate as a defect of the installed release, which defines it.",
+	})
+	reasonUnknownAck = finding.NewReason("UnknownAck", finding.Explanation{
+		Meaning: "Reported when the ConfigMap admin-acks has an acknowledgement for this minor version, and no gate has its name.",
+		Cause:   "Most likely a misspelled name.",
+		Remedy:  "Compare the name with those of the gates: `oc -n openshift-config-managed get configmap admin-gates -o yaml`.",
+	})
+	reasonAdminGatesMissing = finding.NewReason("AdminGatesMissing", finding.Explanation{
+		Meaning: "Reported when the ConfigMap with the gates does not exist. CVO then blocks every update to another minor version.",
+		Cause:   "The ConfigMap was deleted, and CVO, which creates it, does not run.",
+		Remedy:  "Check that CVO is running: `oc -n openshift-cluster-version get pods`.",
+	})
+	reasonAdminAcksMissing = finding.NewReason("AdminAcksMissing", finding.Explanation{
+		Meaning: "Reported when the ConfigMap for the acknowledgements does not exist. CVO then blocks every update to " +
+			"another minor version.",
+		Cause:  "The ConfigMap was deleted.",
+		Remedy: "Create the ConfigMap: `oc -n openshift-config create configmap admin-acks`.",
+	})
+)
 
 const (
-	// Name is the name of the check, and of its findings up to the key of the gate.
-	Name = "AdminAck"
-
-	gatesName = "admin-gates"
-	acksName  = "admin-acks"
-	// nameUnknown names the finding where the gates cannot be evaluated.
-	nameUnknown = "AdminAckUnknown"
-	// nameUnused names the finding about an acknowledgement of no gate.
-	nameUnused = "AdminAckUnused"
+	gatesName  = "admin-gates"
+	acksName   = "admin-acks"
 	reportGate = "Report the gate as a defect of the installed release, which defines it."
 	// maxDescription bounds a gate's description in a message, in bytes.
 	maxDescription = 4096
 )
 
-// Check is the gate that an administrator opens by acknowledging that the
-// tasks described in the ConfigMap admin-gates are done: a finding
-// AdminAck-<gate> for each gate of the present minor version. While an update is in
-// progress, that is the minor version of the last completed release up to 4.22, and
-// of the release in progress since. It concerns updates to another minor or major
-// version.
-//
-// The rules are those of CVO (pkg/risk/adminack), which has admin gates since 4.8.14 and 4.9.
-// Like CVO, the check blocks the update when the ConfigMap admin-gates or admin-acks is
-// missing.
+// Check is the check AdminAck.
 func Check() check.Check {
 	return check.Check{
 		Name: Name, Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), reads()...),
 		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 			if !cvo.HasAdminGates(m.Desired) {
-				return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
+				return []finding.Finding{finding.Pass(reasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
 			}
 			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
 			if err != nil {
@@ -167,7 +135,7 @@ func (a adminAck) judgeAll(pairs []pair) []finding.Finding {
 	if len(findings) > 0 {
 		return findings
 	}
-	return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "no admin acknowledgement is required to leave %s", a.minor)}
+	return []finding.Finding{finding.Pass(reasonNothingToAcknowledge, "no admin acknowledgement is required to leave %s", a.minor)}
 }
 
 func (a adminAck) judge(pair pair) []finding.Finding {
@@ -187,7 +155,7 @@ func (a adminAck) judge(pair pair) []finding.Finding {
 
 func gatesMissing() finding.Finding {
 	location := locations()[0]
-	return finding.Fail(ReasonAdminGatesMissing,
+	return finding.Fail(reasonAdminGatesMissing,
 		"the ConfigMap %s/%s does not exist, so it is unknown what has to be acknowledged; CVO blocks the update", location.gates, gatesName).
 		Named(nameUnknown).
 		Remedy("CVO creates the ConfigMap. Check that CVO is running, then run the preflight again.").
@@ -196,7 +164,7 @@ func gatesMissing() finding.Finding {
 }
 
 func acksMissing(location location) finding.Finding {
-	return finding.Fail(ReasonAdminAcksMissing, "the ConfigMap %s/%s does not exist; CVO blocks the update", location.acks, acksName).
+	return finding.Fail(reasonAdminAcksMissing, "the ConfigMap %s/%s does not exist; CVO blocks the update", location.acks, acksName).
 		Named(nameUnknown).
 		Remedy("Create the ConfigMap.").
 		Do(finding.Run("oc -n %s create configmap %s", location.acks, acksName)).
@@ -212,7 +180,7 @@ func (a adminAck) unusedAcks(pair pair) []finding.Finding {
 		if minor, ok := minorOf(key); required || (ok && minor != a.minor) {
 			continue
 		}
-		findings = append(findings, finding.Warn(ReasonUnknownAck,
+		findings = append(findings, finding.Warn(reasonUnknownAck,
 			"the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.location.acks, acksName, key).
 			Named(nameUnused).
 			Remedy("Compare the acknowledgement with the names of the gates.").
@@ -242,7 +210,7 @@ func (g adminGate) judge(current string) (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	return g.finding(ok).
-		Named("AdminAck-" + strings.ReplaceAll(g.key, "_", "-")).
+		Named(Name + "-" + strings.ReplaceAll(g.key, "_", "-")).
 		About(g.location.objects()...).
 		Documented(urlIn(g.text)), true
 }
@@ -250,21 +218,21 @@ func (g adminGate) judge(current string) (finding.Finding, bool) {
 func (g adminGate) finding(validName bool) finding.Finding {
 	switch {
 	case !validName:
-		return finding.Fail(ReasonInvalidGateName,
+		return finding.Fail(reasonInvalidGateName,
 			"the gate %q in ConfigMap %s/%s has an invalid name: it must match %s", g.key, g.location.gates, gatesName, gateKey).
 			Remedy(reportGate)
 	case g.text == "":
-		return finding.Fail(ReasonEmptyGate,
+		return finding.Fail(reasonEmptyGate,
 			"the gate %q in ConfigMap %s/%s has no description; CVO does not accept an acknowledgement for it", g.key, g.location.gates, gatesName).
 			Remedy(reportGate)
 	case g.ack == "true":
-		return finding.Fail(ReasonAcknowledged, "%s", g.description()).
+		return finding.Fail(reasonAcknowledged, "%s", g.description()).
 			Bypassed(finding.Bypass{By: finding.ByAdminAck, Detail: g.location.acks + "/" + acksName})
 	case g.acked:
-		return g.required(finding.Fail(ReasonAdminAckWrongValue,
+		return g.required(finding.Fail(reasonAdminAckWrongValue,
 			"the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, words.Cut(g.ack, maxDescription), g.description()))
 	}
-	return g.required(finding.Fail(ReasonAdminAckRequired, "%s", g.description()))
+	return g.required(finding.Fail(reasonAdminAckRequired, "%s", g.description()))
 }
 
 func (g adminGate) description() string { return words.Lines(g.text, maxDescription) }

@@ -16,42 +16,37 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// ReasonNothingAhead is reported when the target release brings no gate that an
-// administrator has to acknowledge before a later update.
-//
-// Cause: the release has no admin gates, or they are acknowledged already.
-//
-// Remedy: none needed.
-const ReasonNothingAhead finding.Reason = "NothingAhead"
+var (
+	nameAdminAckAhead = finding.NewName("AdminAckAhead",
+		"Lists the admin acknowledgements that are required after this update or, where it spans more than one "+
+			"minor version, on the way. It compares the gates of the target's payload, by key, with the ConfigMap "+
+			"admin-acks; acknowledged gates are left out. It concerns every update, and warns at most: the gates do "+
+			"not block this update.")
 
-// ReasonAcksAhead is reported when the target release brings gates that block
-// later updates until they are acknowledged.
-//
-// Cause: a later release removes or changes something that has to be prepared.
-//
-// Remedy: plan the tasks in the message. Once the cluster runs the release and
-// they are done, acknowledge each gate: `oc preflight ack GATE`.
-const ReasonAcksAhead finding.Reason = "AcksAhead"
-
-// ReasonAdminGatesUnread is reported for a later update of a path when the admin gates of
-// the release before it are unknown.
-//
-// Cause: the release could not be verified or read.
-//
-// Remedy: fix the finding about the release, then run the preflight again.
-const ReasonAdminGatesUnread finding.Reason = "AdminGatesUnread"
+	reasonNothingAhead = finding.NewReason("NothingAhead", finding.Explanation{
+		Meaning: "Reported when the target release brings no gate that an administrator has to acknowledge before a later update.",
+		Cause:   "The release has no admin gates, or they are acknowledged already.",
+	})
+	reasonAcksAhead = finding.NewReason("AcksAhead", finding.Explanation{
+		Meaning: "Reported when the target release brings gates that block later updates until they are acknowledged.",
+		Cause:   "A later release removes or changes something that has to be prepared.",
+		Remedy: "Plan the tasks in the message. Once the cluster runs the release and they are done, acknowledge each " +
+			"gate: `oc preflight ack GATE`.",
+	})
+	reasonAdminGatesUnread = finding.NewReason("AdminGatesUnread", finding.Explanation{
+		Meaning: "Reported for a later update of a path when the admin gates of the release before it are unknown.",
+		Cause:   "The release could not be verified or read.",
+		Remedy:  "Fix the finding about the release, then run the preflight again.",
+	})
+)
 
 // maxAhead bounds the gates that are described.
 const maxAhead = 20
 
-// Ahead lists the admin acknowledgements that are required after this
-// update or, where it spans more than one minor version, on the way. It compares
-// the gates of the target's payload, by key, with the ConfigMap admin-acks;
-// acknowledged gates are left out. It concerns every update, and warns at most:
-// the gates do not block this update.
+// Ahead is the check AdminAckAhead.
 func Ahead(gates map[string]string) check.Check {
 	return check.Check{
-		Name: "AdminAckAhead", Kind: finding.SourceGate,
+		Name: nameAdminAckAhead, Kind: finding.SourceGate,
 		Reads: reads(),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			acked := map[string]string{}
@@ -77,12 +72,12 @@ func acksAhead(u update.Update, gates, acked map[string]string) finding.Finding 
 		url = cmp.Or(url, urlIn(gate.text))
 	}
 	if len(lines) == 0 {
-		return finding.Pass(ReasonNothingAhead, "release %s brings no admin gate that has to be acknowledged later", u.To)
+		return finding.Pass(reasonNothingAhead, "release %s brings no admin gate that has to be acknowledged later", u.To)
 	}
 	if more := len(lines) - maxAhead; more > 0 {
 		lines = append(lines[:maxAhead], fmt.Sprintf("and %d more", more))
 	}
-	return finding.Warn(ReasonAcksAhead,
+	return finding.Warn(reasonAcksAhead,
 		"release %s brings admin gates that do not block this update, but later ones:\n%s", u.To, strings.Join(lines, "\n")).
 		Remedy("Plan the tasks. Acknowledge each gate when the cluster runs the release and the task is done. Patch updates require no acknowledgement.").
 		Documented(url)
@@ -125,7 +120,7 @@ func Later(before map[string]string) check.Check {
 }
 
 func gatesUnread(u update.Update) finding.Finding {
-	return finding.Unknown(ReasonAdminGatesUnread,
+	return finding.Unknown(reasonAdminGatesUnread,
 		"unknown which admin acknowledgements are required to leave %s: the release %s could not be read", update.Line(u.From), u.From).
 		Remedy("Fix the findings about release %s, then run the preflight again.", u.From)
 }

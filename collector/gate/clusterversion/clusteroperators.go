@@ -15,25 +15,24 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonUpgradeable is reported when no condition Upgradeable blocks the update.
-//
-// Cause: the condition is True or absent, and absent means True.
-//
-// Remedy: none needed.
-const ReasonUpgradeable finding.Reason = "Upgradeable"
+var (
+	nameClusterOperatorUpgradeable = finding.NewName("ClusterOperatorUpgradeable",
+		"The gate that an operator closes with the condition Upgradeable=False: a finding "+
+			"ClusterOperatorUpgradeable-<name> for each, with the operator's own reason. It concerns updates to "+
+			"another minor or major version. By the API (ClusterOperator status.conditions, OperatorUpgradeable) an "+
+			"absent condition, True and Unknown do not block. Unknown is a warning, except with the reason NoData, "+
+			"which operators set while they have nothing to report. The preflight's own ClusterOperator does not count.")
 
-// ClusterOperators is the gate that an operator closes with the condition
-// Upgradeable=False: a finding ClusterOperatorUpgradeable-<name> for each, with
-// the operator's own reason. It concerns updates to another minor or major
-// version.
-//
-// By the API (ClusterOperator status.conditions, OperatorUpgradeable) an absent
-// condition, True and Unknown do not block. Unknown is a warning, except with the
-// reason NoData, which operators set while they have nothing to report. The preflight's
-// own ClusterOperator does not count.
+	reasonUpgradeable = finding.NewReason("Upgradeable", finding.Explanation{
+		Meaning: "Reported when no condition Upgradeable blocks the update.",
+		Cause:   "The condition is True or absent, and absent means True.",
+	})
+)
+
+// ClusterOperators is the check ClusterOperatorUpgradeable.
 func ClusterOperators() check.Check {
 	return check.Check{
-		Name: "ClusterOperatorUpgradeable", Kind: finding.SourceGate,
+		Name: nameClusterOperatorUpgradeable, Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List(configv1.GroupName, "clusteroperators")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			var m measure.Measure
@@ -77,7 +76,7 @@ func judgeOperators(operators []configv1.ClusterOperator, minor string) []findin
 	if len(findings) > 0 {
 		return append(finding.Bounded(finding.Drafts(findings...)), own...)
 	}
-	return append(own, finding.Pass(ReasonUpgradeable, "none of %s reports Upgradeable=False", words.Count(others, "ClusterOperator")))
+	return append(own, finding.Pass(reasonUpgradeable, "none of %s reports Upgradeable=False", words.Count(others, "ClusterOperator")))
 }
 
 // ownOperator is the result in place of the finding of the preflight's own
@@ -94,7 +93,7 @@ func ownOperator(f finding.Finding) finding.Finding {
 func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Finding, bool) {
 	condition := upgradeableOf(operator)
 	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status, cmp.Or(condition.Message, "no message"))
-	reason := cmp.Or(finding.Reason(condition.Reason), ReasonUnexplained)
+	reason := cmp.Or(finding.ReportedReason(condition.Reason), reasonUnexplained)
 	inspect := finding.Run("oc get clusteroperator %s -o yaml", operator.Name)
 	var f finding.Finding
 	switch {
@@ -107,7 +106,7 @@ func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Fi
 	default:
 		return finding.Finding{}, false
 	}
-	return f.Named("ClusterOperatorUpgradeable-" + operator.Name).
+	return f.Named(nameClusterOperatorUpgradeable + "-" + operator.Name).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operator.Name}), true
 }
 

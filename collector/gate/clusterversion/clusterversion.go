@@ -25,35 +25,23 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonInvalidCurrentVersion is reported when the version of the cluster is not
-// a semantic version, so that it cannot be compared with the target.
-//
-// Cause: status.desired.version of ClusterVersion was set by a custom release.
-//
-// Remedy: check which release the cluster runs: `oc get clusterversion version -o
-// yaml`.
-const ReasonInvalidCurrentVersion finding.Reason = "InvalidCurrentVersion"
-
-// ReasonNotReported is reported when a condition of ClusterVersion is absent or
-// Unknown, so that a check of it is inconclusive.
-//
-// Cause: CVO does not run, or has not evaluated the condition yet.
-//
-// Remedy: check that CVO is running: `oc -n openshift-cluster-version get pods`.
-const ReasonNotReported finding.Reason = "NotReported"
-
-// ReasonUnexplained is reported when a condition blocks the update, or warns of
-// it, without a reason.
-//
-// Cause: the operator or CVO set the condition without a reason.
-//
-// Remedy: read the condition: `oc get clusterversion version -o yaml` and `oc get
-// clusteroperator NAME -o yaml`.
-const ReasonUnexplained finding.Reason = "Unexplained"
-
-// requestName is the name of RequestValid, which reports a status that is older than the
-// spec.
-const requestName = "ClusterVersionRequest"
+var (
+	reasonInvalidCurrentVersion = finding.NewReason("InvalidCurrentVersion", finding.Explanation{
+		Meaning: "Reported when the version of the cluster is not a semantic version, so that it cannot be compared with the target.",
+		Cause:   "Status.desired.version of ClusterVersion was set by a custom release.",
+		Remedy:  "Check which release the cluster runs: `oc get clusterversion version -o yaml`.",
+	})
+	reasonNotReported = finding.NewReason("NotReported", finding.Explanation{
+		Meaning: "Reported when a condition of ClusterVersion is absent or Unknown, so that a check of it is inconclusive.",
+		Cause:   "CVO does not run, or has not evaluated the condition yet.",
+		Remedy:  "Check that CVO is running: `oc -n openshift-cluster-version get pods`.",
+	})
+	reasonUnexplained = finding.NewReason("Unexplained", finding.Explanation{
+		Meaning: "Reported when a condition blocks the update, or warns of it, without a reason.",
+		Cause:   "The operator or CVO set the condition without a reason.",
+		Remedy:  "Read the condition: `oc get clusterversion version -o yaml` and `oc get clusteroperator NAME -o yaml`.",
+	})
+)
 
 // situation is what checks of the ClusterVersion judge.
 type situation struct {
@@ -95,7 +83,7 @@ func onClusterVersion(judge judgement) func(context.Context, check.Subject) ([]f
 }
 
 func invalidVersion(version *configv1.ClusterVersion, err error) finding.Finding {
-	return finding.Unknown(ReasonInvalidCurrentVersion,
+	return finding.Unknown(reasonInvalidCurrentVersion,
 		"status.desired of ClusterVersion %q has the version %q, which is not a semantic version: %v", version.Name, version.Status.Desired.Version, err).
 		Remedy("Check which release the cluster runs. CVO itself only warns of such a version.").
 		Do(finding.Run("oc get clusterversion version -o yaml"), finding.Force()).
@@ -185,7 +173,7 @@ func violated(violation cvo.Violation, notes ...string) finding.Finding {
 		outcome = preflight.Unknown
 	}
 	message := strings.Join(append([]string{violation.Message}, notes...), " ")
-	return finding.New(outcome, cmp.Or(finding.Reason(violation.Reason), ReasonUnexplained), "%s", message)
+	return finding.New(outcome, cmp.Or(finding.ReportedReason(violation.Reason), reasonUnexplained), "%s", message)
 }
 
 // orAbsent is the status of a condition.

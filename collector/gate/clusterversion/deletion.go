@@ -12,40 +12,33 @@ import (
 	"github.com/openshift/update-preflight/collector/gate/measure"
 )
 
-// ReasonResourceDeletesInProgress is reported while CVO deletes objects that the
-// release no longer has. Until then the cluster cannot leave its minor version.
-//
-// Cause: most often a finalizer keeps one of the objects.
-//
-// Remedy: wait. If the deletion does not end, check what keeps the objects that
-// the message names: `oc get KIND NAME -o yaml`.
-const ReasonResourceDeletesInProgress finding.Reason = "ResourceDeletesInProgress"
+var (
+	nameResourceDeletionInProgress = finding.NewName("ResourceDeletionInProgress",
+		"The gate that is closed while CVO deletes objects that the release no longer has (pkg/risk/deletion). It "+
+			"concerns updates to another minor or major version. CVO publishes the list only in a condition of "+
+			"ClusterVersion: UpgradeableDeletesInProgress up to 4.22, and a part of Upgradeable since.")
 
-// ReasonEvaluationFailed is reported when CVO could not evaluate whether the
-// cluster can be updated.
-//
-// Cause: an error of CVO, which its log has.
-//
-// Remedy: read the log of CVO: `oc -n openshift-cluster-version logs
-// deployment/cluster-version-operator`.
-const ReasonEvaluationFailed finding.Reason = "EvaluationFailed"
+	reasonResourceDeletesInProgress = finding.NewReason("ResourceDeletesInProgress", finding.Explanation{
+		Meaning: "Reported while CVO deletes objects that the release no longer has. Until then the cluster cannot leave " +
+			"its minor version.",
+		Cause:  "Most often a finalizer keeps one of the objects.",
+		Remedy: "Wait. If the deletion does not end, check what keeps the objects that the message names: `oc get KIND NAME -o yaml`.",
+	})
+	reasonEvaluationFailed = finding.NewReason("EvaluationFailed", finding.Explanation{
+		Meaning: "Reported when CVO could not evaluate whether the cluster can be updated.",
+		Cause:   "An error of CVO, which its log has.",
+		Remedy:  "Read the log of CVO: `oc -n openshift-cluster-version logs deployment/cluster-version-operator`.",
+	})
+	reasonNothingDeleted = finding.NewReason("NothingDeleted", finding.Explanation{
+		Meaning: "Reported when CVO is not deleting objects.",
+		Cause:   "No condition of ClusterVersion reports a deletion.",
+	})
+)
 
-// ReasonNothingDeleted is reported when CVO is not deleting objects.
-//
-// Cause: no condition of ClusterVersion reports a deletion.
-//
-// Remedy: none needed.
-const ReasonNothingDeleted finding.Reason = "NothingDeleted"
-
-// Deletion is the gate that is closed while CVO deletes objects that the release
-// no longer has (pkg/risk/deletion). It concerns updates to another minor or
-// major version.
-//
-// CVO publishes the list only in a condition of ClusterVersion:
-// UpgradeableDeletesInProgress up to 4.22, and a part of Upgradeable since.
+// Deletion is the check ResourceDeletionInProgress.
 func Deletion() check.Check {
 	return check.Check{
-		Name: "ResourceDeletionInProgress", Kind: finding.SourceGate,
+		Name: nameResourceDeletionInProgress, Kind: finding.SourceGate,
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(current(judgeDeletion)),
 	}
@@ -71,7 +64,7 @@ func (s situation) deletion(minor string) finding.Finding {
 	resources := deletions.FindStringSubmatch(own.Message + "\n" + all.Message)
 	switch {
 	case own.Status == configv1.ConditionFalse || (all.Status == configv1.ConditionFalse && resources != nil):
-		f := finding.Fail(ReasonResourceDeletesInProgress,
+		f := finding.Fail(reasonResourceDeletesInProgress,
 			"CVO is deleting objects that the release no longer has, and until then the cluster cannot leave %s: %s", minor, cmp.Or(own.Message, all.Message)).
 			Remedy("Wait. If the deletion does not end, check what keeps the objects, most likely a finalizer.")
 		if resources != nil {
@@ -80,14 +73,14 @@ func (s situation) deletion(minor string) finding.Finding {
 		return f.Do(finding.Force())
 	case all.Status == configv1.ConditionUnknown:
 		if s.update.LeavesMinor() { // one cause is one finding
-			return finding.Skipped(ReasonEvaluationFailed,
+			return finding.Skipped(reasonEvaluationFailed,
 				"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown: see the finding ClusterVersionUpgradeable")
 		}
-		return finding.Unknown(ReasonEvaluationFailed,
+		return finding.Unknown(reasonEvaluationFailed,
 			"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown").
 			Remedy("Check what CVO could not evaluate.").Do(cvoLog())
 	}
-	return finding.Pass(ReasonNothingDeleted, "ClusterVersion reports no deletion in progress")
+	return finding.Pass(reasonNothingDeleted, "ClusterVersion reports no deletion in progress")
 }
 
 // inspectDeleted are the commands that print the first few of the objects in

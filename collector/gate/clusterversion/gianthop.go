@@ -13,30 +13,25 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// ReasonOneHop is reported when the update does not skip a minor version.
-//
-// Cause: the target is in the same or the next minor version.
-//
-// Remedy: none needed.
-const ReasonOneHop finding.Reason = "OneHop"
+var (
+	NameGiantHop = finding.NewName("ClusterVersionGiantHop",
+		"CVO's precondition ClusterVersionGiantHop: an update spans at most one minor version, and of the major "+
+			"versions only 5.0 can be reached, from 4.y. The finding has CVO's own reason. It concerns every update. "+
+			"The rule is that of the Kubernetes API server, so it is applied where the CVO of the cluster does not "+
+			"have the precondition yet.")
 
-// ReasonNotNewer is reported for an update of a path whose target is not newer than the
-// release before it.
-//
-// Cause: the updates are not in order.
-//
-// Remedy: name the releases in ascending order.
-const ReasonNotNewer finding.Reason = "NotNewer"
+	reasonOneHop = finding.NewReason("OneHop", finding.Explanation{
+		Meaning: "Reported when the update does not skip a minor version.",
+		Cause:   "The target is in the same or the next minor version.",
+	})
+	reasonNotNewer = finding.NewReason("NotNewer", finding.Explanation{
+		Meaning: "Reported for an update of a path whose target is not newer than the release before it.",
+		Cause:   "The updates are not in order.",
+		Remedy:  "Name the releases in ascending order.",
+	})
+)
 
-// NameGiantHop is the name of [GiantHop].
-const NameGiantHop = "ClusterVersionGiantHop"
-
-// GiantHop is CVO's precondition ClusterVersionGiantHop: an update spans at most
-// one minor version, and of the major versions only 5.0 can be reached, from 4.y.
-// The finding has CVO's own reason. It concerns every update.
-//
-// The rule is that of the Kubernetes API server, so it is applied where the CVO of
-// the cluster does not have the precondition yet.
+// GiantHop is the check ClusterVersionGiantHop.
 func GiantHop() check.Check {
 	return check.Check{
 		Name: NameGiantHop, Kind: finding.SourceGate,
@@ -48,7 +43,7 @@ func GiantHop() check.Check {
 func judgeGiantHop(s situation) []finding.Finding {
 	found := cvo.GiantHop(s.version, s.target())
 	if found == nil {
-		return []finding.Finding{finding.Pass(ReasonOneHop, "from %s to %s is one hop", s.update.From, s.update.To)}
+		return []finding.Finding{finding.Pass(reasonOneHop, "from %s to %s is one hop", s.update.From, s.update.To)}
 	}
 	violation := *found
 	notes := []string{"What blocks the later hops is reported only before each of them: admin acks, Upgradeable, removed APIs, kubelet versions and operator versions have to be checked hop by hop."}
@@ -88,13 +83,13 @@ func LaterGiantHop() check.Check {
 
 func judgeLaterHop(u update.Update) finding.Finding {
 	if !u.To.GT(u.From) {
-		return finding.Fail(ReasonNotNewer, "the path leads from %s to %s, which is not newer", u.From, u.To).
+		return finding.Fail(reasonNotNewer, "the path leads from %s to %s, which is not newer", u.From, u.To).
 			Remedy("Name the releases in ascending order.")
 	}
 	before := &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: u.From.String()}}}
 	found := cvo.GiantHop(before, u.To.String())
 	if found == nil {
-		return finding.Pass(ReasonOneHop, "from %s to %s is one hop", u.From, u.To)
+		return finding.Pass(reasonOneHop, "from %s to %s is one hop", u.From, u.To)
 	}
 	found.Weight = cvo.Blocking
 	return violated(*found).Remedy("%s", hopsTo(situation{update: u}))

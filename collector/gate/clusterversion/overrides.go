@@ -11,34 +11,32 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonClusterVersionOverridesSet is reported when spec.overrides of
-// ClusterVersion makes objects unmanaged, so that an update does not include them.
-//
-// Cause: an administrator set the overrides.
-//
-// Remedy: remove the overrides; CVO then reverts changes of these objects: `oc
-// patch clusterversion version --type json --patch
-// '[{"op":"remove","path":"/spec/overrides"}]'`.
-const ReasonClusterVersionOverridesSet finding.Reason = "ClusterVersionOverridesSet"
+var (
+	nameClusterVersionOverrides = finding.NewName("ClusterVersionOverrides",
+		"The gate that is closed while spec.overrides of ClusterVersion makes objects unmanaged (CVO "+
+			"pkg/risk/overrides): an update does not include them. It blocks updates to another minor or major "+
+			"version, and up to 4.21 also patch updates; otherwise it warns. It reads only the spec, so it does not "+
+			"depend on a current status.")
 
-// ReasonNothingUnmanaged is reported when CVO manages all objects of the release.
-//
-// Cause: spec.overrides of ClusterVersion makes nothing unmanaged.
-//
-// Remedy: none needed.
-const ReasonNothingUnmanaged finding.Reason = "NothingUnmanaged"
+	reasonClusterVersionOverridesSet = finding.NewReason("ClusterVersionOverridesSet", finding.Explanation{
+		Meaning: "Reported when spec.overrides of ClusterVersion makes objects unmanaged, so that an update does not include them.",
+		Cause:   "An administrator set the overrides.",
+		Remedy: "Remove the overrides; CVO then reverts changes of these objects: `oc patch clusterversion version --type " +
+			"json --patch '[{\"op\":\"remove\",\"path\":\"/spec/overrides\"}]'`.",
+	})
+	reasonNothingUnmanaged = finding.NewReason("NothingUnmanaged", finding.Explanation{
+		Meaning: "Reported when CVO manages all objects of the release.",
+		Cause:   "spec.overrides of ClusterVersion makes nothing unmanaged.",
+	})
+)
 
 // maxOverrides bounds the objects that a message names.
 const maxOverrides = 10
 
-// Overrides is the gate that is closed while spec.overrides of ClusterVersion
-// makes objects unmanaged (CVO pkg/risk/overrides): an update does not include
-// them. It blocks updates to another minor or major version, and up to 4.21 also
-// patch updates; otherwise it warns. It reads only the spec, so it does not depend
-// on a current status.
+// Overrides is the check ClusterVersionOverrides.
 func Overrides() check.Check {
 	return check.Check{
-		Name: "ClusterVersionOverrides", Kind: finding.SourceGate,
+		Name: nameClusterVersionOverrides, Kind: finding.SourceGate,
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(judgeOverrides),
 	}
@@ -55,10 +53,10 @@ func judgeOverrides(s situation) []finding.Finding {
 		names, objects = append(names, check.Describe(object)), append(objects, object)
 	}
 	if len(names) == 0 {
-		return []finding.Finding{finding.Pass(ReasonNothingUnmanaged, "spec.overrides of ClusterVersion makes nothing unmanaged")}
+		return []finding.Finding{finding.Pass(reasonNothingUnmanaged, "spec.overrides of ClusterVersion makes nothing unmanaged")}
 	}
 	outcome, effect := s.overridesBlock()
-	return []finding.Finding{finding.New(outcome, ReasonClusterVersionOverridesSet,
+	return []finding.Finding{finding.New(outcome, reasonClusterVersionOverridesSet,
 		"spec.overrides of ClusterVersion makes %s unmanaged (%s), so an update does not include them; this %s", words.Count(len(names), "object"), words.List(names, maxOverrides), effect).
 		Remedy("Remove the overrides. CVO then reverts changes of these objects.").
 		Do(finding.Run(`oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/overrides"}]'`), finding.Force()).

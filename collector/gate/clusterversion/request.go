@@ -14,68 +14,52 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonNothingAsked is reported when the target is the release that the cluster
-// runs, or is being updated to.
-//
-// Cause: status.desired of ClusterVersion is the target.
-//
-// Remedy: none needed.
-const ReasonNothingAsked finding.Reason = "NothingAsked"
+// What the findings of this file have as name and reason.
+var (
+	requestName = finding.NewName("ClusterVersionRequest",
+		"CVO's validation of a request (lib/validation), before there is one: whether the ClusterVersion is "+
+			"invalid already, and how the target has to be requested. By version alone CVO accepts only a target that "+
+			"is exactly one of status.availableUpdates; a conditional update needs its image. It concerns every "+
+			"update, and warns unless the ClusterVersion is invalid; that finding has CVO's own reason. For all checks "+
+			"of the ClusterVersion it reports a status that is older than the spec.")
 
-// ReasonAvailableUpdate is reported when CVO accepts a request for the target by
-// its version alone.
-//
-// Cause: the target is exactly one of status.availableUpdates of ClusterVersion.
-//
-// Remedy: none needed.
-const ReasonAvailableUpdate finding.Reason = "AvailableUpdate"
-
-// ReasonAmbiguousVersion is reported when several available updates have the
-// version of the target, so that CVO refuses a request by version alone.
-//
-// Cause: the update service lists several images with that version.
-//
-// Remedy: request the update by image: `oc adm upgrade --allow-explicit-upgrade
-// --to-image PULLSPEC`.
-const ReasonAmbiguousVersion finding.Reason = "AmbiguousVersion"
-
-// ReasonConditionalUpdateOnly is reported when the target is a conditional update,
-// which CVO accepts only by image.
-//
-// Cause: the update service knows risks of the target.
-//
-// Remedy: once its risks are acceptable, request the update by image: `oc adm
-// upgrade --allow-not-recommended --to VERSION`.
-const ReasonConditionalUpdateOnly finding.Reason = "ConditionalUpdateOnly"
-
-// ReasonHistoryOnly is reported when the target is only in status.history of
-// ClusterVersion. CVO accepts a request by version alone, and stays at the present
-// release.
-//
-// Cause: the cluster ran the release before, and the update service does not list
-// it.
-//
-// Remedy: request the update by image: `oc adm upgrade --allow-explicit-upgrade
-// --to-image PULLSPEC`.
-const ReasonHistoryOnly finding.Reason = "HistoryOnly"
-
-// ReasonUnknownUpdate is reported when the cluster does not know the target, so
-// that it is unknown whether the update is recommended or supported.
-//
-// Cause: the channel of the cluster does not have the target, or the update service
-// could not be reached.
-//
-// Remedy: choose an update that the cluster knows, or request the update by image:
-// `oc adm upgrade --allow-explicit-upgrade --to-image PULLSPEC`.
-const ReasonUnknownUpdate finding.Reason = "UnknownUpdate"
-
-// ReasonInvalidClusterVersion is reported when ClusterVersion is invalid, so that
-// `oc adm upgrade` refuses to change it.
-//
-// Cause: a field of its spec, such as an update that is not available.
-//
-// Remedy: fix the field that the message names: `oc edit clusterversion version`.
-const ReasonInvalidClusterVersion finding.Reason = "InvalidClusterVersion"
+	reasonNothingAsked = finding.NewReason("NothingAsked", finding.Explanation{
+		Meaning: "Reported when the target is the release that the cluster runs, or is being updated to.",
+		Cause:   "Status.desired of ClusterVersion is the target.",
+	})
+	reasonAvailableUpdate = finding.NewReason("AvailableUpdate", finding.Explanation{
+		Meaning: "Reported when CVO accepts a request for the target by its version alone.",
+		Cause:   "The target is exactly one of status.availableUpdates of ClusterVersion.",
+	})
+	ReasonAmbiguousVersion = finding.NewReason("AmbiguousVersion", finding.Explanation{
+		Meaning: "Reported when several available updates have the version of the target, so that CVO refuses a request by version alone.",
+		Cause:   "The update service lists several images with that version.",
+		Remedy:  "Request the update by image: `oc adm upgrade --allow-explicit-upgrade --to-image PULLSPEC`.",
+	})
+	reasonConditionalUpdateOnly = finding.NewReason("ConditionalUpdateOnly", finding.Explanation{
+		Meaning: "Reported when the target is a conditional update, which CVO accepts only by image.",
+		Cause:   "The update service knows risks of the target.",
+		Remedy:  "Once its risks are acceptable, request the update by image: `oc adm upgrade --allow-not-recommended --to VERSION`.",
+	})
+	reasonHistoryOnly = finding.NewReason("HistoryOnly", finding.Explanation{
+		Meaning: "Reported when the target is only in status.history of ClusterVersion. CVO accepts a request by version " +
+			"alone, and stays at the present release.",
+		Cause:  "The cluster ran the release before, and the update service does not list it.",
+		Remedy: "Request the update by image: `oc adm upgrade --allow-explicit-upgrade --to-image PULLSPEC`.",
+	})
+	ReasonUnknownUpdate = finding.NewReason("UnknownUpdate", finding.Explanation{
+		Meaning: "Reported when the cluster does not know the target, so that it is unknown whether the update is " +
+			"recommended or supported.",
+		Cause: "The channel of the cluster does not have the target, or the update service could not be reached.",
+		Remedy: "Choose an update that the cluster knows, or request the update by image: `oc adm upgrade " +
+			"--allow-explicit-upgrade --to-image PULLSPEC`.",
+	})
+	reasonInvalidClusterVersion = finding.NewReason("InvalidClusterVersion", finding.Explanation{
+		Meaning: "Reported when ClusterVersion is invalid, so that `oc adm upgrade` refuses to change it.",
+		Cause:   "A field of its spec, such as an update that is not available.",
+		Remedy:  "Fix the field that the message names: `oc edit clusterversion version`.",
+	})
+)
 
 const (
 	// maxImages bounds the images in a message.
@@ -84,13 +68,7 @@ const (
 	forceIsNotEnough = `Neither accepted risks nor force bypass this in "oc adm upgrade", only --allow-upgrade-with-warnings does.`
 )
 
-// RequestValid is CVO's validation of a request (lib/validation), before there is
-// one: whether the ClusterVersion is invalid already, and how the target has to be
-// requested. By version alone CVO accepts only a target that is exactly one of
-// status.availableUpdates; a conditional update needs its image. It concerns every
-// update, and warns unless the ClusterVersion is invalid; that finding has CVO's
-// own reason. For all checks of the ClusterVersion it reports a status that is older
-// than the spec.
+// RequestValid is the check ClusterVersionRequest.
 func RequestValid() check.Check {
 	return check.Check{
 		Name: requestName, Kind: finding.SourceGate,
@@ -117,7 +95,7 @@ func invalidClusterVersion(condition configv1.ClusterOperatorStatusCondition) fi
 	if condition.Status == configv1.ConditionUnknown {
 		outcome = preflight.Unknown
 	}
-	f := finding.New(outcome, cmp.Or(finding.Reason(condition.Reason), ReasonInvalidClusterVersion),
+	f := finding.New(outcome, cmp.Or(finding.ReportedReason(condition.Reason), reasonInvalidClusterVersion),
 		"%s", cmp.Or(condition.Message, "ClusterVersion is invalid, without a message"))
 	if strings.Contains(condition.Message, "spec.desiredUpdate") {
 		return f.Remedy("Remove the requested update, which is not available. " + forceIsNotEnough).Do(finding.Run("oc adm upgrade --clear"))
@@ -159,7 +137,7 @@ func (s situation) request() finding.Finding {
 	case 0:
 		return s.notAvailable()
 	case 1:
-		return finding.Pass(ReasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone: oc adm upgrade --to %s", target, target)
+		return finding.Pass(reasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone: oc adm upgrade --to %s", target, target)
 	}
 	return finding.Warn(ReasonAmbiguousVersion,
 		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target, words.List(images, maxImages)).
@@ -171,9 +149,9 @@ func (s situation) request() finding.Finding {
 // update in progress.
 func nothingRequested(s situation) finding.Finding {
 	if cvo.CompletedVersion(s.version.Status) != s.target() {
-		return finding.Pass(ReasonNothingAsked, "%s is already in status.desired of ClusterVersion", s.target())
+		return finding.Pass(reasonNothingAsked, "%s is already in status.desired of ClusterVersion", s.target())
 	}
-	return finding.Warn(ReasonNothingAsked, "the cluster runs %s already, so a request by this version changes nothing", s.target()).
+	return finding.Warn(reasonNothingAsked, "the cluster runs %s already, so a request by this version changes nothing", s.target()).
 		Remedy("Choose another update.").Do(finding.Targets())
 }
 
@@ -183,7 +161,7 @@ func (s situation) notAvailable() finding.Finding {
 	target, status := s.target(), s.version.Status
 	for _, conditional := range status.ConditionalUpdates {
 		if conditional.Release.Version == target {
-			return finding.Warn(ReasonConditionalUpdateOnly,
+			return finding.Warn(reasonConditionalUpdateOnly,
 				"%s is a conditional update: both \"oc adm upgrade --to %s\" and CVO refuse a request by version alone", target, target).
 				Remedy("Once its risks are acceptable, request the update by image, with one of these commands.").
 				Do(s.requests("")...)
@@ -191,7 +169,7 @@ func (s situation) notAvailable() finding.Finding {
 	}
 	for _, past := range status.History {
 		if past.Version == target {
-			return finding.Warn(ReasonHistoryOnly,
+			return finding.Warn(reasonHistoryOnly,
 				"%s is only in status.history of ClusterVersion: CVO accepts a request by version alone, and silently stays at %s", target, s.update.From).
 				Remedy("Request the update by image.").
 				Do(s.requests("")...)

@@ -7,28 +7,27 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// ReasonPreviousRelease is reported when the target is the previous release of the
-// cluster, to which its CVO allows a rollback.
-//
-// Cause: the target is an earlier patch release of the same minor version.
-//
-// Remedy: prefer a later release with the fix.
-const ReasonPreviousRelease finding.Reason = "PreviousRelease"
+var (
+	nameClusterVersionRollback = finding.NewName("ClusterVersionRollback",
+		"CVO's precondition ClusterVersionRollback: a release before the present one cannot be a target, except "+
+			"the cluster's previous release within the same minor version, which some releases of CVO allow. The "+
+			"finding has CVO's own reason. It concerns every update.")
 
-// ReasonNotBefore is reported when the update is not a rollback.
-//
-// Cause: the target is not earlier than status.desired of ClusterVersion.
-//
-// Remedy: none needed.
-const ReasonNotBefore finding.Reason = "NotBefore"
+	reasonPreviousRelease = finding.NewReason("PreviousRelease", finding.Explanation{
+		Meaning: "Reported when the target is the previous release of the cluster, to which its CVO allows a rollback.",
+		Cause:   "The target is an earlier patch release of the same minor version.",
+		Remedy:  "Prefer a later release with the fix.",
+	})
+	reasonNotBefore = finding.NewReason("NotBefore", finding.Explanation{
+		Meaning: "Reported when the update is not a rollback.",
+		Cause:   "The target is not earlier than status.desired of ClusterVersion.",
+	})
+)
 
-// Rollback is CVO's precondition ClusterVersionRollback: a release before the
-// present one cannot be a target, except the cluster's previous release within the
-// same minor version, which some releases of CVO allow. The finding has CVO's own
-// reason. It concerns every update.
+// Rollback is the check ClusterVersionRollback.
 func Rollback() check.Check {
 	return check.Check{
-		Name: "ClusterVersionRollback", Kind: finding.SourceGate,
+		Name: nameClusterVersionRollback, Kind: finding.SourceGate,
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(current(judgeRollback)),
 	}
@@ -42,10 +41,10 @@ func judgeRollback(s situation) []finding.Finding {
 			Remedy("Choose a release that is not before %s. A forced rollback is neither tested nor supported.", s.update.From).
 			Do(finding.Targets(), finding.Force())}
 	case s.update.Kind() == update.Rollback:
-		return []finding.Finding{finding.Warn(ReasonPreviousRelease,
+		return []finding.Finding{finding.Warn(reasonPreviousRelease,
 			"%s is the cluster's previous release; a rollback from %s reverts the fixes made since", s.target(), s.update.From).
 			Remedy("Prefer a later release with the fix.").
 			Do(finding.Targets())}
 	}
-	return []finding.Finding{finding.Pass(ReasonNotBefore, "%s is not before %s, the version in status.desired of ClusterVersion", s.target(), s.update.From)}
+	return []finding.Finding{finding.Pass(reasonNotBefore, "%s is not before %s, the version in status.desired of ClusterVersion", s.target(), s.update.From)}
 }

@@ -12,58 +12,43 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// ReasonNotUpdating is reported when no update is in progress.
-//
-// Cause: the condition Progressing of ClusterVersion is not True, and the last
-// update in its history is complete.
-//
-// Remedy: none needed.
-const ReasonNotUpdating finding.Reason = "NotUpdating"
+var (
+	nameClusterVersionUpdating = finding.NewName("ClusterVersionUpdating",
+		"The gate that is closed while an update is in progress (enhancement eus-upgrades-mvp: 4.6 to 4.7 to "+
+			"4.8): operators of the new minor version, which know what blocks the next one, do not run yet. It blocks "+
+			"updates that leave the minor version in progress; another target within it is a warning, since it may "+
+			"fix a stuck update. A retargeted update is in progress until the last one is complete.")
 
-// ReasonUpdateInProgress is reported while an update is in progress, and the target
-// is in another minor version or is that update.
-//
-// Cause: the update has not completed yet, or is stuck.
-//
-// Remedy: let the update complete: `oc adm upgrade`.
-const ReasonUpdateInProgress finding.Reason = "UpdateInProgress"
+	reasonNotUpdating = finding.NewReason("NotUpdating", finding.Explanation{
+		Meaning: "Reported when no update is in progress.",
+		Cause:   "The condition Progressing of ClusterVersion is not True, and the last update in its history is complete.",
+	})
+	reasonUpdateInProgress = finding.NewReason("UpdateInProgress", finding.Explanation{
+		Meaning: "Reported while an update is in progress, and the target is in another minor version or is that update.",
+		Cause:   "The update has not completed yet, or is stuck.",
+		Remedy:  "Let the update complete: `oc adm upgrade`.",
+	})
+	reasonPatchVersionUpdateInProgress = finding.NewReason("PatchVersionUpdateInProgress", finding.Explanation{
+		Meaning: "Reported while a patch update is in progress, which the update would retarget.",
+		Cause:   "The update has not completed yet, or is stuck.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. If it is stuck and the target has the fix, retarget it.",
+	})
+	reasonMinorVersionClusterUpdateInProgress = finding.NewReason("MinorVersionClusterUpdateInProgress", finding.Explanation{
+		Meaning: "Reported while an update to another minor version is in progress, which the update would retarget.",
+		Cause:   "The update has not completed yet, or is stuck.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. If it is stuck and the target has the fix, retarget it.",
+	})
+	reasonMajorVersionClusterUpdateInProgress = finding.NewReason("MajorVersionClusterUpdateInProgress", finding.Explanation{
+		Meaning: "Reported while an update to another major version is in progress, which the update would retarget.",
+		Cause:   "The update has not completed yet, or is stuck.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. If it is stuck and the target has the fix, retarget it.",
+	})
+)
 
-// ReasonPatchVersionUpdateInProgress is reported while a patch update is in
-// progress, which the update would retarget.
-//
-// Cause: the update has not completed yet, or is stuck.
-//
-// Remedy: let the update complete: `oc adm upgrade`. If it is stuck and the target
-// has the fix, retarget it.
-const ReasonPatchVersionUpdateInProgress finding.Reason = "PatchVersionUpdateInProgress"
-
-// ReasonMinorVersionClusterUpdateInProgress is reported while an update to another minor
-// version is in progress, which the update would retarget.
-//
-// Cause: the update has not completed yet, or is stuck.
-//
-// Remedy: let the update complete: `oc adm upgrade`. If it is stuck and the target
-// has the fix, retarget it.
-const ReasonMinorVersionClusterUpdateInProgress finding.Reason = "MinorVersionClusterUpdateInProgress"
-
-// ReasonMajorVersionClusterUpdateInProgress is reported while an update to another major
-// version is in progress, which the update would retarget.
-//
-// Cause: the update has not completed yet, or is stuck.
-//
-// Remedy: let the update complete: `oc adm upgrade`. If it is stuck and the target
-// has the fix, retarget it.
-const ReasonMajorVersionClusterUpdateInProgress finding.Reason = "MajorVersionClusterUpdateInProgress"
-
-// Updating is the gate that is closed while an update is in progress (enhancement
-// eus-upgrades-mvp: 4.6 to 4.7 to 4.8): operators of the new minor version, which
-// know what blocks the next one, do not run yet. It blocks updates that leave the
-// minor version in progress; another target within it is a warning, since it may
-// fix a stuck update. A retargeted update is in progress until the last one is
-// complete.
+// Updating is the check ClusterVersionUpdating.
 func Updating() check.Check {
 	return check.Check{
-		Name: "ClusterVersionUpdating", Kind: finding.SourceGate,
+		Name: nameClusterVersionUpdating, Kind: finding.SourceGate,
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(current(judgeUpdating)),
 	}
@@ -77,9 +62,9 @@ func judgeUpdating(s situation) []finding.Finding {
 	case progressing.Status == configv1.ConditionTrue || partial:
 		return []finding.Finding{s.updating(progressing)}
 	case progressing.Status == configv1.ConditionFalse || len(history) > 0:
-		return []finding.Finding{finding.Pass(ReasonNotUpdating, "no update is in progress: the cluster has completed %s", s.update.From)}
+		return []finding.Finding{finding.Pass(reasonNotUpdating, "no update is in progress: the cluster has completed %s", s.update.From)}
 	}
-	return []finding.Finding{finding.Unknown(ReasonNotReported,
+	return []finding.Finding{finding.Unknown(reasonNotReported,
 		"ClusterVersion has neither the condition Progressing nor a history, so it is unknown whether an update is in progress").
 		Remedy("Check that CVO is running.").
 		Do(check.CVOPods())}
@@ -93,12 +78,12 @@ func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition)
 	status := finding.Run("oc adm upgrade")
 	switch {
 	case s.update.LeavesMinor():
-		return finding.Fail(ReasonUpdateInProgress,
+		return finding.Fail(reasonUpdateInProgress,
 			"%s, and %s would leave %s before the operators of %s can report what blocks that; updates within %s are not blocked",
 			progress, s.target(), s.minor(), s.update.From, s.minor()).
 			Remedy("Let the update complete, then run the preflight again.").Do(status, finding.Force())
 	case s.update.Kind() == update.Same:
-		return finding.Warn(ReasonUpdateInProgress, "%s, and is the update to the target", progress).
+		return finding.Warn(reasonUpdateInProgress, "%s, and is the update to the target", progress).
 			Remedy("Check how far the update is.").Do(status)
 	}
 	return finding.Warn(retargetReason(completed, s.update), "%s, and would be retargeted to %s; this does not block updates within %s", progress, s.target(), s.minor()).
@@ -110,14 +95,14 @@ func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition)
 func retargetReason(completed string, next update.Update) finding.Reason {
 	inProgress, err := update.Parse(completed, next.From.String())
 	if err != nil {
-		return ReasonPatchVersionUpdateInProgress
+		return reasonPatchVersionUpdateInProgress
 	}
 	switch inProgress.Kind() {
 	case update.Minor, update.SkipLevel:
-		return ReasonMinorVersionClusterUpdateInProgress
+		return reasonMinorVersionClusterUpdateInProgress
 	case update.Major:
-		return ReasonMajorVersionClusterUpdateInProgress
+		return reasonMajorVersionClusterUpdateInProgress
 	case update.Same, update.Patch, update.Rollback:
 	}
-	return ReasonPatchVersionUpdateInProgress
+	return reasonPatchVersionUpdateInProgress
 }

@@ -14,26 +14,25 @@ import (
 	"github.com/openshift/update-preflight/collector/ownsignal"
 )
 
-// ReasonUpgradeableFalse is reported when the condition Upgradeable of
-// ClusterVersion is False for several causes.
-//
-// Cause: the message lists the causes.
-//
-// Remedy: fix each cause, or acknowledge it where it is an admin gate: `oc adm
-// upgrade`.
-const ReasonUpgradeableFalse finding.Reason = "UpgradeableFalse"
+var (
+	nameClusterVersionUpgradeable = finding.NewName("ClusterVersionUpgradeable",
+		"CVO's precondition ClusterVersionUpgradeable: the condition Upgradeable=False of ClusterVersion blocks "+
+			"updates to another minor or major version, whatever was accepted. The finding has CVO's own reason, or "+
+			"UpgradeableFalse for several. CVO accepts the update when the condition is Unknown, which means that it "+
+			"could not evaluate one of the causes; here the check is inconclusive. A condition whose only cause is "+
+			"the preflight's own ClusterOperator does not count.")
 
-// Upgradeable is CVO's precondition ClusterVersionUpgradeable: the condition
-// Upgradeable=False of ClusterVersion blocks updates to another minor or major
-// version, whatever was accepted. The finding has CVO's own reason, or
-// UpgradeableFalse for several.
-//
-// CVO accepts the update when the condition is Unknown, which means that it could
-// not evaluate one of the causes; here the check is inconclusive. A condition whose
-// only cause is the preflight's own ClusterOperator does not count.
+	reasonUpgradeableFalse = finding.NewReason("UpgradeableFalse", finding.Explanation{
+		Meaning: "Reported when the condition Upgradeable of ClusterVersion is False for several causes.",
+		Cause:   "The message lists the causes.",
+		Remedy:  "Fix each cause, or acknowledge it where it is an admin gate: `oc adm upgrade`.",
+	})
+)
+
+// Upgradeable is the check ClusterVersionUpgradeable.
 func Upgradeable() check.Check {
 	return check.Check{
-		Name: "ClusterVersionUpgradeable", Kind: finding.SourceGate,
+		Name: nameClusterVersionUpgradeable, Kind: finding.SourceGate,
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(current(judgeUpgradeable)),
 	}
@@ -51,10 +50,10 @@ func judgeUpgradeable(s situation) []finding.Finding {
 	case !s.update.LeavesMinor():
 		return s.notConcerned(fmt.Sprintf("Upgradeable=%s of ClusterVersion", orAbsent(condition.Status)))
 	case condition.Status == "" || condition.Status == configv1.ConditionTrue:
-		return []finding.Finding{finding.Pass(ReasonUpgradeable,
+		return []finding.Finding{finding.Pass(reasonUpgradeable,
 			"the condition Upgradeable of ClusterVersion, which CVO removes when nothing blocks, is %s", orAbsent(condition.Status))}
 	}
-	return []finding.Finding{finding.Unknown(cmp.Or(finding.Reason(condition.Reason), ReasonEvaluationFailed),
+	return []finding.Finding{finding.Unknown(cmp.Or(finding.ReportedReason(condition.Reason), reasonEvaluationFailed),
 		"CVO could not evaluate whether the cluster can leave %s: Upgradeable=%s of ClusterVersion: %s", s.minor(), condition.Status, cmp.Or(condition.Message, "no message")).
 		Remedy("Check what CVO could not evaluate. CVO itself would accept the update.").
 		Do(cvoLog(), finding.Force())}
@@ -79,7 +78,7 @@ func isOwnViolation(s situation, violation cvo.Violation) bool {
 // cause is replaced.
 func (s situation) notUpgradeable(violation cvo.Violation) finding.Finding {
 	if slices.Contains([]string{"MultipleReasons", "RiskNameNotCompatibleWithReasonProperty"}, violation.Reason) {
-		violation.Reason = string(ReasonUpgradeableFalse) // as in oc adm upgrade recommend
+		violation.Reason = reasonUpgradeableFalse.String() // as in oc adm upgrade recommend
 	}
 	causes := map[string]string{}
 	for _, condition := range s.version.Status.Conditions {

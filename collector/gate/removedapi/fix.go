@@ -10,25 +10,20 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonRemovedAPIFixed is reported when all clients of an API that the target or a later
-// release removes were changed and have not used it since, for longer than two of their
-// periods of use.
-//
-// Cause: the requests of the last 24 hours precede the change.
-//
-// Remedy: none needed.
-const ReasonRemovedAPIFixed finding.Reason = "RemovedAPIFixed"
-
-// ReasonRemovedAPIFixStated is reported when the last 24 hours have requests to an API that
-// the target or a later release removes, and all of them precede the time at which an
-// administrator states that the clients were fixed.
-//
-// Cause: the administrator stated the time; no request since then contradicts it, but
-// clients with a long period may not have sent their next request yet.
-//
-// Remedy: check that the clients use the API that replaces it: `oc get apirequestcount
-// NAME -o yaml`.
-const ReasonRemovedAPIFixStated finding.Reason = "RemovedAPIFixStated"
+var (
+	reasonRemovedAPIFixed = finding.NewReason("RemovedAPIFixed", finding.Explanation{
+		Meaning: "Reported when all clients of an API that the target or a later release removes were changed and have not " +
+			"used it since, for longer than two of their periods of use.",
+		Cause: "The requests of the last 24 hours precede the change.",
+	})
+	reasonRemovedAPIFixStated = finding.NewReason("RemovedAPIFixStated", finding.Explanation{
+		Meaning: "Reported when the last 24 hours have requests to an API that the target or a later release removes, and " +
+			"all of them precede the time at which an administrator states that the clients were fixed.",
+		Cause: "The administrator stated the time; no request since then contradicts it, but clients with a long period " +
+			"may not have sent their next request yet.",
+		Remedy: "Check that the clients use the API that replaces it: `oc get apirequestcount NAME -o yaml`.",
+	})
+)
 
 const (
 	// reportDelay is longer than an API server holds counts back: it writes them every
@@ -56,7 +51,7 @@ type fixes struct {
 
 // fixed reports whether all clients are.
 func (r removal) fixed() bool {
-	return r.reason == ReasonRemovedAPIFixed || r.reason == ReasonRemovedAPIFixStated
+	return r.reason == reasonRemovedAPIFixed || r.reason == reasonRemovedAPIFixStated
 }
 
 // progress is how far the fix of a client is known.
@@ -74,7 +69,7 @@ type progress struct {
 // judge changes the outcome of the removal of an API where all its clients are fixed, and
 // sets its note.
 func (f fixes) judge(api removal) removal {
-	if api.reason == ReasonUnknownRelease {
+	if api.reason == reasonUnknownRelease {
 		return api
 	}
 	var proofs []string
@@ -96,9 +91,9 @@ func (f fixes) judge(api removal) removal {
 		api.note = f.outlook(last)
 		return api
 	case stated:
-		api.outcome, api.reason = preflight.Warn, ReasonRemovedAPIFixStated
+		api.outcome, api.reason = preflight.Warn, reasonRemovedAPIFixStated
 	default:
-		api.outcome, api.reason = preflight.Pass, ReasonRemovedAPIFixed
+		api.outcome, api.reason = preflight.Pass, reasonRemovedAPIFixed
 	}
 	api.note = words.Clauses(proofs, maxNamedClients)
 	return api

@@ -11,32 +11,23 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonRemovedAPIInUse is reported when clients use an API that the target does
-// not have.
-//
-// Cause: the Kubernetes version of the target, or one before it, removes the API.
-//
-// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
-// NAME -o yaml`.
-const ReasonRemovedAPIInUse finding.Reason = "RemovedAPIInUse"
-
-// ReasonAPIRemovalAhead is reported when clients use an API that a release after
-// the target removes.
-//
-// Cause: the API is deprecated.
-//
-// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
-// NAME -o yaml`.
-const ReasonAPIRemovalAhead finding.Reason = "APIRemovalAhead"
-
-// ReasonUnknownRelease is reported when the release that removes an API is not a
-// release of Kubernetes, such as 1.32.
-//
-// Cause: a defect of the API server that serves the API.
-//
-// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
-// NAME -o yaml`.
-const ReasonUnknownRelease finding.Reason = "UnknownRelease"
+var (
+	reasonRemovedAPIInUse = finding.NewReason("RemovedAPIInUse", finding.Explanation{
+		Meaning: "Reported when clients use an API that the target does not have.",
+		Cause:   "The Kubernetes version of the target, or one before it, removes the API.",
+		Remedy:  "Move the clients to the API that replaces it: `oc get apirequestcount NAME -o yaml`.",
+	})
+	reasonAPIRemovalAhead = finding.NewReason("APIRemovalAhead", finding.Explanation{
+		Meaning: "Reported when clients use an API that a release after the target removes.",
+		Cause:   "The API is deprecated.",
+		Remedy:  "Move the clients to the API that replaces it: `oc get apirequestcount NAME -o yaml`.",
+	})
+	reasonUnknownRelease = finding.NewReason("UnknownRelease", finding.Explanation{
+		Meaning: "Reported when the release that removes an API is not a release of Kubernetes, such as 1.32.",
+		Cause:   "A defect of the API server that serves the API.",
+		Remedy:  "Move the clients to the API that replaces it: `oc get apirequestcount NAME -o yaml`.",
+	})
+)
 
 // removal is the removal of one API in use.
 type removal struct {
@@ -76,14 +67,14 @@ func (r removals) classify(name, removed string) removal {
 	found := removal{name: name, removed: removed, minor: minor}
 	switch {
 	case !ok:
-		found.outcome, found.reason = preflight.Unknown, ReasonUnknownRelease
+		found.outcome, found.reason = preflight.Unknown, reasonUnknownRelease
 	case minor <= r.from:
 	case !r.known:
 		found.outcome, found.reason = preflight.Unknown, check.ReasonUnknownKubernetesVersion
 	case minor <= r.to:
-		found.outcome, found.reason = preflight.Fail, ReasonRemovedAPIInUse
+		found.outcome, found.reason = preflight.Fail, reasonRemovedAPIInUse
 	default:
-		found.outcome, found.reason = preflight.Warn, ReasonAPIRemovalAhead
+		found.outcome, found.reason = preflight.Warn, reasonAPIRemovalAhead
 	}
 	return found
 }

@@ -26,51 +26,42 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonRemovedAPIsNotInUse is reported when no client uses an API that the
-// target or a later release removes.
-//
-// Cause: all clients use APIs that the target has.
-//
-// Remedy: none needed.
-const ReasonRemovedAPIsNotInUse finding.Reason = "RemovedAPIsNotInUse"
+var (
+	nameRemovedAPI = finding.NewName("RemovedAPI",
+		"The gate that keeps clients from losing an API: a finding RemovedAPI-<resource.version.group> for each "+
+			"API in use that the target's Kubernetes removes, which blocks, or that a later one removes, which is a "+
+			"warning (enhancement eus-upgrades-mvp). It concerns updates to another minor or major version; others "+
+			"remove no API. Use is measured by the APIRequestCounts of the last 24 hours, without the requests of "+
+			"Kubernetes' own controllers, which read every API. On clusters without APIRequestCounts it is measured "+
+			"by the metrics of the API server. A finding names the first 5 clients by their last hour of use and then "+
+			"by their requests. A service account is named with the workloads whose pods use it and with what "+
+			"installed them: a ClusterServiceVersion, a Helm release or an Argo application, where the pods name it. "+
+			"Without the permission to list pods it is named alone. Field managers that wrote stored objects are "+
+			"named for a few resources. An API whose clients are all fixed passes: each has been silent since a "+
+			"change of its workloads for two of its periods, or fixed states a time after its last hour of use, which "+
+			"is a warning. What is not known to be fixed is in use. A client is in use for 24 hours where its "+
+			"workloads cannot be read, its period is unknown, or it is not among the first 5 of its API.")
 
-// ReasonUnknownClients is reported when the cluster counts requests to an API that
-// the target removes, and names no client except Kubernetes' own controllers.
-//
-// Cause: the cluster names only the clients with most requests.
-//
-// Remedy: let the cluster name more clients, and run the preflight again after
-// some hours: `oc patch apirequestcount NAME --type merge --patch
-// '{"spec":{"numberOfUsersToReport":100}}'`.
-const ReasonUnknownClients finding.Reason = "UnknownClients"
+	reasonRemovedAPIsNotInUse = finding.NewReason("RemovedAPIsNotInUse", finding.Explanation{
+		Meaning: "Reported when no client uses an API that the target or a later release removes.",
+		Cause:   "All clients use APIs that the target has.",
+	})
+	reasonUnknownClients = finding.NewReason("UnknownClients", finding.Explanation{
+		Meaning: "Reported when the cluster counts requests to an API that the target removes, and names no client except " +
+			"Kubernetes' own controllers.",
+		Cause: "The cluster names only the clients with most requests.",
+		Remedy: "Let the cluster name more clients, and run the preflight again after some hours: `oc patch " +
+			"apirequestcount NAME --type merge --patch '{\"spec\":{\"numberOfUsersToReport\":100}}'`.",
+	})
+)
 
 // deprecationGuide lists the APIs that Kubernetes removes.
 const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/"
 
-// Check is the gate that keeps clients from losing an API: a finding
-// RemovedAPI-<resource.version.group> for each API in use that the target's
-// Kubernetes removes, which blocks, or that a later one removes, which is a warning
-// (enhancement eus-upgrades-mvp). It concerns updates to another minor or major
-// version; others remove no API.
-//
-// Use is measured by the APIRequestCounts of the last 24 hours, without the
-// requests of Kubernetes' own controllers, which read every API. On clusters without
-// APIRequestCounts it is measured by the metrics of the API server.
-//
-// A finding names the first 5 clients by their last hour of use and then by their
-// requests. A service account is named with the workloads whose pods use it and with
-// what installed them: a ClusterServiceVersion, a Helm release or an Argo application,
-// where the pods name it. Without the permission to list pods it is named alone. Field
-// managers that wrote stored objects are named for a few resources.
-//
-// An API whose clients are all fixed passes: each has been silent since a change of its
-// workloads for two of its periods, or fixed states a time after its last hour of use,
-// which is a warning. What is not known to be fixed is in use. A client is in use for 24
-// hours where its workloads cannot be read, its period is unknown, or it is not among the
-// first 5 of its API.
+// Check is the check RemovedAPI.
 func Check(fixed FixTime) check.Check {
 	return check.Check{
-		Name: "RemovedAPI", Kind: finding.SourceGate,
+		Name: nameRemovedAPI, Kind: finding.SourceGate,
 		Reads: slices.Concat(check.ReadsClusterVersion(), readsReplaced(), []access.Request{
 			check.List(apiserverv1.GroupName, "apirequestcounts"), check.List(corev1.GroupName, "pods"),
 			check.List(appsv1.GroupName, "daemonsets"), check.List(appsv1.GroupName, "deployments"), check.List(appsv1.GroupName, "statefulsets"),
@@ -133,7 +124,7 @@ func (r removals) inUse(uses []apiuse.Use) (inUse []removal, unused []string) {
 		api := r.classify(use.Name, use.RemovedInRelease)
 		api.clients = clients
 		if len(clients.named) == 0 && api.outcome == preflight.Fail {
-			api.outcome, api.reason = preflight.Unknown, ReasonUnknownClients // perhaps Kubernetes' own controllers
+			api.outcome, api.reason = preflight.Unknown, reasonUnknownClients // perhaps Kubernetes' own controllers
 		}
 		if api.outcome != "" {
 			inUse = append(inUse, api)
@@ -157,7 +148,7 @@ func (r removals) notInUse(known int, unused []string) finding.Finding {
 	if len(unused) > 0 {
 		note = ". Only Kubernetes' own controllers, which read every API, requested " + words.List(unused, 5)
 	}
-	return finding.Pass(ReasonRemovedAPIsNotInUse,
+	return finding.Pass(reasonRemovedAPIsNotInUse,
 		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.Update.To), known, note)
 }
 
@@ -171,7 +162,7 @@ func (r removals) judgeDeprecated(deprecated []apiuse.Deprecated) []finding.Find
 	if len(drafts) > 0 {
 		return finding.Bounded(drafts)
 	}
-	return []finding.Finding{finding.Pass(ReasonRemovedAPIsNotInUse,
+	return []finding.Finding{finding.Pass(reasonRemovedAPIsNotInUse,
 		"the API server has received no request to an API that %s or a later release removes, since it started", update.Line(r.Update.To))}
 }
 
@@ -182,14 +173,14 @@ func (r removals) describe(api removal) finding.Finding {
 		note = "; " + api.note
 	}
 	return finding.New(api.outcome, api.reason, "%s is in use (%s), and %s%s", api.name, api.clients, r.explain(api), note).
-		Named(finding.NameOf("RemovedAPI", api.name)).
+		Named(finding.NameOf(nameRemovedAPI, api.name)).
 		Documented(deprecationGuide)
 }
 
 // describeFixed is the finding of an API whose clients are fixed.
 func (r removals) describeFixed(api removal) finding.Finding {
 	f := finding.New(api.outcome, api.reason, "%s was used in the last 24 hours (%s), and is no longer in use: %s", api.name, api.clients, api.note).
-		Named(finding.NameOf("RemovedAPI", api.name)).
+		Named(finding.NameOf(nameRemovedAPI, api.name)).
 		Documented(deprecationGuide)
 	if api.outcome == preflight.Pass {
 		return f
@@ -204,7 +195,7 @@ func (r removals) countedUse(api removal) finding.Finding {
 		return r.describeFixed(api).About(count)
 	}
 	f := r.describe(api).About(count)
-	if api.reason == ReasonUnknownClients {
+	if api.reason == reasonUnknownClients {
 		return f.Remedy("Let the cluster name more clients, and run the preflight again after some hours.").
 			Do(finding.Run(`oc patch apirequestcount %s --type merge --patch '{"spec":{"numberOfUsersToReport":100}}'`, api.name))
 	}
@@ -231,7 +222,7 @@ func (r removals) explain(api removal) string {
 		return fmt.Sprintf("%s still has it, but %s", target, remover(api.minor))
 	case preflight.Unknown, preflight.Pass, preflight.Skipped:
 	}
-	if api.reason == ReasonUnknownClients {
+	if api.reason == reasonUnknownClients {
 		return fmt.Sprintf("%s removes it; the cluster names no client except Kubernetes' own controllers, so it is unknown who uses it", target)
 	}
 	if api.reason == check.ReasonUnknownKubernetesVersion {

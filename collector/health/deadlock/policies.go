@@ -16,26 +16,31 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonPolicyDenies is reported when a ValidatingAdmissionPolicy denies a request like
-// those of an update. Only validations on the attributes of a request, and the name and
-// labels of its object, are evaluated.
-//
-// Cause: a validation is false for the request, and the binding has the action Deny.
-//
-// Remedy: exclude the namespaces of the cluster in the binding: `oc edit
-// validatingadmissionpolicybinding NAME`.
-const ReasonPolicyDenies finding.Reason = "PolicyDenies"
+var (
+	nameAdmissionPolicies = finding.NewName("AdmissionPolicies",
+		"The check for ValidatingAdmissionPolicies that deny a request which every update makes (see the check Webhooks): "+
+			"a finding PolicyBinding-<binding> for each binding. A denial by the validations is only warned of, and "+
+			"only where they depend on the attributes of a request, or the name and labels of its object: a policy on "+
+			"anything else, as those of OpenShift and Kubernetes are, is not judged. Parameters are not read, which "+
+			"may be of any kind and in any namespace: a missing one, which denies everything where "+
+			"parameterNotFoundAction is Deny, is not found.")
 
-// Policies is the check for ValidatingAdmissionPolicies that deny a request which every
-// update makes (see [Webhooks]): a finding PolicyBinding-<binding> for each binding. A
-// denial by the validations is only warned of, and only where they depend on the
-// attributes of a request, or the name and labels of its object: a policy on anything
-// else, as those of OpenShift and Kubernetes are, is not judged. Parameters are not read,
-// which may be of any kind and in any namespace: a missing one, which denies everything
-// where parameterNotFoundAction is Deny, is not found.
+	namePolicyBinding = finding.NewName("PolicyBinding",
+		"A finding of the check AdmissionPolicies about a binding whose policy may deny a request of the update: "+
+			"PolicyBinding-<binding>.")
+
+	reasonPolicyDenies = finding.NewReason("PolicyDenies", finding.Explanation{
+		Meaning: "Reported when a ValidatingAdmissionPolicy denies a request like those of an update. Only validations on " +
+			"the attributes of a request, and the name and labels of its object, are evaluated.",
+		Cause:  "A validation is false for the request, and the binding has the action Deny.",
+		Remedy: "Exclude the namespaces of the cluster in the binding: `oc edit validatingadmissionpolicybinding NAME`.",
+	})
+)
+
+// Policies is the check AdmissionPolicies.
 func Policies() check.Check {
 	return check.Check{
-		Name: "AdmissionPolicies", Kind: finding.SourceHealth,
+		Name: nameAdmissionPolicies, Kind: finding.SourceHealth,
 		Reads: slices.Concat(readsRequests(), []access.Request{
 			check.List(admissionregistrationv1.GroupName, "validatingadmissionpolicies"),
 			check.List(admissionregistrationv1.GroupName, "validatingadmissionpolicybindings"),
@@ -149,14 +154,14 @@ func (b boundPolicy) denies(ctx context.Context, requests *updateRequests) (requ
 }
 
 func (b boundPolicy) describeDenial(request admission.Request) finding.Finding {
-	return b.finding(preflight.Warn, ReasonPolicyDenies, fmt.Sprintf(
+	return b.finding(preflight.Warn, reasonPolicyDenies, fmt.Sprintf(
 		"%s denies requests like one that the update makes, by a validation of ValidatingAdmissionPolicy %q: %s", check.Describe(b.object()), b.policy.Name, request.Action),
 		"Exclude the namespaces of the cluster in matchResources of the binding.")
 }
 
 func (b boundPolicy) finding(outcome preflight.Outcome, reason finding.Reason, message, remedy string) finding.Finding {
 	return finding.New(outcome, reason, "%s", message).
-		Named(finding.NameOf("PolicyBinding", b.binding.Name)).
+		Named(finding.NameOf(namePolicyBinding, b.binding.Name)).
 		Remedy("%s", remedy).
 		Do(finding.Run("oc get validatingadmissionpolicybinding %s -o yaml", b.binding.Name),
 			finding.Run("oc get validatingadmissionpolicy %s -o yaml", b.policy.Name)).

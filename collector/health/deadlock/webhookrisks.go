@@ -20,82 +20,56 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonWebhookUnavailable is reported when requests of an update are submitted to a
-// webhook that cannot respond, so that the API server rejects them.
-//
-// Cause: the Service of the webhook does not exist, lacks the port, or has no ready
-// endpoint, and failurePolicy is Fail.
-//
-// Remedy: restore the pods of the Service, exclude the namespaces of the cluster with
-// namespaceSelector, or set failurePolicy: Ignore: `oc edit
-// validatingwebhookconfiguration NAME`.
-const ReasonWebhookUnavailable finding.Reason = "WebhookUnavailable"
+var (
+	webhookTimeoutsName = finding.NewName("WebhookTimeouts", "The finding about the time of all webhooks.")
 
-// ReasonWebhookSelectsItself is reported when a webhook receives the requests that
-// create its own pods: when none of them is ready, none can be created.
-//
-// Cause: namespaceSelector and objectSelector do not exclude the pods of the webhook,
-// and failurePolicy is Fail. It is a failure where the pods are on one node, and their
-// controller creates a new pod only after the old one has ended.
-//
-// Remedy: exclude the namespace of the webhook and the openshift-* namespaces with
-// namespaceSelector, or set failurePolicy: Ignore: `oc edit
-// validatingwebhookconfiguration NAME`.
-const ReasonWebhookSelectsItself finding.Reason = "WebhookSelectsItself"
-
-// ReasonWebhookOnOneNode is reported when all replicas of a webhook are on one node:
-// while the node is drained, the API server rejects the requests of the update that
-// the webhook receives.
-//
-// Cause: the webhook has one replica, or no anti-affinity, and failurePolicy is Fail.
-//
-// Remedy: run two replicas with anti-affinity and a PodDisruptionBudget, exclude the
-// openshift-* namespaces with namespaceSelector, or set failurePolicy: Ignore: `oc -n
-// NAMESPACE get pods -o wide`.
-const ReasonWebhookOnOneNode finding.Reason = "WebhookOnOneNode"
-
-// ReasonWebhookCAExpired is reported when every certificate in the caBundle of a webhook
-// that receives requests of an update has expired, so that the API server rejects them.
-//
-// Cause: the certificate was not renewed, or the renewed one was not written to the
-// webhook configuration.
-//
-// Remedy: renew the certificate, and write it to caBundle: `oc edit
-// validatingwebhookconfiguration NAME`.
-const ReasonWebhookCAExpired finding.Reason = "WebhookCAExpired"
-
-// ReasonWebhookCAExpires is reported when every certificate in the caBundle of a webhook
-// that receives requests of an update expires within 24 hours, in which the update may
-// be in progress.
-//
-// Cause: the certificate was not renewed yet.
-//
-// Remedy: renew the certificate, and write it to caBundle: `oc edit
-// validatingwebhookconfiguration NAME`.
-const ReasonWebhookCAExpires finding.Reason = "WebhookCAExpires"
-
-// ReasonWebhookURL is reported when a webhook that receives requests of an update
-// addresses a Service of the cluster with a URL.
-//
-// Cause: clientConfig.url has the DNS name of a Service, which the API server resolves
-// with the name service of its node.
-//
-// Remedy: name the Service in clientConfig.service: `oc edit
-// validatingwebhookconfiguration NAME`.
-const ReasonWebhookURL finding.Reason = "WebhookURL"
-
-// ReasonWebhookTimeouts is reported when the webhooks for one new pod may together take
-// longer than the API server allows for the request.
-//
-// Cause: mutating webhooks are called one after the other, then the validating ones
-// side by side; the sum of timeoutSeconds is above 34 seconds.
-//
-// Remedy: reduce timeoutSeconds, or exclude the namespaces of the cluster with
-// namespaceSelector: `oc get mutatingwebhookconfigurations -o yaml`.
-const ReasonWebhookTimeouts finding.Reason = "WebhookTimeouts"
-
-// webhookTimeoutsName names the finding about the time of all webhooks.
-const webhookTimeoutsName = "WebhookTimeouts"
+	reasonWebhookUnavailable = finding.NewReason("WebhookUnavailable", finding.Explanation{
+		Meaning: "Reported when requests of an update are submitted to a webhook that cannot respond, so that the API " +
+			"server rejects them.",
+		Cause: "The Service of the webhook does not exist, lacks the port, or has no ready endpoint, and failurePolicy is Fail.",
+		Remedy: "Restore the pods of the Service, exclude the namespaces of the cluster with namespaceSelector, or set " +
+			"failurePolicy: Ignore: `oc edit validatingwebhookconfiguration NAME`.",
+	})
+	reasonWebhookSelectsItself = finding.NewReason("WebhookSelectsItself", finding.Explanation{
+		Meaning: "Reported when a webhook receives the requests that create its own pods: when none of them is ready, none can be created.",
+		Cause: "NamespaceSelector and objectSelector do not exclude the pods of the webhook, and failurePolicy is Fail. " +
+			"It is a failure where the pods are on one node, and their controller creates a new pod only after the " +
+			"old one has ended.",
+		Remedy: "Exclude the namespace of the webhook and the openshift-* namespaces with namespaceSelector, or set " +
+			"failurePolicy: Ignore: `oc edit validatingwebhookconfiguration NAME`.",
+	})
+	reasonWebhookOnOneNode = finding.NewReason("WebhookOnOneNode", finding.Explanation{
+		Meaning: "Reported when all replicas of a webhook are on one node: while the node is drained, the API server " +
+			"rejects the requests of the update that the webhook receives.",
+		Cause: "The webhook has one replica, or no anti-affinity, and failurePolicy is Fail.",
+		Remedy: "Run two replicas with anti-affinity and a PodDisruptionBudget, exclude the openshift-* namespaces with " +
+			"namespaceSelector, or set failurePolicy: Ignore: `oc -n NAMESPACE get pods -o wide`.",
+	})
+	reasonWebhookCAExpired = finding.NewReason("WebhookCAExpired", finding.Explanation{
+		Meaning: "Reported when every certificate in the caBundle of a webhook that receives requests of an update has " +
+			"expired, so that the API server rejects them.",
+		Cause:  "The certificate was not renewed, or the renewed one was not written to the webhook configuration.",
+		Remedy: "Renew the certificate, and write it to caBundle: `oc edit validatingwebhookconfiguration NAME`.",
+	})
+	reasonWebhookCAExpires = finding.NewReason("WebhookCAExpires", finding.Explanation{
+		Meaning: "Reported when every certificate in the caBundle of a webhook that receives requests of an update expires " +
+			"within 24 hours, in which the update may be in progress.",
+		Cause:  "The certificate was not renewed yet.",
+		Remedy: "Renew the certificate, and write it to caBundle: `oc edit validatingwebhookconfiguration NAME`.",
+	})
+	reasonWebhookURL = finding.NewReason("WebhookURL", finding.Explanation{
+		Meaning: "Reported when a webhook that receives requests of an update addresses a Service of the cluster with a URL.",
+		Cause:   "ClientConfig.url has the DNS name of a Service, which the API server resolves with the name service of its node.",
+		Remedy:  "Name the Service in clientConfig.service: `oc edit validatingwebhookconfiguration NAME`.",
+	})
+	reasonWebhookTimeouts = finding.NewReason("WebhookTimeouts", finding.Explanation{
+		Meaning: "Reported when the webhooks for one new pod may together take longer than the API server allows for the request.",
+		Cause: "Mutating webhooks are called one after the other, then the validating ones side by side; the sum of " +
+			"timeoutSeconds is above 34 seconds.",
+		Remedy: "Reduce timeoutSeconds, or exclude the namespaces of the cluster with namespaceSelector: `oc get " +
+			"mutatingwebhookconfigurations -o yaml`.",
+	})
+)
 
 const (
 	// updateTakes is how long an update may be in progress.
@@ -140,7 +114,7 @@ func (j *webhookJudge) risks(ctx context.Context, w *webhook) []risk {
 	}
 	if reference, ok := backend.ReferenceIn(w.ClientConfig); ok {
 		return append(risks, risk{
-			outcome: preflight.Warn, reason: ReasonWebhookURL,
+			outcome: preflight.Warn, reason: reasonWebhookURL,
 			cause:  fmt.Sprintf("addresses Service %s by URL, which the API server may not resolve while cluster DNS is updated", reference),
 			remedy: "Name the Service in clientConfig.service instead of clientConfig.url.",
 		})
@@ -172,10 +146,10 @@ func (j *webhookJudge) certificate(w *webhook) (risk, bool) {
 	case !ok || last.After(j.now.Add(updateTakes)):
 		return risk{}, false
 	case last.After(j.now):
-		r.outcome, r.reason = preflight.Warn, ReasonWebhookCAExpires
+		r.outcome, r.reason = preflight.Warn, reasonWebhookCAExpires
 		r.cause = fmt.Sprintf("has a caBundle that expires at %s, within the %s in which an update may be in progress", words.Time(last), updateTakes)
 	default:
-		r.outcome, r.reason = preflight.Fail, ReasonWebhookCAExpired
+		r.outcome, r.reason = preflight.Fail, reasonWebhookCAExpired
 		r.cause = fmt.Sprintf("has a caBundle that expired at %s", words.Time(last))
 	}
 	return r, true
@@ -205,7 +179,7 @@ func unavailable(reference backend.Reference, served backend.Backend) (risk, boo
 	}
 	cause, ok := causes[served.State]
 	return risk{
-		outcome: preflight.Fail, reason: ReasonWebhookUnavailable, cause: cause,
+		outcome: preflight.Fail, reason: reasonWebhookUnavailable, cause: cause,
 		remedy: "Restore the pods of the Service, exclude the namespaces of the cluster with namespaceSelector, or set failurePolicy: Ignore.",
 		actions: []finding.Action{
 			finding.Run("oc -n %s get endpointslices -l kubernetes.io/service-name=%s", reference.Namespace, reference.Name),
@@ -224,7 +198,7 @@ func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference back
 	var risks []risk
 	if self == admission.Matched && (alone || len(served.Nodes) != 1) {
 		r := risk{
-			outcome: preflight.Warn, reason: ReasonWebhookSelectsItself, actions: actions,
+			outcome: preflight.Warn, reason: reasonWebhookSelectsItself, actions: actions,
 			cause:  fmt.Sprintf("receives the requests that create its own pods (%s)", own.Action),
 			effect: ", so when none of them is ready, none can be created",
 			remedy: fmt.Sprintf("Exclude the namespace of the webhook, %s, with namespaceSelector.", reference.Namespace),
@@ -237,7 +211,7 @@ func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference back
 	}
 	if alone {
 		risks = append(risks, risk{
-			outcome: preflight.Warn, reason: ReasonWebhookOnOneNode, actions: actions,
+			outcome: preflight.Warn, reason: reasonWebhookOnOneNode, actions: actions,
 			cause:  fmt.Sprintf("has all its replicas on node %q, whose drain removes them", served.Nodes[0]),
 			remedy: "Run two replicas with anti-affinity and a PodDisruptionBudget that allows one of them to be evicted.",
 		})
@@ -310,7 +284,7 @@ func (j *webhookJudge) timeouts(ctx context.Context, webhooks []webhook) (findin
 	if worst <= requestTimeout {
 		return finding.Finding{}, false
 	}
-	return finding.Warn(ReasonWebhookTimeouts,
+	return finding.Warn(reasonWebhookTimeouts,
 		"the webhooks for one request of the update may together take %d s (sum of timeoutSeconds of the mutating ones, and the longest of the validating ones), but the API server ends a request after %d s: %s",
 		worst, requestTimeout, request.Action).
 		Named(webhookTimeoutsName).

@@ -30,17 +30,18 @@ import (
 // maxNamed bounds the namespaces in one message.
 const maxNamed = 5
 
-// Webhooks is the check for webhooks with the failure policy Fail that receive a request
-// which every update makes, and may then not respond: pods of the cluster itself are
-// created, bound, reported, evicted and deleted, nodes are cordoned and reported, leases
-// renewed, CustomResourceDefinitions and ClusterOperators updated. A finding
-// <kind><reason>-<configuration> for each configuration and reason. A webhook whose
-// conditions or selectors depend on more than the metadata of an object is only warned
-// of. On a cluster with a single node, which is not drained, replicas on one node are
-// expected.
+var nameWebhooks = finding.NewName("Webhooks",
+	"The check for webhooks with the failure policy Fail that receive a request which every update makes, and "+
+		"may then not respond: pods of the cluster itself are created, bound, reported, evicted and deleted, "+
+		"nodes are cordoned and reported, leases renewed, CustomResourceDefinitions and ClusterOperators updated. "+
+		"A finding <kind><reason>-<configuration> for each configuration and reason. A webhook whose conditions "+
+		"or selectors depend on more than the metadata of an object is only warned of. On a cluster with a single "+
+		"node, which is not drained, replicas on one node are expected.")
+
+// Webhooks is the check Webhooks.
 func Webhooks() check.Check {
 	return check.Check{
-		Name: "Webhooks", Kind: finding.SourceHealth,
+		Name: nameWebhooks, Kind: finding.SourceHealth,
 		Reads: slices.Concat(readsRequests(), []access.Request{
 			check.List(admissionregistrationv1.GroupName, "validatingwebhookconfigurations"),
 			check.List(admissionregistrationv1.GroupName, "mutatingwebhookconfigurations"),
@@ -133,10 +134,10 @@ func (j *webhookJudge) drafts(ctx context.Context, w *webhook) []webhookDraft {
 	var drafts []webhookDraft
 	for _, risk := range risks {
 		draft := webhookDraft{risk: risk, webhook: w, request: request, certain: match == admission.Matched, namespaces: namespaces}
-		if match == admission.Excluded && risk.reason != ReasonWebhookSelectsItself {
+		if match == admission.Excluded && risk.reason != reasonWebhookSelectsItself {
 			continue
 		}
-		if match == admission.Uncertain && risk.reason != ReasonWebhookSelectsItself {
+		if match == admission.Uncertain && risk.reason != reasonWebhookSelectsItself {
 			draft.outcome = preflight.Warn
 		}
 		drafts = append(drafts, draft)
@@ -179,7 +180,7 @@ func (d webhookDraft) describe() finding.Finding {
 // placed reports whether the risk is the placement of the pods: the remedy of the others
 // has the namespaces of the cluster, or makes the webhook respond.
 func (d webhookDraft) placed() bool {
-	return d.reason == ReasonWebhookSelectsItself || d.reason == ReasonWebhookOnOneNode
+	return d.reason == reasonWebhookSelectsItself || d.reason == reasonWebhookOnOneNode
 }
 
 // webhook is one webhook of a configuration.
@@ -237,5 +238,5 @@ func (w webhook) subject() string {
 }
 
 func (w *webhook) findingName(reason finding.Reason) string {
-	return finding.NameOf(w.kind+string(reason), w.configuration)
+	return finding.NameOf(w.kind+reason.String(), w.configuration)
 }

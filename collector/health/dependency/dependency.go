@@ -19,29 +19,26 @@ import (
 	"github.com/openshift/update-preflight/collector/internal/reading"
 )
 
-// ReasonNoneGiven is reported when no external dependencies are configured.
-//
-// Cause: the preflight was run without external dependencies.
-//
-// Remedy: none needed.
-const ReasonNoneGiven finding.Reason = "NoneGiven"
+var (
+	Name = finding.NewName("ExternalDependency",
+		"The check that each of the dependencies is reachable from where the preflight runs: a response with a "+
+			"status from 200 to 399 in one of three requests. Otherwise there is a finding ExternalDependency-<host "+
+			"and path>. Credentials and queries of URLs are in no text. It concerns every update.")
 
-// ReasonReachable is reported when all external dependencies are reachable.
-//
-// Cause: each responded with a status from 200 to 399.
-//
-// Remedy: none needed.
-const ReasonReachable finding.Reason = "Reachable"
-
-// ReasonInvalidURL is reported when an external dependency is not a URL.
-//
-// Cause: the preflight was run with an invalid URL of a dependency.
-//
-// Remedy: use an http or https URL, such as https://quay.io/health.
-const ReasonInvalidURL finding.Reason = "InvalidURL"
-
-// Name is the name of the check, and the first part of the names of its findings.
-const Name = "ExternalDependency"
+	reasonNoneGiven = finding.NewReason("NoneGiven", finding.Explanation{
+		Meaning: "Reported when no external dependencies are configured.",
+		Cause:   "The preflight was run without external dependencies.",
+	})
+	reasonReachable = finding.NewReason("Reachable", finding.Explanation{
+		Meaning: "Reported when all external dependencies are reachable.",
+		Cause:   "Each responded with a status from 200 to 399.",
+	})
+	reasonInvalidURL = finding.NewReason("InvalidURL", finding.Explanation{
+		Meaning: "Reported when an external dependency is not a URL.",
+		Cause:   "The preflight was run with an invalid URL of a dependency.",
+		Remedy:  "Use an http or https URL, such as https://quay.io/health.",
+	})
+)
 
 const (
 	// maxQuoted bounds a text of a dependency in a message, in bytes.
@@ -74,16 +71,13 @@ func New(client *http.Client, urls []string) *Set {
 	return &Set{client: withRedirects(client), urls: slices.Compact(unique)}
 }
 
-// Check is the check that each of the dependencies is reachable from
-// where the preflight runs: a response with a status from 200 to 399 in one of three
-// requests. Otherwise there is a finding ExternalDependency-<host and path>.
-// Credentials and queries of URLs are in no text. It concerns every update.
+// Check is the check ExternalDependency.
 func Check(dependencies *Set) check.Check {
 	return check.Check{
 		Name: Name, Kind: finding.SourceHealth,
 		Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
 			if dependencies == nil || len(dependencies.urls) == 0 {
-				return []finding.Finding{finding.Skipped(ReasonNoneGiven, "no external dependencies are configured")}, nil
+				return []finding.Finding{finding.Skipped(reasonNoneGiven, "no external dependencies are configured")}, nil
 			}
 			findings, err := dependencies.probed.Get(ctx, dependencies.probeAll)
 			return slices.Clone(findings), err
@@ -113,7 +107,7 @@ func (s *Set) probeAll(ctx context.Context) ([]finding.Finding, error) {
 		}
 	}
 	if err == nil && len(findings) == 0 {
-		return []finding.Finding{finding.Pass(ReasonReachable, "all %d external dependencies respond where the preflight runs", len(s.urls))}, nil
+		return []finding.Finding{finding.Pass(reasonReachable, "all %d external dependencies respond where the preflight runs", len(s.urls))}, nil
 	}
 	return finding.Bounded(finding.Drafts(findings...)), err
 }
@@ -123,7 +117,7 @@ func (s *Set) probeAll(ctx context.Context) ([]finding.Finding, error) {
 func (s *Set) probe(ctx context.Context, text string) (*finding.Finding, error) {
 	dependency, ok := parseURL(text)
 	if !ok {
-		invalid := finding.Unknown(ReasonInvalidURL, "%q is not an http or https URL, so it was not probed", withoutSecrets(text)).
+		invalid := finding.Unknown(reasonInvalidURL, "%q is not an http or https URL, so it was not probed", withoutSecrets(text)).
 			Remedy("Use a URL such as https://quay.io/health for the dependency.")
 		return &invalid, nil
 	}

@@ -16,60 +16,43 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonUnreachable is reported when an external dependency cannot be reached, for
-// another cause than those with their own reasons.
-//
-// Cause: the message has the error of the network.
-//
-// Remedy: check the connection from where the preflight runs: `curl -v URL`.
-const ReasonUnreachable finding.Reason = "Unreachable"
-
-// ReasonBadStatus is reported when an external dependency responds with an error.
-//
-// Cause: the dependency does not work, or the URL is wrong.
-//
-// Remedy: check the response: `curl -v URL`.
-const ReasonBadStatus finding.Reason = "BadStatus"
-
-// ReasonTooManyRedirects is reported when an external dependency redirects more than
-// ten times.
-//
-// Cause: the redirects form a loop.
-//
-// Remedy: check the redirects: `curl -vL URL`.
-const ReasonTooManyRedirects finding.Reason = "TooManyRedirects"
-
-// ReasonNameNotResolved is reported when the name of an external dependency cannot be
-// resolved where the preflight runs.
-//
-// Cause: the name is wrong, or the name service does not have it.
-//
-// Remedy: check the name, and the name service where the preflight runs.
-const ReasonNameNotResolved finding.Reason = "NameNotResolved"
-
-// ReasonTLSFailed is reported when the TLS connection to an external dependency
-// fails.
-//
-// Cause: its certificate is not trusted where the preflight runs, or it does not
-// support TLS.
-//
-// Remedy: check the certificates of the dependency: `curl -v URL`.
-const ReasonTLSFailed finding.Reason = "TLSFailed"
-
-// ReasonConnectionRefused is reported when an external dependency, or the proxy to
-// it, refuses the connection.
-//
-// Cause: the server does not run, or a firewall rejects the connection.
-//
-// Remedy: check the server, and firewalls and proxies: `curl -v URL`.
-const ReasonConnectionRefused finding.Reason = "ConnectionRefused"
-
-// ReasonTimeout is reported when an external dependency does not respond in time.
-//
-// Cause: the server is overloaded, or a firewall drops the packets.
-//
-// Remedy: check firewalls and proxies: `curl -v URL`.
-const ReasonTimeout finding.Reason = "Timeout"
+var (
+	reasonUnreachable = finding.NewReason("Unreachable", finding.Explanation{
+		Meaning: "Reported when an external dependency cannot be reached, for another cause than those with their own reasons.",
+		Cause:   "The message has the error of the network.",
+		Remedy:  "Check the connection from where the preflight runs: `curl -v URL`.",
+	})
+	reasonBadStatus = finding.NewReason("BadStatus", finding.Explanation{
+		Meaning: "Reported when an external dependency responds with an error.",
+		Cause:   "The dependency does not work, or the URL is wrong.",
+		Remedy:  "Check the response: `curl -v URL`.",
+	})
+	reasonTooManyRedirects = finding.NewReason("TooManyRedirects", finding.Explanation{
+		Meaning: "Reported when an external dependency redirects more than ten times.",
+		Cause:   "The redirects form a loop.",
+		Remedy:  "Check the redirects: `curl -vL URL`.",
+	})
+	reasonNameNotResolved = finding.NewReason("NameNotResolved", finding.Explanation{
+		Meaning: "Reported when the name of an external dependency cannot be resolved where the preflight runs.",
+		Cause:   "The name is wrong, or the name service does not have it.",
+		Remedy:  "Check the name, and the name service where the preflight runs.",
+	})
+	reasonTLSFailed = finding.NewReason("TLSFailed", finding.Explanation{
+		Meaning: "Reported when the TLS connection to an external dependency fails.",
+		Cause:   "Its certificate is not trusted where the preflight runs, or it does not support TLS.",
+		Remedy:  "Check the certificates of the dependency: `curl -v URL`.",
+	})
+	reasonConnectionRefused = finding.NewReason("ConnectionRefused", finding.Explanation{
+		Meaning: "Reported when an external dependency, or the proxy to it, refuses the connection.",
+		Cause:   "The server does not run, or a firewall rejects the connection.",
+		Remedy:  "Check the server, and firewalls and proxies: `curl -v URL`.",
+	})
+	reasonTimeout = finding.NewReason("Timeout", finding.Explanation{
+		Meaning: "Reported when an external dependency does not respond in time.",
+		Cause:   "The server is overloaded, or a firewall drops the packets.",
+		Remedy:  "Check firewalls and proxies: `curl -v URL`.",
+	})
+)
 
 // maxRedirects bounds the redirects that are followed, as net/http does.
 const maxRedirects = 10
@@ -129,10 +112,10 @@ func unreachable(address string, tries int, err error) finding.Finding {
 	reason, remedy := diagnose(err)
 	f := finding.Fail(reason, "the external dependency %s is not reachable from where the preflight runs, in %d tries: %s", address, tries, words.Line(cause, maxQuoted)).
 		Remedy("%s", remedy)
-	if reason == ReasonNameNotResolved {
+	if reason == reasonNameNotResolved {
 		return f
 	}
-	if reason == ReasonTooManyRedirects {
+	if reason == reasonTooManyRedirects {
 		return f.Do(finding.Run("curl -vL %s", address))
 	}
 	return f.Do(finding.Run("curl -v %s", address))
@@ -145,19 +128,19 @@ func diagnose(err error) (finding.Reason, string) {
 	var name *net.DNSError
 	switch {
 	case errors.As(err, &status):
-		return ReasonBadStatus, "Check the response of the dependency."
+		return reasonBadStatus, "Check the response of the dependency."
 	case errors.As(err, &loop):
-		return ReasonTooManyRedirects, "Check the redirects of the dependency."
+		return reasonTooManyRedirects, "Check the redirects of the dependency."
 	case errors.As(err, &name):
-		return ReasonNameNotResolved, "Check the name, and the name service where the preflight runs."
+		return reasonNameNotResolved, "Check the name, and the name service where the preflight runs."
 	case ofTLS(err):
-		return ReasonTLSFailed, "Check the certificates of the dependency, and whether they are trusted where the preflight runs."
+		return reasonTLSFailed, "Check the certificates of the dependency, and whether they are trusted where the preflight runs."
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return ReasonConnectionRefused, "Check that the server runs, and whether a firewall or a proxy rejects the connection."
+		return reasonConnectionRefused, "Check that the server runs, and whether a firewall or a proxy rejects the connection."
 	case timedOut(err):
-		return ReasonTimeout, "Check whether a firewall or a proxy drops the connection."
+		return reasonTimeout, "Check whether a firewall or a proxy drops the connection."
 	}
-	return ReasonUnreachable, "Check the connection from where the preflight runs."
+	return reasonUnreachable, "Check the connection from where the preflight runs."
 }
 
 // ofTLS reports whether the two sides do not trust or understand each other.

@@ -28,7 +28,7 @@ func found(id string, findings ...finding.Finding) report.Report {
 }
 
 func etcd(outcome preflight.Outcome, reason, message string, objects ...preflight.Object) finding.Finding {
-	return finding.New(outcome, finding.Reason(reason), "%s", message).About(objects...).Named("Etcd.Quorum").From(finding.SourceJob)
+	return finding.New(outcome, finding.ReportedReason(reason), "%s", message).About(objects...).Named("Etcd.Quorum").From(finding.SourceJob)
 }
 
 func node(name string) preflight.Object {
@@ -166,7 +166,7 @@ func reasonOf(f *finding.Finding) string {
 
 // before is a Blocked report with a finding of every kind.
 func before() report.Report {
-	ack := finding.Fail("AdminAckRequired", "Remove <v1beta1> & others.").Remedy("Acknowledge the gate.").
+	ack := finding.Fail(finding.ReportedReason("AdminAckRequired"), "Remove <v1beta1> & others.").Remedy("Acknowledge the gate.").
 		Do(finding.Acknowledge("ack-4.18-api-removals")).Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate)
 	return decided(report.Report{
 		Run:     report.Run{ID: firstRun, StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T08:00:09Z", Phase: report.PhaseComplete},
@@ -174,16 +174,16 @@ func before() report.Report {
 		Target:  report.Target{Version: "4.19.0", Image: "registry/release@sha256:bb"},
 	},
 		ack, certificate("preflight-0123456789"),
-		finding.Warn("Leftover", "unused").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
-		finding.Unknown("ImagePull", "the image cannot be pulled").Named("Etcd.Quorum").From(finding.SourceJob),
-		finding.Fail("Full", "the disk is full").Named("Etcd.Space").From(finding.SourceJob),
-		finding.Pass("Passed", "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
+		finding.Warn(finding.ReportedReason("Leftover"), "unused").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
+		finding.Unknown(finding.ReportedReason("ImagePull"), "the image cannot be pulled").Named("Etcd.Quorum").From(finding.SourceJob),
+		finding.Fail(finding.ReportedReason("Full"), "the disk is full").Named("Etcd.Space").From(finding.SourceJob),
+		finding.Pass(finding.ReportedReason("Passed"), "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
 	)
 }
 
 // certificate is a finding of a Job of either run.
 func certificate(job string) finding.Finding {
-	f := finding.Fail("WeakKey", "the certificate has an RSA key of 1024 bits").Remedy("Replace it.").
+	f := finding.Fail(finding.ReportedReason("WeakKey"), "the certificate has an RSA key of 1024 bits").Remedy("Replace it.").
 		About(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs"}).
 		Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob)
 	f.Job = &finding.Job{Namespace: "openshift-ingress-operator", Name: job}
@@ -200,12 +200,12 @@ func after() report.Report {
 		Cluster: first.Cluster,
 		Target:  report.Target{Version: "4.19.1", Image: "registry/release@sha256:cc"},
 	},
-		finding.Pass("Acknowledged", "").Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate),
+		finding.Pass(finding.ReportedReason("Acknowledged"), "").Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate),
 		certificate("preflight-fedcba9876"),
-		finding.Warn("Leftover", "unused for long").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
+		finding.Warn(finding.ReportedReason("Leftover"), "unused for long").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
 		etcd(preflight.Fail, "NoQuorum", "one of three members is down"),
-		finding.Warn("Slow", "routes are slow").Remedy("Check them.").Named("Network.Routes").From(finding.SourceJob),
-		finding.Pass("Passed", "").Named("Storage.Drivers").From(finding.SourceJob),
+		finding.Warn(finding.ReportedReason("Slow"), "routes are slow").Remedy("Check them.").Named("Network.Routes").From(finding.SourceJob),
+		finding.Pass(finding.ReportedReason("Passed"), "").Named("Storage.Drivers").From(finding.SourceJob),
 	)
 }
 

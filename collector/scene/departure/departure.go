@@ -91,18 +91,16 @@ func Sources(s scene.Scene, d Departure, version string) []collector.Source {
 	return collector.Bind(subject, d.Checks(s))
 }
 
-// reasonUnknownUpdateKind is reported when the versions of the cluster and the
-// target cannot be compared.
-//
-// Cause: a version is not a semantic version, or the version of the target is not
-// known because its release could not be verified.
-//
-// Remedy: name the target by its version, or fix the verification of its signature.
-const reasonUnknownUpdateKind finding.Reason = "UnknownUpdateKind"
+var (
+	nameUpdate = finding.NewName("Update", "The finding in place of all gates where the versions cannot be compared.")
 
-// nameUpdate names the finding in place of all gates where the versions cannot be
-// compared.
-const nameUpdate = "Update"
+	reasonUnknownUpdateKind = finding.NewReason("UnknownUpdateKind", finding.Explanation{
+		Meaning: "Reported when the versions of the cluster and the target cannot be compared.",
+		Cause: "A version is not a semantic version, or the version of the target is not known because its release could " +
+			"not be verified.",
+		Remedy: "Name the target by its version, or fix the verification of its signature.",
+	})
+)
 
 // notComparable stands for all built-in checks: which of them apply depends on
 // the versions.

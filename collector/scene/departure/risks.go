@@ -12,23 +12,17 @@ import (
 	"github.com/openshift/update-preflight/collector/scene"
 )
 
-// reasonEdgeRecommended is reported for a later update of a path that the update graph
-// recommends without conditions.
-//
-// Cause: the graph has the update without risks.
-//
-// Remedy: none needed.
-const reasonEdgeRecommended finding.Reason = "RecommendedByGraph"
-
-// reasonEdgeUnknown is reported for a later update of a path that the update graph does
-// not have, so that its risks are unknown.
-//
-// Cause: the update was removed from the graph, the graph could not be read, or it is of
-// other channels.
-//
-// Remedy: run or attach with the channels or graphs that have the update, or plan the path
-// again: `oc preflight plan`.
-const reasonEdgeUnknown finding.Reason = "UpdateNotInGraph"
+var (
+	reasonEdgeRecommended = finding.NewReason("RecommendedByGraph", finding.Explanation{
+		Meaning: "Reported for a later update of a path that the update graph recommends without conditions.",
+		Cause:   "The graph has the update without risks.",
+	})
+	reasonEdgeUnknown = finding.NewReason("UpdateNotInGraph", finding.Explanation{
+		Meaning: "Reported for a later update of a path that the update graph does not have, so that its risks are unknown.",
+		Cause:   "The update was removed from the graph, the graph could not be read, or it is of other channels.",
+		Remedy:  "Run or attach with the channels or graphs that have the update, or plan the path again: `oc preflight plan`.",
+	})
+)
 
 // risks is ClusterVersionRecommendedUpdate for an update that ClusterVersion does
 // not list: each risk of the update graph is evaluated on the present cluster.

@@ -105,7 +105,7 @@ func assessOne(ctx context.Context, evaluator risk.Evaluator, each graph.Risk) u
 	assessed := updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.Preflight}
 	switch known, ok := errors.AsType[*monitoring.Error](err); {
 	case ok:
-		assessed.Applies, assessed.Reason, assessed.Detail = updateplan.Unknown, string(known.Reason), known.Message
+		assessed.Applies, assessed.Reason, assessed.Detail = updateplan.Unknown, known.Reason.String(), known.Message
 	case err != nil:
 		assessed.Applies, assessed.Reason, assessed.Detail = updateplan.Unknown, "Interrupted", err.Error()
 	case applies:

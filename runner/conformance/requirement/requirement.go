@@ -111,11 +111,11 @@ func requireAccess(e Evidence) Result {
 	user := rights.User(e.Rights.Account)
 	switch {
 	case len(e.Rights.Writes) > 0:
-		return fail(ReasonMayWrite, "Give the check a ServiceAccount of its own, annotated like its Job, with roles that get, list and watch.",
+		return fail(reasonMayWrite, "Give the check a ServiceAccount of its own, annotated like its Job, with roles that get, list and watch.",
 			"%s may %s; a check must have read-only access", user, access.Summarize(e.Rights.Writes, 5))
 	case len(e.Rights.Unserved) > 0:
 		return Result{
-			Outcome: preflight.Unknown, Reason: ReasonAPIUnavailable,
+			Outcome: preflight.Unknown, Reason: reasonAPIUnavailable.String(),
 			Message:     fmt.Sprintf("the write access of %s to %s is unknown: the API server does not serve these groups now", user, strings.Join(e.Rights.Unserved, ", ")),
 			Remediation: "Check the API services: oc get apiservices",
 		}
@@ -132,7 +132,7 @@ func requireResult(e Evidence) Result {
 		return violation
 	}
 	if !e.Check.Framed {
-		return fail(ReasonNotFramed, "Link the SDK, or write the result as WIRE.md specifies, and annotate the Job with preflight.openshift.io/result: framed.",
+		return fail(reasonNotFramed, "Link the SDK, or write the result as WIRE.md specifies, and annotate the Job with preflight.openshift.io/result: framed.",
 			"the Job declares no framed result, so only its exit code %d is known", a.End.ExitCode).asWarning()
 	}
 	return pass("reported %s with exit code %d", a.outcomes(), a.End.ExitCode)
@@ -147,10 +147,10 @@ func (e Evidence) inconclusive(a Attempt) (result Result, ok bool) {
 		}
 		reason := unknownReason(f)
 		if remedy, always := e.alwaysUnknown()[reason]; always {
-			return fail(reason, remedy, "%s is Unknown on every cluster: %s", f.Name, f.Message), true
+			return fail(finding.ReportedReason(reason), remedy, "%s is Unknown on every cluster: %s", f.Name, f.Message), true
 		}
 		if !ok {
-			result = fail(ReasonInconclusive, "Run the check on a cluster on which it is conclusive, or correct what the message names.",
+			result = fail(reasonInconclusive, "Run the check on a cluster on which it is conclusive, or correct what the message names.",
 				"%s is Unknown on this cluster (%s): %s", f.Name, reason, f.Message).asWarning()
 		}
 		ok = true
@@ -163,45 +163,45 @@ const MissingAccount = "Add the ServiceAccount to the manifests, with the annota
 
 // alwaysUnknown are the reasons of a check that cannot pass on any cluster, each
 // with its remedy. Without a manifest, missing permissions are not a violation.
-func (e Evidence) alwaysUnknown() map[finding.Reason]string {
-	reasons := map[finding.Reason]string{
-		collector.ReasonPanic:              "Fix the panic; the stack is in the evidence of the finding.",
-		ReasonInvalidCheck:                 "Correct the declaration of the check.",
-		ReasonInvalidArguments:             "Correct the command of the container in the manifest.",
-		ReasonNotFinished:                  "Return from the check instead of ending the process.",
-		collector.ReasonTimeout:            "End before PREFLIGHT_DEADLINE, also while waiting.",
-		collector.ReasonNoResult:           "Write the final result before the process ends.",
-		launch.ReasonServiceAccountMissing: MissingAccount,
-		collector.ReasonForbidden:          "Declare the rules of the check in a Role or ClusterRole of the manifest, and bind it to its ServiceAccount.",
+func (e Evidence) alwaysUnknown() map[string]string {
+	reasons := map[string]string{
+		collector.ReasonPanic.String():              "Fix the panic; the stack is in the evidence of the finding.",
+		reasonInvalidCheck.String():                 "Correct the declaration of the check.",
+		reasonInvalidArguments.String():             "Correct the command of the container in the manifest.",
+		reasonNotFinished.String():                  "Return from the check instead of ending the process.",
+		collector.ReasonTimeout.String():            "End before PREFLIGHT_DEADLINE, also while waiting.",
+		collector.ReasonNoResult.String():           "Write the final result before the process ends.",
+		launch.ReasonServiceAccountMissing.String(): MissingAccount,
+		collector.ReasonForbidden.String():          "Declare the rules of the check in a Role or ClusterRole of the manifest, and bind it to its ServiceAccount.",
 	}
 	if e.Alone {
-		delete(reasons, collector.ReasonForbidden)
+		delete(reasons, collector.ReasonForbidden.String())
 	}
 	return reasons
 }
 
 // unknownReason is the reason of an Unknown finding. The SDK reports a request
 // that the API server denies as an error of the check, with the server's message.
-func unknownReason(f finding.Finding) finding.Reason {
+func unknownReason(f finding.Finding) string {
 	denied := regexp.MustCompile(`\bis forbidden: (User|user) "|\b403 Forbidden\b`)
 	if f.Reason == reasonCheckError && denied.MatchString(f.Message) {
-		return collector.ReasonForbidden
+		return collector.ReasonForbidden.String()
 	}
-	return finding.Reason(f.Reason)
+	return f.Reason
 }
 
 func requireTime(e Evidence) Result {
 	a := e.Tried[AsIs]
 	if a.running && a.reason() == reasonTimeout {
-		return fail(ReasonNeverEnds, "End before PREFLIGHT_DEADLINE, also while waiting: use the context that Run receives.",
+		return fail(reasonNeverEnds, "End before PREFLIGHT_DEADLINE, also while waiting: use the context that Run receives.",
 			"it was still running at its deadline")
 	}
 	if a.End == nil {
-		return skip(ReasonNotTried, "it did not end")
+		return skip(reasonNotTried, "it did not end")
 	}
 	took := a.Took()
 	if took > maxTime {
-		return fail(ReasonSlow, "Send fewer requests, or send them concurrently: a whole preflight has ten minutes.", "it took %s", took).asWarning()
+		return fail(reasonSlow, "Send fewer requests, or send them concurrently: a whole preflight has ten minutes.", "it took %s", took).asWarning()
 	}
 	return pass("it took %s (resolution 1s)", took)
 }
@@ -209,11 +209,11 @@ func requireTime(e Evidence) Result {
 func requireOutput(e Evidence) Result {
 	a := e.Tried[AsIs]
 	if a.flooded {
-		return fail(ReasonTooMuchOutput, "Log only what an administrator needs: a node rotates logs at 10 MiB, and a preflight reads the last 2 MiB.",
+		return fail(reasonTooMuchOutput, "Log only what an administrator needs: a node rotates logs at 10 MiB, and a preflight reads the last 2 MiB.",
 			"it wrote more than %d KiB to its log", MaxLog>>10)
 	}
 	if a.End == nil {
-		return skip(ReasonNotTried, "it did not end")
+		return skip(reasonNotTried, "it did not end")
 	}
 	return pass("it wrote no more than %d KiB to its log", MaxLog>>10)
 }
@@ -234,9 +234,9 @@ func requireKilled(e Evidence) Result {
 	const remedy = "Report that the check runs before its first request, and report no result before the last: link preflight.Main, or follow WIRE.md."
 	switch {
 	case a.Passed():
-		return fail(ReasonPassesWhenKilled, remedy, "%s, it counts as a pass", how)
+		return fail(reasonPassesWhenKilled, remedy, "%s, it counts as a pass", how)
 	case a.messageError != nil && e.Check.Framed:
-		return fail(ReasonNothingLeft, remedy, "%s, it left no result in the state running: %v", how, a.messageError)
+		return fail(reasonNothingLeft, remedy, "%s, it left no result in the state running: %v", how, a.messageError)
 	case a.messageError != nil:
 		return pass("%s, it does not count as a pass", how)
 	}
@@ -249,18 +249,18 @@ func requireTerminated(e Evidence) Result {
 		return unended
 	}
 	if a.killed() {
-		return fail(ReasonIgnoresSIGTERM, "End at SIGTERM: link preflight.Main, which cancels the context that Run receives, or trap it in a shell script.",
+		return fail(reasonIgnoresSIGTERM, "End at SIGTERM: link preflight.Main, which cancels the context that Run receives, or trap it in a shell script.",
 			"it did not end within %d seconds of SIGTERM, and was killed", StopSeconds)
 	}
 	if a.Passed() {
-		return fail(ReasonPassesWhenTerminated, "Report Unknown for everything not checked yet at SIGTERM.", "stopped by SIGTERM, it counts as a pass")
+		return fail(reasonPassesWhenTerminated, "Report Unknown for everything not checked yet at SIGTERM.", "stopped by SIGTERM, it counts as a pass")
 	}
 	return pass("it ended within %d seconds of SIGTERM, with exit code %d", StopSeconds, a.End.ExitCode)
 }
 
 func requireIdempotent(e Evidence) Result {
 	const remedy = "Report the same result for the same cluster: omit times, counters and data of earlier runs, and sort lists."
-	result := e.same(Again, ReasonNotIdempotent, remedy, "the second run reported the same as the first")
+	result := e.same(Again, reasonNotIdempotent, remedy, "the second run reported the same as the first")
 	if result.Outcome != preflight.Pass {
 		return result
 	}
@@ -270,7 +270,7 @@ func requireIdempotent(e Evidence) Result {
 	}
 	for _, before := range e.Tried[AsIs].Findings {
 		if before.Outcome != preflight.Unknown && before.Message != after[before.Name] {
-			return fail(ReasonMessageVaries, remedy, "%s reported %q, then %q", before.Name, before.Message, after[before.Name]).asWarning()
+			return fail(reasonMessageVaries, remedy, "%s reported %q, then %q", before.Name, before.Message, after[before.Name]).asWarning()
 		}
 	}
 	return result
@@ -280,29 +280,29 @@ func requireNonRoot(e Evidence) Result {
 	const remedy = "Build the image with a numeric user that is not root, such as USER 65532."
 	a := e.Tried[NonRoot]
 	if a.reason() == "ContainerConfig" {
-		return fail(ReasonRunsAsRoot, remedy, "%s", a.Findings[0].Message)
+		return fail(reasonRunsAsRoot, remedy, "%s", a.Findings[0].Message)
 	}
-	return e.same(NonRoot, ReasonNeedsRoot, remedy, "it runs as a user other than root")
+	return e.same(NonRoot, reasonNeedsRoot, remedy, "it runs as a user other than root")
 }
 
 func requireReadOnlyFilesystem(e Evidence) Result {
-	return e.same(ReadOnly, ReasonWritesToFilesystem, "Write no files, or mount an emptyDir for them.", "it runs on a read-only file system")
+	return e.same(ReadOnly, reasonWritesToFilesystem, "Write no files, or mount an emptyDir for them.", "it runs on a read-only file system")
 }
 
 func requireMemory(e Evidence) Result {
-	return e.same(Memory, ReasonTooMuchMemory, "List in pages, and keep only what is needed: many checks run concurrently.", "it runs with "+MemoryLimit+" of memory")
+	return e.same(Memory, reasonTooMuchMemory, "List in pages, and keep only what is needed: many checks run concurrently.", "it runs with "+MemoryLimit+" of memory")
 }
 
 func requireBudget(e Evidence) Result {
 	const remedy = "Keep the frame within PREFLIGHT_RESULT_BYTES, and print the complete result as a frame to standard output: link preflight.Main, or follow WIRE.md."
 	a := e.Tried[Budget]
 	if a.messageError == nil && a.End != nil && len(a.End.Message) > SmallBudget {
-		return fail(ReasonOverBudget, remedy, "its result has %[2]d bytes; the budget was %[1]d", SmallBudget, len(a.End.Message))
+		return fail(reasonOverBudget, remedy, "its result has %[2]d bytes; the budget was %[1]d", SmallBudget, len(a.End.Message))
 	}
 	if !e.Check.Framed {
-		return skip(ReasonNotFramed, "the Job declares no framed result")
+		return skip(reasonNotFramed, "the Job declares no framed result")
 	}
-	return e.same(Budget, ReasonResultLost, remedy, fmt.Sprintf("no result was lost with a budget of %d bytes", SmallBudget))
+	return e.same(Budget, reasonResultLost, remedy, fmt.Sprintf("no result was lost with a budget of %d bytes", SmallBudget))
 }
 
 // requireFailsClosed is about a check without an API server: it must
@@ -311,7 +311,7 @@ func requireFailsClosed(e Evidence) Result {
 	a, ok := e.Tried[CutOff]
 	switch {
 	case !e.Reads:
-		return skip(ReasonNoAccess, "the manifest grants it no access to the API server")
+		return skip(reasonNoAccess, "the manifest grants it no access to the API server")
 	case !ok:
 		return e.notTried()
 	case !a.Answered:
@@ -321,7 +321,7 @@ func requireFailsClosed(e Evidence) Result {
 	}):
 		return pass("without an API server it reported %s", a.outcomes())
 	}
-	return fail(ReasonFailsOpen, "Return the error of every request: a failed request is Unknown, never a pass.",
+	return fail(reasonFailsOpen, "Return the error of every request: a failed request is Unknown, never a pass.",
 		"without an API server it reported %s", a.outcomes())
 }
 
@@ -334,13 +334,13 @@ func (e Evidence) same(trial string, reason finding.Reason, remedy, conforms str
 	if !a.Answered {
 		result := a.failure()
 		if result.Outcome == preflight.Fail {
-			result.Reason, result.Remediation = reason, remedy
+			result.Reason, result.Remediation = reason.String(), remedy
 		}
 		return result
 	}
 	before, after := e.Tried[AsIs].outcomes(), a.outcomes()
 	if before != after && trial != Again && before != e.Tried[Again].outcomes() {
-		return skip(ReasonNotTried, "two unchanged runs reported different results, so there is none to compare with")
+		return skip(reasonNotTried, "two unchanged runs reported different results, so there is none to compare with")
 	}
 	if before != after {
 		return fail(reason, remedy, "it reported %s; unchanged it reports %s", after, before)
@@ -349,5 +349,5 @@ func (e Evidence) same(trial string, reason finding.Reason, remedy, conforms str
 }
 
 func (Evidence) notTried() Result {
-	return skip(ReasonNotTried, "unchanged, it leaves no result to compare with")
+	return skip(reasonNotTried, "unchanged, it leaves no result to compare with")
 }

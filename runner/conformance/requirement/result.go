@@ -20,7 +20,7 @@ type Result struct {
 	// Outcome is Unknown when the cluster prevented the test, and
 	// Skipped when the requirement does not apply.
 	Outcome     preflight.Outcome `json:"outcome"`
-	Reason      finding.Reason    `json:"reason"`
+	Reason      string            `json:"reason"`
 	Message     string            `json:"message"`
 	Remediation string            `json:"remediation,omitempty"`
 }
@@ -31,15 +31,15 @@ func (r Result) asWarning() Result {
 }
 
 func pass(format string, args ...any) Result {
-	return Result{Outcome: preflight.Pass, Reason: ReasonConforms, Message: fmt.Sprintf(format, args...)}
+	return Result{Outcome: preflight.Pass, Reason: reasonConforms.String(), Message: fmt.Sprintf(format, args...)}
 }
 
 func skip(reason finding.Reason, format string, args ...any) Result {
-	return Result{Outcome: preflight.Skipped, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return Result{Outcome: preflight.Skipped, Reason: reason.String(), Message: fmt.Sprintf(format, args...)}
 }
 
 func fail(reason finding.Reason, remedy, format string, args ...any) Result {
-	return Result{Outcome: preflight.Fail, Reason: reason, Message: fmt.Sprintf(format, args...), Remediation: remedy}
+	return Result{Outcome: preflight.Fail, Reason: reason.String(), Message: fmt.Sprintf(format, args...), Remediation: remedy}
 }
 
 const (
@@ -56,10 +56,10 @@ const (
 // as a preflight reports it.
 func (a Attempt) failure() Result {
 	if len(a.Findings) == 0 {
-		return Result{Outcome: preflight.Unknown, Reason: ReasonNoFinding, Message: "it is unknown how it ended", Remediation: "Run the conformance test again."}
+		return Result{Outcome: preflight.Unknown, Reason: reasonNoFinding.String(), Message: "it is unknown how it ended", Remediation: "Run the conformance test again."}
 	}
 	f := a.Findings[0]
-	result := Result{Outcome: preflight.Unknown, Reason: finding.Reason(f.Reason), Message: f.Message, Remediation: f.Remediation}
+	result := Result{Outcome: preflight.Unknown, Reason: f.Reason, Message: f.Message, Remediation: f.Remediation}
 	if remedy, ok := defects()[f.Reason]; ok && (f.Reason != reasonTimeout || a.running) {
 		result.Outcome, result.Remediation = preflight.Fail, remedy
 	}
@@ -117,7 +117,7 @@ func (a Attempt) unended() (Result, bool) {
 	switch {
 	case a.End == nil && a.running:
 		return Result{
-			Outcome: preflight.Unknown, Reason: ReasonNotTried, Message: "the node did not stop it before the end of the test",
+			Outcome: preflight.Unknown, Reason: reasonNotTried.String(), Message: "the node did not stop it before the end of the test",
 			Remediation: "Run the conformance test again with a longer timeout.",
 		}, true
 	case a.End == nil:
@@ -131,5 +131,5 @@ func (a Attempt) unended() (Result, bool) {
 // tooFast is the result when the check ended before the node could stop it, or
 // at the same time.
 func (a Attempt) tooFast() Result {
-	return skip(ReasonTooFast, "it ended by itself, with exit code %d, before it could be stopped", a.End.ExitCode)
+	return skip(reasonTooFast, "it ended by itself, with exit code %d, before it could be stopped", a.End.ExitCode)
 }

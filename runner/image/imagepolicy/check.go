@@ -44,7 +44,7 @@ func (c *check) at(ctx context.Context, place Place) error {
 	digest := c.reference.DigestStr()
 	top, err := visit.manifest(ctx, digest)
 	if errors.Is(err, repository.ErrMismatch) {
-		c.findings = append(c.findings, c.fail(ReasonDigestMismatch, "%s serves other content as the image %s", place.Repository, digest))
+		c.findings = append(c.findings, c.fail(reasonDigestMismatch, "%s serves other content as the image %s", place.Repository, digest))
 		return nil
 	}
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *check) at(ctx context.Context, place Place) error {
 	digests := []string{digest}
 	if top.IsIndex() {
 		if digests, err = instances(top, c.image.Architectures); err != nil {
-			c.findings = append(c.findings, unknown(ReasonNoInstance, "%s cannot be checked against a policy: %s", c.image.PullSpec, words.External(err.Error())))
+			c.findings = append(c.findings, unknown(reasonNoInstance, "%s cannot be checked against a policy: %s", c.image.PullSpec, words.External(err.Error())))
 			return nil
 		}
 		c.findings = append(c.findings, c.list(ctx, visit)...)
@@ -67,7 +67,7 @@ func (c *check) at(ctx context.Context, place Place) error {
 // list checks the signatures of an index itself, which nodes do not.
 func (c *check) list(ctx context.Context, visit *visit) []finding.Finding {
 	f := c.instance(ctx, visit, c.reference.DigestStr())
-	if f.Outcome == preflight.Pass || f.Reason == string(ReasonNoSigstoreSignature) {
+	if f.Outcome == preflight.Pass || f.Reason == reasonNoSigstoreSignature.String() {
 		return nil
 	}
 	f = f.Judged(preflight.Warn)
@@ -80,11 +80,11 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) findi
 	signatures, more, err := visit.signatures(ctx, digest)
 	switch {
 	case errors.Is(err, errMalformed):
-		return c.fail(ReasonMalformedAttachment, "the tag %s of %s is not a signature: %s", signatureTag(digest), visit.place.Repository, words.External(err.Error()))
+		return c.fail(reasonMalformedAttachment, "the tag %s of %s is not a signature: %s", signatureTag(digest), visit.place.Repository, words.External(err.Error()))
 	case repository.IsMissing(err):
 		return c.missing(visit.place, digest)
 	case err != nil:
-		return unknown(ReasonSigstoreUnavailable, "the signatures of %s cannot be read, tag %s: %s", words.External(c.image.PullSpec), signatureTag(digest), words.External(err.Error()))
+		return unknown(reasonSigstoreUnavailable, "the signatures of %s cannot be read, tag %s: %s", words.External(c.image.PullSpec), signatureTag(digest), words.External(err.Error()))
 	}
 	var findings []finding.Finding
 	for _, r := range c.requirements {
@@ -93,7 +93,7 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) findi
 		case violated == nil:
 			findings = append(findings, c.pass(r))
 		case more:
-			findings = append(findings, unknown(ReasonTooManySignatures, "%s has more than %d signatures; none of those read satisfies ClusterImagePolicy %q", digest, maxSignatures, r.policy))
+			findings = append(findings, unknown(reasonTooManySignatures, "%s has more than %d signatures; none of those read satisfies ClusterImagePolicy %q", digest, maxSignatures, r.policy))
 		default:
 			f := c.fail(violated.reason, "no signature of %s satisfies ClusterImagePolicy %q; the closest: %s", digest, r.policy, violated.message)
 			f.Outcome = violated.outcome
@@ -122,14 +122,14 @@ func (c *check) best(r requirement, signatures []attached, digest string) *viola
 // distance orders violations by how late they are detected.
 func distance(reason finding.Reason) int {
 	return slices.Index([]finding.Reason{
-		ReasonInvalidImagePolicy, ReasonWrongSigstoreIdentity, ReasonWrongSigstoreDigest, ReasonInvalidSigstoreClaim, ReasonInvalidSigstoreSignature,
+		reasonInvalidImagePolicy, reasonWrongSigstoreIdentity, reasonWrongSigstoreDigest, reasonInvalidSigstoreClaim, reasonInvalidSigstoreSignature,
 	}, reason)
 }
 
 // missing is the finding of an image that was copied without its signature, or
 // that never had one.
 func (c *check) missing(place Place, digest string) finding.Finding {
-	f := c.fail(ReasonNoSigstoreSignature, "%s has no signature: there is no tag %s", place.Repository.Digest(digest), signatureTag(digest))
+	f := c.fail(reasonNoSigstoreSignature, "%s has no signature: there is no tag %s", place.Repository.Digest(digest), signatureTag(digest))
 	if place.Mirror {
 		f.Message = fmt.Sprintf("the mirror %s has the image %s without its signature: there is no tag %s. Nodes that pull from the mirror will reject the image",
 			place.Repository, digest, signatureTag(digest))
@@ -140,7 +140,7 @@ func (c *check) missing(place Place, digest string) finding.Finding {
 }
 
 func (c *check) pass(r requirement) finding.Finding {
-	return finding.Pass(ReasonImagePolicySatisfied,
+	return finding.Pass(reasonImagePolicySatisfied,
 		"%s satisfies ClusterImagePolicy %q (scope %s)", c.image.PullSpec, r.policy, c.scope).
 		From(finding.SourceSignature)
 }

@@ -40,13 +40,13 @@ func readClaim(payload []byte) (claim, *violation) {
 	critical := c.Critical
 	switch {
 	case err != nil:
-		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signed content is not a JSON signature claim: %q", words.External(err.Error()))
+		return claim{}, violates(reasonInvalidSigstoreClaim, "the signed content is not a JSON signature claim: %q", words.External(err.Error()))
 	case critical == nil, critical.Type == nil, critical.Image == nil, critical.Identity == nil, len(c.Optional) == 0:
-		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim lacks one of critical.type, critical.image, critical.identity and optional")
+		return claim{}, violates(reasonInvalidSigstoreClaim, "the signature claim lacks one of critical.type, critical.image, critical.identity and optional")
 	case critical.Image.Digest == nil, critical.Identity.Reference == nil:
-		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim lacks one of docker-manifest-digest and docker-reference")
+		return claim{}, violates(reasonInvalidSigstoreClaim, "the signature claim lacks one of docker-manifest-digest and docker-reference")
 	case *critical.Type != claimType:
-		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim has type %q, not %q", words.External(*critical.Type), claimType)
+		return claim{}, violates(reasonInvalidSigstoreClaim, "the signature claim has type %q, not %q", words.External(*critical.Type), claimType)
 	}
 	return claim{digest: *critical.Image.Digest, identity: *critical.Identity.Reference}, readOptional(c.Optional)
 }
@@ -58,7 +58,7 @@ func readOptional(raw []byte) *violation {
 		Timestamp *int64  `json:"timestamp"`
 	}
 	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &optional); err != nil {
-		return violates(ReasonInvalidSigstoreClaim, "the optional part of the signature claim is invalid: %q", words.External(err.Error()))
+		return violates(reasonInvalidSigstoreClaim, "the optional part of the signature claim is invalid: %q", words.External(err.Error()))
 	}
 	return nil
 }

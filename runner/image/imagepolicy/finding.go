@@ -24,16 +24,16 @@ type remedy struct {
 // remedies are the remedies of inconclusive findings.
 func remedies() map[finding.Reason]remedy {
 	return map[finding.Reason]remedy{
-		ReasonInvalidPullSpec: {text: "Name the image as REPOSITORY@sha256:DIGEST."},
-		ReasonUnsupportedRootOfTrust: {
+		reasonInvalidPullSpec: {text: "Name the image as REPOSITORY@sha256:DIGEST."},
+		reasonUnsupportedRootOfTrust: {
 			text:    "Verify the image manually before the update, with the root of trust of the policy.",
 			actions: []finding.Action{finding.Run("cosign verify IMAGE")},
 		},
-		ReasonInvalidImagePolicy:  {text: "Correct the policy.", actions: []finding.Action{finding.Run("oc edit clusterimagepolicies")}},
-		ReasonSigstoreUnavailable: {text: "Make the registry reachable from here with permission to pull, then run the preflight again."},
-		ReasonImageUnavailable:    {text: "Make the image available from its registry or mirror, then run the preflight again."},
-		ReasonNoInstance:          {text: "Mirror the image for all architectures of the cluster."},
-		ReasonTooManySignatures:   {text: "Remove from the repository the signatures that are not by the provider."},
+		reasonInvalidImagePolicy:  {text: "Correct the policy.", actions: []finding.Action{finding.Run("oc edit clusterimagepolicies")}},
+		reasonSigstoreUnavailable: {text: "Make the registry reachable from here with permission to pull, then run the preflight again."},
+		reasonImageUnavailable:    {text: "Make the image available from its registry or mirror, then run the preflight again."},
+		reasonNoInstance:          {text: "Mirror the image for all architectures of the cluster."},
+		reasonTooManySignatures:   {text: "Remove from the repository the signatures that are not by the provider."},
 	}
 }
 

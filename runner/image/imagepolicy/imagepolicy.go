@@ -48,11 +48,11 @@ import (
 func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding.Finding {
 	reference, err := name.NewDigest(image.PullSpec)
 	if err != nil || reference.String() != image.PullSpec {
-		return unknown(ReasonInvalidPullSpec, "%q is not a pull spec by digest", words.External(image.PullSpec))
+		return unknown(reasonInvalidPullSpec, "%q is not a pull spec by digest", words.External(image.PullSpec))
 	}
 	scope, covering := p.covering(image.PullSpec)
 	if len(covering) == 0 {
-		return finding.Skipped(ReasonNoImagePolicy, "no ClusterImagePolicy covers %s", image.PullSpec).
+		return finding.Skipped(reasonNoImagePolicy, "no ClusterImagePolicy covers %s", image.PullSpec).
 			From(finding.SourceSignature)
 	}
 	requirements, failures := newRequirements(covering)
@@ -65,7 +65,7 @@ func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding
 		err = errors.New("there is no repository to pull it from")
 	}
 	if err != nil {
-		check.findings = append(check.findings, unknown(ReasonImageUnavailable,
+		check.findings = append(check.findings, unknown(reasonImageUnavailable,
 			"%s cannot be read, so its signatures are unknown: %s", image.PullSpec, words.External(err.Error())))
 	}
 	return worst(append(failures, check.findings...))

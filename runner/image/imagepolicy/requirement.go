@@ -47,7 +47,7 @@ func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *finding.Fi
 		kind += " with rekorKeyData"
 	}
 	if kind != string(configv1.PublicKeyRootOfTrust) || root.PublicKey == nil {
-		failure := unknown(ReasonUnsupportedRootOfTrust, "ClusterImagePolicy %q has root of trust %s, which this check does not support", policy.Name, kind)
+		failure := unknown(reasonUnsupportedRootOfTrust, "ClusterImagePolicy %q has root of trust %s, which this check does not support", policy.Name, kind)
 		return nil, &failure
 	}
 	public, err := cryptoutils.UnmarshalPEMToPublicKey(root.PublicKey.KeyData)
@@ -57,7 +57,7 @@ func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *finding.Fi
 			return key, nil
 		}
 	}
-	failure := unknown(ReasonInvalidImagePolicy, "the public key of ClusterImagePolicy %q cannot be used: %v", policy.Name, err)
+	failure := unknown(reasonInvalidImagePolicy, "the public key of ClusterImagePolicy %q cannot be used: %v", policy.Name, err)
 	return nil, &failure
 }
 
@@ -65,17 +65,17 @@ func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *finding.Fi
 func (r requirement) check(s attached, image name.Digest, digest string) *violation {
 	signed, err := base64.StdEncoding.DecodeString(s.signature)
 	if err != nil {
-		return violates(ReasonInvalidSigstoreSignature, "the signature is not base64")
+		return violates(reasonInvalidSigstoreSignature, "the signature is not base64")
 	}
 	if err := r.key.VerifySignature(bytes.NewReader(signed), bytes.NewReader(s.payload)); err != nil {
-		return violates(ReasonInvalidSigstoreSignature, "the key of the policy did not sign this content")
+		return violates(reasonInvalidSigstoreSignature, "the key of the policy did not sign this content")
 	}
 	claim, violated := readClaim(s.payload)
 	switch {
 	case violated != nil:
 		return violated
 	case claim.digest != digest:
-		return violates(ReasonWrongSigstoreDigest, "the signature claim is for digest %q", words.External(claim.digest))
+		return violates(reasonWrongSigstoreDigest, "the signature claim is for digest %q", words.External(claim.digest))
 	}
 	return r.identify(claim.identity, image)
 }
@@ -104,11 +104,11 @@ func (r requirement) identify(signed string, image name.Digest) *violation {
 	}
 	reference, err := name.ParseReference(signed)
 	if err != nil {
-		return violates(ReasonWrongSigstoreIdentity, "the signature claim names %q, which is not an image", words.External(signed))
+		return violates(reasonWrongSigstoreIdentity, "the signature claim names %q, which is not an image", words.External(signed))
 	}
 	repository, err := name.NewRepository(wanted)
 	if err != nil || reference.Context().Name() != repository.Name() {
-		return violates(ReasonWrongSigstoreIdentity, "the signature claim names %q; the policy requires an image of %q", words.External(signed), wanted)
+		return violates(reasonWrongSigstoreIdentity, "the signature claim names %q; the policy requires an image of %q", words.External(signed), wanted)
 	}
 	return nil
 }

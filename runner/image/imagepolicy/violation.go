@@ -19,5 +19,5 @@ func violates(reason finding.Reason, format string, args ...any) *violation {
 }
 
 func undecided(format string, args ...any) *violation {
-	return &violation{reason: ReasonInvalidImagePolicy, message: fmt.Sprintf(format, args...), outcome: preflight.Unknown}
+	return &violation{reason: reasonInvalidImagePolicy, message: fmt.Sprintf(format, args...), outcome: preflight.Unknown}
 }

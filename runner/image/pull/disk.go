@@ -14,9 +14,9 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
+var diskName = finding.NewName("NodeDiskSpace", "The findings about the disk space of nodes for images.")
+
 const (
-	// diskName names the findings about the disk space of nodes for images.
-	diskName = "NodeDiskSpace"
 	// unpackedRatio is the assumed size of unpacked layers relative to compressed
 	// ones.
 	unpackedRatio = 3
@@ -116,11 +116,11 @@ func (d disks) findings(nodes int) []finding.Finding {
 			Remedy("Free space on the node: remove unused images and pods, or enlarge its disk.").
 			Do(finding.Run("oc get --raw /api/v1/nodes/%s/proxy/stats/summary", names[0])))
 	}
-	add(d.pressure, finding.Fail(ReasonDiskPressure, "the node has the condition DiskPressure; no image was pulled onto it"))
-	add(d.tooSmall, finding.Fail(ReasonDiskTooSmall, "the free space for images is less than their compressed size of %s; no image was pulled onto the node", needed))
-	add(d.low, finding.Warn(ReasonDiskSpaceLow, "the free space for images may be too small for them when unpacked; their compressed size is %s", needed))
+	add(d.pressure, finding.Fail(reasonDiskPressure, "the node has the condition DiskPressure; no image was pulled onto it"))
+	add(d.tooSmall, finding.Fail(reasonDiskTooSmall, "the free space for images is less than their compressed size of %s; no image was pulled onto the node", needed))
+	add(d.low, finding.Warn(reasonDiskSpaceLow, "the free space for images may be too small for them when unpacked; their compressed size is %s", needed))
 	if len(findings) == 0 && nodes > 0 {
-		return []finding.Finding{finding.Pass(ReasonDiskSpace,
+		return []finding.Finding{finding.Pass(reasonDiskSpace,
 			"none of %s has the condition DiskPressure; %d are known to have enough space for the images (compressed size %s)", words.Count(nodes, "node"), d.known, needed).
 			Named(diskName).Observed(evidence)}
 	}

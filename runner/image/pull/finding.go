@@ -126,15 +126,15 @@ func (g *group) outcome(images int) finding.Finding {
 			message += "; " + g.incomplete
 		}
 		if g.final {
-			return finding.Fail(ReasonImagePullFailed, "%s", message).Remedy("%s", g.remedy).Do(g.actions...)
+			return finding.Fail(reasonImagePullFailed, "%s", message).Remedy("%s", g.remedy).Do(g.actions...)
 		}
-		return finding.Unknown(ReasonImagePullFailing, "%s", message).Remedy("%s", g.remedy).Do(g.actions...)
+		return finding.Unknown(reasonImagePullFailing, "%s", message).Remedy("%s", g.remedy).Do(g.actions...)
 	case g.incomplete != "":
-		return finding.Unknown(ReasonImagePullNotTried, "unknown whether %s can pull the images: %s", nodes, g.incomplete).
+		return finding.Unknown(reasonImagePullNotTried, "unknown whether %s can pull the images: %s", nodes, g.incomplete).
 			Remedy("%s", cmp.Or(g.remedy, "Fix what the message names, or run the preflight again with a longer timeout.")).
 			Do(g.retryActions()...)
 	}
-	return finding.Pass(ReasonImagesPulled, "%s: %s, all pulled or present", nodes, words.Count(images, "image"))
+	return finding.Pass(reasonImagesPulled, "%s: %s, all pulled or present", nodes, words.Count(images, "image"))
 }
 
 // retryActions are the actions of the group, and a retry with a longer timeout.

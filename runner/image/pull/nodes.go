@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// Name names the findings about the pulls of images by the nodes.
-const Name = "ImagePull"
+var Name = finding.NewName("ImagePull", "The findings about the pulls of images by the nodes.")
 
 // Namespace is the namespace of the Jobs: that of the cluster-version operator, which
 // pulls the release image there in the same way.

@@ -34,10 +34,10 @@ func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) 
 	findings = append(findings, diskFindings...)
 	switch {
 	case len(images) == 0:
-		return append(findings, finding.Skipped(ReasonNothingToPull, "there are no images to pull: the release has no check that runs").
+		return append(findings, finding.Skipped(reasonNothingToPull, "there are no images to pull: the release has no check that runs").
 			Named(Name)), nil
 	case len(usable) == 0:
-		return append(findings, finding.Unknown(ReasonNoNode, "no node is ready, schedulable and has free disk space, so no image was pulled").
+		return append(findings, finding.Unknown(reasonNoNode, "no node is ready, schedulable and has free disk space, so no image was pulled").
 			Named(Name).
 			Remedy("Provide a node that is ready, schedulable and has free disk space.").
 			Do(finding.Run("oc get nodes"))), nil
@@ -64,10 +64,10 @@ func eligibleNodes(nodes []corev1.Node) ([]corev1.Node, []finding.Finding) {
 	}
 	var findings []finding.Finding
 	if len(cordoned) > 0 {
-		findings = append(findings, skipped(ReasonNodeCordoned, "no image was pulled onto cordoned nodes", cordoned))
+		findings = append(findings, skipped(reasonNodeCordoned, "no image was pulled onto cordoned nodes", cordoned))
 	}
 	if len(notReady) > 0 {
-		findings = append(findings, skipped(ReasonNodeNotReady, "no image was pulled onto nodes that are not ready", notReady))
+		findings = append(findings, skipped(reasonNodeNotReady, "no image was pulled onto nodes that are not ready", notReady))
 	}
 	return eligible, findings
 }

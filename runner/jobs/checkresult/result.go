@@ -17,44 +17,32 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// ReasonPassed is reported for a check that exited 0 without findings of its own.
-//
-// Cause: the check found nothing that blocks the update.
-//
-// Remedy: none needed.
-const ReasonPassed finding.Reason = "Passed"
-
-// ReasonFailed is reported for a check that exited with another code than 0,
-// without findings of its own.
-//
-// Cause: the message has the last lines of its log.
-//
-// Remedy: fix what the log names, then run the preflight again.
-const ReasonFailed finding.Reason = "Failed"
-
-// ReasonWarned is reported for a warning of a check that has no valid reason of
-// its own.
-//
-// Cause: the check reported the finding without a CamelCase reason.
-//
-// Remedy: read the message of the finding.
-const ReasonWarned finding.Reason = "Warned"
-
-// ReasonNotApplicable is reported for a skipped check that has no valid reason of
-// its own.
-//
-// Cause: the check reported that it does not apply, without a CamelCase reason.
-//
-// Remedy: none needed.
-const ReasonNotApplicable finding.Reason = "NotApplicable"
-
-// ReasonCouldNotTell is reported for an inconclusive check that has no valid
-// reason of its own.
-//
-// Cause: the check reported the finding without a CamelCase reason.
-//
-// Remedy: fix what the message names, then run the preflight again.
-const ReasonCouldNotTell finding.Reason = "CouldNotTell"
+// What the findings of this file have as name and reason.
+var (
+	ReasonPassed = finding.NewReason("Passed", finding.Explanation{
+		Meaning: "Reported for a check that exited 0 without findings of its own.",
+		Cause:   "The check found nothing that blocks the update.",
+	})
+	ReasonFailed = finding.NewReason("Failed", finding.Explanation{
+		Meaning: "Reported for a check that exited with another code than 0, without findings of its own.",
+		Cause:   "The message has the last lines of its log.",
+		Remedy:  "Fix what the log names, then run the preflight again.",
+	})
+	reasonWarned = finding.NewReason("Warned", finding.Explanation{
+		Meaning: "Reported for a warning of a check that has no valid reason of its own.",
+		Cause:   "The check reported the finding without a CamelCase reason.",
+		Remedy:  "Read the message of the finding.",
+	})
+	reasonNotApplicable = finding.NewReason("NotApplicable", finding.Explanation{
+		Meaning: "Reported for a skipped check that has no valid reason of its own.",
+		Cause:   "The check reported that it does not apply, without a CamelCase reason.",
+	})
+	reasonCouldNotTell = finding.NewReason("CouldNotTell", finding.Explanation{
+		Meaning: "Reported for an inconclusive check that has no valid reason of its own.",
+		Cause:   "The check reported the finding without a CamelCase reason.",
+		Remedy:  "Fix what the message names, then run the preflight again.",
+	})
+)
 
 // Limits of the result of one Job.
 const (
@@ -134,13 +122,13 @@ func Findings(check jobplan.Check, result preflight.Result) ([]finding.Finding, 
 
 // sanitize converts one finding.
 func sanitize(name string, f preflight.Finding) finding.Finding {
-	out := finding.New(f.Outcome, finding.Reason(f.Reason), "%s", words.Lines(f.Message, MaxMessage)).
+	out := finding.New(f.Outcome, finding.ReportedReason(f.Reason), "%s", words.Lines(f.Message, MaxMessage)).
 		Named(name).
 		From(finding.SourceJob).
 		Remedy("%s", words.Lines(f.Remediation, MaxMessage)).
 		Documented(sanitizeURL(f.URL))
 	if !isName(f.Reason, "") || len(f.Reason) > maxWord {
-		out.Reason = string(defaultReason(f.Outcome))
+		out.Reason = defaultReason(f.Outcome).String()
 	}
 	for _, object := range f.Objects[:min(maxObjects, len(f.Objects))] {
 		out.Objects = append(out.Objects, preflight.Object{
@@ -175,14 +163,14 @@ func defaultReason(outcome preflight.Outcome) finding.Reason {
 	case preflight.Pass:
 		return ReasonPassed
 	case preflight.Warn:
-		return ReasonWarned
+		return reasonWarned
 	case preflight.Fail:
 		return ReasonFailed
 	case preflight.Skipped:
-		return ReasonNotApplicable
+		return reasonNotApplicable
 	case preflight.Unknown:
 	}
-	return ReasonCouldNotTell
+	return reasonCouldNotTell
 }
 
 // sanitizeURL returns an HTTP URL, or nothing.

@@ -43,7 +43,7 @@ func classify(o Observation) Classification {
 	switch condition := condition(o); {
 	case o.Deleted:
 		return outcomeLost(o, cause{
-			reason: ReasonJobDeleted, detail: checkresult.Sentence("the Job was deleted by another client", activity(o)),
+			reason: reasonJobDeleted, detail: checkresult.Sentence("the Job was deleted by another client", activity(o)),
 			remedy:  "Stop the client that deletes Jobs in namespace " + o.Check.Job.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Retry("")},
 		})
@@ -79,7 +79,7 @@ func attempt(o Observation, i int) (Classification, bool) {
 	}
 	log := o.logOf(pod)
 	result := checkresult.Of(o.Check.Job.Labels[label.Run], end.Message, log.text())
-	if end.Reason == string(ReasonOOMKilled) && disruption(pod) == nil {
+	if end.Reason == reasonOOMKilled.String() && disruption(pod) == nil {
 		return unknown(o, outOfMemory(checkresult.MainContainer(o.Check))).withFailures(o, result), true
 	}
 	last := i == len(o.Pods)-1

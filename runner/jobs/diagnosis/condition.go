@@ -13,39 +13,38 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs/checkresult"
 )
 
-// ReasonLost is reported for a check whose Job ended and whose pod was gone before
-// its result was read.
-//
-// Cause: the pod was deleted, or its node was lost.
-//
-// Remedy: run the preflight again.
-const ReasonLost finding.Reason = "Lost"
-
-// ReasonJobDeleted is reported for a check whose Job was deleted by another client
-// twice.
-//
-// Cause: a user or a controller deletes Jobs in the namespace.
-//
-// Remedy: stop the client that deletes Jobs in the namespace, then run the
-// preflight again.
-const ReasonJobDeleted finding.Reason = "JobDeleted"
-
-// ReasonPodDeleted is reported for a check whose pod was deleted by another
-// client.
-//
-// Cause: a user or a controller deletes pods in the namespace.
-//
-// Remedy: stop the client that deletes pods in the namespace, then run the
-// preflight again.
-const ReasonPodDeleted finding.Reason = "PodDeleted"
-
-// ReasonDeadlineExceeded is reported for a check whose Job or pod exceeded its
-// activeDeadlineSeconds.
-//
-// Cause: the pod waited for something, or the check took too long.
-//
-// Remedy: remove what the message names, then run the preflight again.
-const ReasonDeadlineExceeded finding.Reason = "DeadlineExceeded"
+var (
+	reasonLost = finding.NewReason("Lost", finding.Explanation{
+		Meaning: "Reported for a check whose Job ended and whose pod was gone before its result was read.",
+		Cause:   "The pod was deleted, or its node was lost.",
+		Remedy:  "Run the preflight again.",
+	})
+	reasonJobDeleted = finding.NewReason("JobDeleted", finding.Explanation{
+		Meaning: "Reported for a check whose Job was deleted by another client twice.",
+		Cause:   "A user or a controller deletes Jobs in the namespace.",
+		Remedy:  "Stop the client that deletes Jobs in the namespace, then run the preflight again.",
+	})
+	reasonPodDeleted = finding.NewReason("PodDeleted", finding.Explanation{
+		Meaning: "Reported for a check whose pod was deleted by another client.",
+		Cause:   "A user or a controller deletes pods in the namespace.",
+		Remedy:  "Stop the client that deletes pods in the namespace, then run the preflight again.",
+	})
+	reasonDeadlineExceeded = finding.NewReason("DeadlineExceeded", finding.Explanation{
+		Meaning: "Reported for a check whose Job or pod exceeded its activeDeadlineSeconds.",
+		Cause:   "The pod waited for something, or the check took too long.",
+		Remedy:  "Remove what the message names, then run the preflight again.",
+	})
+	reasonEvicted = finding.NewReason("Evicted", finding.Explanation{
+		Meaning: "Reported for a check whose pod was evicted.",
+		Cause:   "The node was short of memory, disk or process IDs.",
+		Remedy:  "Wait until the nodes have resources, then run the preflight again: `oc get nodes`.",
+	})
+	reasonDisrupted = finding.NewReason("Disrupted", finding.Explanation{
+		Meaning: "Reported for a check whose pod was terminated by a drain, a preemption or the loss of its node.",
+		Cause:   "The condition DisruptionTarget of the pod, which the message has.",
+		Remedy:  "Wait until no node is drained, then run the preflight again: `oc get nodes`.",
+	})
+)
 
 // jobCondition is the final condition of a Job.
 type jobCondition struct {
@@ -86,7 +85,7 @@ func completed(o Observation) Classification {
 
 // lost is the cause for an ended Job whose pod is gone.
 func lost(detail string) cause {
-	return cause{reason: ReasonLost, timeout: watchLag, detail: detail, remedy: runAgain, actions: []finding.Action{finding.Retry("")}}
+	return cause{reason: reasonLost, timeout: watchLag, detail: detail, remedy: runAgain, actions: []finding.Action{finding.Retry("")}}
 }
 
 // outcomeLost classifies a Job whose outcome can no longer be read: it is
@@ -96,7 +95,7 @@ func outcomeLost(o Observation, why cause) Classification {
 	switch {
 	case classified.State != Done:
 		return classified
-	case why.reason == ReasonLost && !o.Listed:
+	case why.reason == reasonLost && !o.Listed:
 		classified = why.waiting()
 		classified.ListPods = true
 		return classified
@@ -115,7 +114,7 @@ func failed(o Observation, condition jobCondition) Classification {
 	switch {
 	case condition.reason == batchv1.JobReasonDeadlineExceeded:
 		return unknown(o, cause{
-			reason: ReasonDeadlineExceeded,
+			reason: reasonDeadlineExceeded,
 			detail: checkresult.Sentence("the Job exceeded its activeDeadlineSeconds", cmp.Or(activity(o), condition.message)),
 			remedy: fmt.Sprintf("Remove what it waited for and run the preflight again; if the check was running, report it to the owners of component %q.", o.Check.Component),
 		})
@@ -127,14 +126,14 @@ func failed(o Observation, condition jobCondition) Classification {
 	}
 	if pod.DeletionTimestamp != nil {
 		return outcomeLost(o, cause{
-			reason: ReasonPodDeleted, detail: checkresult.Sentence("its pod was deleted by another client", condition.message),
+			reason: reasonPodDeleted, detail: checkresult.Sentence("its pod was deleted by another client", condition.message),
 			remedy:  "Stop the client that deletes pods in namespace " + pod.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Retry("")},
 		})
 	}
 	if pastDeadline(pod) {
 		return unknown(o, cause{
-			reason: ReasonDeadlineExceeded, detail: checkresult.Sentence("its pod exceeded its activeDeadlineSeconds", words.Line(pod.Status.Message, checkresult.MaxLine)),
+			reason: reasonDeadlineExceeded, detail: checkresult.Sentence("its pod exceeded its activeDeadlineSeconds", words.Line(pod.Status.Message, checkresult.MaxLine)),
 			remedy: reportDefect,
 		})
 	}
@@ -189,23 +188,6 @@ func finalExitCode(spec batchv1.JobSpec, code int32) bool {
 	})
 }
 
-// ReasonEvicted is reported for a check whose pod was evicted.
-//
-// Cause: the node was short of memory, disk or process IDs.
-//
-// Remedy: wait until the nodes have resources, then run the preflight again: `oc
-// get nodes`.
-const ReasonEvicted finding.Reason = "Evicted"
-
-// ReasonDisrupted is reported for a check whose pod was terminated by a drain, a
-// preemption or the loss of its node.
-//
-// Cause: the condition DisruptionTarget of the pod, which the message has.
-//
-// Remedy: wait until no node is drained, then run the preflight again: `oc get
-// nodes`.
-const ReasonDisrupted finding.Reason = "Disrupted"
-
 // disruption is the cause for a pod that was terminated by the cluster: an
 // eviction, a drain, a preemption, a lost node; nil for others. The Jobs of a run
 // do not count it as an attempt (podFailurePolicy).
@@ -215,12 +197,12 @@ func disruption(pod Pod) *cause {
 		actions: []finding.Action{finding.Run("oc get nodes"), finding.Retry("")},
 	}
 	if pod.Status.Reason == "Evicted" {
-		why.reason, why.detail = ReasonEvicted, checkresult.Sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, checkresult.MaxLine))
+		why.reason, why.detail = reasonEvicted, checkresult.Sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, checkresult.MaxLine))
 		return why
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
-			why.reason, why.detail = ReasonDisrupted, checkresult.Sentence("its pod was disrupted ("+condition.Reason+")", words.Line(condition.Message, checkresult.MaxLine))
+			why.reason, why.detail = reasonDisrupted, checkresult.Sentence("its pod was disrupted ("+condition.Reason+")", words.Line(condition.Message, checkresult.MaxLine))
 			return why
 		}
 	}

@@ -14,37 +14,28 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// ReasonOOMKilled is reported for a check that ran out of memory.
-//
-// Cause: its memory limit is too low, or the node ran out of memory.
-//
-// Remedy: report it to the owners of the check; if the node is short of memory,
-// free some: `oc adm top nodes`.
-const ReasonOOMKilled finding.Reason = "OOMKilled"
-
-// ReasonContradiction is reported for a check whose exit code contradicts its
-// result.
-//
-// Cause: a defect of the check.
-//
-// Remedy: report it to the owners of the check.
-const ReasonContradiction finding.Reason = "Contradiction"
-
-// ReasonBadResult is reported for a check whose result cannot be used.
-//
-// Cause: the result is damaged, too large, of another run, or of a later version
-// of the SDK.
-//
-// Remedy: report it to the owners of the check.
-const ReasonBadResult finding.Reason = "BadResult"
-
-// ReasonKilled is reported for a check that ended by SIGKILL or SIGTERM.
-//
-// Cause: the kubelet or the runtime killed the container.
-//
-// Remedy: read the events with `oc get events -n NAMESPACE`, then run the
-// preflight again.
-const ReasonKilled finding.Reason = "Killed"
+var (
+	reasonOOMKilled = finding.NewReason("OOMKilled", finding.Explanation{
+		Meaning: "Reported for a check that ran out of memory.",
+		Cause:   "Its memory limit is too low, or the node ran out of memory.",
+		Remedy:  "Report it to the owners of the check; if the node is short of memory, free some: `oc adm top nodes`.",
+	})
+	reasonContradiction = finding.NewReason("Contradiction", finding.Explanation{
+		Meaning: "Reported for a check whose exit code contradicts its result.",
+		Cause:   "A defect of the check.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+	reasonBadResult = finding.NewReason("BadResult", finding.Explanation{
+		Meaning: "Reported for a check whose result cannot be used.",
+		Cause:   "The result is damaged, too large, of another run, or of a later version of the SDK.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+	reasonKilled = finding.NewReason("Killed", finding.Explanation{
+		Meaning: "Reported for a check that ended by SIGKILL or SIGTERM.",
+		Cause:   "The kubelet or the runtime killed the container.",
+		Remedy:  "Read the events with `oc get events -n NAMESPACE`, then run the preflight again.",
+	})
+)
 
 // finalResult takes over a final result that agrees with the exit code. An
 // inconclusive result of a pod that was disrupted does not decide: the Job
@@ -56,7 +47,7 @@ func finalResult(o Observation, pod Pod, exitCode int32, result checkresult.Resu
 	}
 	if !agrees {
 		return unknown(o, cause{
-			reason: ReasonContradiction,
+			reason: reasonContradiction,
 			detail: fmt.Sprintf("the check ended with exit code %d, which contradicts its result", exitCode),
 			remedy: reportDefect,
 		}).withFailures(o, result), true
@@ -130,7 +121,7 @@ func exitedNonZero(o Observation, pod Pod, end *corev1.ContainerStateTerminated)
 		return doneWith(o, all)
 	case killed(end.ExitCode):
 		return unknown(o, cause{
-			reason:  ReasonKilled,
+			reason:  reasonKilled,
 			detail:  checkresult.Sentence(fmt.Sprintf("the check was killed (exit code %d)", end.ExitCode), lastLines(end, log)),
 			remedy:  "Find the cause in the events of namespace " + pod.Namespace + ", then run the preflight again.",
 			actions: []finding.Action{finding.Run("oc get events -n %s", pod.Namespace), finding.Retry("")},
@@ -172,14 +163,14 @@ func lastLines(end *corev1.ContainerStateTerminated, log *Log) string {
 
 func outOfMemory(container string) cause {
 	return cause{
-		reason: ReasonOOMKilled,
+		reason: reasonOOMKilled,
 		detail: fmt.Sprintf("container %q was killed because it ran out of memory", container),
 		remedy: "Report it to the owners of the check: it needs a higher memory limit. If the node was short of memory, free some and run the preflight again.",
 	}
 }
 
 func badResult(why string) cause {
-	return cause{reason: ReasonBadResult, detail: checkresult.Sentence("the result of the check cannot be used", words.Line(why, checkresult.MaxLine)), remedy: reportDefect}
+	return cause{reason: reasonBadResult, detail: checkresult.Sentence("the result of the check cannot be used", words.Line(why, checkresult.MaxLine)), remedy: reportDefect}
 }
 
 func noResult(o Observation, exitCode int32) cause {

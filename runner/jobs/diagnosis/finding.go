@@ -131,7 +131,7 @@ func expired(o Observation, classified Classification) Classification {
 	if o.APIErrors != "" {
 		detail += "; requests to the API server fail: " + words.Line(o.APIErrors, checkresult.MaxLine)
 	}
-	if why.reason == "" {
+	if why.reason == (finding.Reason{}) {
 		why.reason = collector.ReasonTimeout
 	}
 	if why.remedy == "" {
@@ -144,7 +144,7 @@ func expired(o Observation, classified Classification) Classification {
 // NotStarted ends a check that was queued at the deadline of the run: for the
 // first time, or again after waiting.
 func (o Observation) NotStarted(waiting Classification) Classification {
-	if waiting.Reason != "" {
+	if waiting.Reason != (finding.Reason{}) {
 		return expired(o, waiting)
 	}
 	return unknown(o, cause{

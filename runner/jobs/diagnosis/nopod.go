@@ -10,40 +10,29 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// ReasonJobNotSeen is reported for a check whose Job was created and never
-// returned by a list or watch.
-//
-// Cause: the API server does not serve the watch on Jobs.
-//
-// Remedy: check the API server with `oc get --raw '/readyz?verbose'`, then run the
-// preflight again.
-const ReasonJobNotSeen finding.Reason = "JobNotSeen"
-
-// ReasonPodNotCreated is reported for a check whose Job has no pod.
-//
-// Cause: the Job controller does not run, or the API server rejects the pod.
-//
-// Remedy: fix what the message names, or check the Job controller with `oc -n
-// openshift-kube-controller-manager get pods`; then run the preflight again.
-const ReasonPodNotCreated finding.Reason = "PodNotCreated"
-
-// ReasonPodSecurity is reported for a check whose pod violates the Pod Security
-// level of its namespace.
-//
-// Cause: the manifest of the check requires more than the namespace allows.
-//
-// Remedy: read the labels with `oc get namespace NAME --show-labels`, and report
-// it to the owners of the component.
-const ReasonPodSecurity finding.Reason = "PodSecurity"
-
-// ReasonSecurityContextConstraints is reported for a check whose pod no
-// SecurityContextConstraints (SCC) allow.
-//
-// Cause: the ServiceAccount of the check may not use an SCC that allows its
-// manifest.
-//
-// Remedy: report it to the owners of the component.
-const ReasonSecurityContextConstraints finding.Reason = "SecurityContextConstraints"
+var (
+	reasonJobNotSeen = finding.NewReason("JobNotSeen", finding.Explanation{
+		Meaning: "Reported for a check whose Job was created and never returned by a list or watch.",
+		Cause:   "The API server does not serve the watch on Jobs.",
+		Remedy:  "Check the API server with `oc get --raw '/readyz?verbose'`, then run the preflight again.",
+	})
+	reasonPodNotCreated = finding.NewReason("PodNotCreated", finding.Explanation{
+		Meaning: "Reported for a check whose Job has no pod.",
+		Cause:   "The Job controller does not run, or the API server rejects the pod.",
+		Remedy: "Fix what the message names, or check the Job controller with `oc -n openshift-kube-controller-manager " +
+			"get pods`; then run the preflight again.",
+	})
+	reasonPodSecurity = finding.NewReason("PodSecurity", finding.Explanation{
+		Meaning: "Reported for a check whose pod violates the Pod Security level of its namespace.",
+		Cause:   "The manifest of the check requires more than the namespace allows.",
+		Remedy:  "Read the labels with `oc get namespace NAME --show-labels`, and report it to the owners of the component.",
+	})
+	reasonSecurityContextConstraints = finding.NewReason("SecurityContextConstraints", finding.Explanation{
+		Meaning: "Reported for a check whose pod no SecurityContextConstraints (SCC) allow.",
+		Cause:   "The ServiceAccount of the check may not use an SCC that allows its manifest.",
+		Remedy:  "Report it to the owners of the component.",
+	})
+)
 
 // withoutPod is the cause for a Job that has no pod.
 func withoutPod(o Observation) cause {
@@ -53,7 +42,7 @@ func withoutPod(o Observation) cause {
 		return podRejected(o, words.Line(warning.Message, checkresult.MaxLine))
 	case o.Job == nil:
 		return cause{
-			reason: ReasonJobNotSeen, detail: "the API server has not returned the Job yet", timeout: untilDeadline,
+			reason: reasonJobNotSeen, detail: "the API server has not returned the Job yet", timeout: untilDeadline,
 			remedy: "Check the API server, then run the preflight again.", actions: []finding.Action{finding.Run("oc get --raw '/readyz?verbose'"), finding.Retry("")},
 		}
 	}
@@ -61,12 +50,12 @@ func withoutPod(o Observation) cause {
 		// The reason QuotaExceeded, which ends the check earlier, is that of a rejected pod.
 		foreseen := launch.QuotaExceeded(o.Check, exceeded)
 		return cause{
-			reason: ReasonPodNotCreated, detail: "the Job has no pod yet, and the quota of its namespace had too little left: " + exceeded, timeout: untilDeadline,
+			reason: reasonPodNotCreated, detail: "the Job has no pod yet, and the quota of its namespace had too little left: " + exceeded, timeout: untilDeadline,
 			remedy: foreseen.Remediation, actions: foreseen.Actions,
 		}
 	}
 	return cause{
-		reason: ReasonPodNotCreated, detail: "the Job has no pod yet", timeout: untilDeadline,
+		reason: reasonPodNotCreated, detail: "the Job has no pod yet", timeout: untilDeadline,
 		remedy: "Check the Job controller.", actions: []finding.Action{finding.Run("oc -n openshift-kube-controller-manager get pods")},
 	}
 }
@@ -75,7 +64,7 @@ func withoutPod(o Observation) cause {
 // They differ in their text only.
 func podRejected(o Observation, message string) cause {
 	namespace := o.Check.Job.Namespace
-	why := cause{reason: ReasonPodNotCreated, detail: checkresult.Sentence("the API server rejects the pod of the Job", message), remedy: fixMessage}
+	why := cause{reason: reasonPodNotCreated, detail: checkresult.Sentence("the API server rejects the pod of the Job", message), remedy: fixMessage}
 	reportToOwners := fmt.Sprintf("Report it to the owners of component %q.", o.Check.Component)
 	switch {
 	case strings.Contains(message, "must specify"): // failed quota: NAME: must specify RESOURCES
@@ -90,11 +79,11 @@ func podRejected(o Observation, message string) cause {
 		why.remedy = "Create the ServiceAccount, which the release expects to exist in namespace " + namespace + "."
 		why.actions = []finding.Action{finding.Run("oc -n %s get serviceaccounts", namespace)}
 	case strings.Contains(message, "violates PodSecurity"):
-		why.reason = ReasonPodSecurity
+		why.reason = reasonPodSecurity
 		why.remedy = reportToOwners + " The check requires more than the namespace allows."
 		why.actions = []finding.Action{finding.Run("oc get namespace %s --show-labels", namespace)}
 	case strings.Contains(message, "security context constraint"):
-		why.reason = ReasonSecurityContextConstraints
+		why.reason = reasonSecurityContextConstraints
 		why.remedy = reportToOwners + " No SCC that the ServiceAccount of the check may use allows its manifest."
 	case strings.Contains(message, "failed calling webhook"), strings.Contains(message, "Internal error"):
 		why.timeout = TransientTimeout

@@ -12,70 +12,49 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs/checkresult"
 )
 
-// ReasonUnschedulable is reported for a check whose pod fits on no node.
-//
-// Cause: no node has the resources, or matches the constraints of the pod.
-//
-// Remedy: free resources on a node that the pod may run on, or add nodes: `oc get
-// nodes`.
-const ReasonUnschedulable finding.Reason = "Unschedulable"
-
-// ReasonNoSchedulableNode is reported for a check whose pod may run on cordoned nodes only.
-//
-// Cause: an administrator or an update has cordoned all nodes.
-//
-// Remedy: make a node schedulable: `oc adm uncordon NODE`.
-const ReasonNoSchedulableNode finding.Reason = "NoSchedulableNode"
-
-// ReasonImagePull is reported for a check whose image cannot be pulled.
-//
-// Cause: the registry or its mirror is unreachable, the image does not exist
-// there, or the pull secret does not grant access.
-//
-// Remedy: check the pull secret with `oc get secret/pull-secret -n
-// openshift-config` and the mirrors with `oc get imagedigestmirrorsets`.
-const ReasonImagePull finding.Reason = "ImagePull"
-
-// ReasonContainerError is reported for a check whose container the runtime cannot
-// create.
-//
-// Cause: an error of the container runtime, which the message has.
-//
-// Remedy: report it to the owners of the check.
-const ReasonContainerError finding.Reason = "ContainerError"
-
-// ReasonContainerConfig is reported for a check whose container the kubelet cannot
-// configure.
-//
-// Cause: a key of a ConfigMap or Secret is missing, or the security context
-// contradicts the image.
-//
-// Remedy: fix what the message names, then run the preflight again.
-const ReasonContainerConfig finding.Reason = "ContainerConfig"
-
-// ReasonConfigMissing is reported for a check that refers to a missing ConfigMap
-// or Secret.
-//
-// Cause: the release expects the object to exist in the cluster.
-//
-// Remedy: create the object that the message names, then run the preflight again.
-const ReasonConfigMissing finding.Reason = "ConfigMissing"
-
-// ReasonVolumeNotReady is reported for a check with a volume that cannot be
-// mounted.
-//
-// Cause: the storage or the node, as the message states.
-//
-// Remedy: fix what the message names, then run the preflight again.
-const ReasonVolumeNotReady finding.Reason = "VolumeNotReady"
-
-// ReasonSandboxFailed is reported for a check whose pod network cannot be set up.
-//
-// Cause: an error of the network plugin, which the message has.
-//
-// Remedy: check the nodes and the network: `oc get nodes` and `oc get
-// clusteroperator network`.
-const ReasonSandboxFailed finding.Reason = "SandboxFailed"
+var (
+	reasonUnschedulable = finding.NewReason("Unschedulable", finding.Explanation{
+		Meaning: "Reported for a check whose pod fits on no node.",
+		Cause:   "No node has the resources, or matches the constraints of the pod.",
+		Remedy:  "Free resources on a node that the pod may run on, or add nodes: `oc get nodes`.",
+	})
+	reasonNoSchedulableNode = finding.NewReason("NoSchedulableNode", finding.Explanation{
+		Meaning: "Reported for a check whose pod may run on cordoned nodes only.",
+		Cause:   "An administrator or an update has cordoned all nodes.",
+		Remedy:  "Make a node schedulable: `oc adm uncordon NODE`.",
+	})
+	reasonImagePull = finding.NewReason("ImagePull", finding.Explanation{
+		Meaning: "Reported for a check whose image cannot be pulled.",
+		Cause:   "The registry or its mirror is unreachable, the image does not exist there, or the pull secret does not grant access.",
+		Remedy: "Check the pull secret with `oc get secret/pull-secret -n openshift-config` and the mirrors with `oc get " +
+			"imagedigestmirrorsets`.",
+	})
+	reasonContainerError = finding.NewReason("ContainerError", finding.Explanation{
+		Meaning: "Reported for a check whose container the runtime cannot create.",
+		Cause:   "An error of the container runtime, which the message has.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+	reasonContainerConfig = finding.NewReason("ContainerConfig", finding.Explanation{
+		Meaning: "Reported for a check whose container the kubelet cannot configure.",
+		Cause:   "A key of a ConfigMap or Secret is missing, or the security context contradicts the image.",
+		Remedy:  "Fix what the message names, then run the preflight again.",
+	})
+	reasonConfigMissing = finding.NewReason("ConfigMissing", finding.Explanation{
+		Meaning: "Reported for a check that refers to a missing ConfigMap or Secret.",
+		Cause:   "The release expects the object to exist in the cluster.",
+		Remedy:  "Create the object that the message names, then run the preflight again.",
+	})
+	reasonVolumeNotReady = finding.NewReason("VolumeNotReady", finding.Explanation{
+		Meaning: "Reported for a check with a volume that cannot be mounted.",
+		Cause:   "The storage or the node, as the message states.",
+		Remedy:  "Fix what the message names, then run the preflight again.",
+	})
+	reasonSandboxFailed = finding.NewReason("SandboxFailed", finding.Explanation{
+		Meaning: "Reported for a check whose pod network cannot be set up.",
+		Cause:   "An error of the network plugin, which the message has.",
+		Remedy:  "Check the nodes and the network: `oc get nodes` and `oc get clusteroperator network`.",
+	})
+)
 
 // podBlocked is the cause for a pod that cannot run; false if none is reported.
 func podBlocked(o Observation, pod Pod) (cause, bool) {
@@ -103,13 +82,13 @@ func podBlocked(o Observation, pod Pod) (cause, bool) {
 // free, and an autoscaler may add one; but a cordon is not lifted by waiting.
 func unschedulable(message string) cause {
 	why := cause{
-		reason: ReasonUnschedulable, timeout: untilDeadline,
+		reason: reasonUnschedulable, timeout: untilDeadline,
 		detail:  checkresult.Sentence("its pod cannot be scheduled", message),
 		remedy:  "Free resources on a node that the pod may run on, or add nodes.",
 		actions: []finding.Action{finding.Run("oc get nodes")},
 	}
 	if allCordoned(message) {
-		why.reason, why.timeout = ReasonNoSchedulableNode, TransientTimeout
+		why.reason, why.timeout = reasonNoSchedulableNode, TransientTimeout
 		why.detail = checkresult.Sentence("every node that its pod may run on is cordoned", message)
 		why.remedy = "Make a node schedulable, then run the preflight again. While an update drains nodes, wait until it has ended."
 		why.actions = append(why.actions, finding.Run("oc adm uncordon NODE"))
@@ -163,7 +142,7 @@ func containerWaiting(name, image string, waiting *corev1.ContainerStateWaiting)
 		return containerConfig(name, message), true
 	case "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "PostStartHookError":
 		return cause{
-			reason: ReasonContainerError, timeout: TransientTimeout, remedy: reportDefect,
+			reason: reasonContainerError, timeout: TransientTimeout, remedy: reportDefect,
 			detail: checkresult.Sentence(fmt.Sprintf("container %q cannot be started", name), message),
 		}, true
 	}
@@ -174,7 +153,7 @@ func containerWaiting(name, image string, waiting *corev1.ContainerStateWaiting)
 // both, about a mirror and about its source; it is transient then.
 func imagePull(image, reason, message string) cause {
 	why := cause{
-		reason: ReasonImagePull, timeout: TransientTimeout,
+		reason: reasonImagePull, timeout: TransientTimeout,
 		detail: checkresult.Sentence(fmt.Sprintf("image %q cannot be pulled (%s)", words.Line(image, checkresult.MaxLine), reason), message),
 		remedy: "Check that the node reaches the registry or its mirror, and that the pull secret grants access to it.",
 		actions: []finding.Action{
@@ -202,12 +181,12 @@ func imagePull(image, reason, message string) cause {
 // environment, and a security context that contradicts the image.
 func containerConfig(name, message string) cause {
 	why := cause{
-		reason: ReasonContainerConfig, timeout: TransientTimeout,
+		reason: reasonContainerConfig, timeout: TransientTimeout,
 		detail: checkresult.Sentence(fmt.Sprintf("container %q cannot be configured", name), message), remedy: fixMessage,
 	}
 	switch {
 	case missingObject(message):
-		why.reason, why.timeout = ReasonConfigMissing, 0
+		why.reason, why.timeout = reasonConfigMissing, 0
 		why.remedy = "Create the object that the message names, which the release expects to exist, then run the preflight again."
 	case strings.Contains(message, "runAsNonRoot"), strings.Contains(message, "couldn't find key"):
 		why.timeout = 0
@@ -239,7 +218,7 @@ func podNotSetUp(o Observation, pod Pod) (cause, bool) {
 	message := words.Line(warning.Message, checkresult.MaxLine)
 	switch warning.Reason {
 	case "FailedMount", "FailedAttachVolume":
-		why := cause{reason: ReasonVolumeNotReady, timeout: untilDeadline, remedy: fixMessage}
+		why := cause{reason: reasonVolumeNotReady, timeout: untilDeadline, remedy: fixMessage}
 		if missingObject(message) {
 			why = containerConfig(checkresult.MainContainer(o.Check), message)
 		}
@@ -247,7 +226,7 @@ func podNotSetUp(o Observation, pod Pod) (cause, bool) {
 		return why, true
 	case "FailedCreatePodSandBox", "NetworkNotReady":
 		return cause{
-			reason: ReasonSandboxFailed, detail: checkresult.Sentence("the network of its pod cannot be set up", message), timeout: untilDeadline,
+			reason: reasonSandboxFailed, detail: checkresult.Sentence("the network of its pod cannot be set up", message), timeout: untilDeadline,
 			remedy:  "Check the nodes and the network.",
 			actions: []finding.Action{finding.Run("oc get nodes"), finding.Run("oc get clusteroperator network")},
 		}, true
@@ -272,7 +251,7 @@ func FailedPull(container corev1.ContainerStatus) (PullFailure, bool) {
 		return PullFailure{}, false
 	}
 	why, ok := containerWaiting(container.Name, container.Image, container.State.Waiting)
-	if !ok || why.reason != ReasonImagePull {
+	if !ok || why.reason != reasonImagePull {
 		return PullFailure{}, false
 	}
 	return PullFailure{Detail: why.detail, Remedy: why.remedy, Actions: why.actions, Final: why.timeout == 0}, true

@@ -7,37 +7,28 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs/checkresult"
 )
 
-// ReasonAttemptFailed is reported for a check whose Job was still retrying at the
-// deadline of the run.
-//
-// Cause: the last attempt exited with another code than 0.
-//
-// Remedy: fix what the log of the check names, or run the preflight again with a
-// longer timeout.
-const ReasonAttemptFailed finding.Reason = "AttemptFailed"
-
-// ReasonUnscheduled is reported for a check whose pod the scheduler has not
-// processed.
-//
-// Cause: the scheduler does not run, or is overloaded.
-//
-// Remedy: check the scheduler: `oc -n openshift-kube-scheduler get pods`.
-const ReasonUnscheduled finding.Reason = "Unscheduled"
-
-// ReasonInitFailed is reported for a check with a failed init container.
-//
-// Cause: the message has the last lines of its output.
-//
-// Remedy: fix what they name, or report it to the owners of the component.
-const ReasonInitFailed finding.Reason = "InitFailed"
-
-// ReasonContainerFailed is reported for a check that exited 0 while another
-// container of its pod failed.
-//
-// Cause: a defect of the check.
-//
-// Remedy: report it to the owners of the check.
-const ReasonContainerFailed finding.Reason = "ContainerFailed"
+var (
+	reasonAttemptFailed = finding.NewReason("AttemptFailed", finding.Explanation{
+		Meaning: "Reported for a check whose Job was still retrying at the deadline of the run.",
+		Cause:   "The last attempt exited with another code than 0.",
+		Remedy:  "Fix what the log of the check names, or run the preflight again with a longer timeout.",
+	})
+	reasonUnscheduled = finding.NewReason("Unscheduled", finding.Explanation{
+		Meaning: "Reported for a check whose pod the scheduler has not processed.",
+		Cause:   "The scheduler does not run, or is overloaded.",
+		Remedy:  "Check the scheduler: `oc -n openshift-kube-scheduler get pods`.",
+	})
+	reasonInitFailed = finding.NewReason("InitFailed", finding.Explanation{
+		Meaning: "Reported for a check with a failed init container.",
+		Cause:   "The message has the last lines of its output.",
+		Remedy:  "Fix what they name, or report it to the owners of the component.",
+	})
+	reasonContainerFailed = finding.NewReason("ContainerFailed", finding.Explanation{
+		Meaning: "Reported for a check that exited 0 while another container of its pod failed.",
+		Cause:   "A defect of the check.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+)
 
 // activity is what the last attempt was doing when it ended.
 func activity(o Observation) string {
@@ -67,14 +58,14 @@ func inProgress(o Observation, pod Pod) Classification {
 	case checkresult.Terminated(o.Check, pod.Pod) != nil:
 		end := checkresult.Terminated(o.Check, pod.Pod)
 		return cause{
-			reason:  ReasonAttemptFailed,
+			reason:  reasonAttemptFailed,
 			detail:  checkresult.Sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job retries", o.job().Attempts, end.ExitCode), lastLines(end, o.logOf(pod))),
 			remedy:  "Fix what the log of the check names, or run the preflight again with a longer timeout.",
 			actions: []finding.Action{finding.Retry(finding.OptionTimeout)},
 		}.waiting()
 	case pod.Spec.NodeName == "":
 		return cause{
-			reason: ReasonUnscheduled, detail: "its pod waits for the scheduler",
+			reason: reasonUnscheduled, detail: "its pod waits for the scheduler",
 			remedy: "Check the scheduler.", actions: []finding.Action{finding.Run("oc -n openshift-kube-scheduler get pods")},
 		}.waiting()
 	}
@@ -90,7 +81,7 @@ func attemptFailure(o Observation, pod Pod) *cause {
 	for _, container := range pod.Status.InitContainerStatuses {
 		if end := container.State.Terminated; end != nil && end.ExitCode != 0 {
 			return &cause{
-				reason: ReasonInitFailed,
+				reason: reasonInitFailed,
 				detail: checkresult.Sentence(fmt.Sprintf("init container %q ended with exit code %d", container.Name, end.ExitCode), checkresult.Tail(end.Message)),
 				remedy: fmt.Sprintf("Fix what its output names, or report it to the owners of component %q.", o.Check.Component),
 			}
@@ -100,7 +91,7 @@ func attemptFailure(o Observation, pod Pod) *cause {
 	for _, container := range pod.Status.ContainerStatuses {
 		if end := container.State.Terminated; end != nil && end.ExitCode != 0 && main != nil && main.ExitCode == 0 {
 			return &cause{
-				reason: ReasonContainerFailed,
+				reason: reasonContainerFailed,
 				detail: checkresult.Sentence(fmt.Sprintf("container %q, beside the check, ended with exit code %d", container.Name, end.ExitCode), checkresult.Tail(end.Message)),
 				remedy: reportDefect,
 			}

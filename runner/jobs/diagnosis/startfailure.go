@@ -9,28 +9,22 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// ReasonNotProvided is reported for a component whose image has no check.
-//
-// Cause: the image has no /bin/preflight, and the manifest does not promise a
-// result.
-//
-// Remedy: none needed.
-const ReasonNotProvided finding.Reason = "NotProvided"
-
-// ReasonBinaryMissing is reported for a check whose image does not have the
-// program that its manifest names.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the check.
-const ReasonBinaryMissing finding.Reason = "BinaryMissing"
-
-// ReasonNotExecutable is reported for a check whose program cannot be executed.
-//
-// Cause: the file is not executable, or built for another architecture.
-//
-// Remedy: report it to the owners of the check.
-const ReasonNotExecutable finding.Reason = "NotExecutable"
+var (
+	reasonNotProvided = finding.NewReason("NotProvided", finding.Explanation{
+		Meaning: "Reported for a component whose image has no check.",
+		Cause:   "The image has no /bin/preflight, and the manifest does not promise a result.",
+	})
+	reasonBinaryMissing = finding.NewReason("BinaryMissing", finding.Explanation{
+		Meaning: "Reported for a check whose image does not have the program that its manifest names.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+	reasonNotExecutable = finding.NewReason("NotExecutable", finding.Explanation{
+		Meaning: "Reported for a check whose program cannot be executed.",
+		Cause:   "The file is not executable, or built for another architecture.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+)
 
 const preflightBinary = "/bin/preflight"
 
@@ -46,13 +40,13 @@ func startFailure(o Observation, pod Pod) (Classification, bool) {
 	missing := strings.Contains(message, command) && (strings.Contains(message, "no such file or directory") || strings.Contains(message, "not found"))
 	switch {
 	case missing && strings.HasPrefix(command, preflightBinary) && !o.Check.Framed:
-		return done(o, finding.Skipped(ReasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
+		return done(o, finding.Skipped(reasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
 	case missing:
-		return unknown(o, cause{reason: ReasonBinaryMissing, detail: checkresult.Sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
+		return unknown(o, cause{reason: reasonBinaryMissing, detail: checkresult.Sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
 	case !final:
 		return Classification{}, false
 	}
-	return unknown(o, cause{reason: ReasonNotExecutable, detail: checkresult.Sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
+	return unknown(o, cause{reason: reasonNotExecutable, detail: checkresult.Sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
 }
 
 // startError is the runtime's error message for the check's container. With

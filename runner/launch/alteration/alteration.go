@@ -20,17 +20,16 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// ReasonAlteredByAdmission is reported for a check that does not run, or whose result
-// does not count, because a mutating webhook or policy of the cluster changes its Job, its
-// pod, its ServiceAccount or its roles, in more than what is known to be harmless: where
-// and when the pod runs, amounts of CPU and memory, stricter confinement, and containers
-// beside the check.
-//
-// Cause: the webhook or policy applies to the namespace of the check.
-//
-// Remedy: exempt objects with the label preflight.openshift.io/run from it: `oc get
-// mutatingwebhookconfigurations,mutatingadmissionpolicies`.
-const ReasonAlteredByAdmission finding.Reason = "AlteredByAdmission"
+// What the findings of this file have as name and reason.
+var ReasonAlteredByAdmission = finding.NewReason("AlteredByAdmission", finding.Explanation{
+	Meaning: "Reported for a check that does not run, or whose result does not count, because a mutating webhook or " +
+		"policy of the cluster changes its Job, its pod, its ServiceAccount or its roles, in more than what is " +
+		"known to be harmless: where and when the pod runs, amounts of CPU and memory, stricter confinement, and " +
+		"containers beside the check.",
+	Cause: "The webhook or policy applies to the namespace of the check.",
+	Remedy: "Exempt objects with the label preflight.openshift.io/run from it: `oc get " +
+		"mutatingwebhookconfigurations,mutatingadmissionpolicies`.",
+})
 
 // Of returns the first field of a created object that admission changed, with the
 // value that it has; empty if there is none. Of a Job, changes that are harmless (see

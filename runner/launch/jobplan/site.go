@@ -10,15 +10,13 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
 
-// ReasonSiteCollision is reported for a check of the site that has the name, or an object
-// with the name, of one of the release. It is not run: it would hide or replace that of
-// the release.
-//
-// Cause: the manifests of the site and of the release name the same object, or the release
-// has a component that is named "site".
-//
-// Remedy: rename the object in the manifest of the site.
-const ReasonSiteCollision finding.Reason = "SiteCollision"
+var reasonSiteCollision = finding.NewReason("SiteCollision", finding.Explanation{
+	Meaning: "Reported for a check of the site that has the name, or an object with the name, of one of the release. " +
+		"It is not run: it would hide or replace that of the release.",
+	Cause: "The manifests of the site and of the release name the same object, or the release has a component that " +
+		"is named \"site\".",
+	Remedy: "Rename the object in the manifest of the site.",
+})
 
 // SiteComponent is the component of the checks of the site: the names of the checks start
 // with "Site.".
@@ -57,7 +55,7 @@ func inconclusive(f finding.Finding) finding.Finding {
 }
 
 func collides(check Check, cause string) finding.Finding {
-	return inconclusive(finding.Unknown(ReasonSiteCollision, "the check of %s is not run: %s", check.File, cause).
+	return inconclusive(finding.Unknown(reasonSiteCollision, "the check of %s is not run: %s", check.File, cause).
 		Named(check.Name).From(finding.SourceJob).
 		About(finding.Object{APIVersion: "batch/v1", Kind: inventory.JobKind, Namespace: check.Job.Namespace, Name: check.Job.Name}))
 }

@@ -115,7 +115,7 @@ func TestAttacksBySiteChecks(t *testing.T) {
 				if len(refused) > 0 || len(both.Checks) != len(alone.Checks)+1 || !both.Checks[len(alone.Checks)].Site {
 					t.Errorf("%s: want the check of the site to run, got %+v", tc.reason, refused)
 				}
-			} else if len(refused) != 1 || refused[0].Outcome != preflight.Unknown || refused[0].Reason != string(jobplan.ReasonSiteCollision) || len(both.Checks) != len(alone.Checks) {
+			} else if len(refused) != 1 || refused[0].Outcome != preflight.Unknown || refused[0].Reason != "SiteCollision" || len(both.Checks) != len(alone.Checks) {
 				t.Fatalf("%s: want one inconclusive finding, got %+v", tc.reason, refused)
 			}
 			for _, want := range tc.want {

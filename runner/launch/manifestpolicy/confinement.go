@@ -45,7 +45,7 @@ func confinementViolations(path string, c confinement) []Violation {
 			field{"windowsOptions.gmsaCredentialSpecName", c.windows.GMSACredentialSpecName != nil, domain},
 		)
 	}
-	return violationsOf(ReasonRefusedPodSecurity, path, fields)
+	return violationsOf(reasonRefusedPodSecurity, path, fields)
 }
 
 // Confined reports whether a manifest may have these SELinux options.

@@ -29,11 +29,11 @@ func imageViolations(path, image string, images map[string]bool) []Violation {
 	byDigest := regexp.MustCompile(`@sha256:[0-9a-f]{64}$`)
 	switch {
 	case image == "":
-		return []Violation{{ReasonRefusedImage, path, "is required"}}
+		return []Violation{{reasonRefusedImage, path, "is required"}}
 	case !byDigest.MatchString(image):
-		return []Violation{{ReasonRefusedImage, path, fmt.Sprintf("%q is not a pull spec by digest", image)}}
+		return []Violation{{reasonRefusedImage, path, fmt.Sprintf("%q is not a pull spec by digest", image)}}
 	case !images[image]:
-		return []Violation{{ReasonRefusedImage, path, fmt.Sprintf("%q is not an image of the release", image)}}
+		return []Violation{{reasonRefusedImage, path, fmt.Sprintf("%q is not an image of the release", image)}}
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func portViolations(path string, ports []corev1.ContainerPort) []Violation {
 	const hostPort = "a preflight may not open ports of the node"
 	var violations []Violation
 	for i, port := range ports {
-		violations = append(violations, violationsOf(ReasonRefusedPodSecurity, fmt.Sprintf("%s.ports[%d]", path, i), []field{
+		violations = append(violations, violationsOf(reasonRefusedPodSecurity, fmt.Sprintf("%s.ports[%d]", path, i), []field{
 			{"hostPort", port.HostPort != 0, hostPort},
 			{"hostIP", port.HostIP != "", hostPort},
 		})...)
@@ -53,12 +53,12 @@ func portViolations(path string, ports []corev1.ContainerPort) []Violation {
 func mountViolations(path string, container corev1.Container) []Violation {
 	var violations []Violation
 	for i, mount := range container.VolumeMounts {
-		violations = append(violations, violationsOf(ReasonRefusedVolume, fmt.Sprintf("%s.volumeMounts[%d]", path, i), []field{{
+		violations = append(violations, violationsOf(reasonRefusedVolume, fmt.Sprintf("%s.volumeMounts[%d]", path, i), []field{{
 			"mountPropagation", mount.MountPropagation != nil && *mount.MountPropagation == corev1.MountPropagationBidirectional,
 			"a preflight may not mount anything on the node",
 		}})...)
 	}
-	return append(violations, violationsOf(ReasonRefusedVolume, path, []field{
+	return append(violations, violationsOf(reasonRefusedVolume, path, []field{
 		{"volumeDevices", len(container.VolumeDevices) > 0, "a preflight may not use block devices"},
 	})...)
 }
@@ -70,7 +70,7 @@ func resourceViolations(path string, resources *corev1.ResourceRequirements) []V
 		return nil
 	}
 	allowed := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
-	violations := violationsOf(ReasonRefusedDevice, path, []field{
+	violations := violationsOf(reasonRefusedDevice, path, []field{
 		{"claims", len(resources.Claims) > 0, "a preflight may not use devices of the node"},
 	})
 	for _, list := range []struct {
@@ -79,7 +79,7 @@ func resourceViolations(path string, resources *corev1.ResourceRequirements) []V
 	}{{"limits", resources.Limits}, {"requests", resources.Requests}} {
 		for _, name := range slices.Sorted(maps.Keys(list.of)) {
 			if !slices.Contains(allowed, name) {
-				violations = append(violations, Violation{ReasonRefusedDevice, path + "." + list.name, fmt.Sprintf("a preflight may request cpu, memory and ephemeral-storage, but not %q", name)})
+				violations = append(violations, Violation{reasonRefusedDevice, path + "." + list.name, fmt.Sprintf("a preflight may request cpu, memory and ephemeral-storage, but not %q", name)})
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func probeViolations(path string, container corev1.Container) []Violation {
 	var violations []Violation
 	add := func(name string, get *corev1.HTTPGetAction, connect *corev1.TCPSocketAction) {
 		const otherHost = "a preflight may not make the kubelet connect to other hosts"
-		violations = append(violations, violationsOf(ReasonRefusedProbe, path+"."+name, []field{
+		violations = append(violations, violationsOf(reasonRefusedProbe, path+"."+name, []field{
 			{"httpGet.host", get != nil && get.Host != "", otherHost},
 			{"tcpSocket.host", connect != nil && connect.Host != "", otherHost},
 		})...)
@@ -121,13 +121,13 @@ func probeViolations(path string, container corev1.Container) []Violation {
 }
 
 func securityViolations(path string, security corev1.SecurityContext) []Violation {
-	violations := violationsOf(ReasonRefusedPodSecurity, path, []field{
+	violations := violationsOf(reasonRefusedPodSecurity, path, []field{
 		{"privileged", isTrue(security.Privileged), "a preflight may not be privileged"},
 		{"allowPrivilegeEscalation", isTrue(security.AllowPrivilegeEscalation), "a preflight may not gain privileges"},
 		{"procMount", other(security.ProcMount, corev1.DefaultProcMount), "a preflight may not unmask /proc"},
 	})
 	if security.Capabilities != nil && len(security.Capabilities.Add) > 0 {
-		violations = append(violations, Violation{ReasonRefusedPodSecurity, path + ".capabilities.add", fmt.Sprintf("a preflight may not add capabilities, and it adds %v", security.Capabilities.Add)})
+		violations = append(violations, Violation{reasonRefusedPodSecurity, path + ".capabilities.add", fmt.Sprintf("a preflight may not add capabilities, and it adds %v", security.Capabilities.Add)})
 	}
 	return append(violations, confinementViolations(path, confinement{
 		security.SELinuxOptions, security.SeccompProfile, security.AppArmorProfile, security.WindowsOptions,

@@ -58,7 +58,7 @@ func annotationViolations(path string, annotations map[string]string) []Violatio
 			domain = before
 		}
 		if !slices.Contains(known, domain) {
-			violations = append(violations, Violation{ReasonRefusedAnnotation, path + "." + key, "annotations of this domain may change how a node or its network runs the pod"})
+			violations = append(violations, Violation{reasonRefusedAnnotation, path + "." + key, "annotations of this domain may change how a node or its network runs the pod"})
 		}
 	}
 	return violations

@@ -31,7 +31,7 @@ func podViolations(path string, spec corev1.PodSpec, images map[string]bool) []V
 // hostViolations reject fields that weaken the isolation of the pod.
 func hostViolations(path string, spec corev1.PodSpec) []Violation {
 	const namespaces = "a preflight may not enter the node's namespaces"
-	return violationsOf(ReasonRefusedPodSecurity, path, []field{
+	return violationsOf(reasonRefusedPodSecurity, path, []field{
 		{"hostIPC", spec.HostIPC, namespaces},
 		{"hostNetwork", spec.HostNetwork, namespaces},
 		{"hostPID", spec.HostPID, namespaces},
@@ -49,7 +49,7 @@ func schedulingViolations(path string, spec corev1.PodSpec) []Violation {
 		displace = "a preflight may not displace other pods"
 		direct   = "a preflight may not bypass the scheduler"
 	)
-	violations := append(affinityViolations(path+".affinity", spec.Affinity), violationsOf(ReasonRefusedScheduling, path, []field{
+	violations := append(affinityViolations(path+".affinity", spec.Affinity), violationsOf(reasonRefusedScheduling, path, []field{
 		{"nodeName", spec.NodeName != "", direct},
 		{"schedulerName", spec.SchedulerName != "" && spec.SchedulerName != corev1.DefaultSchedulerName, direct},
 		{"priorityClassName", spec.PriorityClassName != "", displace},
@@ -60,7 +60,7 @@ func schedulingViolations(path string, spec corev1.PodSpec) []Violation {
 		{"schedulingGroup", spec.SchedulingGroup != nil, "a check is one pod, which is scheduled by itself"},
 		{"evictionResponders", len(spec.EvictionResponders) > 0, "a preflight may not delay the draining of a node"},
 	})...)
-	return append(violations, violationsOf(ReasonRefusedDevice, path, []field{
+	return append(violations, violationsOf(reasonRefusedDevice, path, []field{
 		{"resourceClaims", len(spec.ResourceClaims) > 0, "a preflight may not use devices of the node"},
 	})...)
 }
@@ -74,7 +74,7 @@ func affinityViolations(path string, affinity *corev1.Affinity) []Violation {
 		return nil
 	}
 	const others = "a preflight may not influence where other pods run"
-	return violationsOf(ReasonRefusedScheduling, path, []field{
+	return violationsOf(reasonRefusedScheduling, path, []field{
 		{"podAffinity", affinity.PodAffinity != nil, others},
 		{"podAntiAffinity", affinity.PodAntiAffinity != nil, others},
 	})
@@ -85,7 +85,7 @@ func podSecurityViolations(path string, security *corev1.PodSecurityContext) []V
 	if security == nil {
 		return nil
 	}
-	violations := violationsOf(ReasonRefusedPodSecurity, path, []field{
+	violations := violationsOf(reasonRefusedPodSecurity, path, []field{
 		{"sysctls", len(security.Sysctls) > 0, "a preflight may not set kernel parameters"},
 	})
 	return append(violations, confinementViolations(path, confinement{

@@ -2,86 +2,54 @@ package manifestpolicy
 
 import "github.com/openshift/update-preflight/collector/finding"
 
-// ReasonRefusedManifest is reported for a check whose manifest is not one of a check:
-// a Job with one pod, and supporting objects of known kinds.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedManifest finding.Reason = "RefusedManifest"
-
-// ReasonRefusedImage is reported for a check whose manifest refers to an image that
-// is not a digest of the release.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedImage finding.Reason = "RefusedImage"
-
-// ReasonRefusedPodSecurity is reported for a check whose manifest requires privileges on
-// the node.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedPodSecurity finding.Reason = "RefusedPodSecurity"
-
-// ReasonRefusedAnnotation is reported for a check whose manifest has an annotation that
-// may change how a node or its network runs the pod.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedAnnotation finding.Reason = "RefusedAnnotation"
-
-// ReasonRefusedScheduling is reported for a check whose manifest bypasses the scheduler,
-// displaces other pods, or influences where they run.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedScheduling finding.Reason = "RefusedScheduling"
-
-// ReasonRefusedDevice is reported for a check whose manifest requests devices of the
-// node.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedDevice finding.Reason = "RefusedDevice"
-
-// ReasonRefusedProbe is reported for a check whose manifest makes the kubelet connect to
-// other hosts.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedProbe finding.Reason = "RefusedProbe"
-
-// ReasonRefusedVolume is reported for a check whose manifest has a volume that it could
-// write to, other than scratch space.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedVolume finding.Reason = "RefusedVolume"
-
-// ReasonRefusedRBAC is reported for a check whose manifest grants more than read
-// access.
-//
-// Cause: a defect of the release.
-//
-// Remedy: report it to the owners of the component. To update without this check,
-// accept the finding.
-const ReasonRefusedRBAC finding.Reason = "RefusedRBAC"
+// What the findings of this file have as name and reason.
+var (
+	ReasonRefusedManifest = finding.NewReason("RefusedManifest", finding.Explanation{
+		Meaning: "Reported for a check whose manifest is not one of a check: a Job with one pod, and supporting objects of known kinds.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
+	})
+	reasonRefusedImage = finding.NewReason("RefusedImage", finding.Explanation{
+		Meaning: "Reported for a check whose manifest refers to an image that is not a digest of the release.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
+	})
+	reasonRefusedPodSecurity = finding.NewReason("RefusedPodSecurity", finding.Explanation{
+		Meaning: "Reported for a check whose manifest requires privileges on the node.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
+	})
+	reasonRefusedAnnotation = finding.NewReason("RefusedAnnotation", finding.Explanation{
+		Meaning: "Reported for a check whose manifest has an annotation that may change how a node or its network runs the pod.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
+	})
+	reasonRefusedScheduling = finding.NewReason("RefusedScheduling", finding.Explanation{
+		Meaning: "Reported for a check whose manifest bypasses the scheduler, displaces other pods, or influences where they run.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
+	})
+	reasonRefusedDevice = finding.NewReason("RefusedDevice", finding.Explanation{
+		Meaning: "Reported for a check whose manifest requests devices of the node.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
+	})
+	reasonRefusedProbe = finding.NewReason("RefusedProbe", finding.Explanation{
+		Meaning: "Reported for a check whose manifest makes the kubelet connect to other hosts.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
+	})
+	reasonRefusedVolume = finding.NewReason("RefusedVolume", finding.Explanation{
+		Meaning: "Reported for a check whose manifest has a volume that it could write to, other than scratch space.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
+	})
+	ReasonRefusedRBAC = finding.NewReason("RefusedRBAC", finding.Explanation{
+		Meaning: "Reported for a check whose manifest grants more than read access.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
+	})
+)
 
 // Violation is a violation of the policy for manifests.
 type Violation struct {

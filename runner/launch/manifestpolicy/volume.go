@@ -21,12 +21,12 @@ func volumeViolations(path string, volume corev1.Volume, images map[string]bool)
 	case "image":
 		return imageViolations(path+".image.reference", source.Image.Reference, images)
 	case "hostPath":
-		return []Violation{{ReasonRefusedPodSecurity, path + ".hostPath", fmt.Sprintf("a preflight may not mount %q of the node", source.HostPath.Path)}}
+		return []Violation{{reasonRefusedPodSecurity, path + ".hostPath", fmt.Sprintf("a preflight may not mount %q of the node", source.HostPath.Path)}}
 	case "":
-		return []Violation{{ReasonRefusedVolume, path, fmt.Sprintf("volume %q must have exactly one source", volume.Name)}}
+		return []Violation{{reasonRefusedVolume, path, fmt.Sprintf("volume %q must have exactly one source", volume.Name)}}
 	}
 	return []Violation{{
-		ReasonRefusedVolume, path + "." + name,
+		reasonRefusedVolume, path + "." + name,
 		fmt.Sprintf("volume %q is none of configMap, secret, projected, downwardAPI, emptyDir and image: a preflight may not write to storage", volume.Name),
 	}}
 }
@@ -53,7 +53,7 @@ func sourceName(source corev1.VolumeSource) string {
 func projectionViolations(path string, projected corev1.ProjectedVolumeSource) []Violation {
 	var violations []Violation
 	for i, source := range projected.Sources {
-		violations = append(violations, violationsOf(ReasonRefusedVolume, fmt.Sprintf("%s.sources[%d]", path, i), []field{
+		violations = append(violations, violationsOf(reasonRefusedVolume, fmt.Sprintf("%s.sources[%d]", path, i), []field{
 			{"podCertificate", source.PodCertificate != nil, "a preflight may not have an identity that the read-only guard does not recognize"},
 		})...)
 	}

@@ -25,25 +25,19 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// ReasonReadOnly is reported when the API server denies the writes that it receives from
-// the run's pods with the identity of the pod. Other credentials, and requests to other
-// servers, are not covered; the ServiceAccounts of the checks have only read access.
-//
-// Cause: the admission policy of the run is in effect, and was unchanged when the
-// checks had ended.
-//
-// Remedy: none needed.
-const ReasonReadOnly finding.Reason = "ReadOnly"
-
-// ReasonNoReadOnlyGuard is reported when the checks run without the admission
-// policy that denies their writes.
-//
-// Cause: Kubernetes before 1.30 has no ValidatingAdmissionPolicy, the user may not
-// create one, or it was not in effect in time.
-//
-// Remedy: fix what the message names, and grant the ServiceAccounts of the checks
-// no more than read access.
-const ReasonNoReadOnlyGuard finding.Reason = "NoReadOnlyGuard"
+var (
+	reasonReadOnly = finding.NewReason("ReadOnly", finding.Explanation{
+		Meaning: "Reported when the API server denies the writes that it receives from the run's pods with the identity of " +
+			"the pod. Other credentials, and requests to other servers, are not covered; the ServiceAccounts of the " +
+			"checks have only read access.",
+		Cause: "The admission policy of the run is in effect, and was unchanged when the checks had ended.",
+	})
+	reasonNoReadOnlyGuard = finding.NewReason("NoReadOnlyGuard", finding.Explanation{
+		Meaning: "Reported when the checks run without the admission policy that denies their writes.",
+		Cause:   "Kubernetes before 1.30 has no ValidatingAdmissionPolicy, the user may not create one, or it was not in effect in time.",
+		Remedy:  "Fix what the message names, and grant the ServiceAccounts of the checks no more than read access.",
+	})
+)
 
 // creator creates an object, or adopts the one of its name if it equals the planned one.
 // It is implemented by launch.Launcher.
@@ -117,7 +111,7 @@ func (g *Guard) Await(ctx context.Context, plan jobplan.Plan) finding.Finding {
 			return notGuarded(err)
 		}
 	}
-	return finding.Pass(ReasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", inventory.PolicyKind, guardObjectName(g.run)).
+	return finding.Pass(reasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", inventory.PolicyKind, guardObjectName(g.run)).
 		Named(guardName).
 		From(finding.SourceJob)
 }
@@ -150,7 +144,7 @@ func (g *Guard) awaitEffect(ctx context.Context, plan jobplan.Plan) error {
 }
 
 func notGuarded(err error) finding.Finding {
-	f := finding.Warn(ReasonNoReadOnlyGuard, "only their own permissions prevent writes of the checks: %s", err.Error()).
+	f := finding.Warn(reasonNoReadOnlyGuard, "only their own permissions prevent writes of the checks: %s", err.Error()).
 		Named(guardName).
 		From(finding.SourceJob).
 		Remedy("Fix what the message names, and grant the ServiceAccounts of the checks no more than read access.")

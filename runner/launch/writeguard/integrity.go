@@ -18,15 +18,13 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
 
-// ReasonGuardChanged is reported when the admission policy that denies the writes of the
-// run's pods, or its binding, was deleted or changed while the checks ran: writes of the
-// checks may not have been denied.
-//
-// Cause: a user, a controller or a check changed it.
-//
-// Remedy: find the user who changed it in the audit log of the API server, then run the
-// preflight again.
-const ReasonGuardChanged finding.Reason = "GuardChanged"
+// What the findings of this file have as name and reason.
+var ReasonGuardChanged = finding.NewReason("GuardChanged", finding.Explanation{
+	Meaning: "Reported when the admission policy that denies the writes of the run's pods, or its binding, was deleted " +
+		"or changed while the checks ran: writes of the checks may not have been denied.",
+	Cause:  "A user, a controller or a check changed it.",
+	Remedy: "Find the user who changed it in the audit log of the API server, then run the preflight again.",
+})
 
 // guardUIDs are the UIDs of the objects of the guard when it came into force.
 type guardUIDs struct {

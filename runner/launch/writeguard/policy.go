@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -14,9 +15,8 @@ import (
 
 const admissionVersion = "admissionregistration.k8s.io/v1"
 
-// guardName names the findings about the admission policy that denies writes of
-// the run's pods.
-const guardName = "ReadOnlyGuard"
+var guardName = finding.NewName("ReadOnlyGuard",
+	"The findings about the admission policy that denies writes of the run's pods.")
 
 // guardProbe is the name of the Job that the guard denies to every user. The Job is
 // never created: the probe is a dry run.

@@ -67,13 +67,13 @@ type fetcher struct {
 // newFetcher rejects the zero value of signature.Release, which proves nothing.
 func newFetcher(proof signature.Release, source Source) (*fetcher, error) {
 	if proof.PullSpec() == "" || proof.Digest() == "" {
-		failure := Reject(ReasonNotVerified, "the release image was not verified")
+		failure := Reject(reasonNotVerified, "the release image was not verified")
 		failure.Remediation, failure.Actions = "Verify the release image first.", nil
 		return nil, failure
 	}
 	image, err := name.NewDigest(proof.PullSpec())
 	if err != nil || image.DigestStr() != proof.Digest() {
-		failure := Reject(ReasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified", words.External(proof.PullSpec()), words.External(proof.Digest()))
+		failure := Reject(reasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified", words.External(proof.PullSpec()), words.External(proof.Digest()))
 		failure.Err = err
 		return nil, failure
 	}
@@ -125,7 +125,7 @@ func (f *fetcher) manifest(ctx context.Context, digest string) ([]byte, error) {
 }
 
 func mismatch(what string) *Error {
-	return Reject(ReasonDigestMismatch, "the registry served other content as %s", what)
+	return Reject(reasonDigestMismatch, "the registry served other content as %s", what)
 }
 
 // blob returns the content of the layer, verified by digest.
@@ -155,7 +155,7 @@ func (f *fetcher) blob(ctx context.Context, descriptor ocispec.Descriptor) ([]by
 
 func truncated(what string, cut *repository.CutError) *Error {
 	failure := &Error{
-		Reason: ReasonLayerTruncated, Message: fmt.Sprintf("the registry served %d of the %d bytes of %s", cut.Got, cut.Want, what),
+		Reason: reasonLayerTruncated, Message: fmt.Sprintf("the registry served %d of the %d bytes of %s", cut.Got, cut.Want, what),
 		Remediation: "Run the preflight again; if the error persists, mirror the release again.",
 		Actions:     []finding.Action{finding.Retry(""), finding.Run("oc adm release mirror")},
 		Outcome:     preflight.Unknown,

@@ -29,13 +29,12 @@ const ImageDirectory = "manifests"
 // bound of one of a release.
 const maxImageLayers = 16
 
-// ReasonNotAnImageOfManifests is reported for an image with manifests that does not have
-// the form of one: at most 16 layers of 64 MiB in total, with each manifest in one layer.
-//
-// Cause: the image is another one, or has a large base image.
-//
-// Remedy: build the image "FROM scratch" with one COPY of the manifests to /manifests/.
-const ReasonNotAnImageOfManifests finding.Reason = "NotAnImageOfManifests"
+var reasonNotAnImageOfManifests = finding.NewReason("NotAnImageOfManifests", finding.Explanation{
+	Meaning: "Reported for an image with manifests that does not have the form of one: at most 16 layers of 64 MiB in " +
+		"total, with each manifest in one layer.",
+	Cause:  "The image is another one, or has a large base image.",
+	Remedy: "Build the image \"FROM scratch\" with one COPY of the manifests to /manifests/.",
+})
 
 // Read calls visit with every file directly in /manifests of an image, by its name.
 // All layers are read, and no file may be in two of them, since one would hide the other.
@@ -89,7 +88,7 @@ func allLayers(manifest ocimanifest.Manifest) ([]ocispec.Descriptor, error) {
 }
 
 func malformedImage(format string, args ...any) *Error {
-	failure := Reject(ReasonNotAnImageOfManifests, format, args...)
+	failure := Reject(reasonNotAnImageOfManifests, format, args...)
 	failure.Remediation, failure.Actions = "Build the image FROM scratch with one COPY of the manifests to /manifests/.", nil
 	return failure
 }

@@ -74,7 +74,7 @@ func (c *contents) next() (string, []byte, error) {
 		return "", nil, malformed(err)
 	}
 	if c.entries++; c.entries > maxEntries || header.Size > maxUnpacked-c.total {
-		return "", nil, Reject(ReasonLayerTooLarge, "the layer has more than %d entries or %d bytes decompressed", maxEntries, maxUnpacked)
+		return "", nil, Reject(reasonLayerTooLarge, "the layer has more than %d entries or %d bytes decompressed", maxEntries, maxUnpacked)
 	}
 	c.total += header.Size
 	file, err := manifestFile(header, c.directory)
@@ -82,7 +82,7 @@ func (c *contents) next() (string, []byte, error) {
 		return "", nil, err
 	}
 	if c.seen[file] {
-		return "", nil, Reject(ReasonDuplicateEntry, "the layer has the file %q twice", words.External(header.Name))
+		return "", nil, Reject(reasonDuplicateEntry, "the layer has the file %q twice", words.External(header.Name))
 	}
 	c.seen[file] = true
 	content := make([]byte, header.Size)
@@ -98,9 +98,9 @@ func manifestFile(header *tar.Header, within string) (string, error) {
 	shown := words.External(header.Name)
 	switch {
 	case strings.ContainsRune(header.Name, 0) || path.IsAbs(header.Name) || slices.Contains(strings.Split(header.Name, "/"), ".."):
-		return "", Reject(ReasonUnsafeEntry, "the layer has an entry %q, which is not a path inside the image", shown)
+		return "", Reject(reasonUnsafeEntry, "the layer has an entry %q, which is not a path inside the image", shown)
 	case path.Clean(header.Name) == within && header.Typeflag != tar.TypeDir:
-		return "", Reject(ReasonNotAFile, "%q in the layer is not a directory", shown)
+		return "", Reject(reasonNotAFile, "%q in the layer is not a directory", shown)
 	}
 	directory, file := path.Split(path.Clean(header.Name))
 	if directory != within+"/" || header.Typeflag == tar.TypeDir || file == ".wh..wh..opq" {
@@ -108,11 +108,11 @@ func manifestFile(header *tar.Header, within string) (string, error) {
 	}
 	switch {
 	case header.Typeflag != tar.TypeReg:
-		return "", Reject(ReasonNotAFile, "%q in the layer is not a regular file", shown)
+		return "", Reject(reasonNotAFile, "%q in the layer is not a regular file", shown)
 	case strings.HasPrefix(file, ".wh."):
-		return "", Reject(ReasonWhiteout, "the layer deletes %q of a lower layer, which release images never do", shown)
+		return "", Reject(reasonWhiteout, "the layer deletes %q of a lower layer, which release images never do", shown)
 	case header.Size > maxFile:
-		return "", Reject(ReasonFileTooLarge, "the file %q has %d bytes; the limit is %d", shown, header.Size, maxFile)
+		return "", Reject(reasonFileTooLarge, "the file %q has %d bytes; the limit is %d", shown, header.Size, maxFile)
 	}
 	return file, nil
 }
@@ -123,7 +123,7 @@ func malformed(err error) error {
 	if limit, ok := errors.AsType[*Error](err); ok {
 		return limit
 	}
-	failure := Reject(ReasonMalformedLayer, "the layer is not a valid tar archive")
+	failure := Reject(reasonMalformedLayer, "the layer is not a valid tar archive")
 	failure.Err = err
 	return failure
 }
@@ -158,7 +158,7 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.reader.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, Reject(ReasonLayerTooLarge, "the layer has more than %d bytes decompressed", maxUnpacked)
+		return 0, Reject(reasonLayerTooLarge, "the layer has more than %d bytes decompressed", maxUnpacked)
 	}
 	return n, err
 }

@@ -112,7 +112,7 @@ func (c Cluster) excluded(object manifest, annotations map[string]string) *Viola
 	if annotations[key] != "true" {
 		return nil
 	}
-	return skipped(ReasonExcluded, key, Identity(object)+" has the annotation "+key+": \"true\"")
+	return skipped(reasonExcluded, key, Identity(object)+" has the annotation "+key+": \"true\"")
 }
 
 func (Cluster) contradictory(object manifest, annotations map[string]string) *Violation {
@@ -121,7 +121,7 @@ func (Cluster) contradictory(object manifest, annotations map[string]string) *Vi
 	if !set || !gate {
 		return nil
 	}
-	return leftOut(ReasonContradictoryFilters, featureSetAnnotation,
+	return leftOut(reasonContradictoryFilters, featureSetAnnotation,
 		fmt.Sprintf("%s has both annotations %s and %s; the cluster-version operator applies no such manifest", Identity(object), featureSetAnnotation, featureGateAnnotation),
 		"remove one of the two annotations.")
 }
@@ -146,7 +146,7 @@ func (c Cluster) featureSet(object manifest, annotations map[string]string) *Vio
 		return featuresUnknown(object, featureSetAnnotation)
 	}
 	if has := cmp.Or(c.Features.Set, "Default"); !slices.Contains(sets, has) {
-		return skipped(ReasonOtherFeatureSet, featureSetAnnotation,
+		return skipped(reasonOtherFeatureSet, featureSetAnnotation,
 			fmt.Sprintf("%s is for the feature sets %s; the cluster has %s", Identity(object), list(sets), has))
 	}
 	return nil
@@ -169,16 +169,16 @@ func (c Cluster) featureGates(object manifest, annotations map[string]string) *V
 		}
 		switch on := slices.Contains(c.Features.Enabled, configv1.FeatureGateName(name)); {
 		case on && off:
-			return skipped(ReasonFeatureGateEnabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s disabled; it is enabled", Identity(object), words.External(name)))
+			return skipped(reasonFeatureGateEnabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s disabled; it is enabled", Identity(object), words.External(name)))
 		case !on && !off:
-			return skipped(ReasonFeatureGateDisabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s enabled; it is disabled", Identity(object), words.External(name)))
+			return skipped(reasonFeatureGateDisabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s enabled; it is disabled", Identity(object), words.External(name)))
 		}
 	}
 	return nil
 }
 
 func featuresUnknown(object manifest, annotation string) *Violation {
-	return undecided(ReasonFeaturesUnknown, annotation,
+	return undecided(reasonFeaturesUnknown, annotation,
 		fmt.Sprintf("%s has the annotation %s, but the features of the cluster are unknown", Identity(object), annotation),
 		"Obtain the permission to read the FeatureGate.", finding.Run("oc get featuregate cluster -o yaml"), finding.Roles())
 }
@@ -187,7 +187,7 @@ func (Cluster) majorVersion(object manifest, annotations map[string]string) *Vio
 	if _, ok := annotations[MajorVersionAnnotation]; !ok {
 		return nil
 	}
-	return leftOut(ReasonMajorVersionFilter, MajorVersionAnnotation,
+	return leftOut(reasonMajorVersionFilter, MajorVersionAnnotation,
 		fmt.Sprintf("%s has the annotation %s, which only FeatureGates and CustomResourceDefinitions can have; the cluster-version operator applies no such manifest", Identity(object), MajorVersionAnnotation),
 		"check the version of the target in the check itself.")
 }
@@ -202,14 +202,14 @@ func (c Cluster) capabilities(object manifest, annotations map[string]string) *V
 	for name := range strings.SplitSeq(value, "+") {
 		switch capability := configv1.ClusterVersionCapability(name); {
 		case c.Capabilities == nil:
-			return undecided(ReasonCapabilitiesUnknown, capabilityAnnotation,
+			return undecided(reasonCapabilitiesUnknown, capabilityAnnotation,
 				fmt.Sprintf("%s has the annotation %s, but the capabilities of the cluster are unknown", Identity(object), capabilityAnnotation),
 				"Read the capabilities in the status of ClusterVersion.", finding.Run("oc get clusterversion version -o jsonpath={.status.capabilities}"))
 		case slices.Contains(c.Capabilities.EnabledCapabilities, capability):
 		case slices.Contains(c.Capabilities.KnownCapabilities, capability):
-			return skipped(ReasonCapabilityDisabled, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", Identity(object), words.External(name)))
+			return skipped(reasonCapabilityDisabled, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", Identity(object), words.External(name)))
 		default:
-			return skipped(ReasonCapabilityNotKnown, capabilityAnnotation, fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", Identity(object), words.External(name)))
+			return skipped(reasonCapabilityNotKnown, capabilityAnnotation, fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", Identity(object), words.External(name)))
 		}
 	}
 	return nil
@@ -220,7 +220,7 @@ func (c Cluster) overridden(object manifest) *Violation {
 	for _, override := range c.Overrides {
 		if override.Unmanaged && override.Kind == kind.Kind && override.Group == kind.Group &&
 			override.Namespace == object.GetNamespace() && override.Name == object.GetName() {
-			return skipped(ReasonOverridden, "", Identity(object)+" is unmanaged by spec.overrides of ClusterVersion \"version\", so the cluster-version operator does not apply it")
+			return skipped(reasonOverridden, "", Identity(object)+" is unmanaged by spec.overrides of ClusterVersion \"version\", so the cluster-version operator does not apply it")
 		}
 	}
 	return nil
@@ -243,10 +243,10 @@ func (c Cluster) Include(object manifest) (string, *Violation) {
 	annotation := includePrefix + profile
 	switch value, ok := object.GetAnnotations()[annotation]; {
 	case !ok:
-		return "", skipped(ReasonOtherClusterProfile, includePrefix+profiles[0],
+		return "", skipped(reasonOtherClusterProfile, includePrefix+profiles[0],
 			fmt.Sprintf("%s is for the cluster profiles %s; the cluster has %s", Identity(object), words.External(strings.Join(profiles, ", ")), profile))
 	case value != "true":
-		return "", leftOut(ReasonClusterProfileValue, annotation,
+		return "", leftOut(reasonClusterProfileValue, annotation,
 			fmt.Sprintf("%s has the annotation %s with the value %q; the cluster-version operator applies only manifests with \"true\"", Identity(object), annotation, words.External(value)),
 			"set the value to \"true\", or remove the annotation.")
 	}

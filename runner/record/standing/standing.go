@@ -23,37 +23,28 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// ReasonCanceled is reported for a check that had not reported when its run was
-// canceled.
-//
-// Cause: the cancellation of the run was requested.
-//
-// Remedy: run the preflight again and let it finish.
-const ReasonCanceled finding.Reason = "Canceled"
+var (
+	nameRecord = finding.NewName("RunRecord", "The finding in place of those of a record that is not authentic.")
 
-// ReasonUnauthenticRecord is reported for a run whose record is not known to be what the
-// run recorded.
-//
-// Cause: the record was edited, copied or written by a version of the tool that does not
-// authenticate records, or the key of the records was deleted or replaced since (Secret
-// preflight-record-key in the namespace openshift-cluster-version).
-//
-// Remedy: run the preflight again. If the record was edited, find out who may write
-// ConfigMaps in that namespace: `oc adm policy who-can update configmaps -n
-// openshift-cluster-version`.
-const ReasonUnauthenticRecord finding.Reason = "UnauthenticRecord"
-
-// ReasonUnverifiableRecord is reported for a run whose record cannot be authenticated
-// because the permission to read the key is missing.
-//
-// Cause: the user may not get the Secret preflight-record-key in the namespace
-// openshift-cluster-version.
-//
-// Remedy: have an administrator bind the role that `oc preflight auth` prints.
-const ReasonUnverifiableRecord finding.Reason = "UnverifiableRecord"
-
-// nameRecord names the finding in place of those of a record that is not authentic.
-const nameRecord = "RunRecord"
+	reasonCanceled = finding.NewReason("Canceled", finding.Explanation{
+		Meaning: "Reported for a check that had not reported when its run was canceled.",
+		Cause:   "The cancellation of the run was requested.",
+		Remedy:  "Run the preflight again and let it finish.",
+	})
+	reasonUnauthenticRecord = finding.NewReason("UnauthenticRecord", finding.Explanation{
+		Meaning: "Reported for a run whose record is not known to be what the run recorded.",
+		Cause: "The record was edited, copied or written by a version of the tool that does not authenticate records, or " +
+			"the key of the records was deleted or replaced since (Secret preflight-record-key in the namespace " +
+			"openshift-cluster-version).",
+		Remedy: "Run the preflight again. If the record was edited, find out who may write ConfigMaps in that namespace: " +
+			"`oc adm policy who-can update configmaps -n openshift-cluster-version`.",
+	})
+	reasonUnverifiableRecord = finding.NewReason("UnverifiableRecord", finding.Explanation{
+		Meaning: "Reported for a run whose record cannot be authenticated because the permission to read the key is missing.",
+		Cause:   "The user may not get the Secret preflight-record-key in the namespace openshift-cluster-version.",
+		Remedy:  "Have an administrator bind the role that `oc preflight auth` prints.",
+	})
+)
 
 // Of returns the report of a recorded run with its standing: why its verdict is no
 // longer valid, or the holder of a run in progress.
@@ -117,9 +108,9 @@ func BoundValidity(stored report.Report) report.Report {
 
 // unverified returns the report of a record that is not authentic.
 func unverified(recorded record.Record, cause error) report.Report {
-	found := finding.Unknown(ReasonUnauthenticRecord, "%v; its verdict and its findings are not used", cause).Remedy("Run the preflight again.").Do(finding.Retry(""))
+	found := finding.Unknown(reasonUnauthenticRecord, "%v; its verdict and its findings are not used", cause).Remedy("Run the preflight again.").Do(finding.Retry(""))
 	if recorded.Authentication.State == record.Unverifiable {
-		found = finding.Unknown(ReasonUnverifiableRecord, "%v; its verdict and its findings are not used", cause).
+		found = finding.Unknown(reasonUnverifiableRecord, "%v; its verdict and its findings are not used", cause).
 			Remedy("Have an administrator grant the permission to read the key of the records, or run the preflight again.").Do(finding.Roles())
 	}
 	recorded.Checks, recorded.Results = nil, nil
@@ -183,7 +174,7 @@ func reportedSoFar(recorded record.Record) (findings []finding.Finding, missing 
 func unreported(phase record.Phase, missing []string) []finding.Finding {
 	reason := collector.ReasonInterrupted
 	if phase == record.Canceled {
-		reason = ReasonCanceled
+		reason = reasonCanceled
 	}
 	findings := make([]finding.Finding, 0, len(missing))
 	for _, check := range missing {

@@ -81,17 +81,17 @@ func Parse(content []byte) (Manifest, error) {
 		Manifests     descriptors        `json:"manifests"`
 	}
 	if err := utiljson.Unmarshal(content, &parsed); err != nil {
-		return Manifest{}, violation(ReasonInvalidManifest, "the manifest is not an image manifest: %s", words.Line(err.Error(), maxText))
+		return Manifest{}, violation(reasonInvalidManifest, "the manifest is not an image manifest: %s", words.Line(err.Error(), maxText))
 	}
 	switch {
 	case parsed.SchemaVersion == 1:
 		return Manifest{}, violation(ReasonSchemaVersion1, "the manifest has schema version 1, whose digest does not cover the layers")
 	case parsed.SchemaVersion != 2:
-		return Manifest{}, violation(ReasonInvalidManifest, "the manifest has schema version %d, not 2", parsed.SchemaVersion)
+		return Manifest{}, violation(reasonInvalidManifest, "the manifest has schema version %d, not 2", parsed.SchemaVersion)
 	case len(parsed.Layers) > 0 && len(parsed.Manifests) > 0:
-		return Manifest{}, violation(ReasonAmbiguousManifest, "the manifest has both layers and manifests")
+		return Manifest{}, violation(reasonAmbiguousManifest, "the manifest has both layers and manifests")
 	case len(parsed.Layers)+len(parsed.Manifests) == 0:
-		return Manifest{}, violation(ReasonInvalidManifest, "the manifest has neither layers nor manifests")
+		return Manifest{}, violation(reasonInvalidManifest, "the manifest has neither layers nor manifests")
 	}
 	manifest := Manifest{MediaType: parsed.MediaType, Config: parsed.Config, Layers: parsed.Layers, Manifests: parsed.Manifests}
 	return manifest, manifest.validate()
@@ -103,7 +103,7 @@ func (m Manifest) validate() error {
 		allowed = []string{"", ocispec.MediaTypeImageIndex, dockerManifestList}
 	}
 	if !slices.Contains(allowed, m.MediaType) {
-		return violation(ReasonInvalidManifest, "the manifest has media type %q, which contradicts its content", words.Line(m.MediaType, maxText))
+		return violation(reasonInvalidManifest, "the manifest has media type %q, which contradicts its content", words.Line(m.MediaType, maxText))
 	}
 	if m.IsIndex() {
 		return nil // the descriptors of an index are checked when they are selected
@@ -113,7 +113,7 @@ func (m Manifest) validate() error {
 			return err
 		}
 		if blob.Size < 0 || blob.Size > maxBlob {
-			return violation(ReasonInvalidSize, "a blob of the image (%s) has size %d", blob.Digest, blob.Size)
+			return violation(reasonInvalidSize, "a blob of the image (%s) has size %d", blob.Digest, blob.Size)
 		}
 	}
 	return nil
@@ -159,11 +159,11 @@ func (m Manifest) Images(architectures ...string) ([]ocispec.Descriptor, error) 
 // Image parses the manifest of an image in an index, given its descriptor.
 func Image(described ocispec.Descriptor, content []byte) (Manifest, error) {
 	if int64(len(content)) != described.Size {
-		return Manifest{}, violation(ReasonSizeMismatch, "the image %s has %d bytes; its descriptor in the index has size %d", described.Digest, len(content), described.Size)
+		return Manifest{}, violation(reasonSizeMismatch, "the image %s has %d bytes; its descriptor in the index has size %d", described.Digest, len(content), described.Size)
 	}
 	manifest, err := Parse(content)
 	if err == nil && manifest.IsIndex() {
-		return Manifest{}, violation(ReasonNestedIndex, "the image %s in the index is an index itself", described.Digest)
+		return Manifest{}, violation(reasonNestedIndex, "the image %s in the index is an index itself", described.Digest)
 	}
 	return manifest, err
 }
@@ -178,20 +178,20 @@ func CheckDescriptor(descriptor ocispec.Descriptor, what string, limit int64) er
 	text := fmt.Sprintf("%s (%s)", what, descriptor.Digest)
 	switch {
 	case len(descriptor.URLs) > 0 || isForeign(descriptor.MediaType):
-		return violation(ReasonForeignContent, "%s is stored outside of the registry", text)
+		return violation(reasonForeignContent, "%s is stored outside of the registry", text)
 	case len(descriptor.Data) > 0:
-		return violation(ReasonInlineContent, "%s embeds its data in the descriptor", text)
+		return violation(reasonInlineContent, "%s embeds its data in the descriptor", text)
 	case descriptor.Size <= 0:
-		return violation(ReasonInvalidSize, "%s has size %d", text, descriptor.Size)
+		return violation(reasonInvalidSize, "%s has size %d", text, descriptor.Size)
 	case descriptor.Size > limit:
-		return violation(ReasonTooLarge, "%s has %d bytes; the limit is %d", text, descriptor.Size, limit)
+		return violation(reasonTooLarge, "%s has %d bytes; the limit is %d", text, descriptor.Size, limit)
 	}
 	return nil
 }
 
 func checkName(descriptor ocispec.Descriptor, what string) error {
 	if descriptor.Digest.Validate() != nil || descriptor.Digest.Algorithm() != digest.SHA256 {
-		return violation(ReasonUnsupportedDigest, "%s (%s) has no sha256 digest", what, words.Line(string(descriptor.Digest), maxText))
+		return violation(reasonUnsupportedDigest, "%s (%s) has no sha256 digest", what, words.Line(string(descriptor.Digest), maxText))
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/registry/ocimanifest"
 )
 
@@ -40,7 +39,7 @@ func index(platforms ...string) string {
 }
 
 // reasonOf is the reason of an error, and "" without an error.
-func reasonOf(t *testing.T, err error) finding.Reason {
+func reasonOf(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
 		return ""
@@ -49,14 +48,14 @@ func reasonOf(t *testing.T, err error) finding.Reason {
 	if !ok {
 		t.Fatalf("%v is a %T, want an Error", err, err)
 	}
-	return failure.Reason
+	return failure.Reason.String()
 }
 
 func TestParse(t *testing.T) {
 	const oci = "application/vnd.oci.image.manifest.v1+json"
 	for name, tc := range map[string]struct {
 		reason, content string
-		want            finding.Reason
+		want            string
 	}{
 		"Image":           {reason: "layers and a configuration", content: image(blob(""))},
 		"Index":           {reason: "one image", content: index("linux/amd64")},
@@ -64,23 +63,23 @@ func TestParse(t *testing.T) {
 		"MoreFields":      {reason: "annotations and unknown fields", content: strings.Replace(image(blob("")), `"config"`, `"annotations":{"a":"b"},"newer":[],"config"`, 1)},
 		"ForeignLayer":    {reason: "layers are not fetched, so they may be foreign", content: image(blob(`,"urls":["https://example.com"]`))},
 		"EmptyLayer":      {reason: "a layer may be empty", content: image(strings.Replace(blob(""), `"size":7`, `"size":0`, 1))},
-		"SchemaVersion1":  {reason: "its digest does not cover the layers", content: `{"schemaVersion":1,"fsLayers":[]}`, want: ocimanifest.ReasonSchemaVersion1},
-		"SchemaVersion3":  {reason: "an unsupported schema version", content: `{"schemaVersion":3}`, want: ocimanifest.ReasonInvalidManifest},
-		"Case":            {reason: "keys are case-sensitive", content: strings.Replace(image(blob("")), "layers", "Layers", 1), want: ocimanifest.ReasonInvalidManifest},
-		"Both":            {reason: "clients differ in which of the two they use (CVE-2021-41190)", content: fmt.Sprintf(`{"schemaVersion":2,"config":%s,"layers":[%[1]s],"manifests":[%[1]s]}`, blob("")), want: ocimanifest.ReasonAmbiguousManifest},
-		"Neither":         {reason: "nothing to pull", content: `{"schemaVersion":2,"layers":null}`, want: ocimanifest.ReasonInvalidManifest},
-		"OtherMediaType":  {reason: "an index with the media type of an image", content: strings.Replace(index("linux/amd64"), `"manifests"`, `"mediaType":"`+oci+`","manifests"`, 1), want: ocimanifest.ReasonInvalidManifest},
-		"NoConfiguration": {reason: "an image needs a configuration", content: fmt.Sprintf(`{"schemaVersion":2,"layers":[%s]}`, blob("")), want: ocimanifest.ReasonUnsupportedDigest},
-		"SHA512":          {reason: "another algorithm", content: image(strings.Replace(blob(""), digest, "sha512:"+strings.Repeat("a", 128), 1)), want: ocimanifest.ReasonUnsupportedDigest},
-		"ShortDigest":     {reason: "a digest with too few digits", content: image(strings.Replace(blob(""), digest, "sha256:aa", 1)), want: ocimanifest.ReasonUnsupportedDigest},
-		"NegativeSize":    {reason: "sizes are summed", content: image(strings.Replace(blob(""), `"size":7`, `"size":-1`, 1)), want: ocimanifest.ReasonInvalidSize},
-		"HugeSize":        {reason: "a sum of sizes must not overflow", content: image(strings.Replace(blob(""), `"size":7`, fmt.Sprintf(`"size":%d`, 1<<41), 1)), want: ocimanifest.ReasonInvalidSize},
-		"Number":          {reason: "layers that are not a list", content: `{"schemaVersion":2,"layers":1}`, want: ocimanifest.ReasonInvalidManifest},
-		"Layer":           {reason: "a layer that is not an object", content: `{"schemaVersion":2,"layers":[1]}`, want: ocimanifest.ReasonInvalidManifest},
-		"Page":            {reason: "an error page of a proxy", content: "<html>", want: ocimanifest.ReasonInvalidManifest},
-		"Empty":           {reason: "an empty response", content: "", want: ocimanifest.ReasonInvalidManifest},
-		"Large":           {reason: "nodes reject it too", content: image(blob("")) + strings.Repeat(" ", ocimanifest.MaxSize), want: ocimanifest.ReasonManifestTooLarge},
-		"ManyLayers":      {reason: "the number of layers is bounded", content: image(strings.Split(strings.Repeat("{} ", 1001), " ")[:1001]...), want: ocimanifest.ReasonInvalidManifest},
+		"SchemaVersion1":  {reason: "its digest does not cover the layers", content: `{"schemaVersion":1,"fsLayers":[]}`, want: "SchemaVersion1"},
+		"SchemaVersion3":  {reason: "an unsupported schema version", content: `{"schemaVersion":3}`, want: "InvalidManifest"},
+		"Case":            {reason: "keys are case-sensitive", content: strings.Replace(image(blob("")), "layers", "Layers", 1), want: "InvalidManifest"},
+		"Both":            {reason: "clients differ in which of the two they use (CVE-2021-41190)", content: fmt.Sprintf(`{"schemaVersion":2,"config":%s,"layers":[%[1]s],"manifests":[%[1]s]}`, blob("")), want: "AmbiguousManifest"},
+		"Neither":         {reason: "nothing to pull", content: `{"schemaVersion":2,"layers":null}`, want: "InvalidManifest"},
+		"OtherMediaType":  {reason: "an index with the media type of an image", content: strings.Replace(index("linux/amd64"), `"manifests"`, `"mediaType":"`+oci+`","manifests"`, 1), want: "InvalidManifest"},
+		"NoConfiguration": {reason: "an image needs a configuration", content: fmt.Sprintf(`{"schemaVersion":2,"layers":[%s]}`, blob("")), want: "UnsupportedDigest"},
+		"SHA512":          {reason: "another algorithm", content: image(strings.Replace(blob(""), digest, "sha512:"+strings.Repeat("a", 128), 1)), want: "UnsupportedDigest"},
+		"ShortDigest":     {reason: "a digest with too few digits", content: image(strings.Replace(blob(""), digest, "sha256:aa", 1)), want: "UnsupportedDigest"},
+		"NegativeSize":    {reason: "sizes are summed", content: image(strings.Replace(blob(""), `"size":7`, `"size":-1`, 1)), want: "InvalidSize"},
+		"HugeSize":        {reason: "a sum of sizes must not overflow", content: image(strings.Replace(blob(""), `"size":7`, fmt.Sprintf(`"size":%d`, 1<<41), 1)), want: "InvalidSize"},
+		"Number":          {reason: "layers that are not a list", content: `{"schemaVersion":2,"layers":1}`, want: "InvalidManifest"},
+		"Layer":           {reason: "a layer that is not an object", content: `{"schemaVersion":2,"layers":[1]}`, want: "InvalidManifest"},
+		"Page":            {reason: "an error page of a proxy", content: "<html>", want: "InvalidManifest"},
+		"Empty":           {reason: "an empty response", content: "", want: "InvalidManifest"},
+		"Large":           {reason: "nodes reject it too", content: image(blob("")) + strings.Repeat(" ", ocimanifest.MaxSize), want: "ManifestTooLarge"},
+		"ManyLayers":      {reason: "the number of layers is bounded", content: image(strings.Split(strings.Repeat("{} ", 1001), " ")[:1001]...), want: "InvalidManifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ocimanifest.Parse([]byte(tc.content))
@@ -97,16 +96,16 @@ func TestImages(t *testing.T) {
 		index         string
 		architectures []string
 		images        int
-		want          finding.Reason
+		want          string
 	}{
 		"All":      {reason: "no architecture is requested", index: index("linux/amd64", "linux/arm64", "windows/amd64", ""), images: 2},
 		"One":      {reason: "the architecture of the cluster", index: index("linux/amd64", "linux/arm64"), architectures: []string{"arm64"}, images: 1},
 		"Variants": {reason: "two images for one architecture: a node may pull either", index: index("linux/arm", "linux/arm"), architectures: []string{"arm"}, images: 2},
-		"Missing":  {reason: "some nodes could not run it", index: index("linux/amd64"), architectures: []string{"amd64", "s390x"}, want: ocimanifest.ReasonArchitectureMissing},
-		"NoLinux":  {reason: "nodes run linux", index: index("windows/amd64", ""), want: ocimanifest.ReasonNoLinuxImage},
-		"Foreign":  {reason: "content outside of the registry is not fetched", index: strings.Replace(index("linux/amd64"), `"size":7`, `"size":7,"urls":["https://example.com"]`, 1), want: ocimanifest.ReasonForeignContent},
-		"Inline":   {reason: "embedded data is rejected", index: strings.Replace(index("linux/amd64"), `"size":7`, `"size":7,"data":"AAAA"`, 1), want: ocimanifest.ReasonInlineContent},
-		"Large":    {reason: "a manifest is bounded before it is fetched", index: strings.Replace(index("linux/amd64"), `"size":7`, fmt.Sprintf(`"size":%d`, ocimanifest.MaxSize+1), 1), want: ocimanifest.ReasonTooLarge},
+		"Missing":  {reason: "some nodes could not run it", index: index("linux/amd64"), architectures: []string{"amd64", "s390x"}, want: "ArchitectureMissing"},
+		"NoLinux":  {reason: "nodes run linux", index: index("windows/amd64", ""), want: "NoLinuxImage"},
+		"Foreign":  {reason: "content outside of the registry is not fetched", index: strings.Replace(index("linux/amd64"), `"size":7`, `"size":7,"urls":["https://example.com"]`, 1), want: "ForeignContent"},
+		"Inline":   {reason: "embedded data is rejected", index: strings.Replace(index("linux/amd64"), `"size":7`, `"size":7,"data":"AAAA"`, 1), want: "InlineContent"},
+		"Large":    {reason: "a manifest is bounded before it is fetched", index: strings.Replace(index("linux/amd64"), `"size":7`, fmt.Sprintf(`"size":%d`, ocimanifest.MaxSize+1), 1), want: "TooLarge"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parsed, err := ocimanifest.Parse([]byte(tc.index))
@@ -125,11 +124,11 @@ func TestImageOfAnIndex(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, content string
 		more            int
-		want            finding.Reason
+		want            string
 	}{
 		"Image":  {reason: "an image that matches its descriptor", content: image(blob(""))},
-		"Size":   {reason: "the size differs from the descriptor", content: image(blob("")), more: 1, want: ocimanifest.ReasonSizeMismatch},
-		"Nested": {reason: "nested indexes are rejected", content: index("linux/amd64"), want: ocimanifest.ReasonNestedIndex},
+		"Size":   {reason: "the size differs from the descriptor", content: image(blob("")), more: 1, want: "SizeMismatch"},
+		"Nested": {reason: "nested indexes are rejected", content: index("linux/amd64"), want: "NestedIndex"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ocimanifest.Image(ocispec.Descriptor{Size: int64(len(tc.content) + tc.more)}, []byte(tc.content))

@@ -190,8 +190,8 @@ func TestVerdictIsJudgedAgain(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	same := w.run(patch, finding.Unknown("Unknown", "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
-	id := w.run(minor, finding.Unknown("Unknown", "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
+	same := w.run(patch, finding.Unknown(finding.ReportedReason("Unknown"), "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
+	id := w.run(minor, finding.Unknown(finding.ReportedReason("Unknown"), "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
 	lead(t, w.cluster, w.log, controller.Options{
 		Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: stepTimeout}}, JudgePause: time.Millisecond, Signals: newSignals(t, w.cluster),
 	})

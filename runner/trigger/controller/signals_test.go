@@ -101,9 +101,9 @@ func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.D
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := finding.Pass("Tested", "the check has passed")
+	result := finding.Pass(finding.ReportedReason("Tested"), "the check has passed")
 	if decision == verdict.Blocked {
-		result = finding.Fail("Tested", "the check has failed")
+		result = finding.Fail(finding.ReportedReason("Tested"), "the check has failed")
 		result.Blocks = true
 	}
 	ended, expected := c.Now(), verdict.Expectation{Checks: 1, Reported: 1}

@@ -319,7 +319,7 @@ func (w *world) run(version string, findings ...finding.Finding) string {
 
 // blocks is a finding that blocks.
 func blocks(name string) finding.Finding {
-	found := finding.New(preflight.Fail, "Broken", "it is broken").Named(name).From(finding.SourceRisk)
+	found := finding.New(preflight.Fail, finding.ReportedReason("Broken"), "it is broken").Named(name).From(finding.SourceRisk)
 	found.Blocks = true
 	return found
 }

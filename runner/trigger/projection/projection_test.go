@@ -60,7 +60,7 @@ func owned(p *v1alpha1.UpdatePreflight) {
 
 // risk is a finding that blocks; detail is where it was accepted, empty for nowhere.
 func risk(name, detail string) finding.Finding {
-	found := finding.New(preflight.Fail, "", "").Named(name).From(finding.SourceRisk)
+	found := finding.New(preflight.Fail, finding.Reason{}, "").Named(name).From(finding.SourceRisk)
 	found.Blocks = true
 	if detail != "" {
 		found.Bypass = &finding.Bypass{By: finding.ByAcceptedRisk, Detail: detail}
@@ -153,7 +153,7 @@ func TestStatus(t *testing.T) {
 		"Ready":             {reason: "the verdict is valid", object: object(), verdict: decided(), want: ready},
 		"Blocked":           {reason: "a finding blocks", object: object(), verdict: decided(risk("RiskA", "")), want: blocked},
 		"Undecided": {
-			reason: "a finding is inconclusive", object: object(), verdict: decided(finding.Unknown("X", "").Named("Etcd").From(finding.SourceHealth)),
+			reason: "a finding is inconclusive", object: object(), verdict: decided(finding.Unknown(finding.ReportedReason("X"), "").Named("Etcd").From(finding.SourceHealth)),
 			want: short{Phase: v1alpha1.Undecided, Run: "run-1", Decision: "Undecided", Ready: no, Reconciling: no, Stall: yes, Reason: "Undecided", Message: "inconclusive: Etcd. See: oc preflight status run-1"},
 		},
 		"UndecidedWithoutNames": {
