@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -286,7 +285,7 @@ func TestExtractEndsWithContext(t *testing.T) {
 		})
 	})
 	_, err := payload.Extract(ctx, forced(t, pushLayer(t, host, releaseWith(t))), payload.Options{})
-	if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("Interrupted") || failure.Outcome != preflight.Unknown {
+	if failure := failureOf(t, err); failure.Reason.String() != "Interrupted" || failure.Outcome != preflight.Unknown {
 		t.Errorf("got %s %s for a registry that hangs in a blob, want Unknown Interrupted: %v", failure.Outcome, failure.Reason, err)
 	}
 }

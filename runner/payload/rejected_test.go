@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
@@ -416,7 +415,7 @@ func TestExtractRejectsNestedIndexes(t *testing.T) {
 		descriptor = putManifest(t, http.DefaultTransport, host, types.DockerManifestList, content)
 	}
 	_, err := payload.Extract(t.Context(), forced(t, descriptor), payload.Options{})
-	if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("NestedIndex") {
+	if failure := failureOf(t, err); failure.Reason.String() != "NestedIndex" {
 		t.Errorf("got %s, want NestedIndex", failure.Reason)
 	}
 }
@@ -573,7 +572,7 @@ func TestExtractRejectsRegistries(t *testing.T) {
 func TestExtractRejectsUnverified(t *testing.T) {
 	t.Parallel()
 	_, err := payload.Extract(t.Context(), signature.Release{}, payload.Options{})
-	if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("NotVerified") {
+	if failure := failureOf(t, err); failure.Reason.String() != "NotVerified" {
 		t.Errorf("got %s for an empty proof, want NotVerified", failure.Reason)
 	}
 }
@@ -581,7 +580,7 @@ func TestExtractRejectsUnverified(t *testing.T) {
 func TestExtractUnreachable(t *testing.T) {
 	t.Parallel()
 	_, err := payload.Extract(t.Context(), forced(t, "127.0.0.1:1/release@sha256:"+strings.Repeat("a", 64)), payload.Options{})
-	if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("RegistryUnreachable") || failure.Outcome != preflight.Unknown {
+	if failure := failureOf(t, err); failure.Reason.String() != "RegistryUnreachable" || failure.Outcome != preflight.Unknown {
 		t.Errorf("got %s %s for an unreachable registry, want Unknown RegistryUnreachable: %v", failure.Outcome, failure.Reason, err)
 	}
 }

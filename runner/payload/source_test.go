@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 )
@@ -84,7 +83,7 @@ func TestReadManifestsBounds(t *testing.T) {
 	}
 	_, err := payload.ReadManifests(files)
 	var failure *imagefiles.Error
-	if !errors.As(err, &failure) || failure.Reason != finding.ReportedReason("TooManyPreflights") {
+	if !errors.As(err, &failure) || failure.Reason.String() != "TooManyPreflights" {
 		t.Errorf("10 MiB of Jobs are accepted: %v", err)
 	}
 }

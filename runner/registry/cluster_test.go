@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/test/user"
 )
@@ -298,12 +297,12 @@ func TestForbidden(t *testing.T) {
 	}
 	_, err := access.Try(t.Context(), payloadRepository+digest, head)
 	failure := failureOf(t, err)
-	if failure.Reason != finding.ReportedReason("RegistryUnauthorized") || !strings.Contains(failure.Remediation, "Secret openshift-config/pull-secret cannot be read") {
+	if failure.Reason.String() != "RegistryUnauthorized" || !strings.Contains(failure.Remediation, "Secret openshift-config/pull-secret cannot be read") {
 		t.Errorf("anonymous access is rejected: %s %q, want a remedy that names the unreadable pull secret", failure.Reason, failure.Remediation)
 	}
 	_, err = access.Try(t.Context(), "unreachable.example.com/release"+digest, head)
 	failure = failureOf(t, err)
-	if failure.Reason != finding.ReportedReason("RegistryUnreachable") || !strings.Contains(failure.Remediation, "the cluster's ImageDigestMirrorSets cannot be read") {
+	if failure.Reason.String() != "RegistryUnreachable" || !strings.Contains(failure.Remediation, "the cluster's ImageDigestMirrorSets cannot be read") {
 		t.Errorf("mirror sets that were not read may have an entry: %s %q, want a remedy that names them", failure.Reason, failure.Remediation)
 	}
 }

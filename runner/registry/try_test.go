@@ -242,7 +242,7 @@ func TestEverythingBlocked(t *testing.T) {
 	c := apply(t, state{sources: configv1.RegistrySources{BlockedRegistries: []string{"evil.example.com"}}})
 	access := registry.FromCluster(t.Context(), c, registry.Local{Transport: hosts{"evil.example.com": found}})
 	_, err := access.Try(t.Context(), "evil.example.com/x"+digest, head)
-	if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("RegistryBlocked") || !strings.Contains(failure.Message, "blocked by the cluster") {
+	if failure := failureOf(t, err); failure.Reason.String() != "RegistryBlocked" || !strings.Contains(failure.Message, "blocked by the cluster") {
 		t.Errorf("%s: %s, want RegistryBlocked without a request", failure.Reason, failure.Message)
 	}
 }
@@ -308,7 +308,7 @@ func TestBusyEndsWithContext(t *testing.T) {
 		}
 		start := time.Now()
 		_, err := registry.Own(registry.Local{Transport: hosts{"quay.io": busy}}).Try(ctx, payloadRepository+digest, head)
-		if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("Timeout") || time.Since(start) != 2*time.Second {
+		if failure := failureOf(t, err); failure.Reason.String() != "Timeout" || time.Since(start) != 2*time.Second {
 			t.Errorf("%s after %s, want Timeout after 2s", failure.Reason, time.Since(start))
 		}
 	})
@@ -458,7 +458,7 @@ func FuzzAuthFile(f *testing.F) {
 		local := registry.Local{AuthFiles: []string{writeFile(t, content)}, Transport: hosts{"quay.io": unauthorized}}
 		access := registry.Own(local)
 		_, err := access.Try(t.Context(), payloadRepository+digest, head)
-		if failure := failureOf(t, err); failure.Reason != finding.ReportedReason("RegistryUnauthorized") {
+		if failure := failureOf(t, err); failure.Reason.String() != "RegistryUnauthorized" {
 			t.Errorf("%s, want RegistryUnauthorized for any file: %v", failure.Reason, err)
 		}
 		for _, warning := range access.Warnings() {

@@ -22,7 +22,6 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch/cleanup"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
-	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/zoo"

@@ -109,7 +109,7 @@ func tolerate(o Observation, why cause) Classification {
 		return classified
 	}
 	waited := time.Duration(0)
-	if o.Reason == why.reason {
+	if o.Reason.String() == why.reason.String() {
 		waited = o.Waited
 	}
 	if waited >= why.timeout {
