@@ -68,7 +68,7 @@ func (a *Archive) resources(path []string) answer {
 	}
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: schema.GroupVersion{Group: group, Version: version}.String()}
 	for _, name := range slices.Sorted(maps.Keys(a.groups()[group][version])) {
-		t := a.state.Table(resource{Group: group, Name: name})
+		t := a.state.Table(resource{Group: group, Name: name}, "")
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: name, Kind: strings.TrimSuffix(listKind(resource{Group: group, Name: name}, t.Kind), "List"), Verbs: metav1.Verbs{"get", "list"},
 			Namespaced: slices.ContainsFunc(t.In(""), func(each inventory.Entry) bool { return each.Namespace != "" }),
@@ -86,7 +86,7 @@ func (a *Archive) resources(path []string) answer {
 func (a *Archive) groups() map[string]map[string]map[string]bool {
 	found := map[string]map[string]map[string]bool{}
 	for _, key := range a.state.Resources() {
-		for _, each := range a.state.Table(key).In("") {
+		for _, each := range a.state.Table(key, "").In("") {
 			if found[key.Group] == nil {
 				found[key.Group] = map[string]map[string]bool{}
 			}

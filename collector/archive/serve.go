@@ -54,7 +54,7 @@ func (a *Archive) objects(of target, path []string, request *http.Request) (answ
 }
 
 func (a *Archive) get(of target) (answer, error) {
-	t := a.state.Table(of.resource)
+	t := a.state.Table(of.resource, of.namespace)
 	found, ok := t.Find(of.namespace, of.name)
 	if !ok {
 		lack, incomplete := t.Missing(of.namespace, of.name)
@@ -77,7 +77,7 @@ func (a *Archive) list(of target, query url.Values) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	t := a.state.Table(of.resource)
+	t := a.state.Table(of.resource, of.namespace)
 	entries := t.In(of.namespace)
 	lack, incomplete := t.Missing(of.namespace, "")
 	if incomplete && !lack.Partial {

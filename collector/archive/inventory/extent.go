@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/archive/layout"
-	"github.com/openshift/update-preflight/collector/archive/objects"
 )
 
 // extend marks what was gathered completely, though its objects have a file each: as far as the
@@ -19,15 +18,12 @@ func (i *Inventory) extend(t *Table) {
 		case tree.root.Kind == layout.Insights:
 			t.all = t.all || tree.insightsComplete(t.resource)
 		case tree.files[".git/HEAD"] != nil: // resourcewatch writes every object of a resource
-			t.all = t.all || len(t.entries) > 0
+			t.all = t.all || len(tree.places[t.resource]) > 0
 		case tree.ended() && tree.gatherNamed(t):
 			t.all = true
 		}
 	}
-	if i.relations == nil {
-		i.relations = relationsOf(i.trees)
-	}
-	for namespace := range i.relations[t.resource] {
+	for namespace := range i.relations()[t.resource] {
 		t.namespaces[namespace] = true
 		t.all = t.all || namespace == ""
 	}
@@ -73,7 +69,7 @@ func relationsOf(trees []*tree) relations {
 }
 
 func (r relations) add(operator *file) {
-	_, _ = objects.Read(operator.open(), func(object []byte) error { // what cannot be read proves nothing
+	_, _ = operator.objects(func(object []byte) error { // what cannot be read proves nothing
 		var fields struct {
 			Status struct {
 				RelatedObjects []struct {

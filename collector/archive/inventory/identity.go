@@ -3,7 +3,6 @@ package inventory
 import (
 	"bufio"
 	"encoding/json"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/openshift/update-preflight/collector/archive/layout"
-	"github.com/openshift/update-preflight/collector/archive/objects"
 )
 
 // CollectionFile is the name of the file in the root of a tree that has a [Collection].
@@ -52,7 +50,7 @@ func (t *tree) clusterID() string {
 		}
 	}
 	for _, found := range files {
-		_, err := objects.Read(found.open(), func(object []byte) error {
+		_, err := found.objects(func(object []byte) error {
 			var fields struct {
 				Kind string `json:"kind"`
 				Spec struct {
@@ -108,7 +106,7 @@ func (t *tree) text(name string) string {
 	if found == nil {
 		return ""
 	}
-	text, err := io.ReadAll(io.LimitReader(found.open(), maxFile))
+	text, err := found.text()
 	if err != nil {
 		return ""
 	}
@@ -147,7 +145,7 @@ func (t *tree) newest() time.Time {
 	var newest time.Time
 	for _, key := range []Resource{clusterVersions(), clusterOperators(), {"", "nodes"}, {"", "pods"}} {
 		for _, found := range t.places[key] {
-			text, err := io.ReadAll(io.LimitReader(found.open(), maxFile))
+			text, err := found.text()
 			if err != nil {
 				continue
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/archive/objects"
 	"github.com/openshift/update-preflight/collector/archive/packaging"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -60,14 +61,15 @@ type Inventory struct {
 	// leftOut grows when files turn out to be unreadable.
 	leftOut omissions
 
-	mutex  sync.Mutex
-	tables tables
-	// listed is true once the files of lists were read.
-	listed bool
+	mutex sync.Mutex
+	// tables are those that were needed so far.
+	tables map[part]*Table
+	// lists are the tables of the files of lists, before they are complete.
+	lists func() tables
 	// relations are what the ClusterOperators had gathered.
-	relations relations
+	relations func() relations
 	// served are the resources of the aggregated discovery; empty where that is not known.
-	served map[Resource]bool
+	served func() map[Resource]bool
 }
 
 // Resource is a resource of any version.
@@ -93,15 +95,43 @@ type file struct {
 	cause string
 }
 
-func (f *file) open() io.Reader {
-	return s2.NewReader(bytes.NewReader(f.packed), s2.ReaderMaxBlockSize(packedBlock))
+// unpackers are readers of the content of files, each with buffers of some blocks.
+var unpackers = sync.Pool{New: func() any { return s2.NewReader(nil, s2.ReaderMaxBlockSize(packedBlock)) }}
+
+// unpack calls do with the content, which ends with the call.
+func (f *file) unpack(do func(content io.Reader) error) error {
+	content, ok := unpackers.Get().(*s2.Reader)
+	if !ok {
+		return errors.ErrUnsupported // the pool has no others
+	}
+	defer unpackers.Put(content)
+	content.Reset(bytes.NewReader(f.packed))
+	return do(content)
+}
+
+// objects calls do with each object.
+func (f *file) objects(do func(object []byte) error) (list objects.List, err error) {
+	err = f.unpack(func(content io.Reader) error {
+		list, err = objects.Read(content, do)
+		return err
+	})
+	return list, err
+}
+
+// text is the content.
+func (f *file) text() (text []byte, err error) {
+	err = f.unpack(func(content io.Reader) error {
+		text, err = io.ReadAll(io.LimitReader(content, maxFile))
+		return err
+	})
+	return text, err
 }
 
 // Open reads the archives of one cluster. Where a path has several clusters, or none, the error
 // lists what was found.
 func Open(ctx context.Context, paths ...string) (*Inventory, error) {
 	var trees []*tree
-	i := &Inventory{tables: tables{}}
+	i := &Inventory{tables: map[part]*Table{}}
 	kept := 0
 	for _, path := range paths {
 		found, err := load(ctx, path, &kept, &i.leftOut)
@@ -117,6 +147,9 @@ func Open(ctx context.Context, paths ...string) (*Inventory, error) {
 	i.trees = trees
 	i.about, i.index = describe(trees)
 	i.about.ClusterID = id
+	i.lists = sync.OnceValue(func() tables { return listed(trees, &i.leftOut) })
+	i.relations = sync.OnceValue(func() relations { return relationsOf(trees) })
+	i.served = sync.OnceValue(func() map[Resource]bool { return discovered(trees, &i.leftOut) })
 	return i, nil
 }
 
@@ -196,12 +229,23 @@ func (t *tree) add(below string, found *file) {
 }
 
 // omissions are the files that could not be read, with the cause.
-type omissions []string
+type omissions struct {
+	mutex sync.Mutex
+	lines []string
+}
 
 func (o *omissions) add(path, cause string) {
-	if len(*o) < maxLeftOut {
-		*o = append(*o, words.Line(path+": "+cause, 1<<10))
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if line := words.Line(path+": "+cause, 1<<10); len(o.lines) < maxLeftOut && !slices.Contains(o.lines, line) {
+		o.lines = append(o.lines, line)
 	}
+}
+
+func (o *omissions) all() []string {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return slices.Clone(o.lines)
 }
 
 // choose returns the ID and the trees of the only cluster.
@@ -262,10 +306,8 @@ func titles(trees []*tree) string {
 // About is the identity of the archive. Files that turn out to be unreadable when they are first
 // needed are in it, too.
 func (i *Inventory) About() About {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
 	about := i.about
-	about.LeftOut = slices.Clone(i.leftOut)
+	about.LeftOut = i.leftOut.all()
 	return about
 }
 
@@ -288,16 +330,13 @@ func (i *Inventory) Collection() Collection { return i.index }
 
 // Resources are those of which the archive has files, sorted.
 func (i *Inventory) Resources() []Resource {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	i.readLists()
 	found := map[Resource]bool{}
 	for _, tree := range i.trees {
 		for key := range tree.places {
 			found[key] = tree.root.Kind != layout.Lists || found[key]
 		}
 	}
-	for key, t := range i.tables {
+	for key, t := range i.lists() {
 		found[key] = found[key] || len(t.entries) > 0
 	}
 	maps.DeleteFunc(found, func(_ Resource, has bool) bool { return !has })

@@ -7,8 +7,6 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/util/version"
-
-	"github.com/openshift/update-preflight/collector/archive/objects"
 )
 
 // discovered are the resources of the aggregated discovery in the archive. Without both of its
@@ -18,7 +16,7 @@ func discovered(trees []*tree, leftOut *omissions) map[Resource]bool {
 	for _, name := range []string{"aggregated-discovery-api.yaml", "aggregated-discovery-apis.yaml"} {
 		for _, tree := range trees {
 			if found := tree.files[name]; found != nil && !tree.extra {
-				_, err := objects.Read(found.open(), func(object []byte) error { return discoverGroup(object, served) })
+				_, err := found.objects(func(object []byte) error { return discoverGroup(object, served) })
 				if err != nil {
 					leftOut.add(tree.title+"/"+name, err.Error())
 				}
@@ -47,15 +45,7 @@ func discoverGroup(object []byte, served map[Resource]bool) error {
 // Kubernetes is the version of the API server, such as "1.31.4"; empty where the archive does not
 // have it.
 func (i *Inventory) Kubernetes() string {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	return i.kubernetes()
-}
-
-// kubernetes is the version of the API server that its ClusterOperator reports; empty where the
-// archive does not have it.
-func (i *Inventory) kubernetes() string {
-	found, ok := i.read(clusterOperators()).Find("", "kube-apiserver")
+	found, ok := i.Table(clusterOperators(), "").Find("", "kube-apiserver")
 	if !ok {
 		return strings.TrimPrefix(i.index.Version.GitVersion, "v")
 	}
@@ -98,25 +88,20 @@ func since() map[Resource]string {
 
 // Unserved reports whether the archive proves that the cluster does not serve a resource.
 func (i *Inventory) Unserved(of Resource) bool {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
 	if slices.Contains(i.index.Unserved, of.String()) {
 		return true
 	}
-	if i.served == nil {
-		i.served = discovered(i.trees, &i.leftOut)
-	}
-	if len(i.served) > 0 {
-		return !i.served[of]
+	if served := i.served(); len(served) > 0 {
+		return !served[of]
 	}
 	if first, ok := since()[of]; ok {
-		current, err := version.ParseGeneric(i.kubernetes())
+		current, err := version.ParseGeneric(i.Kubernetes())
 		return err == nil && current.LessThan(version.MustParseGeneric(first))
 	}
 	if !strings.Contains(of.Group, ".") || strings.HasSuffix(of.Group, "k8s.io") || slices.Contains(aggregated(), of.Group) {
 		return false
 	}
-	definitions := i.read(Resource{"apiextensions.k8s.io", "customresourcedefinitions"})
+	definitions := i.Table(Resource{"apiextensions.k8s.io", "customresourcedefinitions"}, "")
 	if _, incomplete := definitions.Missing("", ""); incomplete {
 		return false
 	}

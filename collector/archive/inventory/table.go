@@ -1,11 +1,14 @@
 package inventory
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/klauspost/compress/s2"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,8 +23,8 @@ import (
 // Table has the objects of one resource, and what is known of its completeness.
 type Table struct {
 	resource Resource
-	// read is true once all files were.
-	read bool
+	// once is done when the files were read.
+	once sync.Once
 	// Kind is that of the objects; empty where it is not known.
 	Kind string
 	// entries are sorted by namespace and name.
@@ -53,29 +56,65 @@ type brokenFile struct {
 // Object is the object as JSON.
 func (e Entry) Object() ([]byte, error) { return s2.Decode(nil, e.packed) }
 
-// table reads the objects of a resource once.
-// Table are the objects of a resource, which are read once.
-func (i *Inventory) Table(key Resource) *Table {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	return i.read(key)
+// part is a resource, in a namespace or, without one, in all.
+type part struct {
+	Resource
+
+	namespace string
 }
 
-func (i *Inventory) read(key Resource) *Table {
-	i.readLists()
-	t := i.tables.begin(key)
-	if t.read {
-		return t
+// tables are the tables of all namespaces.
+type tables map[Resource]*Table
+
+// begin is the table of a resource, which may have been begun before.
+func (all tables) begin(key Resource) *Table {
+	t := all[key]
+	if t == nil {
+		t = &Table{resource: key, namespaces: map[string]bool{}}
+		all[key] = t
 	}
-	t.read = true
+	return t
+}
+
+// Table are the objects of a resource, which are read once. With a namespace, the objects of others
+// may be left out.
+func (i *Inventory) Table(key Resource, namespace string) *Table {
+	t := i.part(part{key, namespace})
+	t.once.Do(func() { i.fill(t, namespace) })
+	return t
+}
+
+// part is the table that has the objects of a part.
+func (i *Inventory) part(of part) *Table {
+	whole := part{Resource: of.Resource}
+	if len(i.lists()) > 0 { // their files are not of one namespace
+		of = whole
+	}
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	for _, each := range []part{whole, of} {
+		if t := i.tables[each]; t != nil {
+			return t
+		}
+	}
+	t := &Table{resource: of.Resource, namespaces: map[string]bool{}}
+	i.tables[of] = t
+	return t
+}
+
+// fill reads the objects of the first trees that have files of the resource.
+func (i *Inventory) fill(t *Table, namespace string) {
+	if from := i.lists()[t.resource]; from != nil {
+		t.Kind, t.entries, t.all, t.broken = from.Kind, slices.Clone(from.entries), from.all, slices.Clone(from.broken)
+		maps.Copy(t.namespaces, from.namespaces)
+		namespace = ""
+	}
 	for _, extra := range []bool{false, true} {
 		found := false
 		for _, tree := range i.trees {
-			for _, each := range tree.places[key] {
-				if tree.extra == extra && tree.root.Kind != layout.Lists {
-					t.add(tree, each, &i.leftOut)
-					found = true
-				}
+			if tree.extra == extra && tree.root.Kind != layout.Lists && len(tree.places[t.resource]) > 0 {
+				t.addTree(tree, namespace, &i.leftOut)
+				found = true
 			}
 		}
 		if found {
@@ -84,20 +123,58 @@ func (i *Inventory) read(key Resource) *Table {
 	}
 	t.finish()
 	i.extend(t)
-	return t
 }
 
-// tables are the tables that were needed so far.
-type tables map[Resource]*Table
-
-// begin is the table of a resource, which has what the lists have.
-func (all tables) begin(key Resource) *Table {
-	t := all[key]
-	if t == nil {
-		t = &Table{resource: key, namespaces: map[string]bool{}}
-		all[key] = t
+// addTree adds the objects of a tree: first those of its lists, then of each file of one object
+// that is newer, since a must-gather has most objects twice.
+func (t *Table) addTree(from *tree, namespace string, leftOut *omissions) {
+	var single []*file
+	for _, each := range from.places[t.resource] {
+		switch {
+		case namespace != "" && each.place.Namespace != "" && each.place.Namespace != namespace:
+		case each.place.Name == "":
+			t.add(from, each, leftOut)
+		default:
+			single = append(single, each)
+		}
 	}
-	return t
+	t.finish()
+	listed := &Table{entries: t.entries}
+	for _, each := range single {
+		known, ok := listed.Find(each.place.Namespace, each.place.Name)
+		if !ok || known.revision == 0 || each.revision() != known.revision {
+			t.add(from, each, leftOut)
+		}
+	}
+}
+
+// revision is the resourceVersion of the only object of a file, as the printers of Kubernetes write
+// it; 0 where it is not found.
+func (f *file) revision() uint64 {
+	text, err := f.text()
+	if err != nil {
+		return 0
+	}
+	_, metadata, _ := bytes.Cut(text, []byte("\nmetadata:\n"))
+	for line := range bytes.Lines(metadata) {
+		if line[0] != ' ' {
+			break
+		}
+		if value, ok := bytes.CutPrefix(line, []byte(`  resourceVersion: "`)); ok {
+			number, _, _ := bytes.Cut(value, []byte(`"`))
+			return revisionOf(string(number))
+		}
+	}
+	return 0
+}
+
+// revisionOf is a resourceVersion as a number; 0, which is older than any, where it is none.
+func revisionOf(version string) uint64 {
+	revision, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return revision
 }
 
 // add adds the objects of a file. One that cannot be read is left out as a whole.
@@ -145,7 +222,7 @@ func readEntries(from *file, kind string) (objects.List, []Entry, error) {
 		return objects.List{}, nil, fmt.Errorf("%s", from.cause)
 	}
 	var entries []Entry
-	list, err := objects.Read(from.open(), func(object []byte) error {
+	list, err := from.objects(func(object []byte) error {
 		made, _, err := entryOf(object, from.place, kind)
 		entries = append(entries, made)
 		return err
@@ -180,12 +257,9 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 	if err != nil {
 		return Entry{}, of, err
 	}
-	revision, err := strconv.ParseUint(of.Metadata.ResourceVersion, 10, 64)
-	if err != nil {
-		revision = 0 // another one is newer
-	}
 	return Entry{
-		Namespace: cmp.Or(of.Metadata.Namespace, place.Namespace), Name: of.Metadata.Name, Version: group.Version, revision: revision, packed: s2.Encode(nil, object),
+		Namespace: cmp.Or(of.Metadata.Namespace, place.Namespace), Name: of.Metadata.Name, Version: group.Version,
+		revision: revisionOf(of.Metadata.ResourceVersion), packed: bytes.Clone(s2.Encode(nil, object)),
 	}, of, nil
 }
 
@@ -271,22 +345,20 @@ func (t *Table) Missing(namespace, name string) (gap.Gap, bool) {
 	return lack, true
 }
 
-// readLists reads the files of lists once: the kinds of their objects say which resources they are.
-func (i *Inventory) readLists() {
-	if i.listed {
-		return
-	}
-	i.listed = true
-	for _, tree := range i.trees {
+// listed reads the files of lists: the kinds of their objects say which resources they are.
+func listed(trees []*tree, leftOut *omissions) tables {
+	all := tables{}
+	for _, tree := range trees {
 		if tree.root.Kind != layout.Lists {
 			continue
 		}
 		for key, files := range tree.places {
 			for _, each := range files {
-				i.tables.addList(tree, key, each, &i.leftOut)
+				all.addList(tree, key, each, leftOut)
 			}
 		}
 	}
+	return all
 }
 
 // addList adds the objects of a file. One that is named by its resource has all its objects; for
@@ -294,7 +366,7 @@ func (i *Inventory) readLists() {
 func (all tables) addList(in *tree, named Resource, from *file, leftOut *omissions) {
 	from.place = layout.Place{}
 	namespaces := map[string]bool{}
-	_, err := objects.Read(from.open(), func(object []byte) error {
+	_, err := from.objects(func(object []byte) error {
 		made, of, err := entryOf(object, layout.Place{}, "")
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	yaml3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
@@ -32,9 +33,18 @@ type List struct {
 	Kind       string `json:"kind"`
 }
 
+// buffers are those of readers.
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
+
 // Read calls do with each object. Its error ends the reading.
 func Read(content io.Reader, do func(object []byte) error) (List, error) {
-	buffered := bufio.NewReaderSize(content, 64<<10)
+	buffered, ok := buffers.Get().(*bufio.Reader)
+	if !ok {
+		return List{}, errors.ErrUnsupported // the pool has no others
+	}
+	defer buffers.Put(buffered)
+	defer buffered.Reset(nil)
+	buffered.Reset(content)
 	for {
 		first, err := buffered.Peek(1)
 		switch {
