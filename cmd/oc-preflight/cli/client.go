@@ -22,13 +22,17 @@ import (
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/archive"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // Client reaches the cluster that the user's flags name.
 type Client struct {
-	flags     *connection
+	flags *connection
+	// archives are the paths of --archive, which replaces the cluster.
+	archives  []string
 	Streams   genericiooptions.IOStreams
 	Verbosity int
 	// Quiet shows no progress.
@@ -44,6 +48,14 @@ func New(flags *pflag.FlagSet, streams genericiooptions.IOStreams) *Client {
 	return c
 }
 
+// ArchiveFlag is --archive of a command that only reads the cluster.
+func (c *Client) ArchiveFlag(verb *cobra.Command) {
+	verb.Flags().StringArrayVar(&c.archives, "archive", nil, "Archive of the cluster to read instead of the cluster: a must-gather, the directory of \"oc adm inspect\", an archive of the insights-operator or lists of \"oc get -o yaml\", as a directory, .tar, .tar.gz, .tar.xz or .zip. May be repeated for archives of the same cluster.")
+}
+
+// Archived reports whether an archive replaces the cluster.
+func (c *Client) Archived() bool { return len(c.archives) > 0 }
+
 // Connect makes the clients. It sends no request.
 func (c *Client) Connect() (*cluster.Cluster, error) {
 	if err := c.checkFiles(); err != nil {
@@ -56,12 +68,36 @@ func (c *Client) Connect() (*cluster.Cluster, error) {
 	if !c.named() {
 		return nil, c.notConfigured()
 	}
-	reached, err := cluster.Connect(config, "oc-preflight/"+program.Version())
+	reached, err := cluster.Connect(config, userAgent())
 	if err != nil {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
 	return reached, nil
 }
+
+// Open makes the clients of a command with ArchiveFlag: of the archives, or as Connect does.
+// Files of an archive that cannot be read are listed on standard error.
+func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
+	if !c.Archived() {
+		return c.Connect()
+	}
+	defer c.Waiting("reading the archive")()
+	opened, err := archive.Open(ctx, c.archives...)
+	if err != nil {
+		return nil, fmt.Errorf("--archive: %w", err)
+	}
+	about := opened.About()
+	c.Log.InfoContext(ctx, "the archive replaces the cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time", about.Time)
+	for _, file := range about.LeftOut {
+		if _, err := fmt.Fprintf(c.Streams.ErrOut, "not read: %s\n", words.Printable(file)); err != nil {
+			return nil, err
+		}
+	}
+	return cluster.Connect(opened.Config(), userAgent())
+}
+
+// userAgent is sent with every request.
+func userAgent() string { return "oc-preflight/" + program.Version() }
 
 // notConfigured names the kubeconfigs that do not exist.
 func (c *Client) notConfigured() error {

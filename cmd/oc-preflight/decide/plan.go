@@ -102,6 +102,7 @@ apply, 130 interrupted.`,
 		RunE: func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
 	}
 	flags.register(c)
+	client.ArchiveFlag(c)
 	return c
 }
 
@@ -235,7 +236,7 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 		request.Transport = registry.OwnOutbound()
 		return planner.PlanWithout(ctx, request, options.Settings())
 	}
-	reached, err := client.Connect()
+	reached, err := client.Open(ctx)
 	if err != nil {
 		return updateplan.Plan{}, err
 	}

@@ -48,6 +48,9 @@ is read and none of its checks is run, so "run" may still find more: a target wi
 such a finding is Clear, not Ready. The cluster is read once for all targets, and
 nothing is created in it.
 
+With --archive, the updates of the cluster of an archive are listed. What rests on state
+that the archive does not have is Unknown, NotInArchive.
+
 With --to, one update is shown with every finding and its remedy.
 
 Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Blocked,
@@ -74,6 +77,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.AddText(c, reportview.Targets{})
 	client.QuietFlag(c)
+	client.ArchiveFlag(c)
 	const standard, interval = 10, 30 * time.Second
 	flagset.LimitFlag(c, &flags.limit, standard)
 	c.Flags().BoolVar(&flags.all, "all", false, "The same as --limit 0.")
@@ -94,7 +98,7 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if flags.all {
 		out.Style.Limit = -1
 	}
-	reached, err := client.Connect()
+	reached, err := client.Open(c.Context())
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ created in the cluster.
 	flags.Trust.Add(c)
 	flags.Pull.Add(c)
 	flags.Site.Add(c)
+	client.ArchiveFlag(c)
 	flags.Output.Add(c, listing.Listing{})
 	return c
 }
@@ -47,7 +48,7 @@ func checks(c *cobra.Command, client *cli.Client, flags running.RunFlags) error 
 		return err
 	}
 	defer out.Close()
-	reached, err := client.Connect()
+	reached, err := client.Open(c.Context())
 	if err != nil {
 		return err
 	}

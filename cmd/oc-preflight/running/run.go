@@ -40,6 +40,9 @@ results hold, unless --rerun is given. See also history, status and diff.
 Ctrl-C either deletes what the run has created or detaches from it and leaves its
 checks running; on a terminal you are asked. A second Ctrl-C stops the program at once.
 
+With --archive, the cluster of an archive is judged: no checks are run and nothing is
+recorded. What rests on state that the archive does not have is Unknown, NotInArchive.
+
 The report is written to standard output, progress to standard error. The report lists
 the objects that the run created; the exit code is 1 if they could not be deleted.
 ` + exitcode.Help,
@@ -73,6 +76,7 @@ the objects that the run created; the exit code is 1 if they could not be delete
 	flags.addSelection(c)
 	flags.AddImages(c)
 	client.QuietFlag(c)
+	client.ArchiveFlag(c)
 	return c
 }
 
@@ -86,7 +90,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 	}
 	defer out.Close()
 	flags.out = out
-	reached, err := client.Connect()
+	reached, err := client.Open(c.Context())
 	if err != nil {
 		return err
 	}

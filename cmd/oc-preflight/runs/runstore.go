@@ -48,7 +48,7 @@ type runStore struct {
 
 // OpenRunStore connects to the cluster, for commands with these permissions.
 func OpenRunStore(ctx context.Context, c *cli.Client, needs access.Needs) (runStore, error) {
-	reached, err := c.Connect()
+	reached, err := c.Open(ctx)
 	if err != nil {
 		return runStore{}, err
 	}
