@@ -52,8 +52,8 @@ var (
 const parallelTargets = 8
 
 // Judge judges every available and conditional update that the cluster knows, newest
-// first; with a version, that target only. An *input.Error is about a version that the
-// cluster does not know. The time of the scene bounds it.
+// first; with a version, that target only, also where the cluster does not list it. An *input.Error is
+// about a text that is not a version. The time of the scene bounds it.
 func Judge(ctx context.Context, s scene.Scene, version string) (report.Targets, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Remaining())
 	defer cancel()
@@ -125,7 +125,8 @@ func newestFirst(a, b report.Candidate) int {
 	return cmp.Or(cmp.Compare(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
 }
 
-// choose selects the targets of that version; no version selects all.
+// choose selects the targets of that version; no version selects all. A version that the
+// cluster does not list is a target without an image.
 func choose(all []report.Candidate, version string) ([]report.Candidate, error) {
 	if version == "" {
 		return all, nil
@@ -138,10 +139,13 @@ func choose(all []report.Candidate, version string) ([]report.Candidate, error) 
 			chosen = append(chosen, candidate)
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, input.Errorf("the cluster knows no update to %q; it knows %s", version, scene.ListVersions(known))
+	if len(chosen) > 0 {
+		return chosen, nil
 	}
-	return chosen, nil
+	if _, err := semver.Parse(version); err != nil {
+		return nil, input.Errorf("the cluster knows no update to %q, which is not a version; it knows %s", version, scene.ListVersions(known))
+	}
+	return []report.Candidate{{Version: version}}, nil
 }
 
 // judgeAll gives each candidate its verdict.

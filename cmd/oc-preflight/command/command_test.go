@@ -59,7 +59,8 @@ const (
 	unsigned   = repository + "@sha256:2222222222222222222222222222222222222222222222222222222222222222"
 )
 
-// setup gives each script a release that is signed, the key, and another key.
+// setup gives each script a release that is signed, the key, another key, and the path of the
+// example archive.
 func setup(env *testscript.Env) error {
 	for _, name := range []string{"release", "other"} {
 		signer, err := release.NewSigner(name + " key")
@@ -89,6 +90,11 @@ func setup(env *testscript.Env) error {
 	if err := startAttackers(env); err != nil {
 		return err
 	}
+	archive, err := filepath.Abs("../../../examples/archive")
+	if err != nil {
+		return err
+	}
+	env.Setenv("ARCHIVE", archive)
 	env.Setenv("SIGNED", signed)
 	env.Setenv("UNSIGNED", unsigned)
 	kubeconfig := filepath.Join(env.WorkDir, "kubeconfig")

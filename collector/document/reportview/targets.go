@@ -136,11 +136,13 @@ func standingOf(target report.Candidate) string {
 }
 
 func listing(target report.Candidate) string {
-	lists := "available update"
-	if target.Conditional {
-		lists = "conditional update"
+	switch {
+	case target.Conditional:
+		return "conditional update, Recommended=" + target.Recommended
+	case target.Available:
+		return "available update, Recommended=" + target.Recommended
 	}
-	return lists + ", Recommended=" + target.Recommended
+	return "no update that the cluster knows"
 }
 
 // all has one row for each target. Causes that all targets share are named once, below the
