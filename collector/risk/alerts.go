@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 
@@ -156,7 +155,7 @@ func firing(instances []alert) finding.Finding {
 		Documented(cmp.Or(runbook, noRunbook)).
 		About(objects...).
 		Observed(map[string]string{
-			"activeAt": since.UTC().Format(time.RFC3339), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
+			"activeAt": words.Time(since), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
 		}).
 		Remedy("%s", remedy).
 		Do(finding.Accept(name))
