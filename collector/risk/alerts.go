@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
+// The name of the check of alerts, and the reasons of its findings.
 var (
 	NameAlerts = finding.NewName("Alerts",
 		"The check for alerts that are a risk of updates: the critical ones, and those that CVO knows to affect "+
