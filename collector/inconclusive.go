@@ -9,7 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// What the findings of this file have as name and reason.
+// The reasons for which a check ended with an error.
 var (
 	ReasonInterrupted = finding.NewReason("Interrupted", finding.Explanation{
 		Meaning: "Reported for a check that was still running when the run was canceled.",
@@ -42,15 +42,14 @@ var (
 func inconclusive(err error) finding.Finding {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return finding.Unknown(ReasonInterrupted, "%v", err).Remedy("Run the preflight again and let it finish.")
+		return finding.Unknown(ReasonInterrupted, "%v", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return finding.Unknown(ReasonTimeout, "%v", err).
-			Remedy("Run the preflight again with a longer timeout.").Do(finding.Retry(finding.OptionTimeout))
+		return finding.Unknown(ReasonTimeout, "%v", err).Do(finding.Retry(finding.OptionTimeout))
 	case apierrors.IsForbidden(err):
 		return finding.Unknown(ReasonForbidden, "%v", err).
 			Remedy("Run the preflight as a user with permission to read what the message names.").Do(finding.Roles())
 	case apierrors.IsUnauthorized(err):
-		return finding.Unknown(ReasonUnauthorized, "%v", err).Remedy("Log in again.").Do(finding.Run("oc login"))
+		return finding.Unknown(ReasonUnauthorized, "%v", err).Do(finding.Run("oc login"))
 	}
-	return finding.Unknown(ReasonError, "%v", err).Remedy("Fix what the message names, then run the preflight again.")
+	return finding.Unknown(ReasonError, "%v", err)
 }

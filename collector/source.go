@@ -43,24 +43,24 @@ type result struct {
 	reported bool
 }
 
-// What the findings of this file have as name and reason.
+// The reasons for which a check itself is defective.
 var (
 	ReasonPanic = finding.NewReason("Panic", finding.Explanation{
 		Meaning: "Reported for a check that crashed.",
 		Cause:   "A defect of the check.",
-		Remedy:  "Report it to the authors of the check.",
+		Remedy:  "Report it to the authors of the check: this is a defect of the check, not of the cluster.",
 	})
 	ReasonNoResult = finding.NewReason("NoResult", finding.Explanation{
 		Meaning: "Reported for a check that ended without a result.",
 		Cause:   "A defect of the check.",
-		Remedy:  "Report it to the authors of the check.",
+		Remedy:  "Report it to the authors of the check: this is a defect of the check, not of the cluster.",
 	})
 )
 
 func (s Source) run(ctx context.Context) (outcome result) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			crashed := finding.Unknown(ReasonPanic, "the check panicked: %v", cause).Remedy(reportDefect)
+			crashed := finding.Unknown(ReasonPanic, "the check panicked: %v", cause)
 			outcome = result{findings: s.complete(crashed)}
 		}
 	}()
@@ -69,12 +69,10 @@ func (s Source) run(ctx context.Context) (outcome result) {
 		return result{findings: s.complete(append(findings, inconclusive(err))...)}
 	}
 	if len(findings) == 0 {
-		return result{findings: s.complete(finding.Unknown(ReasonNoResult, "the check returned no findings").Remedy(reportDefect))}
+		return result{findings: s.complete(finding.Unknown(ReasonNoResult, "the check returned no findings"))}
 	}
 	return result{findings: s.complete(findings...), reported: true}
 }
-
-const reportDefect = "Report it to the authors of the check: this is a defect of the check, not of the cluster."
 
 // complete sets the kind of check, whether the finding blocks, and the name where
 // there is none.

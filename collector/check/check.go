@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// What the findings of this file have as name and reason.
+// The reasons for which a check does not apply to an update, or cannot compare it.
 var (
 	ReasonNotConcerned = finding.NewReason("NotConcerned", finding.Explanation{
 		Meaning: "Reported for a check that does not apply to this kind of update.",

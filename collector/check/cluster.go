@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// What the findings of this file have as name and reason.
+// The reasons that checks of several kinds have in common.
 var (
 	ReasonPlainKubernetes = finding.NewReason("PlainKubernetes", finding.Explanation{
 		Meaning: "Reported for a check of something that only OpenShift has, on a cluster that is not OpenShift.",
@@ -137,7 +137,6 @@ func Stale(object finding.Object, observed, generation int64) (finding.Finding, 
 	}
 	return finding.Unknown(ReasonStaleStatus, "the status of %s is of generation %d, but its spec is of generation %d, so the status is out of date",
 		Describe(object), observed, generation).
-		Remedy("Wait until the controller has updated the status, then run the preflight again.").
 		About(object), true
 }
 

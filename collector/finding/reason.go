@@ -25,6 +25,9 @@ type Explanation struct {
 	// Remedy is what to do, in imperative sentences; empty where nothing needs to be done.
 	// A finding that warns, fails or is inconclusive has it unless it has its own.
 	Remedy string
+	// Command is the command of the remedy with placeholders in capitals, or empty. It is
+	// documentation: a finding has the command for its own object as an action.
+	Command string
 }
 
 // Declaration is a reason or a name of findings, as a package declares it.

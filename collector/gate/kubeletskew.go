@@ -55,7 +55,8 @@ var (
 	reasonKubeletMinorVersionAhead = finding.NewReason("KubeletMinorVersionAhead", finding.Explanation{
 		Meaning: "Reported when kubelets are newer than the API server, which no release supports.",
 		Cause:   "A rollback or a failed update left the nodes ahead.",
-		Remedy:  "Check the history of updates: `oc get clusterversion version -o yaml`.",
+		Remedy:  "Check whether a rollback or another update left the nodes ahead.",
+		Command: "oc get clusterversion version -o yaml",
 	})
 	reasonKubeletVersionUnknown = finding.NewReason("KubeletVersionUnknown", finding.Explanation{
 		Meaning: "Reported when the version of a kubelet is not like v1.31.4.",
@@ -175,7 +176,6 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 		findings = append(findings, finding.Unknown(reasonKubeletMinorVersionAhead,
 			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which no release supports: %s; CVO accepts the update", update.Line(k.Update.From), k.newest, listKubelets(ahead)).
 			Named(kubeletVersionAheadName).
-			Remedy("Check whether a rollback or another update left the nodes ahead.").
 			Do(finding.Run("oc get clusterversion version -o yaml"), finding.Run("oc get machineconfigpools")).
 			About(nodeObjects(ahead)...))
 	}

@@ -31,22 +31,26 @@ var (
 		Meaning: "Reported when a MachineConfigPool is degraded.",
 		Cause: "The machine-config-operator could not apply a configuration to a node of the pool; the message has the " +
 			"conditions of the pool.",
-		Remedy: "Fix what the message names: `oc describe machineconfigpool NAME`.",
+		Remedy:  "Fix what the conditions of the pool name.",
+		Command: "oc describe machineconfigpool NAME",
 	})
 	reasonInterruptedBuild = finding.NewReason("InterruptedBuild", finding.Explanation{
 		Meaning: "Reported when the build of the operating system image of a MachineConfigPool was interrupted.",
 		Cause:   "The build was canceled, or its pod was deleted.",
-		Remedy:  "Check what interrupted the build, and start it again: `oc get machineosbuilds`.",
+		Remedy:  "Check what interrupted the build, and start it again.",
+		Command: "oc get machineosbuilds",
 	})
 	reasonNoDegradedCondition = finding.NewReason("NoDegradedCondition", finding.Explanation{
 		Meaning: "Reported when a MachineConfigPool has no condition Degraded, or one that is neither True nor False.",
 		Cause:   "The machine-config-controller has not evaluated the pool yet, or does not run.",
-		Remedy:  "Wait until the controller has evaluated the pool: `oc describe machineconfigpool NAME`.",
+		Remedy:  "Wait until the controller has evaluated the pool.",
+		Command: "oc describe machineconfigpool NAME",
 	})
 	reasonPoolUpdating = finding.NewReason("PoolUpdating", finding.Explanation{
 		Meaning: "Reported while the nodes of a MachineConfigPool are being updated.",
 		Cause:   "An earlier update or a change of the configuration is in progress.",
-		Remedy:  "Wait until the pool is updated: `oc wait machineconfigpool NAME --for condition=Updated --timeout=-1s`.",
+		Remedy:  "Wait until the pool is updated.",
+		Command: "oc wait machineconfigpool NAME --for condition=Updated --timeout=-1s",
 	})
 )
 
@@ -99,16 +103,14 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding,
 	switch {
 	case degraded.Status == corev1.ConditionTrue:
 		return finding.Fail(reasonDegradedPool,
-			"MachineConfigPool %q is degraded%s; this does not block patch updates", pool.Name, explain(degraded, degradedBy(pool))).
-			Remedy("Fix what the conditions of the pool name.").Do(describe), true
+			"MachineConfigPool %q is degraded%s; this does not block patch updates", pool.Name, explain(degraded, degradedBy(pool))).Do(describe), true
 	case interrupted.Status == corev1.ConditionTrue:
 		return finding.Fail(reasonInterruptedBuild,
 			"the image build of MachineConfigPool %q was interrupted%s; this does not block patch updates", pool.Name, explain(interrupted, nil)).
-			Remedy("Check what interrupted the build, and start it again.").Do(finding.Run("oc get machineosbuilds"), describe), true
+			Do(finding.Run("oc get machineosbuilds"), describe), true
 	case degraded.Status != corev1.ConditionFalse:
 		return finding.Unknown(reasonNoDegradedCondition,
-			"MachineConfigPool %q does not report whether it is degraded%s", pool.Name, explain(degraded, nil)).
-			Remedy("Wait until the controller has evaluated the pool.").Do(describe), true
+			"MachineConfigPool %q does not report whether it is degraded%s", pool.Name, explain(degraded, nil)).Do(describe), true
 	case pool.Spec.Paused:
 		return finding.Warn(reasonPoolPaused,
 			"MachineConfigPool %q is paused: %d of its %s are up to date, the others are not updated; see %s for when they have to be",
@@ -117,7 +119,7 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding,
 	case updating.Status == corev1.ConditionTrue:
 		return finding.Warn(reasonPoolUpdating,
 			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")).
-			Remedy("Wait until the pool is updated.").Do(finding.Run(waitForPool, pool.Name)), true
+			Do(finding.Run(waitForPool, pool.Name)), true
 	}
 	return finding.Finding{}, false
 }

@@ -34,7 +34,8 @@ var (
 	reasonNetworkTypeNotReported = finding.NewReason("NetworkTypeNotReported", finding.Explanation{
 		Meaning: "Reported when the network type is not known.",
 		Cause:   "The cluster-network-operator has not written status.networkType of the Network \"cluster\".",
-		Remedy:  "Check that the cluster-network-operator is running: `oc -n openshift-network-operator get pods`.",
+		Remedy:  "Check that the cluster-network-operator is running.",
+		Command: "oc -n openshift-network-operator get pods",
 	})
 )
 
@@ -85,7 +86,6 @@ func judgeNetworkType(networks []configv1.Network, target semver.Version) findin
 	switch current {
 	case "":
 		return finding.Unknown(reasonNetworkTypeNotReported, "the Network \"cluster\" does not report its network type, and %s does not support OpenShiftSDN", target).
-			Remedy("Check that the cluster-network-operator is running.").
 			Do(finding.Run("oc -n openshift-network-operator get pods"), inspect)
 	case "OpenShiftSDN":
 		return finding.Fail(reasonOpenShiftSDNRemoved, "the cluster uses the network type OpenShiftSDN, which %s does not contain", target).

@@ -44,7 +44,8 @@ var (
 	reasonNameTooLong = finding.NewReason("NameTooLong", finding.Explanation{
 		Meaning: "Reported when the copy of a MachineSet would have a name that is too long for the label of its machines.",
 		Cause:   "The name of the MachineSet has more than 55 characters.",
-		Remedy:  "Replace the MachineSet by one with a shorter name: `oc -n openshift-machine-api get machineset NAME -o yaml`.",
+		Remedy:  "Replace the MachineSet by one with a shorter name.",
+		Command: "oc -n openshift-machine-api get machineset NAME -o yaml",
 	})
 	reasonMachineSetError = finding.NewReason("MachineSetError", finding.Explanation{
 		Meaning: "Reported when a MachineSet cannot create machines, and its status has no reason.",
@@ -163,7 +164,6 @@ func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 	if len(set.Name+surge) > maxMachineSetName {
 		return finding.Fail(reasonNameTooLong,
 			"the copy of MachineSet %q for the time of the update would have a name of more than %d characters, and could create no machines", set.Name, maxMachineSetName).
-			Remedy("Replace the MachineSet by one with a shorter name.").
 			Do(finding.Run("oc -n %s get machineset %s -o yaml", set.Namespace, set.Name)), true
 	}
 	if stale, ok := check.Stale(machineSetObject(set), set.Status.ObservedGeneration, set.Generation); ok {

@@ -39,7 +39,8 @@ var (
 	reasonSeveralBudgets = finding.NewReason("SeveralBudgets", finding.Explanation{
 		Meaning: "Reported when several PodDisruptionBudgets select the same pods, which therefore cannot be evicted.",
 		Cause:   "The selectors of the budgets overlap.",
-		Remedy:  "Let only one budget select each pod: `oc -n NAMESPACE get poddisruptionbudgets -o wide`.",
+		Remedy:  "Let only one of the budgets select each pod.",
+		Command: "oc -n NAMESPACE get poddisruptionbudgets -o wide",
 	})
 )
 
@@ -104,7 +105,6 @@ func describeContention(contention snapshot.Contention) finding.Finding {
 		"the PodDisruptionBudgets %s in namespace %q select the same pods, %d of them, such as %q, and the API server does not evict a pod with several budgets",
 		strings.Join(contention.Budgets, ", "), contention.Namespace, contention.Pods, contention.Pod).
 		Named(nameBudgets+"-"+contention.Namespace+"."+contention.Budgets[0]).
-		Remedy("Let only one of the budgets select each pod.").
 		Do(finding.Run("oc -n %s get poddisruptionbudgets -o wide", contention.Namespace),
 			finding.Run("oc -n %s get pod %s --show-labels", contention.Namespace, contention.Pod)).
 		About(objects...)

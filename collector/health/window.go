@@ -28,8 +28,8 @@ var (
 	reasonBeforeWindow = finding.NewReason("BeforeWindow", finding.Explanation{
 		Meaning: "Reported when the window of an UpgradeConfig opens later.",
 		Cause:   "spec.upgradeAt is in the future.",
-		Remedy: "Start the update when the window opens, or set spec.upgradeAt to an earlier time: `oc -n NAMESPACE edit " +
-			"upgradeconfig NAME`.",
+		Remedy:  "Start the update when the window opens, or set spec.upgradeAt to an earlier time.",
+		Command: "oc -n NAMESPACE edit upgradeconfig NAME",
 	})
 	reasonAfterWindow = finding.NewReason("AfterWindow", finding.Explanation{
 		Meaning: "Reported when the window of an UpgradeConfig is over.",
@@ -39,7 +39,8 @@ var (
 	reasonOtherVersion = finding.NewReason("OtherVersion", finding.Explanation{
 		Meaning: "Reported when the window of an UpgradeConfig is open, but for another target.",
 		Cause:   "spec.desired.version is another version.",
-		Remedy:  "Choose one target for both: `oc -n NAMESPACE edit upgradeconfig NAME`.",
+		Remedy:  "Choose one target for both.",
+		Command: "oc -n NAMESPACE edit upgradeconfig NAME",
 	})
 	reasonInvalidUpgradeAt = finding.NewReason("InvalidUpgradeAt", finding.Explanation{
 		Meaning: "Reported when the window of an UpgradeConfig is unknown.",
@@ -95,7 +96,7 @@ func unreadable(err error) finding.Finding {
 			Remedy("Run the preflight as a user with permission to list UpgradeConfigs.").
 			Do(finding.Roles())
 	}
-	return finding.Warn(reasonUnreadable, message, err).Remedy("Fix what the message names, then run the preflight again.")
+	return finding.Warn(reasonUnreadable, message, err)
 }
 
 // judgeWindow judges whether the window is open at a time, and whether it is for the
@@ -119,13 +120,11 @@ func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) f
 	var f finding.Finding
 	switch {
 	case !now.After(opens):
-		f = finding.Warn(reasonBeforeWindow, "%s, and opens in %s%s", window, minutes(opens.Sub(now)), mismatch).
-			Remedy("Start the update when the window opens, or set spec.upgradeAt to an earlier time.").Do(edit)
+		f = finding.Warn(reasonBeforeWindow, "%s, and opens in %s%s", window, minutes(opens.Sub(now)), mismatch).Do(edit)
 	case !now.Before(closes):
 		f = finding.Warn(reasonAfterWindow, "%s, and closed %s ago%s", window, minutes(now.Sub(closes)), mismatch).Remedy(reschedule).Do(edit)
 	case mismatch != "":
-		f = finding.Warn(reasonOtherVersion, "%s, and is open for %s more%s", window, minutes(closes.Sub(now)), mismatch).
-			Remedy("Choose one target for both.").Do(edit)
+		f = finding.Warn(reasonOtherVersion, "%s, and is open for %s more%s", window, minutes(closes.Sub(now)), mismatch).Do(edit)
 	default:
 		f = finding.Pass(reasonInWindow, "%s, and is open for %s more", window, minutes(closes.Sub(now)))
 	}

@@ -26,7 +26,8 @@ var (
 		Cause: "The cluster-machine-approver does not approve the requests, because it finds no machine for them, is not " +
 			"running, or ignores all requests while too many are pending. A kubelet whose certificate expires is " +
 			"NotReady, and logs of pods on a node without a serving certificate cannot be read.",
-		Remedy: "Check that each request is of a node of this cluster, then approve it: `oc adm certificate approve NAME`.",
+		Remedy:  "Check that each request is of a node of this cluster, then approve it.",
+		Command: "oc adm certificate approve NAME",
 	})
 )
 
@@ -99,7 +100,6 @@ func pendingRequests(pending []certificatesv1.CertificateSigningRequest, nodes, 
 		message += fmt.Sprintf("; %d are of the last hour, and with more than %d above the machines the cluster-machine-approver ignores all requests", recent, approverLimit)
 	}
 	return finding.Warn(reasonRequestsPending, "%s", message).
-		Remedy("Check that each request is of a node of this cluster, then approve it.").
 		Do(finding.Run("oc get certificatesigningrequests"), finding.Run("oc adm certificate approve %s", strings.Join(names[:min(len(names), maxApproved)], " "))).
 		About(objects...)
 }

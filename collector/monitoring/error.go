@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// What the findings of this file have as name and reason.
+// The reasons for which the monitoring could not be read.
 var (
 	ReasonNoMonitoring = finding.NewReason("NoMonitoring", finding.Explanation{
 		Meaning: "Reported when the cluster has no monitoring that can be read.",

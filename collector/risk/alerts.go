@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
+// The name of the check of alerts, and the reasons of its findings.
 var (
 	NameAlerts = finding.NewName("Alerts",
 		"The check for alerts that are a risk of updates: the critical ones, and those that CVO knows to affect "+
@@ -156,7 +156,7 @@ func firing(instances []alert) finding.Finding {
 		Documented(cmp.Or(runbook, noRunbook)).
 		About(objects...).
 		Observed(map[string]string{
-			"activeAt": since.UTC().Format(time.RFC3339), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
+			"activeAt": words.Time(since), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
 		}).
 		Remedy("%s", remedy).
 		Do(finding.Accept(name))

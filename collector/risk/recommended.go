@@ -37,13 +37,15 @@ var (
 	reasonNoRisks = finding.NewReason("NoRisks", finding.Explanation{
 		Meaning: "Reported when the target is a conditional update without a risk, so that the condition is unknown.",
 		Cause:   "An entry of status.conditionalUpdates has no risks.",
-		Remedy:  "Read the entry: `oc adm upgrade --include-not-recommended`.",
+		Remedy:  "Read the entry of the update.",
+		Command: "oc adm upgrade --include-not-recommended",
 	})
 	reasonUnknownUpdate = finding.NewReason("UnknownUpdate", finding.Explanation{
 		Meaning: "Reported when the cluster does not know the target, so that its risks were not evaluated.",
 		Cause:   "The channel of the cluster does not have the target, or its updates could not be retrieved.",
-		Remedy: "Choose an update that the cluster knows. To continue with this one, read its known issues, and accept " +
-			"the risk: `oc preflight accept ClusterVersionRecommendedUpdate`.",
+		Remedy: "Choose an update that the cluster knows. To continue with this one, read its known issues, and " +
+			"accept the risk.",
+		Command: "oc preflight accept ClusterVersionRecommendedUpdate",
 	})
 	reasonNoChannel = finding.NewReason("NoChannel", finding.Explanation{
 		Meaning: "Reported when the cluster has no channel, so that no update is recommended to it.",
@@ -182,7 +184,6 @@ func (t target) withoutEntry() finding.Finding {
 			Do(finding.Run("oc adm upgrade channel stable-%s", t.minor), finding.Targets(), finding.Accept(recommendedName))
 	}
 	return finding.Unknown(reasonUnknownUpdate, "%s", t.notRetrieved()).
-		Remedy("Choose an update that the cluster knows. To continue with this one, read its known issues, and accept the risk.").
 		Do(finding.Targets(), finding.Accept(recommendedName))
 }
 
@@ -214,6 +215,5 @@ func (t target) notRetrieved() string {
 // withoutRisks is the result for a conditional update without a risk.
 func (t target) withoutRisks() finding.Finding {
 	return finding.Unknown(reasonNoRisks, "%s is a conditional update, but ClusterVersion has no risk of it", t.name).
-		Remedy("Read the entry of the update.").
 		Do(finding.Run("oc adm upgrade --include-not-recommended"))
 }

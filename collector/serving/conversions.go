@@ -33,8 +33,9 @@ var (
 		Cause: "The Service of its conversion webhook does not exist, or has no ready endpoint. Every read of an object " +
 			"that is stored in another version fails, and with it the garbage collection and the migration of stored " +
 			"objects (kubernetes#110720).",
-		Remedy: "Repair the operator that serves the webhook. If it was removed, delete the CustomResourceDefinition, " +
-			"which deletes its objects: `oc get crd NAME -o yaml`.",
+		Remedy: "Repair the operator that serves the webhook. If it was removed, delete the " +
+			"CustomResourceDefinition, which deletes its objects.",
+		Command: "oc get crd NAME -o yaml",
 	})
 )
 
@@ -113,7 +114,6 @@ func conversionFinding(each snapshot.Conversion, why string) finding.Finding {
 		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every read of the kind %s fails",
 		name, words.List(each.Served, maxVersions), why, each.Kind).
 		Named(nameConversion+"-"+name).
-		Remedy("Repair the operator that serves the webhook. If it was removed, delete the CustomResourceDefinition, which deletes its objects.").
 		Do(finding.Run("oc get crd %s -o jsonpath='{.spec.conversion}'", name), finding.Run("oc get %s -A", name)).
 		About(finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: name})
 }

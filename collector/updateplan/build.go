@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/blang/semver/v4"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/updateplan/imageset"
 	"github.com/openshift/update-preflight/collector/updateplan/path"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Paths are the paths to a version. The error is an *Unreachable.
@@ -64,7 +64,7 @@ func WithoutPath(b Basis, failed *Unreachable) Plan {
 // document has what is the same in all plans; its lists are empty.
 func (b Basis) document(to string) Plan {
 	return Plan{
-		APIVersion: report.APIVersion, Kind: Kind, ToolVersion: b.ToolVersion, Time: b.Now.UTC().Format(time.RFC3339),
+		APIVersion: report.APIVersion, Kind: Kind, ToolVersion: b.ToolVersion, Time: words.Time(b.Now),
 		Cluster: b.Cluster, From: b.From, To: to, Architecture: b.Architecture, Graphs: []string{},
 		Updates: []Update{}, Alternatives: []Alternative{}, Pools: []Pool{}, Missing: []string{}, Notices: []string{},
 		Duration: report.Duration{Basis: []string{}},

@@ -20,7 +20,8 @@ var (
 	reasonVersionMismatch = finding.NewReason("VersionMismatch", finding.Explanation{
 		Meaning: "Reported when the release image has another version than ClusterVersion lists it with.",
 		Cause:   "The update graph or the mirror is wrong.",
-		Remedy:  "Do not use the image; refresh the available updates with \"oc adm upgrade\".",
+		Remedy:  "Do not use this image. Refresh the available updates.",
+		Command: "oc adm upgrade",
 	})
 	reasonRead = finding.NewReason("Read", finding.Explanation{
 		Meaning: "Reported when the manifests of the release were read.",
@@ -78,8 +79,7 @@ func withFindings(proven proof.Proof, findings []finding.Finding) []collector.So
 func compareVersion(release *payload.Release, requested string) finding.Finding {
 	if requested != "" && requested != release.Version {
 		return finding.Fail(reasonVersionMismatch, "the release image is version %s, and ClusterVersion lists it as %s", release.Version, requested).
-			Named(namePayload).
-			Remedy("Do not use this image. Refresh the available updates.").Do(finding.Run("oc adm upgrade"))
+			Named(namePayload).Do(finding.Run("oc adm upgrade"))
 	}
 	return finding.Pass(reasonRead, "release %s contains %d preflight checks", release.Version, len(release.Jobs)).Named(namePayload)
 }

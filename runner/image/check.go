@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
+// Name names the findings about the images of the release.
 var Name = finding.NewName("Images", "The findings about the availability of the release's images to the nodes.")
 
 // Mode is how thoroughly images are checked.

@@ -43,7 +43,6 @@ func (c Check) Collect(ctx context.Context) ([]finding.Finding, error) {
 		return c.complete(finding.Unknown(reasonNotSelected,
 			"images are excluded by the selection; not checked").
 			Named(Name).
-			Remedy("Check the images, or accept the finding.").
 			Do(finding.Retry(finding.OptionImages), finding.Accept(Name))), nil
 	}
 	access := c.Access(ctx)

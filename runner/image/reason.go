@@ -10,7 +10,7 @@ var (
 	reasonNotSelected = finding.NewReason("NotSelected", finding.Explanation{
 		Meaning: "Reported when the check is excluded by the selection.",
 		Cause:   "Images are excluded for this run.",
-		Remedy:  "Include the check of images, or accept the finding.",
+		Remedy:  "Check the images, or accept the finding.",
 	})
 	reasonImagesMissing = finding.NewReason("ImagesMissing", finding.Explanation{
 		Meaning: "Reported when images are not available from any repository.",

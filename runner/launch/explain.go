@@ -22,7 +22,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// What the findings of this file have as name and reason.
+// The reasons for which the objects of a check were not created.
 var (
 	reasonNamespaceMissing = finding.NewReason("NamespaceMissing", finding.Explanation{
 		Meaning: "Reported for a check whose namespace does not exist. A preflight creates no namespaces.",

@@ -2,7 +2,7 @@ package payload
 
 import "github.com/openshift/update-preflight/collector/finding"
 
-// What the findings of this file have as name and reason.
+// The reasons for which the content of a release is rejected.
 var (
 	reasonNotARelease = finding.NewReason("NotARelease", finding.Explanation{
 		Meaning: "Reported when an image lacks the files of a release.",

@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
+// NameReleasePolicy names the findings about the image policies of the release image.
 var NameReleasePolicy = finding.NewName("ReleaseImagePolicy",
 	"The findings about the image policies that cover the release image.")
 

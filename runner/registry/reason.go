@@ -2,7 +2,7 @@ package registry
 
 import "github.com/openshift/update-preflight/collector/finding"
 
-// What the findings of this file have as name and reason.
+// The reasons for which a registry or its configuration in the cluster cannot be used.
 var (
 	reasonInvalidPullSpec = finding.NewReason("InvalidPullSpec", finding.Explanation{
 		Meaning: "Reported when the name of an image cannot be parsed.",
@@ -114,12 +114,14 @@ var (
 	reasonBlockedRegistryIgnored = finding.NewReason("BlockedRegistryIgnored", finding.Explanation{
 		Meaning: "Reported when nodes ignore a blocked registry.",
 		Cause:   "The current release was pulled from there, and has no mirror.",
-		Remedy:  "Remove the entry, or configure a mirror of the release: oc edit image.config.openshift.io cluster.",
+		Remedy:  "Remove the entry, or configure a mirror of the release first.",
+		Command: "oc edit image.config.openshift.io cluster",
 	})
 	reasonContradictoryMirrors = finding.NewReason("ContradictoryMirrors", finding.Explanation{
 		Meaning: "Reported when two mirror sets have different policies for one source.",
 		Cause:   "Different values of mirrorSourcePolicy; the machine-config operator then writes no mirrors to the nodes.",
-		Remedy:  "Set the same mirrorSourcePolicy: oc edit imagedigestmirrorset,imagetagmirrorset.",
+		Remedy:  "Set the same mirrorSourcePolicy in both.",
+		Command: "oc edit imagedigestmirrorset,imagetagmirrorset",
 	})
 )
 

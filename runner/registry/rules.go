@@ -94,7 +94,6 @@ func (r rules) blockable(s settings) ([]string, []finding.Finding) {
 		}
 		ignored = append(ignored, warning(finding.Warn(reasonBlockedRegistryIgnored,
 			"blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes ignore because the current release was pulled from there", scope).
-			Remedy("Remove the entry, or configure a mirror of the release first.").
 			Do(finding.Run(editImageConfig))))
 	}
 	return blocked, ignored
@@ -114,7 +113,6 @@ func contradictions(sets []mirrorSet) []finding.Finding {
 		if other.never != set.never {
 			findings = append(findings, warning(finding.Warn(reasonContradictoryMirrors,
 				"%s and %s have different mirrorSourcePolicies for %q, so the machine-config operator writes none of the cluster's mirrors to the nodes", other, set, set.source).
-				Remedy("Set the same mirrorSourcePolicy in both.").
 				Do(finding.Run("oc edit imagedigestmirrorset,imagetagmirrorset"))))
 		}
 	}

@@ -20,7 +20,7 @@ import (
 var reasonNotSelected = finding.NewReason("NotSelected", finding.Explanation{
 	Meaning: "Reported for a check that the selection of the run leaves out.",
 	Cause:   "The check is excluded by name, or the run is without Jobs.",
-	Remedy:  "Run the preflight without the exclusion, or accept the finding.",
+	Remedy:  "Run the check, or accept the finding.",
 })
 
 // Selection is what a run does of what it could.
@@ -78,7 +78,6 @@ func (s Selection) Choose(drafted jobplan.Draft, known func(jobplan.Check) ([]fi
 
 func notSelected(check jobplan.Check) finding.Finding {
 	return finding.Unknown(reasonNotSelected, "excluded by the selection; not run").Named(check.Name).
-		Remedy("Run the check, or accept the finding.").
 		Do(finding.Retry(finding.OptionSelection), finding.Accept(check.Name))
 }
 

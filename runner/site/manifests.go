@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 )
 
+// The names of the findings about the checks of the site, and their reasons.
 var (
 	NameSource = finding.NewName("SiteChecks", "The findings about a source of checks of the site.")
 
@@ -35,7 +36,7 @@ var (
 	reasonUnused = finding.NewReason("SiteManifestUnused", finding.Explanation{
 		Meaning: "Reported for a manifest of the site without an object of a check.",
 		Cause:   "No object in the file has the annotation openshift.io/preflight-check: \"true\".",
-		Remedy:  "Annotate the Job and the objects that it needs, or move the file out of the directory.",
+		Remedy:  "Annotate the Job and the objects that it needs, or move the files out of the directory.",
 	})
 )
 
@@ -84,7 +85,6 @@ func (c *Checks) Add(source Source, files map[string][]byte) {
 func (c *Checks) Fail(source Source, cause error) {
 	c.Findings = append(c.Findings, finding.Unknown(reasonNotRead, "no check of %s is run: %v", source.shown(), cause).
 		Named(NameSource).From(finding.SourceJob).Observed(map[string]string{"source": source.Name, "digest": source.digest()}).
-		Remedy("Fix what the message names. To update without these checks, accept the finding.").
 		Do(finding.Retry(""), finding.Accept(NameSource)))
 }
 
@@ -136,8 +136,7 @@ func unused(source Source, files map[string][]byte, read *payload.Release) []fin
 	}
 	const most = 10
 	return []finding.Finding{finding.Warn(reasonUnused, "%s: no object has the annotation %s in %s", source.shown(), payload.Annotation, words.List(names, most)).
-		Named(NameSource).From(finding.SourceJob).
-		Remedy("Annotate the Job and the objects that it needs, or move the files out of the directory.")}
+		Named(NameSource).From(finding.SourceJob)}
 }
 
 // maxName bounds the name of a file in a message, as package payload does.

@@ -45,7 +45,7 @@ func Entries() []Entry {
 		if d.IsName {
 			kind = KindFinding
 		}
-		entries = append(entries, Entry{Kind: kind, Name: d.Name, Package: d.Package, Meaning: d.Meaning, Cause: d.Cause, Remedy: d.Remedy})
+		entries = append(entries, Entry{Kind: kind, Name: d.Name, Package: d.Package, Meaning: d.Meaning, Cause: d.Cause, Remedy: remedy(d.Explanation)})
 	}
 	for _, r := range refusal.Reasons() {
 		entries = append(entries, Entry{Kind: KindReason, Name: r.Name, Package: "signature/refusal", Meaning: r.Meaning, Cause: r.Cause, Remedy: r.Remedy})
@@ -59,6 +59,14 @@ func Entries() []Entry {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Package, b.Package))
 	})
 	return entries
+}
+
+// remedy ends with the command of the remedy, where there is one.
+func remedy(e finding.Explanation) string {
+	if e.Command == "" {
+		return e.Remedy
+	}
+	return fmt.Sprintf("%s: `%s`.", strings.TrimSuffix(e.Remedy, "."), e.Command)
 }
 
 // UnknownError is the error for a word that is neither a reason nor the name of a

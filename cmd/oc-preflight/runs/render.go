@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document/reportview"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
@@ -138,7 +139,7 @@ func asOf(stored report.Report, now time.Time) report.Report {
 		return stored
 	}
 	if cause := standing.Expired(stored, now); cause != "" {
-		stored.Standing = &report.Standing{Time: now.UTC().Format(time.RFC3339), Ended: []string{cause}}
+		stored.Standing = &report.Standing{Time: words.Time(now), Ended: []string{cause}}
 	}
 	return stored
 }

@@ -161,7 +161,8 @@ func differing(run record.Record, all []record.Record) []record.Record {
 var reasonSeveralTargets = finding.NewReason("SeveralTargets", finding.Explanation{
 	Meaning: "Reported by \"status\" without a target where the verdicts of several targets differ.",
 	Cause:   "Runs of several targets are recorded, and the command does not name one.",
-	Remedy:  "Name the target: `oc preflight status --to VERSION`.",
+	Remedy:  "Name the target.",
+	Command: "oc preflight status --to VERSION",
 })
 
 // ambiguous is the report of a run that was not asked for by its target: it is not Ready
@@ -175,7 +176,7 @@ func (r foundRun) ambiguous(stored report.Report) report.Report {
 		verdicts = append(verdicts, fmt.Sprintf("%s is %s", words.Line(other.Target.Version, terminal.MaxLine), other.Decision))
 	}
 	several := finding.Unknown(reasonSeveralTargets, "this is the verdict on %s, and others differ: %s", stored.Target.Version, words.List(verdicts, 5)).
-		Named("Target").From(finding.SourceGate).Remedy("Name the target.").Do(finding.Run("oc preflight status %s", flagset.TargetFlag(stored.Target)))
+		Named("Target").From(finding.SourceGate).Do(finding.Run("oc preflight status %s", flagset.TargetFlag(stored.Target)))
 	stored.Verdict.Decision = verdict.Undecided
 	stored.Verdict.Undecided = append(stored.Verdict.Undecided, several.Name)
 	several.Effect = several.EffectOf()

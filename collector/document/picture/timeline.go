@@ -85,7 +85,7 @@ func (t Timeline) Picture() document.Picture {
 	for i, bar := range shown {
 		drawing = append(drawing, bar.node(axisHeight+barHeight*i, start, scale(span)))
 	}
-	legend := "It begins at " + start.UTC().Format(time.RFC3339) + ". A check waits while its bar is striped, and runs while it is solid."
+	legend := "It begins at " + words.Time(start) + ". A check waits while its bar is striped, and runs while it is solid."
 	if more := len(bars) - len(shown); more > 0 {
 		legend += fmt.Sprintf(" Left out of the picture: %s that started last.", words.Count(more, "check"))
 	}
@@ -149,7 +149,7 @@ func (t Timeline) table(bars []Bar) document.Table {
 	for _, bar := range bars {
 		started, ended := "", ""
 		if bar.ran() {
-			started, ended = bar.Start.UTC().Format(time.RFC3339), bar.End.UTC().Format(time.RFC3339)
+			started, ended = words.Time(bar.Start), words.Time(bar.End)
 		}
 		table.Rows = append(table.Rows, []string{bar.Name, bar.Result, started, ended, bar.duration(), bar.waits()})
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
+// The names of the findings about admin gates, and their reasons.
 var (
 	Name = finding.NewName("AdminAck",
 		"The gate that an administrator opens by acknowledging that the tasks described in the ConfigMap "+
@@ -71,7 +72,8 @@ var (
 	reasonUnknownAck = finding.NewReason("UnknownAck", finding.Explanation{
 		Meaning: "Reported when the ConfigMap admin-acks has an acknowledgement for this minor version, and no gate has its name.",
 		Cause:   "Most likely a misspelled name.",
-		Remedy:  "Compare the name with those of the gates: `oc -n openshift-config-managed get configmap admin-gates -o yaml`.",
+		Remedy:  "Compare the acknowledgement with the names of the gates.",
+		Command: "oc -n openshift-config-managed get configmap admin-gates -o yaml",
 	})
 	reasonAdminGatesMissing = finding.NewReason("AdminGatesMissing", finding.Explanation{
 		Meaning: "Reported when the ConfigMap with the gates does not exist. CVO then blocks every update to another minor version.",
@@ -81,8 +83,9 @@ var (
 	reasonAdminAcksMissing = finding.NewReason("AdminAcksMissing", finding.Explanation{
 		Meaning: "Reported when the ConfigMap for the acknowledgements does not exist. CVO then blocks every update to " +
 			"another minor version.",
-		Cause:  "The ConfigMap was deleted.",
-		Remedy: "Create the ConfigMap: `oc -n openshift-config create configmap admin-acks`.",
+		Cause:   "The ConfigMap was deleted.",
+		Remedy:  "Create the ConfigMap.",
+		Command: "oc -n openshift-config create configmap admin-acks",
 	})
 )
 
@@ -166,7 +169,6 @@ func gatesMissing() finding.Finding {
 func acksMissing(location location) finding.Finding {
 	return finding.Fail(reasonAdminAcksMissing, "the ConfigMap %s/%s does not exist; CVO blocks the update", location.acks, acksName).
 		Named(nameUnknown).
-		Remedy("Create the ConfigMap.").
 		Do(finding.Run("oc -n %s create configmap %s", location.acks, acksName)).
 		About(location.objects()...)
 }
@@ -183,7 +185,6 @@ func (a adminAck) unusedAcks(pair pair) []finding.Finding {
 		findings = append(findings, finding.Warn(reasonUnknownAck,
 			"the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.location.acks, acksName, key).
 			Named(nameUnused).
-			Remedy("Compare the acknowledgement with the names of the gates.").
 			Do(finding.Run("oc -n %s get configmap %s -o yaml", pair.location.gates, gatesName)).
 			About(configMap(pair.location.acks, acksName)))
 	}

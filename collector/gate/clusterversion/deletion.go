@@ -21,8 +21,9 @@ var (
 	reasonResourceDeletesInProgress = finding.NewReason("ResourceDeletesInProgress", finding.Explanation{
 		Meaning: "Reported while CVO deletes objects that the release no longer has. Until then the cluster cannot leave " +
 			"its minor version.",
-		Cause:  "Most often a finalizer keeps one of the objects.",
-		Remedy: "Wait. If the deletion does not end, check what keeps the objects that the message names: `oc get KIND NAME -o yaml`.",
+		Cause:   "Most often a finalizer keeps one of the objects.",
+		Remedy:  "Wait. If the deletion does not end, check what keeps the objects, most likely a finalizer.",
+		Command: "oc get KIND NAME -o yaml",
 	})
 	reasonEvaluationFailed = finding.NewReason("EvaluationFailed", finding.Explanation{
 		Meaning: "Reported when CVO could not evaluate whether the cluster can be updated.",
@@ -65,8 +66,7 @@ func (s situation) deletion(minor string) finding.Finding {
 	switch {
 	case own.Status == configv1.ConditionFalse || (all.Status == configv1.ConditionFalse && resources != nil):
 		f := finding.Fail(reasonResourceDeletesInProgress,
-			"CVO is deleting objects that the release no longer has, and until then the cluster cannot leave %s: %s", minor, cmp.Or(own.Message, all.Message)).
-			Remedy("Wait. If the deletion does not end, check what keeps the objects, most likely a finalizer.")
+			"CVO is deleting objects that the release no longer has, and until then the cluster cannot leave %s: %s", minor, cmp.Or(own.Message, all.Message))
 		if resources != nil {
 			f = f.Observed(map[string]string{"resources": resources[1]}).Do(inspectDeleted(resources[1])...)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
+// The name of the finding about the span of an update, and its reasons.
 var (
 	NameGiantHop = finding.NewName("ClusterVersionGiantHop",
 		"CVO's precondition ClusterVersionGiantHop: an update spans at most one minor version, and of the major "+
@@ -83,8 +84,7 @@ func LaterGiantHop() check.Check {
 
 func judgeLaterHop(u update.Update) finding.Finding {
 	if !u.To.GT(u.From) {
-		return finding.Fail(reasonNotNewer, "the path leads from %s to %s, which is not newer", u.From, u.To).
-			Remedy("Name the releases in ascending order.")
+		return finding.Fail(reasonNotNewer, "the path leads from %s to %s, which is not newer", u.From, u.To)
 	}
 	before := &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: u.From.String()}}}
 	found := cvo.GiantHop(before, u.To.String())

@@ -14,7 +14,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// What the findings of this file have as name and reason.
+// The name of the finding about the request, and its reasons.
 var (
 	requestName = finding.NewName("ClusterVersionRequest",
 		"CVO's validation of a request (lib/validation), before there is one: whether the ClusterVersion is "+
@@ -39,13 +39,15 @@ var (
 	reasonConditionalUpdateOnly = finding.NewReason("ConditionalUpdateOnly", finding.Explanation{
 		Meaning: "Reported when the target is a conditional update, which CVO accepts only by image.",
 		Cause:   "The update service knows risks of the target.",
-		Remedy:  "Once its risks are acceptable, request the update by image: `oc adm upgrade --allow-not-recommended --to VERSION`.",
+		Remedy:  "Once its risks are acceptable, request the update by image, with one of these commands.",
+		Command: "oc adm upgrade --allow-not-recommended --to VERSION",
 	})
 	reasonHistoryOnly = finding.NewReason("HistoryOnly", finding.Explanation{
 		Meaning: "Reported when the target is only in status.history of ClusterVersion. CVO accepts a request by version " +
 			"alone, and stays at the present release.",
-		Cause:  "The cluster ran the release before, and the update service does not list it.",
-		Remedy: "Request the update by image: `oc adm upgrade --allow-explicit-upgrade --to-image PULLSPEC`.",
+		Cause:   "The cluster ran the release before, and the update service does not list it.",
+		Remedy:  "Request the update by image.",
+		Command: "oc adm upgrade --allow-explicit-upgrade --to-image PULLSPEC",
 	})
 	ReasonUnknownUpdate = finding.NewReason("UnknownUpdate", finding.Explanation{
 		Meaning: "Reported when the cluster does not know the target, so that it is unknown whether the update is " +
@@ -163,7 +165,6 @@ func (s situation) notAvailable() finding.Finding {
 		if conditional.Release.Version == target {
 			return finding.Warn(reasonConditionalUpdateOnly,
 				"%s is a conditional update: both \"oc adm upgrade --to %s\" and CVO refuse a request by version alone", target, target).
-				Remedy("Once its risks are acceptable, request the update by image, with one of these commands.").
 				Do(s.requests("")...)
 		}
 	}
@@ -171,7 +172,6 @@ func (s situation) notAvailable() finding.Finding {
 		if past.Version == target {
 			return finding.Warn(reasonHistoryOnly,
 				"%s is only in status.history of ClusterVersion: CVO accepts a request by version alone, and silently stays at %s", target, s.update.From).
-				Remedy("Request the update by image.").
 				Do(s.requests("")...)
 		}
 	}

@@ -43,7 +43,6 @@ func judgeRollback(s situation) []finding.Finding {
 	case s.update.Kind() == update.Rollback:
 		return []finding.Finding{finding.Warn(reasonPreviousRelease,
 			"%s is the cluster's previous release; a rollback from %s reverts the fixes made since", s.target(), s.update.From).
-			Remedy("Prefer a later release with the fix.").
 			Do(finding.Targets())}
 	}
 	return []finding.Finding{finding.Pass(reasonNotBefore, "%s is not before %s, the version in status.desired of ClusterVersion", s.target(), s.update.From)}

@@ -66,8 +66,9 @@ var (
 		Meaning: "Reported when the webhooks for one new pod may together take longer than the API server allows for the request.",
 		Cause: "Mutating webhooks are called one after the other, then the validating ones side by side; the sum of " +
 			"timeoutSeconds is above 34 seconds.",
-		Remedy: "Reduce timeoutSeconds, or exclude the namespaces of the cluster with namespaceSelector: `oc get " +
-			"mutatingwebhookconfigurations -o yaml`.",
+		Remedy: "Reduce timeoutSeconds of the webhooks, or exclude the namespaces of the cluster with " +
+			"namespaceSelector.",
+		Command: "oc get mutatingwebhookconfigurations -o yaml",
 	})
 )
 
@@ -288,7 +289,6 @@ func (j *webhookJudge) timeouts(ctx context.Context, webhooks []webhook) (findin
 		"the webhooks for one request of the update may together take %d s (sum of timeoutSeconds of the mutating ones, and the longest of the validating ones), but the API server ends a request after %d s: %s",
 		worst, requestTimeout, request.Action).
 		Named(webhookTimeoutsName).
-		Remedy("Reduce timeoutSeconds of the webhooks, or exclude the namespaces of the cluster with namespaceSelector.").
 		Do(finding.Run("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml")), true
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/internal/reading"
 )
 
+// The name of the findings about dependencies, and their reasons.
 var (
 	Name = finding.NewName("ExternalDependency",
 		"The check that each of the dependencies is reachable from where the preflight runs: a response with a "+
@@ -36,7 +37,7 @@ var (
 	reasonInvalidURL = finding.NewReason("InvalidURL", finding.Explanation{
 		Meaning: "Reported when an external dependency is not a URL.",
 		Cause:   "The preflight was run with an invalid URL of a dependency.",
-		Remedy:  "Use an http or https URL, such as https://quay.io/health.",
+		Remedy:  "Use a URL such as https://quay.io/health for the dependency.",
 	})
 )
 
@@ -117,8 +118,7 @@ func (s *Set) probeAll(ctx context.Context) ([]finding.Finding, error) {
 func (s *Set) probe(ctx context.Context, text string) (*finding.Finding, error) {
 	dependency, ok := parseURL(text)
 	if !ok {
-		invalid := finding.Unknown(reasonInvalidURL, "%q is not an http or https URL, so it was not probed", withoutSecrets(text)).
-			Remedy("Use a URL such as https://quay.io/health for the dependency.")
+		invalid := finding.Unknown(reasonInvalidURL, "%q is not an http or https URL, so it was not probed", withoutSecrets(text))
 		return &invalid, nil
 	}
 	address := dependency.Scheme + "://" + dependency.Host + dependency.EscapedPath()

@@ -98,7 +98,8 @@ var (
 		Meaning: "Reported when the versions of the cluster and the target cannot be compared.",
 		Cause: "A version is not a semantic version, or the version of the target is not known because its release could " +
 			"not be verified.",
-		Remedy: "Name the target by its version, or fix the verification of its signature.",
+		Remedy: "Name the target by its version, or fix the verification of its signature, from which the " +
+			"version is read.",
 	})
 )
 
@@ -106,6 +107,5 @@ var (
 // the versions.
 func notComparable(cause error) collector.Source {
 	return collector.Known(nameUpdate, finding.SourceGate, finding.Unknown(reasonUnknownUpdateKind, "the gates cannot be evaluated: %v", cause).
-		Named(nameUpdate).
-		Remedy("Name the target by its version, or fix the verification of its signature, from which the version is read."))
+		Named(nameUpdate))
 }

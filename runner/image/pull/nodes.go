@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
+// Name names the findings about pulls by nodes.
 var Name = finding.NewName("ImagePull", "The findings about the pulls of images by the nodes.")
 
 // Namespace is the namespace of the Jobs: that of the cluster-version operator, which

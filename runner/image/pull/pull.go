@@ -39,7 +39,6 @@ func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) 
 	case len(usable) == 0:
 		return append(findings, finding.Unknown(reasonNoNode, "no node is ready, schedulable and has free disk space, so no image was pulled").
 			Named(Name).
-			Remedy("Provide a node that is ready, schedulable and has free disk space.").
 			Do(finding.Run("oc get nodes"))), nil
 	}
 	return append(findings, findingsOf(n.pullAll(ctx, usable, images), images)...), nil

@@ -10,7 +10,8 @@ var (
 	reasonNoNode = finding.NewReason("NoNode", finding.Explanation{
 		Meaning: "Reported when images cannot be pulled onto any node.",
 		Cause:   "All nodes are cordoned, not ready, or short of disk space.",
-		Remedy:  "Provide a node that is ready, schedulable and has free disk space: `oc get nodes`.",
+		Remedy:  "Provide a node that is ready, schedulable and has free disk space.",
+		Command: "oc get nodes",
 	})
 	reasonNodeCordoned = finding.NewReason("NodeCordoned", finding.Explanation{
 		Meaning: "Reported when images are not pulled onto cordoned nodes.",

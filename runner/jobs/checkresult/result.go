@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// What the findings of this file have as name and reason.
+// The reasons of a check that reported no valid one.
 var (
 	ReasonPassed = finding.NewReason("Passed", finding.Explanation{
 		Meaning: "Reported for a check that exited 0 without findings of its own.",

@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// What the findings of this file have as name and reason.
+// ReasonAlteredByAdmission is the only reason for which an object is not as it was sent.
 var ReasonAlteredByAdmission = finding.NewReason("AlteredByAdmission", finding.Explanation{
 	Meaning: "Reported for a check that does not run, or whose result does not count, because a mutating webhook or " +
 		"policy of the cluster changes its Job, its pod, its ServiceAccount or its roles, in more than what is " +

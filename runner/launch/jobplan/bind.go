@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
@@ -249,7 +250,7 @@ func (b binder) environment(containers int) []corev1.EnvVar {
 		{Name: "PREFLIGHT_CURRENT_VERSION", Value: b.run.From},
 		{Name: "PREFLIGHT_TARGET_VERSION", Value: b.run.Target.Version},
 		{Name: "PREFLIGHT_TARGET_IMAGE", Value: b.run.Target.Image},
-		{Name: VariableDeadline, Value: b.run.Deadline.UTC().Format(time.RFC3339)},
+		{Name: VariableDeadline, Value: words.Time(b.run.Deadline)},
 		{Name: "PREFLIGHT_RESULT_BYTES", Value: strconv.Itoa(max(least, min(perContainer, perPod/(containers+injected))))},
 	}
 	if b.path != "" {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -65,7 +66,7 @@ func (r Run) labels(component string) map[string]string {
 // bundle refers to an existing ConfigMap of its namespace.
 func (r Run) annotations(file string) map[string]string {
 	annotations := map[string]string{
-		annotationStart:    r.StartTime.UTC().Format(time.RFC3339),
+		annotationStart:    words.Time(r.StartTime),
 		annotationDigest:   r.Target.Digest(),
 		annotationManifest: file,
 		annotationVersion:  r.Target.Version,

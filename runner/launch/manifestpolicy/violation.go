@@ -2,7 +2,7 @@ package manifestpolicy
 
 import "github.com/openshift/update-preflight/collector/finding"
 
-// What the findings of this file have as name and reason.
+// The reasons for which a manifest of a check is rejected.
 var (
 	ReasonRefusedManifest = finding.NewReason("RefusedManifest", finding.Explanation{
 		Meaning: "Reported for a check whose manifest is not one of a check: a Job with one pod, and supporting objects of known kinds.",

@@ -146,8 +146,7 @@ func (g *Guard) awaitEffect(ctx context.Context, plan jobplan.Plan) error {
 func notGuarded(err error) finding.Finding {
 	f := finding.Warn(reasonNoReadOnlyGuard, "only their own permissions prevent writes of the checks: %s", err.Error()).
 		Named(guardName).
-		From(finding.SourceJob).
-		Remedy("Fix what the message names, and grant the ServiceAccounts of the checks no more than read access.")
+		From(finding.SourceJob)
 	if apierrors.IsNotFound(err) {
 		return f.Remedy("Grant the ServiceAccounts of the checks no more than read access: Kubernetes has %s since 1.30.", inventory.PolicyKind)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
 
-// What the findings of this file have as name and reason.
+// ReasonGuardChanged is reported when the guard of a run no longer holds.
 var ReasonGuardChanged = finding.NewReason("GuardChanged", finding.Explanation{
 	Meaning: "Reported when the admission policy that denies the writes of the run's pods, or its binding, was deleted " +
 		"or changed while the checks ran: writes of the checks may not have been denied.",

@@ -2,7 +2,7 @@ package manifestfilter
 
 import "github.com/openshift/update-preflight/collector/finding"
 
-// What the findings of this file have as name and reason.
+// The reasons for which a manifest is left out, or may be.
 var (
 	reasonExcluded = finding.NewReason("Excluded", finding.Explanation{
 		Meaning: "Reported when a preflight is excluded by EXCLUDE_MANIFESTS of the cluster-version operator.",

@@ -6,7 +6,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// What the findings of this file have as name and reason.
+// The reasons for which an image was not read.
 var (
 	reasonInvalidManifest = finding.NewReason("InvalidManifest", finding.Explanation{
 		Meaning: "Reported when content is not an image manifest or index of schema version 2.",

@@ -47,6 +47,6 @@ func (o Outlook) condition() metav1.Condition {
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionScheduledUpdate, Status: status, Reason: string(o.State),
-		Message: "the managed-upgrade-operator starts this update at " + o.At.UTC().Format(time.RFC3339) + ": " + text,
+		Message: "the managed-upgrade-operator starts this update at " + words.Time(o.At) + ": " + text,
 	}
 }

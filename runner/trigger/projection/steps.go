@@ -2,7 +2,6 @@ package projection
 
 import (
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -43,12 +42,12 @@ func windowOpen(p projected) metav1.Condition {
 	switch {
 	case p.observed.Now.Before(p.opens):
 		step.Status, step.Reason = metav1.ConditionFalse, reasonTooEarly
-		step.Message = "the window opens at " + p.opens.UTC().Format(time.RFC3339)
+		step.Message = "the window opens at " + words.Time(p.opens)
 	case !p.closes.IsZero() && !p.observed.Now.Before(p.closes):
 		step.Status, step.Reason = metav1.ConditionFalse, reasonWindowClosed
-		step.Message = "the window closed at " + p.closes.UTC().Format(time.RFC3339)
+		step.Message = "the window closed at " + words.Time(p.closes)
 	case !p.closes.IsZero():
-		step.Message = "the window closes at " + p.closes.UTC().Format(time.RFC3339)
+		step.Message = "the window closes at " + words.Time(p.closes)
 	}
 	return step
 }
