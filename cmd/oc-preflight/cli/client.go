@@ -208,7 +208,8 @@ func (c *Client) Display(about terminal.About) terminal.Display {
 	return terminal.New(c.Streams.ErrOut, about)
 }
 
-// Waiting shows a step that takes more than stateTime. The returned function ends it.
+// Waiting shows a step that takes more than stateTime. The returned function ends it, and may
+// be called again.
 func (c *Client) Waiting(step string) func() {
 	var mutex sync.Mutex
 	var shown terminal.Display
@@ -226,6 +227,7 @@ func (c *Client) Waiting(step string) func() {
 		defer mutex.Unlock()
 		if shown != nil {
 			shown.Close()
+			shown = nil
 		}
 	}
 }
