@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -79,9 +80,11 @@ func (g Gap) Qualified() string {
 	return g.Resource + "." + g.Group
 }
 
-// Command gathers the state.
+// Command gathers the state; empty where a part of the name is none that a shell takes as it is.
 func (g Gap) Command() string {
-	switch {
+	switch plain := regexp.MustCompile(`^[A-Za-z0-9.:_/-]*$`); {
+	case !plain.MatchString(g.Group + g.Resource + g.Namespace + g.Name):
+		return ""
 	case g.Namespace != "":
 		return "oc adm inspect namespace/" + g.Namespace
 	case g.Name != "":

@@ -36,6 +36,10 @@ func TestGap(t *testing.T) {
 			text:    "no infrastructures.config.openshift.io cluster",
 			command: "oc adm inspect infrastructures.config.openshift.io/cluster",
 		},
+		"ShellText": {
+			gap:  gap.Gap{Resource: "pods", Namespace: "ns;reboot"},
+			text: "no pods of namespace ns;reboot",
+		},
 		"Namespace": {
 			gap:     gap.Gap{Resource: "pods", Namespace: "ns"},
 			text:    "no pods of namespace ns",

@@ -3,14 +3,11 @@ package inventory
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 
-	"github.com/klauspost/compress/s2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -37,24 +34,10 @@ type Table struct {
 	broken []brokenFile
 }
 
-// Entry is one object, which is kept compressed.
-type Entry struct {
-	Namespace, Name string
-	// Version is that of its API.
-	Version string
-	// revision is the resourceVersion.
-	revision uint64
-	// packed is the object as compressed JSON.
-	packed []byte
-}
-
 type brokenFile struct {
 	place layout.Place
 	cause string
 }
-
-// Object is the object as JSON.
-func (e Entry) Object() ([]byte, error) { return s2.Decode(nil, e.packed) }
 
 // part is a resource, in a namespace or, without one, in all.
 type part struct {
@@ -168,15 +151,6 @@ func (f *file) revision() uint64 {
 	return 0
 }
 
-// revisionOf is a resourceVersion as a number; 0, which is older than any, where it is none.
-func revisionOf(version string) uint64 {
-	revision, err := strconv.ParseUint(version, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return revision
-}
-
 // add adds the objects of a file. One that cannot be read is left out as a whole.
 func (t *Table) add(in *tree, from *file, leftOut *omissions) {
 	list, entries, err := readEntries(from, t.Kind)
@@ -204,78 +178,6 @@ func itemKind(list objects.List) (string, bool) {
 		return "", false
 	}
 	return list.Kind[:len(list.Kind)-len(suffix)], true
-}
-
-// identity has the fields by which an object is found.
-type identity struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   struct {
-		Namespace       string `json:"namespace"`
-		Name            string `json:"name"`
-		ResourceVersion string `json:"resourceVersion"`
-	} `json:"metadata"`
-}
-
-func readEntries(from *file, kind string) (objects.List, []Entry, error) {
-	if from.cause != "" {
-		return objects.List{}, nil, fmt.Errorf("%s", from.cause)
-	}
-	var entries []Entry
-	list, err := from.objects(func(object []byte) error {
-		made, _, err := entryOf(object, from.place, kind)
-		entries = append(entries, made)
-		return err
-	})
-	return list, entries, err
-}
-
-// entryOf gives an object the apiVersion, the kind and the namespace that follow from its place
-// where it has none.
-func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, error) {
-	var of identity
-	if err := json.Unmarshal(object, &of); err != nil {
-		return Entry{}, of, err
-	}
-	if of.Metadata.Name == "" {
-		of.Metadata.Name = place.Name
-	}
-	if of.Metadata.Name == "" {
-		return Entry{}, of, fmt.Errorf("an object has no name")
-	}
-	if of.APIVersion == "" || of.Kind == "" {
-		of.APIVersion, of.Kind = cmp.Or(of.APIVersion, place.APIVersion), cmp.Or(of.Kind, place.Kind, kind)
-		if of.APIVersion == "" || of.Kind == "" {
-			return Entry{}, of, fmt.Errorf("the object %q has no apiVersion or no kind", of.Metadata.Name)
-		}
-		var err error
-		if object, err = withType(object, of.APIVersion, of.Kind); err != nil {
-			return Entry{}, of, err
-		}
-	}
-	group, err := schema.ParseGroupVersion(of.APIVersion)
-	if err != nil {
-		return Entry{}, of, err
-	}
-	return Entry{
-		Namespace: cmp.Or(of.Metadata.Namespace, place.Namespace), Name: of.Metadata.Name, Version: group.Version,
-		revision: revisionOf(of.Metadata.ResourceVersion), packed: bytes.Clone(s2.Encode(nil, object)),
-	}, of, nil
-}
-
-func withType(object []byte, apiVersion, kind string) ([]byte, error) {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(object, &fields); err != nil {
-		return nil, err
-	}
-	for name, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, err
-		}
-		fields[name] = text
-	}
-	return json.Marshal(fields)
 }
 
 // finish sorts the objects, and keeps the newest of each.

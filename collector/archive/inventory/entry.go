@@ -1,0 +1,121 @@
+package inventory
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/klauspost/compress/s2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/archive/objects"
+)
+
+// named matches what names an object. Findings put it into commands that people copy, so an
+// archive has no other: API servers validate most names by a smaller set.
+var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_@/-]*$`)
+
+// Entry is one object, which is kept compressed.
+type Entry struct {
+	Namespace, Name string
+	// Version is that of its API.
+	Version string
+	// revision is the resourceVersion.
+	revision uint64
+	// packed is the object as compressed JSON.
+	packed []byte
+}
+
+// Object is the object as JSON.
+func (e Entry) Object() ([]byte, error) { return s2.Decode(nil, e.packed) }
+
+// revisionOf is a resourceVersion as a number; 0, which is older than any, where it is none.
+func revisionOf(version string) uint64 {
+	revision, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return revision
+}
+
+// identity has the fields by which an object is found.
+type identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+func readEntries(from *file, kind string) (objects.List, []Entry, error) {
+	if from.cause != "" {
+		return objects.List{}, nil, fmt.Errorf("%s", from.cause)
+	}
+	var entries []Entry
+	list, err := from.objects(func(object []byte) error {
+		made, _, err := entryOf(object, from.place, kind)
+		entries = append(entries, made)
+		return err
+	})
+	return list, entries, err
+}
+
+// entryOf gives an object the apiVersion, the kind and the namespace that follow from its place
+// where it has none.
+func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, error) {
+	var of identity
+	if err := json.Unmarshal(object, &of); err != nil {
+		return Entry{}, of, err
+	}
+	if of.Metadata.Name == "" {
+		of.Metadata.Name = place.Name
+	}
+	if of.Metadata.Name == "" {
+		return Entry{}, of, fmt.Errorf("an object has no name")
+	}
+	if of.APIVersion == "" || of.Kind == "" {
+		of.APIVersion, of.Kind = cmp.Or(of.APIVersion, place.APIVersion), cmp.Or(of.Kind, place.Kind, kind)
+		if of.APIVersion == "" || of.Kind == "" {
+			return Entry{}, of, fmt.Errorf("the object %q has no apiVersion or no kind", of.Metadata.Name)
+		}
+		var err error
+		if object, err = withType(object, of.APIVersion, of.Kind); err != nil {
+			return Entry{}, of, err
+		}
+	}
+	group, err := schema.ParseGroupVersion(of.APIVersion)
+	if err != nil {
+		return Entry{}, of, err
+	}
+	namespace := cmp.Or(of.Metadata.Namespace, place.Namespace)
+	for _, text := range []string{of.Metadata.Name, cmp.Or(namespace, "none"), of.APIVersion, of.Kind} {
+		if !named.MatchString(text) {
+			return Entry{}, of, fmt.Errorf("%q is not part of the name of an object", text)
+		}
+	}
+	return Entry{
+		Namespace: namespace, Name: of.Metadata.Name, Version: group.Version,
+		revision: revisionOf(of.Metadata.ResourceVersion), packed: bytes.Clone(s2.Encode(nil, object)),
+	}, of, nil
+}
+
+func withType(object []byte, apiVersion, kind string) ([]byte, error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(object, &fields); err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		fields[name] = text
+	}
+	return json.Marshal(fields)
+}
