@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
@@ -57,6 +58,13 @@ func (c Collection) And(other Collection) Collection {
 	missing := slices.Concat(c.Missing, other.Missing)
 	slices.Sort(missing)
 	return Collection{Findings: slices.Concat(c.Findings, other.Findings), Expected: c.Expected + other.Expected, Missing: missing}
+}
+
+// Merged is the collection with one finding for the checks of a kind that miss the same resources
+// of an archive, but for those of which the name is accepted. As many checks have reported as before.
+func (c Collection) Merged(accepted map[string]string) Collection {
+	c.Findings = check.MergeGaps(c.Findings, accepted)
+	return c
 }
 
 // Expectation counts the sources and those that have reported.

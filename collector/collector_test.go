@@ -10,7 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -116,5 +119,22 @@ func TestCanceledSourcesKeepTheFindingsOfTheOthers(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Waiting"}, got.Missing); got.Expected != 2 || diff != "" {
 		t.Errorf("%d expected, missing -want +got:\n%s", got.Expected, diff)
+	}
+}
+
+// As many checks have reported, whatever their findings become.
+func TestMergedReportsEveryCheck(t *testing.T) {
+	misses := func(name string) collector.Source {
+		return collector.Bind(check.Subject{}, []check.Check{{Name: name, Kind: finding.SourceHealth, Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
+			gap.Note(ctx, gap.Gap{Resource: "pods"})
+			return []finding.Finding{finding.Pass(finding.ReportedReason("Passed"), "passed")}, nil
+		}}})[0]
+	}
+	got := collector.Collect(t.Context(), []collector.Source{misses("A"), misses("B")}, func(collector.Source, []finding.Finding) {}).Merged(nil)
+	if len(got.Findings) != 1 || got.Expectation().Checks != 2 || got.Expectation().Reported != 2 {
+		t.Errorf("got %+v", got)
+	}
+	if decided, _ := verdict.Fold(got.Findings, got.Expectation(), verdict.Policy{}); decided.Decision != verdict.Undecided {
+		t.Errorf("decided %s", decided.Decision)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// What the findings of this file have as reason.
+// What the findings of this file have as name and reason.
 var reasonNotInArchive = finding.NewReason("NotInArchive", finding.Explanation{
 	Meaning: "Reported for a check that reads what the archive, which stands for the cluster, does not have, or of which " +
 		"it has a part: nothing is known to be wrong, and nothing to be right.",
@@ -18,8 +18,24 @@ var reasonNotInArchive = finding.NewReason("NotInArchive", finding.Explanation{
 	Remedy: "Gather what the message names, and add it by another --archive, or read the cluster itself.",
 })
 
-// maxNamed bounds the gaps that a message names, and the commands that gather them.
-const maxNamed = 3
+// nameNotInArchive is the name of a finding about several checks. A finding about one check has
+// the name of the check.
+var nameNotInArchive = finding.NewName("NotInArchive", "The finding about several checks of a kind that miss the same resources of an archive.")
+
+const (
+	// maxNamed bounds the gaps and the checks that a message names.
+	maxNamed = 4
+	// maxGathered bounds the commands that gather what is missing.
+	maxGathered = 8
+)
+
+// The facts of a finding about gaps.
+const (
+	// factChecks and factResources are separated by commas.
+	factChecks, factResources = "checks", "resources"
+	// factMissing has a clause for each gap.
+	factMissing = "missing"
+)
 
 // open is the result of a check of which gaps leave open whether it passes. What it found wrong
 // stays, and so does what it reported as inconclusive itself.
@@ -40,20 +56,91 @@ func open(name string, found []finding.Finding, err error, gaps []gap.Gap) ([]fi
 }
 
 func notInArchive(name string, gaps []gap.Gap) finding.Finding {
-	var lacks, resources []string
-	var actions []finding.Action
+	of := lack{checks: []string{name}}
 	for _, each := range gaps {
-		lacks = append(lacks, each.String())
-		if !slices.Contains(resources, each.Qualified()) {
-			resources = append(resources, each.Qualified())
-		}
-		if command := finding.Run("%s", each.Command()); len(actions) < maxNamed && !slices.Contains(actions, command) {
-			actions = append(actions, command)
+		of.add(lack{clauses: []string{each.String()}, resources: []string{each.Qualified()}, actions: []finding.Action{finding.Run("%s", each.Command())}})
+	}
+	return of.finding()
+}
+
+// lack is what checks miss. Its lists have no duplicates.
+type lack struct {
+	checks, resources, clauses []string
+	actions                    []finding.Action
+}
+
+func (l *lack) add(other lack) {
+	union(&l.checks, other.checks)
+	union(&l.resources, other.resources)
+	union(&l.clauses, other.clauses)
+	union(&l.actions, other.actions)
+}
+
+func union[T comparable](all *[]T, more []T) {
+	for _, each := range more {
+		if !slices.Contains(*all, each) {
+			*all = append(*all, each)
 		}
 	}
-	slices.Sort(resources)
-	return finding.Unknown(reasonNotInArchive, "the archive has %s, so the check %s is inconclusive", words.Clauses(lacks, maxNamed), name).
+}
+
+// lackOf is the lack that a finding states; false for another finding.
+func lackOf(f finding.Finding) (lack, bool) {
+	if f.Reason != reasonNotInArchive.String() || f.Evidence[factResources] == "" {
+		return lack{}, false
+	}
+	split := func(fact, by string) []string { return strings.Split(f.Evidence[fact], by) }
+	return lack{checks: split(factChecks, ", "), resources: split(factResources, ", "), clauses: split(factMissing, "; "), actions: f.Actions}, true
+}
+
+func (l *lack) finding() finding.Finding {
+	slices.Sort(l.checks)
+	slices.Sort(l.resources)
+	subject := "check " + l.checks[0] + " is"
+	if len(l.checks) > 1 {
+		subject = "checks " + words.List(l.checks, len(l.checks)) + " are"
+	}
+	return finding.Unknown(reasonNotInArchive, "the archive has %s, so the %s inconclusive", words.Clauses(l.clauses, maxNamed), subject).
 		Remedy("Gather what is missing, and add it by another --archive, or run the preflight on the cluster.").
-		Do(actions...).
-		Observed(map[string]string{"missing": strings.Join(resources, ", ")})
+		Do(l.actions[:min(maxGathered, len(l.actions))]...).
+		Observed(map[string]string{
+			factChecks: strings.Join(l.checks, ", "), factResources: strings.Join(l.resources, ", "), factMissing: strings.Join(l.clauses, "; "),
+		})
+}
+
+// MergeGaps makes one finding of those about checks of a kind that miss the same resources of an
+// archive, directly or by way of another check, in the place of the first. The finding of a check
+// that is accepted by name is left alone: what an acceptance covers does not depend on which other
+// checks miss the same. The input is not changed.
+func MergeGaps(findings []finding.Finding, accepted map[string]string) []finding.Finding {
+	merged := slices.Clone(findings)
+	for at := 0; at < len(merged); at++ {
+		of, ok := mergeable(merged[at], accepted)
+		if !ok {
+			continue
+		}
+		for other := at + 1; other < len(merged); other++ {
+			more, ok := mergeable(merged[other], accepted)
+			if !ok || merged[other].Source != merged[at].Source || !slices.ContainsFunc(more.resources, func(each string) bool { return slices.Contains(of.resources, each) }) {
+				continue
+			}
+			of.add(more)
+			one := of.finding().Named(nameNotInArchive).From(merged[at].Source)
+			one.BlockedTargets = merged[at].BlockedTargets
+			merged[at] = one
+			merged = slices.Delete(merged, other, other+1)
+			other = at // a check before it can miss what this one does
+		}
+	}
+	return merged
+}
+
+func mergeable(f finding.Finding, accepted map[string]string) (lack, bool) {
+	of, ok := lackOf(f)
+	for _, each := range of.checks {
+		if _, named := accepted[each]; named {
+			return lack{}, false
+		}
+	}
+	return of, ok && f.Open()
 }

@@ -3,6 +3,7 @@ package check_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,5 +60,61 @@ func TestGaps(t *testing.T) {
 				t.Errorf("%s; -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// lacking is the finding of a check without these resources of an archive.
+func lacking(t *testing.T, name string, resources ...string) finding.Finding {
+	t.Helper()
+	declared := check.Check{Name: name, Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
+		for _, each := range resources {
+			gap.Note(ctx, gap.Gap{Resource: each})
+		}
+		return []finding.Finding{finding.Pass(finding.ReportedReason("R"), "a")}, nil
+	}}
+	requested, err := update.Parse("4.18.1", "4.19.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings, err := declared.Examine(t.Context(), check.Subject{Update: requested})
+	if err != nil || len(findings) != 1 {
+		t.Fatalf("%v, %v", findings, err)
+	}
+	return findings[0].From(finding.SourceHealth)
+}
+
+func TestMergeGaps(t *testing.T) {
+	pods, both, services, nodes := lacking(t, "A", "pods"), lacking(t, "C", "pods", "services"), lacking(t, "B", "services"), lacking(t, "D", "nodes")
+	accepted := pods.Bypassed(finding.Bypass{By: finding.ByAcceptedRisk})
+	for name, tc := range map[string]struct {
+		reason   string
+		findings []finding.Finding
+		accepted string
+		want     []string
+	}{
+		"Same":     {reason: "one cause is one finding", findings: []finding.Finding{pods, lacking(t, "E", "pods")}, want: []string{"NotInArchive: A, E lack pods"}},
+		"Other":    {reason: "two causes are two", findings: []finding.Finding{pods, nodes}, want: []string{"A: A lack pods", "D: D lack nodes"}},
+		"Joined":   {reason: "a check that misses both joins them, wherever it is", findings: []finding.Finding{pods, services, nodes, both}, want: []string{"NotInArchive: A, B, C lack pods, services", "D: D lack nodes"}},
+		"Accepted": {reason: "an acceptance by name covers what it did", findings: []finding.Finding{pods, both, services}, accepted: "C", want: []string{"A: A lack pods", "C: C lack pods, services", "B: B lack services"}},
+		"Bypassed": {reason: "what was bypassed does not count", findings: []finding.Finding{accepted, both}, want: []string{"A: A lack pods", "C: C lack pods, services"}},
+		"Kind":     {reason: "a gate cannot be accepted", findings: []finding.Finding{pods.From(finding.SourceGate), both}, want: []string{"A: A lack pods", "C: C lack pods, services"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := slices.Clone(tc.findings)
+			var got []string
+			for _, f := range check.MergeGaps(tc.findings, map[string]string{tc.accepted: "request"}) {
+				got = append(got, fmt.Sprintf("%s: %s lack %s", f.Name, f.Evidence["checks"], f.Evidence["resources"]))
+				if !f.Inconclusive() || !f.Blocks || !slices.Equal(f.BlockedTargets, []string{"4.19.0"}) || len(f.Actions) != strings.Count(f.Evidence["resources"], ",")+1 {
+					t.Errorf("%s: %+v", tc.reason, f)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || !cmp.Equal(before, tc.findings) {
+				t.Errorf("%s; -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+	const message = "the archive has no pods; no services, so the checks A, C are inconclusive"
+	if got := check.MergeGaps([]finding.Finding{pods, both}, nil)[0].Message; got != message {
+		t.Errorf("got %q, want %q", got, message)
 	}
 }

@@ -177,8 +177,8 @@ func judgeAll(ctx context.Context, s scene.Scene, candidates []report.Candidate)
 // judgeTarget gives one candidate its verdict, and returns what led to it.
 func judgeTarget(ctx context.Context, s scene.Scene, candidate *report.Candidate) (acceptance.Target, []finding.Finding) {
 	present := departure.Present()
-	collected := collector.Collect(ctx, departure.Sources(s, present, candidate.Version), func(collector.Source, []finding.Finding) {})
 	policy := departure.Policy(s, present, candidate.Version)
+	collected := collector.Collect(ctx, departure.Sources(s, present, candidate.Version), func(collector.Source, []finding.Finding) {}).Merged(policy.Accepted)
 	candidate.UpdateKind = departure.Kind(s, present, candidate.Version)
 	candidate.Expected, candidate.Duration = collected.Expectation(), duration.Of(ctx, s, update.Kind(candidate.UpdateKind))
 	var findings []finding.Finding

@@ -112,7 +112,8 @@ func (e Execution) collect(ctx context.Context, started []collector.Source) Foun
 	own := collector.Collect(ctx, slices.Concat(
 		present.images(ctx), departure.Sources(present.Scene, e.From, e.Target.Version), present.componentPolicies(), present.sitePolicies(), present.foresee(),
 	), reported)
-	return Found{Collection: (<-released).And(own), Phase: report.PhaseComplete, Scene: present.Scene}
+	collected := (<-released).And(own).Merged(departure.Policy(present.Scene, e.From, e.Target.Version).Accepted)
+	return Found{Collection: collected, Phase: report.PhaseComplete, Scene: present.Scene}
 }
 
 // reported reports the findings of one source. An interruption is no result: the check
