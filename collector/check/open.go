@@ -58,7 +58,7 @@ func open(name string, found []finding.Finding, err error, gaps []gap.Gap) ([]fi
 func notInArchive(name string, gaps []gap.Gap) finding.Finding {
 	of := lack{checks: []string{name}}
 	for _, each := range gaps {
-		of.add(lack{clauses: []string{each.String()}, resources: []string{each.Qualified()}, actions: []finding.Action{finding.Run("%s", each.Command())}})
+		of.add(lack{clauses: []string{each.String()}, resources: []string{each.Qualified()}, actions: actionsFor(each)})
 	}
 	return of.finding()
 }
@@ -143,4 +143,13 @@ func mergeable(f finding.Finding, accepted map[string]string) (lack, bool) {
 		}
 	}
 	return of, ok && f.Open()
+}
+
+// actionsFor gather what is missing.
+func actionsFor(missing gap.Gap) []finding.Action {
+	command := missing.Command()
+	if command == "" {
+		return nil
+	}
+	return []finding.Action{finding.Run("%s", command)}
 }
