@@ -114,8 +114,7 @@ func TestOldVersion(t *testing.T) {
 	const old = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata:\n  name: b\n  namespace: ns\nspec:\n  selector: {}\n"
 	_, reached := open(t, write(t, files(map[string]string{"namespaces/ns/policy/poddisruptionbudgets/b.yaml": old})))
 	got, err := reached.Kubernetes.PolicyV1().PodDisruptionBudgets("ns").Get(t.Context(), "b", metav1.GetOptions{})
-	want := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "ns"}}
-	if err != nil || !cmp.Equal(want.Spec, got.Spec) {
+	if err != nil || !cmp.Equal(policyv1.PodDisruptionBudgetSpec{}, got.Spec) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -109,7 +109,7 @@ func listKind(of resource, kind string) string {
 }
 
 // kinds are those of the resources that have typed clients.
-var kinds = sync.OnceValue(func() map[resource]string {
+var kinds = sync.OnceValue(func() map[resource]string { //nolint:gochecknoglobals // a constant that is computed once
 	known := map[resource]string{}
 	for _, types := range []*runtime.Scheme{scheme.Scheme, configscheme.Scheme} {
 		for kind := range types.AllKnownTypes() {

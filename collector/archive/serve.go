@@ -36,16 +36,16 @@ func (a *Archive) objects(of target, path []string, request *http.Request) (answ
 	if len(path) > 2 && path[0] == "namespaces" {
 		of.namespace, path = path[1], path[2:]
 	}
-	of.resource.Name = path[0]
+	of.Name = path[0]
 	of.metadata = strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadata")
 	query := request.URL.Query()
 	switch {
 	case len(path) > 2 || query.Get("watch") != "":
 		return absent(gap.Gap{Group: of.Group, Resource: strings.Join(path, "/"), Namespace: of.namespace}), nil
 	case of.resource == resource{Name: "secrets"}: // an archive has no values of Secrets
-		return absent(gap.Gap{Resource: of.resource.Name, Namespace: of.namespace, Name: strings.Join(path[1:], ""), Cause: "an archive has no values of Secrets"}), nil
+		return absent(gap.Gap{Resource: of.Name, Namespace: of.namespace, Name: strings.Join(path[1:], ""), Cause: "an archive has no values of Secrets"}), nil
 	case a.state.Unserved(of.resource):
-		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource", gap.Gap{Group: of.Group, Resource: of.resource.Name}), nil
+		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource", gap.Gap{Group: of.Group, Resource: of.Name}), nil
 	case len(path) == 2:
 		of.name = path[1]
 		return a.get(of)
@@ -61,12 +61,12 @@ func (a *Archive) get(of target) (answer, error) {
 		if incomplete {
 			return absent(lack), nil
 		}
-		named := gap.Gap{Group: of.Group, Resource: of.resource.Name, Namespace: of.namespace, Name: of.name}
+		named := gap.Gap{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Name: of.name}
 		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", named.Qualified(), of.name), named), nil
 	}
 	object, err := present(found, of)
 	if err != nil {
-		return absent(gap.Gap{Group: of.Group, Resource: of.resource.Name, Namespace: of.namespace, Name: of.name, Cause: err.Error()}), nil
+		return absent(gap.Gap{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Name: of.name, Cause: err.Error()}), nil //nolint:nilerr // the response states it
 	}
 	return answer{code: http.StatusOK, body: object}, nil
 }
@@ -122,7 +122,7 @@ func (p *page) add(found inventory.Entry, matches func([]byte) (bool, error)) {
 		object, err = present(found, p.target)
 	}
 	if err != nil {
-		p.gaps = append(p.gaps, gap.Gap{Group: p.Group, Resource: p.resource.Name, Namespace: p.namespace, Partial: true, Cause: err.Error()})
+		p.gaps = append(p.gaps, gap.Gap{Group: p.Group, Resource: p.Name, Namespace: p.namespace, Partial: true, Cause: err.Error()})
 		return
 	}
 	if p.count++; p.count > 1 {

@@ -52,7 +52,7 @@ var (
 )
 
 // evictable is the state of a PodDisruptionBudget that allows an eviction now.
-var evictable finding.Reason
+var evictable finding.Reason //nolint:gochecknoglobals // the zero value, with a name
 
 // stateOf is the state of a PodDisruptionBudget: why no pod of it can be evicted, or
 // evictable. It judges as the API server does for an eviction (kubernetes

@@ -48,8 +48,6 @@ var (
 	})
 )
 
-const ()
-
 // ClusterOperators is the check ClusterOperatorHealth.
 func ClusterOperators() check.Check {
 	return check.Check{

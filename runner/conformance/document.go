@@ -57,7 +57,7 @@ func blocksOf(results []requirement.Result) []document.Block {
 		}
 		level := map[preflight.Outcome]document.Level{preflight.Fail: document.Bad, preflight.Unknown: document.Unclear, preflight.Warn: document.Caution}[result.Outcome]
 		items.Entries = append(items.Entries, document.Item{
-			Mark: document.Mark{Level: level, Word: outcome}, Names: []string{result.Requirement}, State: "(" + string(result.Reason) + ")",
+			Mark: document.Mark{Level: level, Word: outcome}, Names: []string{result.Requirement}, State: "(" + result.Reason + ")",
 			Counts: result.Outcome != preflight.Warn, Message: result.Message, Remedy: result.Remediation,
 		})
 	}
@@ -89,7 +89,7 @@ func (r Report) JUnit() junit.Results {
 			text = "warning: " + text
 		}
 		cases = append(cases, junit.Case{
-			Suite: result.Check, Class: result.Check, Name: result.Requirement, Outcome: result.Outcome, Type: string(result.Reason),
+			Suite: result.Check, Class: result.Check, Name: result.Requirement, Outcome: result.Outcome, Type: result.Reason,
 			Message: result.Message, Text: text,
 		})
 	}

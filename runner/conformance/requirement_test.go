@@ -107,7 +107,7 @@ func (tc evidenceCase) expect(t *testing.T) {
 	for _, result := range tc.results(t) {
 		order = append(order, result.Requirement)
 		if result.Outcome != preflight.Pass || result.Reason != "Conforms" {
-			got[result.Requirement] = string(result.Outcome) + " " + string(result.Reason)
+			got[result.Requirement] = string(result.Outcome) + " " + result.Reason
 		}
 		if (result.Outcome == preflight.Pass || result.Outcome == preflight.Skipped) != (result.Remediation == "") {
 			t.Errorf("%s: %s is %s with the remedy %q", tc.reason, result.Requirement, result.Outcome, result.Remediation)

@@ -27,7 +27,7 @@ import (
 func summary(results []requirement.Result) []string {
 	var all []string
 	for _, result := range results {
-		all = append(all, strings.Join([]string{result.Check, result.Requirement, string(result.Outcome), string(result.Reason)}, " "))
+		all = append(all, strings.Join([]string{result.Check, result.Requirement, string(result.Outcome), result.Reason}, " "))
 	}
 	return all
 }

@@ -130,7 +130,7 @@ func (c Check) groupOf(each result) group {
 		each.places = each.places[len(each.places)-1:] // the place that served it
 	}
 	one.places, one.exact = cmp.Or(placeNames(each.places, common), "anywhere"), cmp.Or(placeNames(each.places, exact), "anywhere")
-	switch one.reason { //nolint:exhaustive // the other reasons keep their outcome
+	switch one.reason {
 	case registry.ReasonImageNotFound:
 		one.reason, one.outcome = reasonImagesMissing, preflight.Fail
 	case registry.ReasonRegistryNotAllowed, registry.ReasonRegistryBlocked:

@@ -81,7 +81,7 @@ func (f failures) warned(reason finding.Reason) (finding.Finding, bool) {
 
 func (f failures) remedy(reason finding.Reason, reference name.Reference, first attempt) (string, []finding.Action) {
 	host, _, _ := strings.Cut(first.place.Repository, "/")
-	switch reason { //nolint:exhaustive // the other reasons have the last remedy
+	switch reason {
 	case reasonRegistryUnauthorized:
 		return f.accountRemedy(host, first.credential)
 	case reasonCredentialHelperFailed:

@@ -125,4 +125,4 @@ var (
 	})
 )
 
-//nolint:gosec // not a credential
+

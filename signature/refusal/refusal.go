@@ -52,7 +52,7 @@ func New(reason Reason, format string, args ...any) *Error {
 
 // outcome is Unknown for reasons that leave the signature undecided, else Fail.
 func outcome(reason Reason) preflight.Outcome {
-	switch reason { //nolint:exhaustive // all other reasons are violations
+	switch reason {
 	case ReasonNoKeys, ReasonNoStores, ReasonTrustUnavailable, ReasonInvalidKeyring, ReasonUnsupportedKeyring,
 		ReasonInvalidStore, ReasonUnsupportedSignature, ReasonTimeout, ReasonStoreUnavailable, ReasonNoSignedVersion, ReasonNotVerified:
 		return preflight.Unknown
@@ -62,7 +62,7 @@ func outcome(reason Reason) preflight.Outcome {
 
 // remediation is the remedy for a reason.
 func remediation(reason Reason) string {
-	switch reason { //nolint:exhaustive // all other reasons share the last remedy
+	switch reason {
 	case ReasonInvalidPullSpec:
 		return "Name the release by digest; oc adm release info PULLSPEC -o 'jsonpath={.digest}' prints the digest of a tag."
 	case ReasonNoKeys, ReasonInvalidKeyring:
@@ -95,7 +95,7 @@ func remediation(reason Reason) string {
 // when the reason alone does not decide it. The sources are library-go pkg/verify
 // and golang.org/x/crypto/openpgp, which it links.
 func acceptance(reason Reason) *bool {
-	switch reason { //nolint:exhaustive // no other reason decides it
+	switch reason {
 	case ReasonTrailingData, ReasonDuplicateField, ReasonFieldCase, ReasonWeakDigest, ReasonNotYetValid, ReasonKeyNotYetValid,
 		ReasonUnsignedAttributes, ReasonWrongRepository, ReasonWrongVersion, ReasonNoSignedVersion:
 		return new(true)

@@ -74,7 +74,6 @@ the objects that the run created; the exit code is 1 if they could not be delete
 	flags.route.add(c)
 	flags.addCommon(c)
 	flags.addSelection(c)
-	flags.AddImages(c)
 	client.QuietFlag(c)
 	client.ArchiveFlag(c)
 	return c

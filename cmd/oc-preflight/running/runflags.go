@@ -44,6 +44,7 @@ func (f *RunFlags) addSelection(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().BoolVar(&f.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
 	f.Site.Add(c)
+	f.AddImages(c)
 }
 
 // addCommon adds the flags that "run" and "attach" share.

@@ -96,7 +96,7 @@ type file struct {
 }
 
 // unpackers are readers of the content of files, each with buffers of some blocks.
-var unpackers = sync.Pool{New: func() any { return s2.NewReader(nil, s2.ReaderMaxBlockSize(packedBlock)) }}
+var unpackers = sync.Pool{New: func() any { return s2.NewReader(nil, s2.ReaderMaxBlockSize(packedBlock)) }} //nolint:gochecknoglobals // a pool is shared
 
 // unpack calls do with the content, which ends with the call.
 func (f *file) unpack(do func(content io.Reader) error) error {

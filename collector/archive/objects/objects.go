@@ -34,7 +34,7 @@ type List struct {
 }
 
 // buffers are those of readers.
-var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }} //nolint:gochecknoglobals // a pool is shared
 
 // Read calls do with each object. Its error ends the reading.
 func Read(content io.Reader, do func(object []byte) error) (List, error) {
@@ -205,7 +205,7 @@ func (s *splitter) flush() error {
 
 // end parses what is left. A document ends with a line break, and the printers write the kind of a
 // list after its items: without them, the file is torn.
-func (s *splitter) end(complete bool) (List, error) {
+func (s *splitter) end(complete bool) (List, error) { //nolint:revive // a state of the text, not a mode
 	if !complete {
 		return List{}, errors.New("it ends within a line")
 	}

@@ -44,8 +44,12 @@ func TestHostileTar(t *testing.T) {
 	var packed bytes.Buffer
 	into := tar.NewWriter(&packed)
 	for _, header := range []tar.Header{
-		{Name: "../outside", Typeflag: tar.TypeReg}, {Name: "link", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}, {Name: "hard", Linkname: "link", Typeflag: tar.TypeLink},
-		{Name: "/absolute", Typeflag: tar.TypeReg}, {Name: "./a/b", Typeflag: tar.TypeReg}, {Name: "pipe", Typeflag: tar.TypeFifo},
+		{Name: "../outside", Typeflag: tar.TypeReg},
+		{Name: "link", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink},
+		{Name: "hard", Linkname: "link", Typeflag: tar.TypeLink},
+		{Name: "/absolute", Typeflag: tar.TypeReg},
+		{Name: "./a/b", Typeflag: tar.TypeReg},
+		{Name: "pipe", Typeflag: tar.TypeFifo},
 	} {
 		if err := into.WriteHeader(&header); err != nil {
 			t.Fatal(err)

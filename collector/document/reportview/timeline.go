@@ -42,7 +42,7 @@ func waits(all []finding.Wait) []picture.Wait {
 	var known []picture.Wait
 	for _, each := range all[:min(len(all), maxWaits)] {
 		if start, end, ok := period(each.StartTime, each.EndTime); ok {
-			known = append(known, picture.Wait{Reason: string(each.Reason), Message: each.Message, Start: start, End: end})
+			known = append(known, picture.Wait{Reason: each.Reason, Message: each.Message, Start: start, End: end})
 		}
 	}
 	return known

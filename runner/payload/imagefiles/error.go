@@ -93,7 +93,7 @@ func unusable(err error) error {
 		return err
 	}
 	failure := Reject(rejected.Reason, "%s", rejected.Message)
-	switch rejected.Reason { //nolint:exhaustive // the other reasons have the common remedy
+	switch rejected.Reason {
 	case ocimanifest.ReasonSchemaVersion1:
 		failure.Remediation = "Mirror the release again, to a registry that preserves manifests."
 	case ocimanifest.ReasonArchitectureMissing:

@@ -91,7 +91,7 @@ func reportViolations(t *testing.T) {
 			failed := map[string]string{}
 			for requirement, result := range results {
 				if result.Outcome == preflight.Fail {
-					failed[requirement] = string(result.Reason)
+					failed[requirement] = result.Reason
 					if result.Remediation == "" {
 						t.Errorf("%s: %s has no remedy", tc.reason, requirement)
 					}
