@@ -124,5 +124,3 @@ var (
 		Command: "oc edit imagedigestmirrorset,imagetagmirrorset",
 	})
 )
-
-
