@@ -10,7 +10,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// What the findings of this file have as name and reason.
+// reasonNotInArchive is the reason where a gap leaves a check open.
 var reasonNotInArchive = finding.NewReason("NotInArchive", finding.Explanation{
 	Meaning: "Reported for a check that reads what the archive, which stands for the cluster, does not have, or of which " +
 		"it has a part: nothing is known to be wrong, and nothing to be right.",
