@@ -121,10 +121,15 @@ func TestTargetsExplainOne(t *testing.T) {
 	if diff := cmp.Diff([]string{"4.18.16 Patch Blocked " + highLoad}, decisions(decided)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	w.target.Version = "4.99.0"
+	w.target.Version = "4.18.99"
+	decided = w.targets(t)
+	if len(decided.Targets) != 1 || decided.Targets[0].Available || !slices.ContainsFunc(decided.Findings, func(f report.TargetFinding) bool { return f.Reason == "UnknownUpdate" }) {
+		t.Errorf("a version that the cluster does not list: got %+v, want a finding that says so", decided)
+	}
+	w.target.Version = "latest"
 	_, err := w.judgeTargets(t)
 	if _, bad := errors.AsType[*input.Error](err); !bad {
-		t.Errorf("a version that the cluster does not know: error %v, want an input.Error", err)
+		t.Errorf("a text that is no version: error %v, want an input.Error", err)
 	}
 }
 

@@ -31,11 +31,16 @@ import (
 const interval = time.Second
 
 // Do makes a request, and repeats it until ctx is done while its error is
-// [Temporary]. It returns the last error.
+// [Temporary]. It returns the last error, but that of the attempt before where the end of ctx
+// ended the last one: it says what the attempts waited for.
 func Do(ctx context.Context, request func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
-		last = request(ctx)
+		err := request(ctx)
+		if last != nil && err != nil && ctx.Err() != nil {
+			return true, nil
+		}
+		last = err
 		return !Temporary(last), nil
 	})
 	if last != nil {

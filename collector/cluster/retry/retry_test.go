@@ -100,6 +100,25 @@ func TestDoRetriesUntilContextIsDone(t *testing.T) {
 	})
 }
 
+// The end of the context during an attempt does not hide why the attempts before failed.
+func TestDoReturnsTheCauseOfItsRepetitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		attempts := 0
+		err := retry.Do(ctx, func(ctx context.Context) error {
+			if attempts++; attempts == 1 {
+				return retry.Mark(errors.New("connection refused"))
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if err == nil || err.Error() != "connection refused" || attempts != 2 {
+			t.Errorf("got %v after %d attempts", err, attempts)
+		}
+	})
+}
+
 func TestDoWithDoneContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
