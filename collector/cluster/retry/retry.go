@@ -36,12 +36,12 @@ const interval = time.Second
 func Do(ctx context.Context, request func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
-		err := request(ctx)
-		if last != nil && err != nil && ctx.Err() != nil {
-			return true, nil
+		attempt := request(ctx)
+		ended := last != nil && attempt != nil && ctx.Err() != nil
+		if !ended {
+			last = attempt
 		}
-		last = err
-		return !Temporary(last), nil
+		return ended || !Temporary(last), nil
 	})
 	if last != nil {
 		return last
