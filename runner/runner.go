@@ -131,12 +131,10 @@ func observe(ctx context.Context, r request, needs access.Needs) (preparation, e
 	return preparation{request: r, options: options, progress: observer, scene: s, target: resolved, registries: registries}, nil
 }
 
-// verifier verifies the target.
 func (p preparation) verifier() proof.Verifier {
 	return proof.Verifier{Scene: p.scene, From: p.request.from, Trust: p.options.Trust, Registries: p.registries}
 }
 
-// reader reads what the target contains.
 func (p preparation) reader() contents.Reader {
 	return contents.Reader{Verifier: p.verifier(), Cache: p.options.Access.Cache}
 }

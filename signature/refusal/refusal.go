@@ -40,7 +40,7 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// New returns an Error for reason. The format is that of [fmt.Errorf]: an error for the verb %w
+// New returns an Error for reason. The format is passed to [fmt.Errorf]: an error for the verb %w
 // becomes the underlying error.
 func New(reason Reason, format string, args ...any) *Error {
 	text := fmt.Errorf(format, args...)
