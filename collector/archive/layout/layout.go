@@ -164,6 +164,25 @@ func inspected(parts []string) (Place, bool) {
 	return Place{}, false
 }
 
+// Path is the path of the file in the layout [Inspect].
+func (p Place) Path() string {
+	group := p.Group
+	if group == "" {
+		group = "core"
+	}
+	switch {
+	case p.Group == "" && p.Resource == namespaces && p.Name != "":
+		return path.Join(namespaces, p.Name, p.Name+".yaml")
+	case p.Namespace == "" && p.Name == "":
+		return path.Join(clusterScoped, group, p.Resource+".yaml")
+	case p.Namespace == "":
+		return path.Join(clusterScoped, group, p.Resource, p.Name+".yaml")
+	case p.Name == "":
+		return path.Join(namespaces, p.Namespace, group, p.Resource+".yaml")
+	}
+	return path.Join(namespaces, p.Namespace, group, p.Resource, p.Name+".yaml")
+}
+
 func group(dir string) string {
 	if dir == "core" {
 		return ""
