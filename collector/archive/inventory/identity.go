@@ -15,7 +15,7 @@ import (
 )
 
 // CollectionFile is the name of the file in the root of a tree that has a [Collection].
-const CollectionFile = "preflight-collection.json"
+const CollectionFile = layout.CollectionFile
 
 // Collection is what "oc preflight collect" states of an archive beside the objects.
 type Collection struct {

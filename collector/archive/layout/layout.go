@@ -49,6 +49,8 @@ type Place struct {
 const (
 	clusterScoped = "cluster-scoped-resources"
 	namespaces    = "namespaces"
+	// CollectionFile is the file in the root of a tree by which "oc preflight collect" describes it.
+	CollectionFile = "preflight-collection.json"
 	// maxDepth bounds the depth of a root.
 	maxDepth = 4
 )
@@ -100,6 +102,8 @@ func rootOf(name string) (Root, bool) {
 		dir := path.Join(parts[:i]...)
 		switch {
 		case (part == clusterScoped || part == namespaces) && i < len(parts)-2:
+			return Root{Dir: dir, Kind: Inspect}, true
+		case part == CollectionFile && i == len(parts)-1:
 			return Root{Dir: dir, Kind: Inspect}, true
 		case part == "config" && i == len(parts)-2 && parts[i+1] == "version.json", part == "insights-operator" && i == len(parts)-2:
 			return Root{Dir: dir, Kind: Insights}, true

@@ -14,15 +14,15 @@ func names() *redaction.Names {
 
 func TestText(t *testing.T) {
 	for text, tc := range map[string]struct{ want, reason string }{
-		"node-1":                   {"redacted-node-3", "nodes keep their order"},
-		"node-10":                  {"redacted-node-4", "the longest name counts"},
-		"node-10.corp.test":        {"redacted-node-4", "a host has the replacement of its node"},
-		"node-100":                 {"node-100", "it is another name"},
-		"etcd-node-10":             {"etcd-redacted-node-4", "the name of a static pod"},
-		"node-1-debug node-10, x":  {"redacted-node-3-debug redacted-node-4, x", "names in a text"},
-		"system:node:node-1":       {"system:node:redacted-node-3", "the user of a kubelet"},
-		"ip-10-0-1-5":              {"redacted-node-1", "the first part of a qualified name"},
-		"ip-10-0-1-5.ec2.internal": {"redacted-node-1", "the qualified name"},
+		"node-1":                                  {"redacted-node-3", "nodes keep their order"},
+		"node-10":                                 {"redacted-node-4", "the longest name counts"},
+		"node-10.corp.test":                       {"redacted-node-4", "a host has the replacement of its node"},
+		"node-100":                                {"node-100", "it is another name"},
+		"etcd-node-10":                            {"etcd-redacted-node-4", "the name of a static pod"},
+		"node-1-debug node-10, x":                 {"redacted-node-3-debug redacted-node-4, x", "names in a text"},
+		"system:node:node-1":                      {"system:node:redacted-node-3", "the user of a kubelet"},
+		"ip-10-0-1-5":                             {"redacted-node-1", "the first part of a qualified name"},
+		"ip-10-0-1-5.ec2.internal":                {"redacted-node-1", "the qualified name"},
 		"node-role.kubernetes.io/master":          {"node-role.kubernetes.io/master", "an ordinary word keeps its meaning"},
 		"worker worker.corp.test":                 {"worker redacted-node-5", "only the qualified name"},
 		"https://api.prod.corp.test:6443":         {"https://api.redacted-1.example.com:6443", "the domain of the cluster"},
@@ -37,7 +37,7 @@ func TestText(t *testing.T) {
 		"10.128.0.0/14 127.0.0.1 ::1 0.0.0.0":     {"10.0.0.1/14 127.0.0.1 ::1 0.0.0.0", "addresses with a meaning stay"},
 		"4.19.3 v1.31.8 5.14.0-427.13.1.el9":      {"4.19.3 v1.31.8 5.14.0-427.13.1.el9", "versions"},
 		"2026-11-25T10:12:00Z 0a:1b:2c:3d:4e:5f":  {"2026-11-25T10:12:00Z 0a:1b:2c:3d:4e:5f", "times and hardware addresses"},
-		"": {"", "nothing"},
+		"":                                        {"", "nothing"},
 	} {
 		if got := names().Text(text); got != tc.want {
 			t.Errorf("%q became %q, want %q: %s", text, got, tc.want, tc.reason)

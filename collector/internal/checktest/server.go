@@ -59,6 +59,7 @@ func (s Server) Unprivileged() Server {
 type View struct {
 	*snapshot.Cluster
 
+	api      *cluster.Cluster
 	requests *recorder
 }
 
@@ -72,7 +73,7 @@ func (s Server) Snapshot(t *testing.T) View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return View{Cluster: snapshot.Of(api), requests: requests}
+	return View{Cluster: snapshot.Of(api), api: api, requests: requests}
 }
 
 // Create creates these objects, with their status, and deletes them when the test
