@@ -1,13 +1,15 @@
 package gathering
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/archive/inventory"
 )
@@ -27,6 +29,9 @@ func reduce(content map[string]any, resource inventory.Resource) {
 		hideValues(content)
 	case inventory.Resource{Name: "pods"}:
 		reducePod(content)
+	case inventory.Resource{Group: "certificates.k8s.io", Name: "certificatesigningrequests"}:
+		unstructured.RemoveNestedField(content, "spec", "request")
+		unstructured.RemoveNestedField(content, "status", "certificate")
 	}
 }
 
@@ -68,15 +73,18 @@ func reducePod(pod map[string]any) {
 
 func hiddenFields() []string { return []string{"env", "envFrom", "command", "args"} }
 
-// encode is the object in YAML.
+// encode is the object on one line of JSON, which is YAML, too: it is written and read many times as
+// fast as YAML of block style.
 func encode(content map[string]any) (object, error) {
-	text, err := yaml.Marshal(content)
-	if err != nil {
-		return object{}, fmt.Errorf("an object cannot be written: %w", err)
-	}
 	of := unstructured.Unstructured{Object: content}
 	if of.GetName() == "" {
-		return object{}, fmt.Errorf("an object has no name")
+		return object{}, errors.New("an object has no name")
 	}
-	return object{namespace: of.GetNamespace(), name: of.GetName(), text: text}, nil
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(content); err != nil {
+		return object{}, fmt.Errorf("an object cannot be written: %w", err)
+	}
+	return object{namespace: of.GetNamespace(), name: of.GetName(), text: text.Bytes()}, nil
 }

@@ -25,6 +25,8 @@ const (
 	maxResponse = 64 << 20
 	// maxObjects bounds the objects of a resource: three times as many pods as Kubernetes supports.
 	maxObjects = 500_000
+	// stepObjects is the number of objects after which the progress is reported.
+	stepObjects = 1000
 )
 
 // page is a part of a list.
@@ -45,13 +47,13 @@ func (g *gatherer) get(ctx context.Context, r reading, found *served) error {
 	}
 	place := layout.Place{Group: r.resource.Group, Resource: r.resource.Name, Namespace: object.namespace, Name: object.name}
 	g.objects++
-	return g.write(place.Path(), append([]byte("---\n"), object.text...))
+	return g.write(place.Path(), object.text)
 }
 
 // list gathers all objects of a resource or, with a namespace, those of the namespace.
 func (g *gatherer) list(ctx context.Context, r reading, found *served) error {
 	into := &lists{gatherer: g, reading: r, served: found, ended: map[string]bool{}}
-	count, limit, next := 0, firstPage, ""
+	count, told, limit, next := 0, 0, firstPage, ""
 	for {
 		body, err := g.fetch(ctx, found.path(r.resource.Name, r.namespace), map[string]string{"limit": strconv.Itoa(limit), "continue": next})
 		if token, ok := expired(err); ok && next != "" && token != "" {
@@ -75,7 +77,10 @@ func (g *gatherer) list(ctx context.Context, r reading, found *served) error {
 		}
 		if len(read.Items) > 0 {
 			limit = min(max(pageSize*len(read.Items)/len(body), 1), maxPage)
-			g.request.Step(fmt.Sprintf("reading %s (%d)", r.resource, count))
+		}
+		if count >= told+stepObjects {
+			told = count
+			g.request.Step(fmt.Sprintf("reading %s: %d so far", r.resource, count))
 		}
 		if next = read.Metadata.Continue; next == "" {
 			return into.finish()
@@ -121,7 +126,7 @@ func readBounded(ctx context.Context, request *rest.Request) ([]byte, error) {
 // object is one object as the archive has it.
 type object struct {
 	namespace, name string
-	// text is its YAML.
+	// text is a line of JSON.
 	text []byte
 }
 
@@ -133,6 +138,7 @@ func (g *gatherer) object(raw []byte, r reading, found *served) (object, error) 
 	content["apiVersion"], content["kind"] = found.version.String(), found.kind
 	reduce(content, r.resource)
 	if g.names != nil {
+		delete(content, "binaryData") // of a ConfigMap, whose names cannot be replaced
 		g.names.Object(content)
 	}
 	return encode(content)

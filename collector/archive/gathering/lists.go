@@ -1,7 +1,6 @@
 package gathering
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/openshift/update-preflight/collector/archive/layout"
@@ -27,7 +26,10 @@ func (l *lists) add(raw []byte) error {
 	}
 	l.gatherer.objects++
 	if made.namespace == "" || l.ended[made.namespace] {
-		return l.gatherer.write(l.place(made.namespace, made.name).Path(), append([]byte("---\n"), made.text...))
+		if err := l.end(); err != nil {
+			return err
+		}
+		return l.gatherer.write(l.place(made.namespace, made.name).Path(), made.text)
 	}
 	if made.namespace != l.namespace {
 		if err := l.end(); err != nil {
@@ -37,25 +39,11 @@ func (l *lists) add(raw []byte) error {
 			return err
 		}
 	}
-	return l.print(item(made.text))
+	return l.print("- " + string(made.text))
 }
 
 func (l *lists) place(namespace, name string) layout.Place {
 	return layout.Place{Group: l.reading.resource.Group, Resource: l.reading.resource.Name, Namespace: namespace, Name: name}
-}
-
-// item is an object as an item of a list.
-func item(text []byte) string {
-	var indented bytes.Buffer
-	lead := "- "
-	for line := range bytes.Lines(text) {
-		if len(bytes.TrimRight(line, "\n")) > 0 {
-			indented.WriteString(lead)
-		}
-		indented.Write(line)
-		lead = "  "
-	}
-	return indented.String()
 }
 
 func (l *lists) begin(namespace, items string) error {

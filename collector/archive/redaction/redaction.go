@@ -224,8 +224,9 @@ func (n *Names) address(address netip.Addr) netip.Addr {
 	return replacement
 }
 
-// Object replaces the names in a value of JSON, in place, and returns it. What is encoded in base64
-// or PEM is removed: it has names that cannot be replaced.
+// Object replaces the names in a value of JSON, in place, and returns it. PEM is removed: it has
+// names that cannot be replaced. The certificate authorities of webhooks, on which findings rest,
+// stay.
 func (n *Names) Object(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -245,9 +246,9 @@ func (n *Names) Object(value any) any {
 
 func (n *Names) fields(object map[string]any) map[string]any {
 	for key, value := range object {
-		replaced := n.Object(value)
-		if _, text := value.(string); text && slices.Contains(encoded(), key) {
-			replaced = ""
+		replaced := value
+		if key != authority {
+			replaced = n.Object(value)
 		}
 		if name := n.Text(key); name != key {
 			delete(object, key)
@@ -258,7 +259,5 @@ func (n *Names) fields(object map[string]any) map[string]any {
 	return object
 }
 
-// encoded are the fields with certificates and requests for them.
-func encoded() []string {
-	return []string{"caBundle", "certificate", "ca-bundle.crt", "ca-bundle.crt.pem"}
-}
+// authority is the field with the certificate authority of a webhook or an APIService, in base64.
+const authority = "caBundle"

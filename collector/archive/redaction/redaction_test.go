@@ -53,7 +53,7 @@ func TestObject(t *testing.T) {
 	}
 	want := map[string]any{
 		"redacted-node-3": []any{of.Text("10.0.1.5"), int64(3), nil, true},
-		"a":               map[string]any{"caBundle": "", "ca": "", "b": of.Text("10.0.1.6")},
+		"a":               map[string]any{"caBundle": "LS0t", "ca": "", "b": of.Text("10.0.1.6")},
 	}
 	if diff := cmp.Diff(want, of.Object(object)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
