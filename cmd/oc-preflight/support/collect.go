@@ -47,7 +47,7 @@ func NewCollect(client *cli.Client) *cobra.Command {
 		Use:   "collect [-o FILE.tar.gz | -o DIR]",
 		Short: "Write an archive of the cluster, for commands with --archive",
 		Long: `Write an archive from which "targets", "plan", "run", "status" and "history" give the
-answers of this cluster with --archive, for somebody who cannot reach it. It has what the
+answers of this cluster with --archive, for users who cannot reach it. It has what the
 built-in checks read and no more, the active alerts, the results of the queries of
 conditional risks, and the recorded runs. The layout is that of "oc adm inspect", so other
 tools for must-gathers open it. The cluster is only read.

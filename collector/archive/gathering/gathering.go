@@ -78,13 +78,22 @@ type gatherer struct {
 	// names replaces names; nil where nothing is redacted.
 	names *redaction.Names
 	api   api
+	// reported is the last step that was reported.
+	reported string
+}
+
+func (g *gatherer) step(text string) {
+	if text != g.reported {
+		g.reported = text
+		g.request.Step(text)
+	}
 }
 
 // Gather writes the archive of a cluster. What cannot be read is in the summary; an error means
 // that the cluster cannot be reached, or that the archive cannot be written.
 func Gather(ctx context.Context, c *cluster.Cluster, request Request, files Files) (Summary, error) {
 	g := &gatherer{cluster: c, request: request, files: files}
-	g.request.Step("reading which APIs the cluster serves")
+	g.step("reading which APIs the cluster serves")
 	info, err := c.Kubernetes.Discovery().ServerVersion()
 	if err != nil {
 		return Summary{}, fmt.Errorf("could not reach the API server: %w", err)
@@ -127,7 +136,7 @@ func (g *gatherer) read(ctx context.Context, r reading) error {
 		}
 		return nil
 	}
-	g.request.Step("reading " + key)
+	g.step("reading " + key)
 	failed := g.get
 	if r.name == "" {
 		failed = g.list

@@ -244,7 +244,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// Values of Secrets, and what containers are told, are not in the archive.
+// Values of Secrets, and the environment of containers, are not in the archive.
 func TestConfidential(t *testing.T) {
 	s := server{pageBound: 10, objects: map[string][]object{
 		"secrets": {{namespace: "a", name: "s", more: map[string]any{"data": map[string]string{"password": "c2VjcmV0LXZhbHVl"}, "stringData": map[string]string{"other": "secret-value"}}}},

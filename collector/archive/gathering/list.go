@@ -14,13 +14,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/cluster"
 )
 
 const (
 	// firstPage is the number of objects of the first page of a list: each can have a megabyte.
 	firstPage = 10
 	// pageSize is the size at which pages are aimed, in bytes, and maxPage bounds their objects.
-	pageSize, maxPage = 1 << 20, 500
+	pageSize, maxPage = 256 << 10, 500
 	// maxResponse bounds a page: a server that does not read in pages sends the whole list.
 	maxResponse = 64 << 20
 	// maxObjects bounds the objects of a resource: three times as many pods as Kubernetes supports.
@@ -37,7 +38,7 @@ type page struct {
 
 // get gathers one object.
 func (g *gatherer) get(ctx context.Context, r reading, found *served) error {
-	body, err := g.fetch(ctx, found.path(r.resource.Name, r.namespace)+"/"+r.name, nil)
+	body, err := fetch(ctx, g.cluster, found.path(r.resource.Name, r.namespace)+"/"+r.name, nil)
 	if err != nil {
 		return err
 	}
@@ -53,9 +54,9 @@ func (g *gatherer) get(ctx context.Context, r reading, found *served) error {
 // list gathers all objects of a resource or, with a namespace, those of the namespace.
 func (g *gatherer) list(ctx context.Context, r reading, found *served) error {
 	into := &lists{gatherer: g, reading: r, served: found, ended: map[string]bool{}}
-	count, told, limit, next := 0, 0, firstPage, ""
+	count, reported, limit, next := 0, 0, firstPage, ""
 	for {
-		body, err := g.fetch(ctx, found.path(r.resource.Name, r.namespace), map[string]string{"limit": strconv.Itoa(limit), "continue": next})
+		body, err := fetch(ctx, g.cluster, found.path(r.resource.Name, r.namespace), map[string]string{"limit": strconv.Itoa(limit), "continue": next})
 		if token, ok := expired(err); ok && next != "" && token != "" {
 			next = token // the rest of the list as it is now: objects of different times are no worse than those of other lists
 			continue
@@ -78,9 +79,9 @@ func (g *gatherer) list(ctx context.Context, r reading, found *served) error {
 		if len(read.Items) > 0 {
 			limit = min(max(pageSize*len(read.Items)/len(body), 1), maxPage)
 		}
-		if count >= told+stepObjects {
-			told = count
-			g.request.Step(fmt.Sprintf("reading %s: %d so far", r.resource, count))
+		if count >= reported+stepObjects {
+			reported = count
+			g.step(fmt.Sprintf("reading %s: %d so far", r.resource, count))
 		}
 		if next = read.Metadata.Continue; next == "" {
 			return into.finish()
@@ -98,8 +99,8 @@ func expired(err error) (string, bool) {
 }
 
 // fetch reads a response.
-func (g *gatherer) fetch(ctx context.Context, path string, parameters map[string]string) ([]byte, error) {
-	request := g.cluster.Kubernetes.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json")
+func fetch(ctx context.Context, c *cluster.Cluster, path string, parameters map[string]string) ([]byte, error) {
+	request := c.Kubernetes.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json")
 	for name, value := range parameters {
 		if value != "" {
 			request = request.Param(name, value)

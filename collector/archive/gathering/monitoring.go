@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/apiuse"
 	"github.com/openshift/update-preflight/collector/archive/inventory"
+	"github.com/openshift/update-preflight/collector/archive/redaction"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -42,7 +43,7 @@ func (g *gatherer) readMetrics(ctx context.Context) error {
 	if !wanted {
 		return nil
 	}
-	g.request.Step("reading the metrics of the API server")
+	g.step("reading the metrics of the API server")
 	metrics, err := g.cluster.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 	if err == nil {
 		var kept []byte
@@ -62,7 +63,7 @@ func (g *gatherer) readMonitoring(ctx context.Context, queries []string) error {
 	if g.request.Monitoring == nil {
 		return nil
 	}
-	g.request.Step("reading the alerts")
+	g.step("reading the alerts")
 	alerts, err := g.request.Monitoring.AlertsData(ctx)
 	if err != nil {
 		if failed, ok := errors.AsType[*monitoring.Error](err); !ok || failed.Reason != monitoring.ReasonNoMonitoring {
@@ -70,7 +71,7 @@ func (g *gatherer) readMonitoring(ctx context.Context, queries []string) error {
 		}
 		return ctx.Err()
 	}
-	if alerts, err = g.redacted(alerts); err != nil {
+	if alerts, err = redacted(g.names, alerts); err != nil {
 		return err
 	}
 	if err := g.write(alertsFile, fmt.Appendf(nil, `{"status":"success","data":%s}`+"\n", alerts)); err != nil {
@@ -79,7 +80,7 @@ func (g *gatherer) readMonitoring(ctx context.Context, queries []string) error {
 	if len(queries) == 0 {
 		return nil
 	}
-	g.request.Step(fmt.Sprintf("executing the queries of risks (%d)", len(queries)))
+	g.step(fmt.Sprintf("executing the queries of risks (%d)", len(queries)))
 	return g.execute(ctx, queries[:min(len(queries), maxQueries)])
 }
 
@@ -98,7 +99,7 @@ func (g *gatherer) execute(ctx context.Context, queries []string) error {
 				err = fmt.Errorf("its result has more than %d bytes", maxResult)
 			}
 			if err == nil {
-				data, err = g.redacted(data)
+				data, err = redacted(g.names, data)
 			}
 			if err != nil {
 				g.miss(reading{resource: inventory.Resource{Name: "queries"}, name: query}, err)
@@ -112,15 +113,15 @@ func (g *gatherer) execute(ctx context.Context, queries []string) error {
 }
 
 // redacted is a value of JSON as the archive has it.
-func (g *gatherer) redacted(data json.RawMessage) (json.RawMessage, error) {
-	if g.names == nil {
+func redacted(names *redaction.Names, data json.RawMessage) (json.RawMessage, error) {
+	if names == nil {
 		return data, nil
 	}
 	var value any
 	if err := utiljson.Unmarshal(data, &value); err != nil {
 		return nil, err
 	}
-	return json.Marshal(g.names.Object(value))
+	return json.Marshal(names.Object(value))
 }
 
 // identify reads which cluster it is, and which queries decide on its risks. A cluster that is not

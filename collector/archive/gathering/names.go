@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/openshift/update-preflight/collector/archive/redaction"
+	"github.com/openshift/update-preflight/collector/cluster"
 )
 
 // nodePage is the number of nodes of a page: each has a list of images.
@@ -27,8 +28,8 @@ func (g *gatherer) learn(ctx context.Context) error {
 	if !g.request.Redact {
 		return nil
 	}
-	g.request.Step("reading the names to replace")
-	nodes, err := g.nodeNames(ctx)
+	g.step("reading the names to replace")
+	nodes, err := nodeNames(ctx, g.cluster)
 	if err != nil {
 		return fmt.Errorf("names cannot be replaced: could not list the nodes: %w", err)
 	}
@@ -41,9 +42,9 @@ func (g *gatherer) learn(ctx context.Context) error {
 }
 
 // nodeNames are the names of each node, its own first.
-func (g *gatherer) nodeNames(ctx context.Context) ([][]string, error) {
+func nodeNames(ctx context.Context, c *cluster.Cluster) ([][]string, error) {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return g.cluster.Kubernetes.CoreV1().Nodes().List(ctx, options)
+		return c.Kubernetes.CoreV1().Nodes().List(ctx, options)
 	})
 	pages.PageSize, pages.PageBufferSize = nodePage, 1
 	var names [][]string
