@@ -13,8 +13,9 @@ import (
 // maxAlerts is the number at which the insights-operator cuts its list of alerts.
 const maxAlerts = 1000
 
-// errorType is that of a response without data, in place of one of Prometheus.
-const errorType = "not_in_archive"
+// The types of errors of responses without data, in place of those of Prometheus: data that was not
+// gathered, and a cluster that has no monitoring.
+const notInArchive, noMonitoring = "not_in_archive", "no_monitoring"
 
 // alert is an active alert as Prometheus has it.
 type alert struct {
@@ -43,30 +44,49 @@ func (a *Archive) monitoring(path []string, query url.Values) (answer, error) {
 		if data, ok := a.state.Collection().Queries[query.Get("query")]; ok {
 			return encoded(response{Status: "success", Data: data}), nil
 		}
-		return notGathered("the archive has no result of the query"), nil
+		return a.notGathered("queries", "the archive has no result of the query"), nil
 	}
-	return notGathered("the archive has no data for /" + strings.Join(path, "/")), nil
+	return a.notGathered("", "the archive has no data for /"+strings.Join(path, "/")), nil
 }
 
-func notGathered(message string) answer {
-	lacking := encoded(response{Status: "error", ErrorType: errorType, Error: message})
+// notGathered is the answer where the archive has no data of that name, with the cause where it is
+// known.
+func (a *Archive) notGathered(name, message string) answer {
+	kind := notInArchive
+	collection, routes := a.state.Collection(), resource{Group: "route.openshift.io", Name: "routes"}
+	if _, text := a.state.Text(alertFiles()...); text == "" && (a.state.Unserved(routes) || slices.Contains(collection.Nonexistent, routes.Object("openshift-monitoring", "thanos-querier"))) {
+		kind = noMonitoring
+	}
+	for _, missing := range collection.Missing {
+		if missing.Resource == name && missing.Cause != "" {
+			message += ": " + missing.Cause
+			break
+		}
+	}
+	lacking := encoded(response{Status: "error", ErrorType: kind, Error: message})
 	lacking.code = http.StatusNotImplemented
 	return lacking
 }
 
+const insightsAlerts = "config/alerts.json"
+
+// alertFiles are the files that may have alerts.
+func alertFiles() []string {
+	return []string{"monitoring/prometheus/rules.json", "monitoring/alerts.json", insightsAlerts}
+}
+
 // alerts are those of the file that has them.
 func (a *Archive) alerts() answer {
-	const insights = "config/alerts.json"
-	name, text := a.state.Text("monitoring/prometheus/rules.json", "monitoring/alerts.json", insights)
+	name, text := a.state.Text(alertFiles()...)
 	if text == "" {
-		return notGathered("the archive has no alerts")
+		return a.notGathered("alerts", "the archive has no alerts")
 	}
 	alerts, err := parseAlerts([]byte(text))
 	if err != nil {
-		return notGathered(fmt.Sprintf("the file %s of the archive cannot be read: %v", name, err))
+		return a.notGathered("", fmt.Sprintf("the file %s of the archive cannot be read: %v", name, err))
 	}
 	found := response{Status: "success", Data: map[string]any{"alerts": alerts}}
-	if name == insights && len(alerts) >= maxAlerts {
+	if name == insightsAlerts && len(alerts) >= maxAlerts {
 		found.Warnings = []string{fmt.Sprintf("the archive has only %d alerts", maxAlerts)}
 	}
 	return encoded(found)

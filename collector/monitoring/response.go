@@ -34,6 +34,9 @@ type envelope struct {
 // does not have the data.
 const errorNotInArchive prometheusv1.ErrorType = "not_in_archive"
 
+// errorNoMonitoring is the type of the error of an archive of a cluster without a monitoring.
+const errorNoMonitoring prometheusv1.ErrorType = "no_monitoring"
+
 // parse returns the data of a response. The parser of client_golang drops the
 // warnings of alerts, and returns no alerts for a response without data.
 func parse(status int, body []byte) (json.RawMessage, error) {
@@ -83,6 +86,8 @@ func (e envelope) failure(status int) error {
 		return checkHealth(Error{Reason: reasonTimeout, Message: message})
 	case prometheusv1.ErrBadData, prometheusv1.ErrExec:
 		return &Error{Reason: reasonBadQuery, Message: message, Remedy: ReportQuery}
+	case errorNoMonitoring:
+		return noMonitoring()
 	case errorNotInArchive:
 		return &Error{
 			Reason: reasonNotInArchive, Message: e.Error,

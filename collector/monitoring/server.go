@@ -64,6 +64,9 @@ func (s *server) get(ctx context.Context, path string, arguments url.Values) ([]
 		return nil, checkHealth(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("could not reach %s: %s", s.name, words.Line(err.Error(), maxMessage)), Err: err})
 	}
 	data, err := parse(response.StatusCode, body)
+	if failed, ok := errors.AsType[*Error](err); ok && failed.Reason == ReasonNoMonitoring {
+		return nil, err // there is no server to name
+	}
 	return data, wrap(s.name, err)
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordformat"
 )
@@ -34,6 +35,8 @@ func readKey(ctx context.Context, client kubernetes.Interface) (recordformat.Loa
 		return recordformat.LoadedKey{Absent: true, Without: withoutKey(record.Unauthentic, "does not exist")}, nil
 	case apierrors.IsForbidden(err):
 		return recordformat.LoadedKey{Without: withoutKey(record.Unverifiable, "may not be read by this user")}, nil
+	case gap.Is(err):
+		return recordformat.LoadedKey{Without: withoutKey(record.Unverifiable, "is not in an archive")}, nil
 	case err != nil:
 		return recordformat.LoadedKey{}, fmt.Errorf("could not read the key of the records: %w", err)
 	case len(secret.Data[secretKey]) != keyLength:
