@@ -93,7 +93,7 @@ func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
 			return nil, err
 		}
 	}
-	return cluster.Connect(opened.Config(), userAgent())
+	return cluster.ConnectAt(opened.Config(), userAgent(), about.Time)
 }
 
 // userAgent is sent with every request.
