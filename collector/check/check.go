@@ -111,7 +111,7 @@ func (c Check) complete(f finding.Finding, update update.Update) finding.Finding
 	if f.Name == "" {
 		f.Name = c.Name
 	}
-	if f = f.Judged(f.Outcome); f.Blocks {
+	if f = f.Judged(f.Outcome); f.Blocks && update.Known() {
 		f.BlockedTargets = []string{update.To.String()}
 	}
 	return f
