@@ -240,7 +240,6 @@ func (t *T) Cleanup(f func()) {
 	t.cleanups = append(t.cleanups, f)
 }
 
-// conclude records how the part ended.
 func (t *T) conclude(how ending) (ok bool) {
 	t.recorder.record(func() {
 		if how.reason != "" {

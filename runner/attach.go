@@ -14,7 +14,7 @@ import (
 
 // Attach waits for a recorded run that is in progress, and continues it when the
 // process that held it is gone, with its release and its selection. Of options, what
-// selects checks is that of the run. A run that has ended is an error, a
+// selects checks is taken from the run. A run that has ended is an error, a
 // *lease.NotRunningError, and so is one whose record is not authentic, a
 // *record.UnauthenticError; id may be a prefix of an ID.
 //

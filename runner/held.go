@@ -104,7 +104,6 @@ func newHeld(d draft, begun *lease.Held, known hold.Reuse, deadline time.Time) *
 	return h
 }
 
-// execution runs the checks of the draft.
 func (d draft) execution(jobs *execution.Jobs) execution.Execution {
 	p := d.preparation
 	return execution.Execution{

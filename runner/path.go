@@ -41,7 +41,7 @@ type PathRequest struct {
 // A check that several releases have with the same image runs once. Limits.Timeout
 // applies to each update. Where an update ends early, the others have no report. Errors
 // are those of Run and planner.Plan; with a report, the updates before the error are in it.
-// The permissions are those of both.
+// It needs the permissions of both.
 func RunPath(ctx context.Context, cluster *cluster.Cluster, path PathRequest, options Options) (report.Path, error) {
 	route, err := findRoute(ctx, cluster, path, options)
 	if err != nil {

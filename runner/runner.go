@@ -131,12 +131,10 @@ func observe(ctx context.Context, r request, needs access.Needs) (preparation, e
 	return preparation{request: r, options: options, progress: observer, scene: s, target: resolved, registries: registries}, nil
 }
 
-// verifier verifies the target.
 func (p preparation) verifier() proof.Verifier {
 	return proof.Verifier{Scene: p.scene, From: p.request.from, Trust: p.options.Trust, Registries: p.registries}
 }
 
-// verify verifies the target.
 func (p preparation) verify(ctx context.Context) (proof.Proof, error) {
 	if p.target.Image == "" {
 		return proof.NotListed(p.target.Version, scene.ListVersions(scene.KnownReleases(p.scene.Version))), nil
@@ -144,7 +142,6 @@ func (p preparation) verify(ctx context.Context) (proof.Proof, error) {
 	return p.verifier().Verify(ctx, p.target.Image)
 }
 
-// reader reads what the target contains.
 func (p preparation) reader() contents.Reader {
 	return contents.Reader{Verifier: p.verifier(), Cache: p.options.Access.Cache, Partial: p.options.Access.Partial}
 }

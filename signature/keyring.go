@@ -172,7 +172,6 @@ func (k Keyring) check(m *message, now time.Time) (signer, *refusal.Error) {
 	return signer{}, failure
 }
 
-// verify verifies that key signed the message.
 func (m *message) verify(key *openpgp.Key) *refusal.Error {
 	hash, err := m.signature.PrepareVerify()
 	if err != nil {

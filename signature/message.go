@@ -96,7 +96,6 @@ func malformed(format string, args ...any) *refusal.Error {
 	return refusal.New(refusal.ReasonMalformedSignature, format, args...)
 }
 
-// split returns the packets of a message.
 func split(data []byte) ([]*packet.OpaquePacket, *refusal.Error) {
 	var packets []*packet.OpaquePacket
 	for r := packet.NewOpaqueReader(bytes.NewReader(data)); ; {

@@ -190,7 +190,6 @@ func rank(reason refusal.Reason) int {
 	}, reason)
 }
 
-// storeError classifies the error of a store.
 func storeError(err error) *refusal.Error {
 	var timeout net.Error
 	var known *refusal.Error

@@ -131,7 +131,6 @@ func (r review) list(keep func(i int, acceptance Acceptance) bool) []Acceptance 
 	return kept
 }
 
-// warning is a finding about acceptances.
 func warning(reason finding.Reason, name, format string, args ...any) finding.Finding {
 	return finding.Warn(reason, format, args...).Named(name).From(finding.SourceRisk)
 }
@@ -185,7 +184,6 @@ func (r review) outOfScope() []finding.Finding {
 		Remedy("Assess the risks for this update, then extend \"versions\" or \"clusters\" in the acceptance file.")}
 }
 
-// scope is the acceptance with its limits.
 func (a Acceptance) scope() string {
 	limits := a.String()
 	if a.Versions != "" {

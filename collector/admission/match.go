@@ -48,7 +48,7 @@ type Hook struct {
 	compiled matchconditions.Matcher
 }
 
-// Webhook is the hook of a webhook, validating or mutating. An error is that of an
+// Webhook is the hook of a webhook, validating or mutating. An error names an
 // invalid selector.
 func Webhook(w admissionregistrationv1.ValidatingWebhook) (*Hook, error) {
 	resources := admissionregistrationv1.MatchResources{NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, MatchPolicy: w.MatchPolicy}
@@ -78,7 +78,7 @@ func Mutating(w *admissionregistrationv1.MutatingWebhook) admissionregistrationv
 }
 
 // Resources is the hook of a policy or of a binding with these resources and match
-// conditions. Nil resources match every request. An error is that of an invalid
+// conditions. Nil resources match every request. An error names an invalid
 // selector.
 func Resources(resources *admissionregistrationv1.MatchResources, conditions []admissionregistrationv1.MatchCondition) (*Hook, error) {
 	if resources == nil {

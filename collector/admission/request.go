@@ -3,7 +3,7 @@
 //
 // It is pure: [Requests] are made of objects that were read before, and [Matcher]
 // matches them with the API server's own library. Only the metadata of objects is
-// known, and the users are those of OpenShift's controllers. What depends on more, such
+// known, and the users are OpenShift's controllers. What depends on more, such
 // as a match condition on the spec of a pod, is [Uncertain].
 package admission
 
@@ -31,7 +31,7 @@ type Request struct {
 	Action string
 
 	attributes apiadmission.Attributes
-	// complete is true if the metadata of the object is that of the request.
+	// complete is true if the object has the whole metadata of the request.
 	complete bool
 	// userUnknown is true if the user may be another one than that of the attributes.
 	userUnknown bool

@@ -27,7 +27,7 @@ type Use struct {
 	Name string
 	// RemovedInRelease is the release of Kubernetes, "1.32", that removes it.
 	RemovedInRelease string
-	// Requests are those of the last 24 hours.
+	// Requests counts the last 24 hours.
 	Requests int64
 	// Reported are the starts of the hours for which every API server reported, sorted. An
 	// API server that reports any hour reports all hours in which it runs, so the requests
@@ -44,7 +44,7 @@ type Use struct {
 // Client is one program that uses an API.
 type Client struct {
 	User, Agent string
-	// Requests are those of the last 24 hours.
+	// Requests counts the last 24 hours.
 	Requests int64
 	// Verbs are the verbs of the requests, sorted, at most 10.
 	Verbs []string

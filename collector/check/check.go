@@ -8,6 +8,7 @@ package check
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -88,31 +89,22 @@ func Reads(checks ...[]Check) access.Needs {
 	return needs
 }
 
-// Examine runs the check on a subject. It names the check in findings without a
-// name, and the target in every finding that blocks.
+// Examine runs the check on a subject, and names the target in every finding that blocks. The
+// collector names the findings without a name by the check.
 func (c Check) Examine(ctx context.Context, subject Subject) ([]finding.Finding, error) {
 	update := subject.Update
 	if c.Concerns != nil && !c.Concerns(update) {
 		return []finding.Finding{finding.Skipped(ReasonNotConcerned,
-			"does not apply to the update from %s to %s (%s)", update.From, update.To, update.Kind()).Named(c.Name)}, nil
+			"does not apply to the update from %s to %s (%s)", update.From, update.To, update.Kind())}, nil
 	}
 	ctx, log := gap.Track(ctx)
 	found, err := c.Run(ctx, subject)
 	found, err = open(c.Name, found, err, log.All())
-	findings := make([]finding.Finding, 0, len(found))
-	for _, f := range found {
-		findings = append(findings, c.complete(f, update))
+	found = slices.Clone(found)
+	for i := range found {
+		if found[i].Blocks && update.Known() {
+			found[i].BlockedTargets = []string{update.To.String()}
+		}
 	}
-	return findings, err
-}
-
-// complete sets the fields that are the same for all findings of the check.
-func (c Check) complete(f finding.Finding, update update.Update) finding.Finding {
-	if f.Name == "" {
-		f.Name = c.Name
-	}
-	if f = f.Judged(f.Outcome); f.Blocks && update.Known() {
-		f.BlockedTargets = []string{update.To.String()}
-	}
-	return f
+	return found, err
 }

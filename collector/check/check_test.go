@@ -20,7 +20,7 @@ func TestExamine(t *testing.T) {
 		return func(context.Context, check.Subject) ([]finding.Finding, error) { return findings, err }
 	}
 	type result struct {
-		Name, Reason   string
+		Reason         string
 		Outcome        preflight.Outcome
 		Blocks         bool
 		BlockedTargets []string
@@ -35,25 +35,20 @@ func TestExamine(t *testing.T) {
 		"NotConcerned": {
 			reason: "a check does not run for updates that it does not concern", to: "4.18.9",
 			run:  func(context.Context, check.Subject) ([]finding.Finding, error) { panic("the check ran") },
-			want: []result{{Name: "Check", Reason: "NotConcerned", Outcome: preflight.Skipped}},
-		},
-		"Names": {
-			reason: "a finding without a name has that of the check", to: "4.19.0",
-			run:  returns(nil, finding.Warn(finding.ReportedReason("A"), "a"), finding.Pass(finding.ReportedReason("B"), "b").Named("Other")),
-			want: []result{{Name: "Check", Reason: "A", Outcome: preflight.Warn}, {Name: "Other", Reason: "B", Outcome: preflight.Pass}},
+			want: []result{{Reason: "NotConcerned", Outcome: preflight.Skipped}},
 		},
 		"Blocks": {
 			reason: "failures and inconclusive findings block the target", to: "4.19.0",
 			run: returns(nil, finding.Fail(finding.ReportedReason("A"), "a"), finding.Unknown(finding.ReportedReason("B"), "b")),
 			want: []result{
-				{Name: "Check", Reason: "A", Outcome: preflight.Fail, Blocks: true, BlockedTargets: []string{"4.19.0"}},
-				{Name: "Check", Reason: "B", Outcome: preflight.Unknown, Blocks: true, BlockedTargets: []string{"4.19.0"}},
+				{Reason: "A", Outcome: preflight.Fail, Blocks: true, BlockedTargets: []string{"4.19.0"}},
+				{Reason: "B", Outcome: preflight.Unknown, Blocks: true, BlockedTargets: []string{"4.19.0"}},
 			},
 		},
 		"Error": {
 			reason: "findings are kept beside an error", to: "4.19.0",
 			run: returns(failed, finding.Pass(finding.ReportedReason("A"), "a")), err: failed,
-			want: []result{{Name: "Check", Reason: "A", Outcome: preflight.Pass}},
+			want: []result{{Reason: "A", Outcome: preflight.Pass}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +63,7 @@ func TestExamine(t *testing.T) {
 			}
 			var got []result
 			for _, f := range findings {
-				got = append(got, result{f.Name, f.Reason, f.Outcome, f.Blocks, f.BlockedTargets})
+				got = append(got, result{f.Reason, f.Outcome, f.Blocks, f.BlockedTargets})
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

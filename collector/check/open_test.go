@@ -80,7 +80,7 @@ func lacking(t *testing.T, name string, resources ...string) finding.Finding {
 	if err != nil || len(findings) != 1 {
 		t.Fatalf("%v, %v", findings, err)
 	}
-	return findings[0].From(finding.SourceHealth)
+	return findings[0].Named(name).From(finding.SourceHealth)
 }
 
 func TestMergeGaps(t *testing.T) {

@@ -3,7 +3,7 @@
 // [Connect] is the only way to the API server. It owns what every request needs:
 // reads are retried while the API server restarts, no client-side rate limit
 // holds requests back, a request ends with its context, also while a credential plugin
-// hangs, and the time is that of the server, not of this machine.
+// hangs, and the time is the server's, not this machine's.
 package cluster
 
 import (

@@ -115,7 +115,7 @@ const NotEvaluated = "NotEvaluated"
 type Prediction struct {
 	// Accepts is nil when unknown.
 	Accepts *bool
-	// Reason is that of the condition of ClusterVersion that would report the
+	// Reason is the reason of the condition of ClusterVersion that would report the
 	// prediction: InvalidClusterVersion of Invalid; of ReleaseAccepted the step that
 	// refuses (RetrievePayload, VerifyPayloadVersion, PreconditionChecks) or
 	// PayloadLoaded. NoTarget, which is not a reason of CVO, means that CVO stays at

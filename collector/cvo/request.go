@@ -15,7 +15,7 @@ import (
 type Request struct {
 	// ClusterVersion is the present one of the cluster.
 	ClusterVersion *configv1.ClusterVersion
-	// Version and Image are those of spec.desiredUpdate. Without an image the
+	// Version and Image are the fields of spec.desiredUpdate. Without an image the
 	// update is requested by version alone.
 	Version, Image string
 	// Force is spec.desiredUpdate.force.

@@ -20,7 +20,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Checks are all gates; fixed is that of [removedapi.Check]. A new gate is added here.
+// Checks are all gates; fixed is passed to [removedapi.Check]. A new gate is added here.
 func Checks(fixed removedapi.FixTime) []check.Check {
 	return []check.Check{
 		adminack.Check(),
@@ -44,7 +44,7 @@ func Checks(fixed removedapi.FixTime) []check.Check {
 
 // Later are the gates that can be evaluated for a later update of a path, which starts
 // from a release that the cluster does not run yet. before are the admin gates of that
-// release, by key; nil where it could not be read. fixed is that of [removedapi.Check]. A
+// release, by key; nil where it could not be read. fixed is passed to [removedapi.Check]. A
 // subject of these checks has Later set.
 func Later(before map[string]string, fixed removedapi.FixTime) []check.Check {
 	return []check.Check{

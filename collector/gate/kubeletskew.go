@@ -340,7 +340,6 @@ func listKubelets(groups []snapshot.Kubelets) string {
 	return words.Clauses(texts, most)
 }
 
-// nodeObjects are the nodes of the groups.
 func nodeObjects(groups []snapshot.Kubelets) []finding.Object {
 	var objects []finding.Object
 	for _, group := range groups {

@@ -115,7 +115,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// hasRouteTo reports whether the host is that of a Route of the cluster's own
+// hasRouteTo reports whether the host belongs to a Route of the cluster's own
 // monitoring. It is false when the Routes cannot be read, so that no token is sent.
 func (c Cluster) hasRouteTo(ctx context.Context, host string) bool {
 	list, err := c.Dynamic.Resource(routes()).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 100})

@@ -34,7 +34,7 @@ type Path struct {
 }
 
 // NewPath makes the document of a path from the reports of its updates, in order. At least
-// one is required; versions are those of the whole path.
+// one is required; versions are the releases of the whole path.
 func NewPath(versions []string, updates []Report) Path {
 	first, last := updates[0], updates[len(updates)-1]
 	made := Path{

@@ -49,7 +49,7 @@ const maxGroupBindings = 5000
 
 // Groups finds out what every ServiceAccount of these namespaces may do: by the roles of
 // its groups the write requests of Writes, and reading Secrets; and by access reviews
-// what Unguarded returns, where the aggregated API groups are those of AggregatedGroups.
+// what Unguarded returns, where AggregatedGroups returns the aggregated API groups.
 // The result is sorted by namespace. At most sixteen reviews run concurrently. More than
 // 5000 bindings for the groups of one namespace are an error.
 func Groups(ctx context.Context, client kubernetes.Interface, namespaces, aggregated []string) ([]GroupRights, error) {
@@ -86,7 +86,7 @@ type groupAudit struct {
 	// rules that allow more than reading objects other than Secrets.
 	roles   int
 	granted permissions
-	// anonymous has those of users without a token.
+	// anonymous has the roles of users without a token.
 	anonymous permissions
 	// requests are the write requests in the namespace, in those to which granted refers,
 	// and in the whole cluster, and those for the objects and with the verbs that granted names.

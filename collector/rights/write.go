@@ -153,7 +153,7 @@ type Rights struct {
 // write verb of every resource, in the account's own namespace, in those with a
 // RoleBinding for it, and in the whole cluster. The accounts need not exist. An error
 // means that a binding or role could not be read, or that more than 200 roles are bound
-// to an account. Its needs are those of Grants.
+// to an account. It needs what Grants needs.
 func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) ([]Rights, error) {
 	if len(accounts) == 0 {
 		return nil, nil

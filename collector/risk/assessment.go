@@ -13,7 +13,7 @@ import (
 type assessment struct {
 	// applies is empty where the cluster has no assessment.
 	applies metav1.ConditionStatus
-	// reason and message are those of the cluster.
+	// reason and message come from the cluster.
 	reason, message string
 }
 

@@ -46,7 +46,7 @@ type evaluator struct {
 }
 
 // match reports whether a risk applies. The rules are in order of precedence: the
-// first one that can be evaluated decides. The error is that of the first rule where
+// first one that can be evaluated decides. The error belongs to the first rule where
 // none can be: a *monitoring.Error, or that of a context.
 func (e evaluator) match(ctx context.Context, rules []configv1.ClusterCondition) (bool, error) {
 	if len(rules) == 0 {
@@ -119,7 +119,7 @@ func unreadable(err error) error {
 	}
 }
 
-// isAlways reports whether rules are those of a risk that CVO made, of a gate or an
+// isAlways reports whether rules belong to a risk that CVO made, of a gate or an
 // alert.
 func isAlways(rules []configv1.ClusterCondition) bool {
 	return len(rules) == 1 && rules[0].Type == "Always"

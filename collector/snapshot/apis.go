@@ -26,7 +26,7 @@ const apiRequestCountPage = 100
 const maxWriters = 20
 
 // APIUses are the APIs that a release removes, used or not, sorted by name, according
-// to the APIRequestCounts. The hours of use are those of the day before now.
+// to the APIRequestCounts. The hours of use cover the day before now.
 func (c *Cluster) APIUses(ctx context.Context, now time.Time) ([]apiuse.Use, error) {
 	return once(ctx, c, "apiUses", func(ctx context.Context) ([]apiuse.Use, error) {
 		resource := apiserverv1.GroupVersion.WithResource("apirequestcounts")

@@ -108,7 +108,7 @@ func controllerOf(pod *metav1.PartialObjectMetadata, owner *metav1.OwnerReferenc
 var scheduled = regexp.MustCompile(`^(.+)-([0-9]{8})$`)
 
 // maxJobAge bounds the time from the schedule of a Job to the creation of its last pod.
-// Other names that end in a number are those of Jobs without a CronJob.
+// Jobs without a CronJob have other names that end in a number.
 const maxJobAge = 7 * 24 * time.Hour
 
 func cronJobOf(job string, created time.Time) (string, bool) {
@@ -150,7 +150,7 @@ type PodOwner struct {
 	// its last rollout, for a CronJob the last write of its spec.jobTemplate. It is zero
 	// where that is unknown, and for other kinds.
 	Changed time.Time
-	// Schedule and Succeeded, the last success, are those of a CronJob.
+	// Schedule and Succeeded, the last success, belong to a CronJob.
 	Schedule  string
 	Succeeded time.Time
 	// Suspended is true for a CronJob that is suspended.

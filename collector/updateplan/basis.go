@@ -16,7 +16,7 @@ type Basis struct {
 	// Sources are the names of the graphs that Graph is the union of.
 	Sources []string
 	From    string
-	// Architecture is that of the graph.
+	// Architecture is the architecture of the graph.
 	Architecture string
 	// Channel is the present channel; empty without a cluster.
 	Channel string
@@ -30,7 +30,7 @@ type Basis struct {
 	// Cluster is the ID of the cluster; empty without one.
 	Cluster string
 	Rollout Rollout
-	// Findings are those of gates, by the version that they are about.
+	// Findings are the findings of gates, by the version that they are about.
 	Findings map[string][]finding.Finding
 	// Missing are parts that could not be determined, and Notices limitations of what the
 	// plan is made of.

@@ -133,7 +133,7 @@ func covered(rest path.Path, channel string) int {
 	return len(rest)
 }
 
-// laterChannel reports whether a channel is that of a higher minor version.
+// laterChannel reports whether a channel belongs to a higher minor version.
 func laterChannel(channel, than string) bool {
 	first, second := minorOf(channel), minorOf(than)
 	return first.GT(second) || first.EQ(second) && channel > than
@@ -231,7 +231,6 @@ func (p Plan) Versions() []string {
 	return versions
 }
 
-// estimate estimates the durations.
 func (p *Plan) estimate(on Rollout) {
 	kinds := make([]update.Kind, 0, len(p.Updates))
 	for _, each := range p.Updates {

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan/path"
 )
 
-// Kind is the kind of the document; its apiVersion is that of reports.
+// Kind is the kind of the document; its apiVersion is [report.APIVersion].
 const Kind = "UpdatePlan"
 
 // Decision is the conclusion of a plan.
@@ -45,13 +45,13 @@ type Plan struct {
 	Cluster string `json:"cluster,omitempty"`
 	From    string `json:"from"`
 	To      string `json:"to"`
-	// Architecture is that of the graph, by the name that update services use.
+	// Architecture is the architecture of the graph, by the name that update services use.
 	Architecture string `json:"architecture"`
 	// Graphs are the sources of the graph: channels, or names of files.
 	Graphs []string `json:"graphs"`
 	// NoPath is why there is no path; nil unless Decision is NoPath.
 	NoPath *NoPathCause `json:"noPath,omitempty"`
-	// Updates are those of the path, in order; none if the cluster has the target or
+	// Updates are the updates of the path, in order; none if the cluster has the target or
 	// there is no path.
 	Updates []Update `json:"updates"`
 	// Alternatives are other paths; none if the path has the fewest updates and no
@@ -86,7 +86,7 @@ type Update struct {
 	Kind string `json:"kind"`
 	// Image is the pull spec of the release by digest.
 	Image string `json:"image"`
-	// URL is that of the errata; empty if unknown.
+	// URL is the address of the errata; empty if unknown.
 	URL string `json:"url,omitempty"`
 	// Channel is the channel to set before the update: one of Channels, which have it.
 	Channel  string   `json:"channel"`
@@ -95,7 +95,7 @@ type Update struct {
 	// its risks and findings were evaluated on the present cluster.
 	Provisional bool   `json:"provisional"`
 	Risks       []Risk `json:"risks"`
-	// Findings are those of gates that can be evaluated in advance: admin
+	// Findings are the findings of gates that can be evaluated in advance: admin
 	// acknowledgements, removed APIs, and OLM operators.
 	Findings []finding.Finding `json:"findings"`
 	// Unpause are the pools to unpause before the update.
@@ -187,7 +187,7 @@ type Pool struct {
 
 // Comparison is what became of a stored plan.
 type Comparison struct {
-	// Time is that of the stored plan.
+	// Time is when the stored plan was made.
 	Time string `json:"time"`
 	// Rest are the versions that the stored plan still goes through, the present one
 	// included.

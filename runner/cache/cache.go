@@ -204,7 +204,7 @@ func (d *Directory) file(digest string) (string, bool) {
 	return filepath.Join(d.path, hash), true
 }
 
-// isHash reports whether the name is that of stored content.
+// isHash reports whether the name can be the hash of stored content.
 func isHash(name string) bool {
 	content, err := hex.DecodeString(name)
 	return err == nil && len(content) == sha256.Size && strings.ToLower(name) == name

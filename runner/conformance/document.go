@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/runner/conformance/requirement"
 )
 
-// verdict is the conclusion of the report.
 func (r Report) verdict() document.Verdict {
 	switch r.Outcome() {
 	case preflight.Pass:
@@ -45,7 +44,6 @@ func (r Report) Document(document.View) document.Document {
 	return made
 }
 
-// blocksOf are the results for one check.
 func blocksOf(results []requirement.Result) []document.Block {
 	var items document.Items
 	table := document.Table{Title: "Requirements", Columns: []string{"Outcome", "Requirement", "Result"}}

@@ -35,7 +35,6 @@ func readPod(ctx context.Context, client kubernetes.Interface, check jobplan.Che
 	return left.Logged(check, log), nil
 }
 
-// podsOf lists the pods of a check.
 func podsOf(ctx context.Context, client kubernetes.Interface, check jobplan.Check) ([]corev1.Pod, error) {
 	selection := ofRun(check.Job.Labels[label.Run])
 	selection.LabelSelector += "," + labels.Set{"job-name": check.Job.Name}.String()

@@ -5,7 +5,7 @@ import (
 	"github.com/openshift/update-preflight/runner/conformance/requirement"
 )
 
-// Kind is that of the document.
+// Kind is the kind of the document.
 const Kind = "PreflightConformance"
 
 // Report is the results for all checks of a manifest, each check's

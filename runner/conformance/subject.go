@@ -248,7 +248,7 @@ func (s Subject) describeImages(check jobplan.Check) string {
 	return strings.Join(slices.Compact(lines), "; ")
 }
 
-// invalid are the results about Jobs that the API server rejects. The checks are those of the
+// invalid are the results about Jobs that the API server rejects. The checks come from the
 // manifests.
 func invalid(findings []finding.Finding, checks []jobplan.Check) []requirement.Result {
 	declared := map[string]*batchv1.Job{}

@@ -37,7 +37,7 @@ type Contents struct {
 // Readable reports whether the release was read.
 func (c Contents) Readable() bool { return c.release != nil }
 
-// Version is that of the release; empty where it is not read.
+// Version is the version of the release; empty where it is not read.
 func (c Contents) Version() string {
 	if c.release == nil {
 		return ""
@@ -53,7 +53,7 @@ func (c Contents) Images() map[string]string {
 	return c.release.Images
 }
 
-// AdminGates are those of the release by key; nil if they are unknown.
+// AdminGates are the gates of the release by key; nil if they are unknown.
 func (c Contents) AdminGates() map[string]string {
 	if c.release == nil {
 		return nil

@@ -25,7 +25,7 @@ func filters(ctx context.Context, s scene.Scene) manifestfilter.Cluster {
 	return filters
 }
 
-// features are those of the release that the cluster runs; nil when they are not
+// features belong to the release that the cluster runs; nil when they are not
 // known.
 func features(ctx context.Context, s scene.Scene) *manifestfilter.Features {
 	gates, err := s.Cluster.OpenShift.ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})

@@ -163,7 +163,6 @@ func (c change) storedVersions() finding.Finding {
 			finding.Run("oc patch crd %s --subresource=status --type=merge -p '%s'", c.target.Name, patch))
 }
 
-// texts are the first errors in words.
 func texts(errs field.ErrorList) string {
 	clauses := make([]string, 0, len(errs))
 	for _, err := range errs {

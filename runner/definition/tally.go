@@ -104,7 +104,6 @@ func (r *rules) safely(ctx context.Context, object *unstructured.Unstructured) (
 	return r.judge(ctx, object), nil
 }
 
-// add counts one object.
 func (t *tally) add(object *unstructured.Unstructured, judged judgement) {
 	t.count++
 	t.addManagers(object)
@@ -140,7 +139,6 @@ func (t *tally) addManagers(object *unstructured.Unstructured) {
 	}
 }
 
-// findings are one for each condition.
 func (t *tally) findings(c change) []finding.Finding {
 	var found []finding.Finding
 	evidence := map[string]string{

@@ -34,7 +34,7 @@ type group struct {
 	// places are the common prefixes of the places; exact are their names if they
 	// are the same for all images, else the prefixes.
 	places, exact string
-	// text, remedy and actions are those of the first image.
+	// text, remedy and actions are about the first image.
 	text, remedy string
 	actions      []finding.Action
 	components   []string

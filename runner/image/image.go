@@ -77,7 +77,6 @@ func (c Check) complete(findings ...finding.Finding) []finding.Finding {
 	return findings
 }
 
-// checkAll checks each distinct pull spec once.
 func (c Check) checkAll(ctx context.Context, access *registry.Access) []result {
 	components := map[string][]string{}
 	for _, component := range slices.Sorted(maps.Keys(c.Images)) {

@@ -159,7 +159,6 @@ type repoClient struct {
 	repository *repository.Repository
 }
 
-// manifest returns the manifest with that digest.
 func (c repoClient) manifest(ctx context.Context, digest string) (ocimanifest.Manifest, error) {
 	content, err := c.content(ctx, digest)
 	if err != nil {

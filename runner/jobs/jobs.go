@@ -6,7 +6,7 @@
 // finding that has the cause. Package diagnosis decides what an observed state means,
 // package jobwatch observes it.
 //
-// A Job counts if its UID is that of the Job which the starter created or adopted, and
+// A Job counts if it has the UID of the Job which the starter created or adopted, and
 // a pod if such a Job is its controller: a label or a name alone has no effect. The
 // API server does not restrict which controller a pod names, so a user who may create
 // pods in the namespace of a check can forge its result. Such a user can also execute

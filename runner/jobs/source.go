@@ -81,7 +81,6 @@ func (s *source) observe() (diagnosis.Observation, <-chan struct{}) {
 	return o, changed
 }
 
-// report reports a change of the status.
 func (s *source) report(classified diagnosis.Classification) {
 	if classified.State == diagnosis.Waiting {
 		s.waiting = classified

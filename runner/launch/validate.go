@@ -66,7 +66,6 @@ type validation struct {
 	quotas       quotas
 }
 
-// run sends all requests.
 func (v *validation) run(ctx context.Context) {
 	secrets := v.secrets()
 	var requests []func() error

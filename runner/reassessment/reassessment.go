@@ -28,8 +28,8 @@ import (
 
 // Of judges gates, risks and health of the cluster as they are now, for the update
 // of a complete run whose verdict has not ended, and returns its report with this verdict.
-// What depends on the release alone, and the results of its checks, are those of the run.
-// Acceptances are those of the run and of ClusterVersion; what the run bypassed by force
+// What depends on the release alone, and the results of its checks, are taken from the run.
+// Acceptances come from the run and from ClusterVersion; what the run bypassed by force
 // counts. Of the judgement, what the run covers is that of its record.
 //
 // A report of another run, such as that of a later update of a path, is returned as it is.

@@ -27,7 +27,7 @@ type Access struct {
 	credentials []credential.Store
 	network     network
 	warnings    []finding.Finding
-	// ofCluster is how many of the credentials and warnings are those of the cluster; the
+	// ofCluster is how many of the credentials and warnings come from the cluster; the
 	// others are of this machine.
 	ofCluster struct{ credentials, warnings int }
 

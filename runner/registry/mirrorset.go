@@ -22,7 +22,7 @@ type mirrorSet struct {
 	source  string
 	mirrors []string
 	never   bool
-	// kind and name are those of the object.
+	// kind and name identify the object.
 	kind, name string
 	// tags is true for mirrors of tags, false for mirrors of digests.
 	tags bool

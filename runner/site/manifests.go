@@ -43,7 +43,7 @@ var (
 // Checks are the checks of all sources.
 type Checks struct {
 	// Release has the Jobs and supporting objects as those of a release without any other
-	// content. Its images are those of the Jobs, by themselves.
+	// content. Its images are the images of the Jobs, by themselves.
 	Release *payload.Release
 	// Findings are about the sources and their manifests.
 	Findings []finding.Finding

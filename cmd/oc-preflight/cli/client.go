@@ -120,7 +120,7 @@ func (c *Client) notConfigured() error {
 const maxConfigFile = 16 << 20
 
 // checkFiles returns an error for a kubeconfig, or a file that it names, that client-go cannot
-// read in bounded time and memory. Other errors are those of client-go.
+// read in bounded time and memory. Other errors come from client-go.
 func (c *Client) checkFiles() error {
 	loader := c.flags.config()
 	for _, path := range loader.ConfigAccess().GetLoadingPrecedence() {

@@ -225,7 +225,6 @@ func (f authFlags) forRelease(c *cobra.Command, client *cli.Client) (access.Need
 	return access.Needs{}, errors.New("the release could not be read, so the permissions that its checks need are unknown: " + strings.Join(causes, "; "))
 }
 
-// write prints the roles of one command.
 func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
 	var page bytes.Buffer
 	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+r.command))

@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 )
 
-// withRemedies makes the errors that every verb may have those of explained.
+// withRemedies explains the errors that every verb may return.
 func withRemedies(verb *cobra.Command) {
 	run := verb.RunE
 	if run == nil {

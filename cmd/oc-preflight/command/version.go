@@ -55,7 +55,6 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 	return c
 }
 
-// readClusterVersions adds the versions of the cluster.
 func readClusterVersions(ctx context.Context, client *cli.Client, made *versions.Versions) error {
 	reached, err := client.Connect()
 	if err != nil {

@@ -31,7 +31,7 @@ type Entry struct {
 	Name string `json:"name"`
 	// Package is the directory of the package, from the root of the module.
 	Package string `json:"package"`
-	// Meaning is one or more sentences. Cause and Remedy are those of a reason.
+	// Meaning is one or more sentences. Only a reason has a Cause and a Remedy.
 	Meaning string `json:"meaning"`
 	Cause   string `json:"cause,omitempty"`
 	Remedy  string `json:"remedy,omitempty"`

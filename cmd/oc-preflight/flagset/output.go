@@ -201,7 +201,6 @@ func (f *reportFile) write(document any) error {
 	return err
 }
 
-// discard deletes the temporary file.
 func (f *reportFile) discard() {
 	if f.unfinished == nil {
 		return

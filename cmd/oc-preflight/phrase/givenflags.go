@@ -98,7 +98,6 @@ func (g Flags) without(name string) Flags {
 	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return flag.Name == name })
 }
 
-// has reports whether a flag was given.
 func (g Flags) has(name string) bool {
 	return slices.ContainsFunc(g, func(flag givenFlag) bool { return flag.Name == name })
 }

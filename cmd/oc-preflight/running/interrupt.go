@@ -44,7 +44,6 @@ type interruptPrompt struct {
 	run   string
 }
 
-// started remembers the ID of the run.
 func (p *interruptPrompt) started(run string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

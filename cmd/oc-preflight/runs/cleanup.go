@@ -105,7 +105,7 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 	return errors.Join(failures...)
 }
 
-// unheld waits until no process holds the run. The error is that of a run that a process
+// unheld waits until no process holds the run. The error names a run that a process
 // holds.
 func unheld(ctx context.Context, client *cli.Client, runs *lease.Runs, run string) error {
 	defer client.Waiting("waiting until the process of run " + run + " is known to be gone")()

@@ -74,7 +74,6 @@ type foundRun struct {
 	others []record.Record
 }
 
-// wanted reads the run to show.
 func (s runStore) wanted(ctx context.Context, wanted wantedRun) (foundRun, error) {
 	if len(wanted.args) > 0 {
 		run, err := s.records.Get(ctx, RunID(wanted.args[0]))

@@ -196,7 +196,7 @@ func (s runStore) standing(ctx context.Context, run record.Record) (report.Repor
 }
 
 // switches are those that are on in the cluster. Those that cannot be read are reported on
-// w; the error is that of ctx.
+// w; the error is ctx.Err().
 func (s runStore) switches(ctx context.Context, w io.Writer) ([]report.Switch, error) {
 	effects, err := guard.Active(ctx, s.Dynamic)
 	if err != nil && ctx.Err() == nil {

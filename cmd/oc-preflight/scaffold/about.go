@@ -29,7 +29,7 @@ type about struct {
 	// as in File.Path.
 	Program, Manifest string
 	// Site is true for a check of a site instead of an operator. Language is that of the
-	// check; Script and Library are those of one without a program of its own.
+	// check; a check without a program of its own has Script and Library.
 	Site            bool
 	Language        Language
 	Script, Library string

@@ -49,7 +49,6 @@ const (
 	labelSkipped  label = "SKIPPED"
 )
 
-// labels lists all labels, the worst first.
 func labels() []label {
 	return []label{labelFail, labelUnknown, labelWarn, labelBypassed, labelPass, labelSkipped}
 }

@@ -118,7 +118,6 @@ func (f *file) objects(do func(object []byte) error) (list objects.List, err err
 	return list, err
 }
 
-// text is the content.
 func (f *file) text() (text []byte, err error) {
 	err = f.unpack(func(content io.Reader) error {
 		text, err = io.ReadAll(io.LimitReader(content, maxFile))

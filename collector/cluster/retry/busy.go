@@ -48,7 +48,6 @@ func isRepeatable(request *http.Request) bool {
 	return (request.Method == http.MethodGet || request.Method == http.MethodHead) && (request.Body == nil || request.Body == http.NoBody)
 }
 
-// isBusy reports whether a retry may succeed.
 func isBusy(response *http.Response, err error) bool {
 	if err != nil {
 		return Disconnected(err)

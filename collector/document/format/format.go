@@ -25,7 +25,7 @@ type format struct {
 	name string
 	// has reports whether a value has the format.
 	has func(value any) bool
-	// write writes a value that has the format; the style is that of a text.
+	// write writes a value that has the format; the style is used for text.
 	write func(w io.Writer, value any, style Style) error
 	// provisional is true for a format that is not listed, since it may change.
 	provisional bool

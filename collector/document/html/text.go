@@ -12,7 +12,6 @@ import (
 // maxText bounds a text of lines, and maxLine one on one line, in bytes.
 const maxText, maxLine = 4 << 10, 1 << 10
 
-// text is data on one line.
 func text(data string) g.Node { return g.Text(words.Line(data, maxLine)) }
 
 // after is data on one line after a separator; nothing if there is no data.

@@ -26,7 +26,6 @@ func (p *page) WriteTo(w io.Writer) (int64, error) {
 // size is the size of the document so far, in bytes.
 func (p *page) size() int { return p.text.Len() }
 
-// append adds another document.
 func (p *page) append(other *page) { p.text.WriteString(other.text.String()) }
 
 // line writes one line, which may have elements.

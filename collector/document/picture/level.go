@@ -12,7 +12,6 @@ import (
 // shapeSize is the width and the height of shapes, in pixels.
 const shapeSize = 16
 
-// colorOf is the color of a level.
 func colorOf(level document.Level) string {
 	switch level {
 	case document.Good:
@@ -50,7 +49,6 @@ func shape(level document.Level) g.Node {
 	return g.Group{area("M1.5 1.5h13v13h-13z", gray), stroke("M4.5 8h7", "2")}
 }
 
-// area is a filled outline.
 func area(path, color string) g.Node { return g.El("path", g.Attr("d", path), fill(color)) }
 
 // stroke is a white line in an area.

@@ -209,7 +209,6 @@ func box(version string, x, y, width int, frame ...g.Node) g.Node {
 	}
 }
 
-// arrow is horizontal.
 func arrow(from, to, y int) g.Node {
 	const head = 6
 	return g.Group{

@@ -29,13 +29,11 @@ func (s scale) place(from, to float64) (x, width float64) {
 
 func percents(value float64) string { return strconv.FormatFloat(value, 'f', 2, 64) + "%" }
 
-// solid is a filled bar.
 func (s scale) solid(top int, from, to float64, color string) g.Node {
 	x, width := s.place(from, to)
 	return rectangle(percents(x), top, percents(width), barWidth, color)
 }
 
-// striped is a bar of stripes.
 func (s scale) striped(top int, from, to float64) g.Node {
 	x, width := s.place(from, to)
 	return stripes(percents(x), percents(x+width), top+barWidth/2, barWidth)

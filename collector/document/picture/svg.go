@@ -25,7 +25,6 @@ const (
 // maxLine bounds a text, in bytes.
 const maxLine = 1 << 10
 
-// text is data on one line.
 func text(data string) g.Node { return g.Text(words.Line(data, maxLine)) }
 
 // line ends a line of the page's source.
@@ -42,12 +41,10 @@ func drawn(title, label, width string, height int, drawing ...g.Node) g.Node {
 
 func svgTitle(data string) g.Node { return g.El("title", text(data)) }
 
-// label is text of a picture.
 func label(x string, y int, data string, attributes ...g.Node) g.Node {
 	return line(g.El("text", at(x, y), g.Group(attributes), fill("currentColor"), text(data)))
 }
 
-// rectangle is a filled one.
 func rectangle(x string, y int, width string, height int, color string) g.Node {
 	return line(g.El("rect", at(x, y), size(width, height), fill(color)))
 }

@@ -25,7 +25,7 @@ type Bar struct {
 	Name, Result string
 	Level        document.Level
 	Waits        []Wait
-	// Start and End are those of the run; zero for a check that has not run, or still
+	// Start and End bound the run of the check; zero for a check that has not run, or still
 	// runs.
 	Start, End time.Time
 }
@@ -39,7 +39,6 @@ type Wait struct {
 // maxBars bounds the picture; the table has more.
 const maxBars = 60
 
-// sorted are the bars by their start.
 func (t Timeline) sorted() []Bar {
 	bars := slices.Clone(t.Bars)
 	slices.SortStableFunc(bars, func(a, b Bar) int {
@@ -143,7 +142,6 @@ func (b Bar) duration() string {
 	return b.End.Sub(b.Start).String()
 }
 
-// table has the data of the picture.
 func (t Timeline) table(bars []Bar) document.Table {
 	table := document.Table{Title: t.Title + ", as a table", Columns: []string{"Check", "Result", "Started", "Ended", "Duration", "Waited"}}
 	for _, bar := range bars {

@@ -59,7 +59,6 @@ func (p Plan) headline() string {
 	return fmt.Sprintf("Inconclusive: %s, with %s, and it is unknown whether they apply.", path, words.Count(p.openRisks(), "open risk"))
 }
 
-// level is the shape of the decision.
 func (p Plan) level() document.Level {
 	switch p.Decision {
 	case updateplan.Clear:

@@ -45,7 +45,6 @@ func riskItem(risk updateplan.Risk) document.Item {
 	return item
 }
 
-// markOf is the state of a risk.
 func markOf(risk updateplan.Risk) document.Mark {
 	switch {
 	case risk.Accepted != "":

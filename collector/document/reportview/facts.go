@@ -154,7 +154,6 @@ func kinds(objects []finding.Object) string {
 	return strings.Join(parts, ", ")
 }
 
-// objectNames are kinds and names of objects.
 func objectNames(objects []finding.Object) []string {
 	var names []string
 	for _, object := range objects {

@@ -91,7 +91,6 @@ func notHolding(decision verdict.Decision) string {
 	return fmt.Sprintf("none that holds (it was %s)", decision)
 }
 
-// update is from which version to which.
 func (r Report) update() string {
 	return cmp.Or(r.From(), "?") + " → " + cmp.Or(r.Target.Version, "the release")
 }

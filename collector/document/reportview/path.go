@@ -77,7 +77,6 @@ func (p Path) picture() document.Picture {
 	return route.Picture()
 }
 
-// level is the shape of the decision.
 func (p Path) level() document.Level {
 	if !p.Holds() {
 		return document.Unclear
@@ -101,7 +100,6 @@ func (p Path) position(update int) string {
 	return fmt.Sprintf("Hop %d of %d", update+1, max(p.planned(), len(p.Updates)))
 }
 
-// route is the path on one line.
 func (p Path) route() string {
 	names := make([]string, 0, len(p.Versions))
 	for _, version := range p.Versions {

@@ -84,7 +84,6 @@ func (r Report) Names() ([]string, error) {
 	return []string{format.RunName + "/" + r.Run.ID}, nil
 }
 
-// level is the shape of the decision.
 func (r Report) level() document.Level {
 	if !r.Holds() || r.Run.Phase == report.PhaseRunning && r.Verdict.Decision != verdict.Blocked {
 		return document.Unclear

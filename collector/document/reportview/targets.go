@@ -82,7 +82,6 @@ func (t Targets) Wide(view document.View) document.Document {
 	return document.Document{Blocks: []document.Block{table}}
 }
 
-// findings are those of the document.
 func (t Targets) findings() []finding.Finding {
 	var all []finding.Finding
 	for _, f := range t.Findings {

@@ -36,7 +36,7 @@ type Style struct {
 const (
 	// narrowest and widest bound the columns of a folded paragraph.
 	narrowest, widest = 40, 120
-	// listColumns are those of lists in a file or a pipe.
+	// listColumns is the width of lists in a file or a pipe.
 	listColumns = 98
 	// usualColumns is the width that the numbers of lines are for; narrower ones have more.
 	usualColumns = 80
@@ -89,7 +89,7 @@ func (s Style) Ellipsis() string {
 }
 
 // ascii replaces the arrow between two versions, and for a terminal that may not have them
-// the symbols in data, such as those of a shortened message.
+// the symbols in data, such as the ellipsis of a shortened message.
 func (s Style) ascii(text string) string {
 	switch {
 	case s.Symbols:
@@ -112,7 +112,6 @@ func (s Style) mark(m document.Mark) string {
 	return s.with(has, m.Word)
 }
 
-// levelMark is the mark of a level.
 func levelMark(level document.Level) mark {
 	switch level {
 	case document.Good:

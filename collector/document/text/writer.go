@@ -42,7 +42,6 @@ func (w *writer) blocks(blocks []document.Block) {
 	}
 }
 
-// block writes a block.
 func (w *writer) block(b document.Block) {
 	switch b := b.(type) {
 	case document.Verdict:

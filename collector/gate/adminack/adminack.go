@@ -265,7 +265,6 @@ func minorOf(key string) (string, bool) {
 // location is the namespaces of a pair of ConfigMaps.
 type location struct{ gates, acks string }
 
-// objects are both ConfigMaps.
 func (l location) objects() []finding.Object {
 	return []finding.Object{configMap(l.gates, gatesName), configMap(l.acks, acksName)}
 }

@@ -1,7 +1,7 @@
 // Package clusterversion answers: which condition of the ClusterVersion or of a ClusterOperator
 // blocks the update?
 //
-// Each function returns one check. Names are those of the preconditions and risks of the
+// Each function returns one check. Names repeat the preconditions and risks of the
 // cluster-version operator (CVO). [Failing] and [RetrievedUpdates] are about what `oc adm
 // upgrade` checks in addition; their findings may be accepted by name, as with `oc adm upgrade
 // recommend --accept`.
@@ -142,13 +142,12 @@ func (s situation) condition(kind configv1.ClusterStatusConditionType) configv1.
 	return configv1.ClusterOperatorStatusCondition{Type: kind}
 }
 
-// target is the version of the target.
 func (s situation) target() string { return s.update.To.String() }
 
 // minor is the minor version that the cluster runs or is being updated to.
 func (s situation) minor() string { return update.Line(s.update.From) }
 
-// measure is that of a gate which CVO applies by the condition Upgradeable.
+// measure is how a gate is measured which CVO applies by the condition Upgradeable.
 func (s situation) measure() measure.Measure {
 	return measure.Of(measure.ByUpgradeable, s.update.From, s.requested)
 }

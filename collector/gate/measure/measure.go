@@ -53,7 +53,7 @@ type Measure struct {
 	// from, and for a retarget at the last completed one: a retarget is a change of
 	// the update in progress, so it is judged as a whole.
 	Update update.Update
-	// Completed is the last completed release; Desired is that of status.desired,
+	// Completed is the last completed release; Desired is status.desired,
 	// which is later while an update is in progress.
 	Completed, Desired semver.Version
 	// Within is the minor version in which updates are not blocked.

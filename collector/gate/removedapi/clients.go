@@ -21,7 +21,7 @@ type clients struct {
 	named []apiuse.Client
 	// unnamed counts the requests of clients that the cluster does not name.
 	unnamed int64
-	// reported and unnamedHours are those of [snapshot.APIUse].
+	// reported and unnamedHours are copied from [snapshot.APIUse].
 	reported, unnamedHours []time.Time
 	owners                 owners
 	// writers are the field managers of stored objects.

@@ -227,7 +227,6 @@ func webhooksOf(ctx context.Context, cluster *snapshot.Cluster) ([]webhook, erro
 	return all, nil
 }
 
-// object is the configuration of the webhook.
 func (w webhook) object() finding.Object {
 	return finding.Object{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: w.kind + "WebhookConfiguration", Name: w.configuration}
 }

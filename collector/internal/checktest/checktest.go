@@ -22,7 +22,7 @@ type Result struct {
 	Reason  string
 }
 
-// Results are those of findings, by name.
+// Results are the outcomes and reasons of findings, by name.
 func Results(findings []finding.Finding) map[string]Result {
 	results := map[string]Result{}
 	for _, f := range findings {
@@ -31,7 +31,7 @@ func Results(findings []finding.Finding) map[string]Result {
 	return results
 }
 
-// Messages are those of findings, each on a line of its own.
+// Messages are the messages of findings, each on a line of its own.
 func Messages(findings []finding.Finding) string {
 	var text strings.Builder
 	for _, f := range findings {
@@ -40,7 +40,7 @@ func Messages(findings []finding.Finding) string {
 	return text.String()
 }
 
-// Remedies are those of findings, with the commands and the type and value of
+// Remedies are the remedies of findings, with the commands and the type and value of
 // every other action, each on a line of its own.
 func Remedies(findings []finding.Finding) string {
 	var text strings.Builder

@@ -161,7 +161,7 @@ func (f *Finder) Find(from, to string) (Paths, error) {
 
 // Newest is the newest release of a minor version, such as "4.18", that can be reached, and
 // the newest of that minor version in the graph, which may be another one. Without a minor
-// version, it is that of the highest one. The error is an *Error.
+// version, it leads to the highest one. The error is an *Error.
 func (f *Finder) Newest(from, minor string) (reachable, newest graph.Release, err error) {
 	start := f.graph.Find(from)
 	if start < 0 {

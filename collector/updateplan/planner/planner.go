@@ -79,7 +79,7 @@ func Plan(ctx context.Context, s scene.Scene, request Request) (updateplan.Plan,
 
 // PlanWithout plans without a cluster: each risk is open that is not accepted, and the
 // nodes are unknown. Of settings, the acceptances and the version of the tool are used.
-// Errors are those of Plan.
+// It returns the errors of Plan.
 func PlanWithout(ctx context.Context, request Request, settings scene.Settings) (updateplan.Plan, error) {
 	now := time.Now()
 	accepted := slices.Concat(settings.Judgement.Accepted, settings.Judgement.Accept)
@@ -201,7 +201,6 @@ func (p *planner) miss(format string, args ...any) {
 	p.basis.Missing = append(p.basis.Missing, fmt.Sprintf(format, args...))
 }
 
-// plan makes the plan from the graph.
 func (p *planner) plan(ctx context.Context) (updateplan.Plan, error) {
 	to, notice, err := p.resolve()
 	if err != nil {

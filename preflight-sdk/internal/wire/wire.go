@@ -201,7 +201,6 @@ func (s *scanner) join(payload []byte) []byte {
 	return whole
 }
 
-// decode returns the JSON in the frame.
 func (f frame) decode() ([]byte, error) {
 	plain := f.payload
 	switch f.encoding {

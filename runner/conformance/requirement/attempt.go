@@ -46,7 +46,7 @@ func (a Attempt) final(check jobplan.Check, log []byte) bool {
 		}
 	}
 	framed := check.Framed || a.messageError == nil || !errors.Is(a.messageError, preflight.ErrNoFrame)
-	return !framed && a.End.ExitCode < 126 // exit codes from 126 are those of signals and failed starts
+	return !framed && a.End.ExitCode < 126 // exit codes from 126 mean signals and failed starts
 }
 
 // Took is how long the ended check ran.
@@ -81,7 +81,7 @@ func Observe(check jobplan.Check, pod corev1.Pod) Attempt {
 	return left
 }
 
-// deadline is when the kubelet stops a pod. All times are those of the kubelet's clock: a
+// deadline is when the kubelet stops a pod. All times are by the kubelet's clock: a
 // check may end by itself before, and the kubelet notice it after.
 func deadline(pod corev1.Pod) time.Time {
 	if pod.Status.StartTime == nil || pod.Spec.ActiveDeadlineSeconds == nil {

@@ -89,7 +89,7 @@ func defects() map[string]string {
 	}
 }
 
-// reason is that of the first finding.
+// reason is the reason of the first finding.
 func (a Attempt) reason() string {
 	if len(a.Findings) == 0 {
 		return ""

@@ -49,7 +49,6 @@ func newVisit(ctx context.Context, place Place) (*visit, error) {
 	return &visit{place: place, at: at}, err
 }
 
-// manifest returns the manifest with a digest.
 func (v *visit) manifest(ctx context.Context, digest string) (ocimanifest.Manifest, error) {
 	content, err := v.at.Manifest(ctx, digest)
 	if err != nil {

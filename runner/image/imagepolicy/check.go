@@ -96,7 +96,7 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) findi
 			findings = append(findings, unknown(reasonTooManySignatures, "%s has more than %d signatures; none of those read satisfies ClusterImagePolicy %q", digest, maxSignatures, r.policy))
 		default:
 			f := c.fail(violated.reason, "no signature of %s satisfies ClusterImagePolicy %q; the closest: %s", digest, r.policy, violated.message)
-			f.Outcome = violated.outcome
+			f = f.Judged(violated.outcome)
 			findings = append(findings, f)
 		}
 	}

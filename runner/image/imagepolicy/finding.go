@@ -21,7 +21,6 @@ type remedy struct {
 	actions []finding.Action
 }
 
-// remedies are the remedies of inconclusive findings.
 func remedies() map[finding.Reason]remedy {
 	return map[finding.Reason]remedy{
 		reasonInvalidPullSpec: {text: "Name the image as REPOSITORY@sha256:DIGEST."},

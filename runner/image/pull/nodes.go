@@ -48,7 +48,6 @@ func hasCondition(node *corev1.Node, condition corev1.NodeConditionType) bool {
 	})
 }
 
-// objects are references to the first nodes.
 func objects(nodes []string) []preflight.Object {
 	var references []preflight.Object
 	for _, node := range nodes[:min(len(nodes), mostNames)] {

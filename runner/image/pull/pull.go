@@ -23,7 +23,7 @@ import (
 // Pull starts a Job on each node that pulls the images, which are pull specs by name
 // of component, and waits for the results or the end of ctx. bytes is the compressed
 // size of the images. It returns findings about disk space and about the images: one
-// for each cause, with its nodes. The error is that of List.
+// for each cause, with its nodes. The error comes from List.
 func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) ([]finding.Finding, error) {
 	nodes, err := n.List(ctx)
 	if err != nil {

@@ -120,7 +120,6 @@ func Findings(check jobplan.Check, result preflight.Result) ([]finding.Finding, 
 	return all, nil
 }
 
-// sanitize converts one finding.
 func sanitize(name string, f preflight.Finding) finding.Finding {
 	out := finding.New(f.Outcome, finding.ReportedReason(f.Reason), "%s", words.Lines(f.Message, MaxMessage)).
 		Named(name).

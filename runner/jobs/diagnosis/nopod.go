@@ -47,7 +47,7 @@ func withoutPod(o Observation) cause {
 		}
 	}
 	if exceeded := o.Check.Exceeded; exceeded != "" {
-		// The reason QuotaExceeded, which ends the check earlier, is that of a rejected pod.
+		// A rejected pod has the reason QuotaExceeded, which ends the check earlier.
 		foreseen := launch.QuotaExceeded(o.Check, exceeded)
 		return cause{
 			reason: reasonPodNotCreated, detail: "the Job has no pod yet, and the quota of its namespace had too little left: " + exceeded, timeout: untilDeadline,

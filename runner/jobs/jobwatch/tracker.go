@@ -250,7 +250,7 @@ func (t *Tracker) Reset(i int) {
 }
 
 // Settle records that a check has its findings, and drops its state. The capacity of a Job
-// that was never created is freed, and so is that of one whose containers have ended and
+// that was never created is freed, and so is the place of one whose containers have ended and
 // which makes no further pod, although it does not have the condition Complete or Failed yet.
 func (t *Tracker) Settle(i int) {
 	t.mutex.Lock()

@@ -28,7 +28,7 @@ func trim(object any, indexes map[types.NamespacedName]int) any {
 	return object
 }
 
-// involvedJob finds the Job that an event is about. The name of a pod is that of
+// involvedJob finds the Job that an event is about. The name of a pod is the name of
 // its Job with a dash and five characters appended.
 func involvedJob(event *corev1.Event, indexes map[types.NamespacedName]int) (int, bool) {
 	name := event.InvolvedObject.Name

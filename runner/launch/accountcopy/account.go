@@ -28,7 +28,7 @@ type Account struct {
 	Checks []string
 	// Copied is true for the copy of a ServiceAccount of the cluster.
 	Copied bool
-	// Rules are those of the roles that are bound to it.
+	// Rules are the rules of the roles that are bound to it.
 	Rules []rbacv1.PolicyRule
 	// Omitted describes read access of the original that a copy lacks, sorted.
 	Omitted []string

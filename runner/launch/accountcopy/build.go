@@ -22,7 +22,6 @@ const maxErrorLinesOfCopy = 5
 // for each API group.
 const maxCopiedRules = 1000
 
-// build makes the objects of the copy.
 func build(c *jobplan.Copy, run jobplan.Run, account *corev1.ServiceAccount, grants []rights.Grant, api rights.API) {
 	c.Objects = []payload.Object{&corev1.ServiceAccount{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: run.Meta(c.Original.Namespace, run.Suffixed(c.Original.Name)),

@@ -37,7 +37,7 @@ func acceptPod(want, have *corev1.PodSpec) {
 	want.ServiceAccountName = jobplan.AccountOf(*want)
 	have.ServiceAccountName = jobplan.AccountOf(*have)
 	want.DeprecatedServiceAccount, have.DeprecatedServiceAccount = "", ""
-	// Only the kubelet reads the pull secrets, which are those of the account; images are
+	// Only the kubelet reads the pull secrets, which come from the account; images are
 	// determined by their digests.
 	have.ImagePullSecrets = want.ImagePullSecrets
 	// The pod is terminated earlier (admission plugin RunOnceDuration of OpenShift).

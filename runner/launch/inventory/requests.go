@@ -31,7 +31,7 @@ type Objects struct {
 	Kubernetes kubernetes.Interface
 	Metadata   metadata.Interface
 
-	// Created were created or adopted, Ended are those of them whose deletion was
+	// Created were created or adopted, Ended are the ones whose deletion was
 	// requested before the end of the run. Present were found when the run was continued,
 	// Foreign have a planned name and differ from the plan.
 	Created, Ended, Present, Foreign *Set

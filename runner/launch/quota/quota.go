@@ -128,7 +128,7 @@ func counted(requests, limits corev1.ResourceList) corev1.ResourceList {
 }
 
 // defaulted is the pod with the requests and limits that the API server adds: a limit is
-// the default of its request, and the LimitRanges have those of containers.
+// the default of its request, and the LimitRanges have the defaults of containers.
 func (n Namespace) defaulted(spec corev1.PodSpec) corev1.PodSpec {
 	spec = *spec.DeepCopy()
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {

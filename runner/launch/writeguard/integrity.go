@@ -102,7 +102,6 @@ func compareObject(kind string, object metav1.Object, uid types.UID, equal bool)
 	return nil
 }
 
-// objects reads the policy and the binding.
 func (g *Guard) objects(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
 	client, name := g.client.AdmissionregistrationV1(), guardObjectName(g.run)
 	policy, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, error) {

@@ -87,7 +87,6 @@ func lastLayer(manifest ocimanifest.Manifest) ([]ocispec.Descriptor, error) {
 	return []ocispec.Descriptor{layer}, unusable(ocimanifest.CheckDescriptor(layer, "the last layer", maxLayer))
 }
 
-// cached reads content from the cache.
 func (f *fetcher) cached(digest string, most int64) ([]byte, bool) {
 	if f.cache == nil {
 		return nil, false
@@ -95,7 +94,6 @@ func (f *fetcher) cached(digest string, most int64) ([]byte, bool) {
 	return f.cache.Get(digest, most)
 }
 
-// keep stores verified content in the cache.
 func (f *fetcher) keep(digest string, content []byte) []byte {
 	if f.cache != nil {
 		_ = f.cache.Put(digest, content) // otherwise it is fetched again
@@ -201,7 +199,7 @@ type Size struct {
 }
 
 // ReadRelease calls visit with every file directly in /release-manifests of the release
-// image that proof is for, by its name. The error is that of visit, or an *Error.
+// image that proof is for, by its name. The error comes from visit, or is an *Error.
 func ReadRelease(ctx context.Context, proof signature.Release, source Source, visit func(file string, content []byte) error) (Size, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()

@@ -39,7 +39,7 @@ var reasonNotAnImageOfManifests = finding.NewReason("NotAnImageOfManifests", fin
 // Read calls visit with every file directly in /manifests of an image, by its name.
 // All layers are read, and no file may be in two of them, since one would hide the other.
 // The pull spec must be by digest, by which all content is verified. The bounds are those
-// of a release. The error is that of visit, or an *Error.
+// of a release. The error comes from visit, or is an *Error.
 func Read(ctx context.Context, pullSpec string, source Source, visit func(file string, content []byte) error) error {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()

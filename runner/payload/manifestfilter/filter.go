@@ -60,7 +60,7 @@ type Cluster struct {
 	Exclude string
 	// Features are the features that FeatureGate "cluster" enables and disables; nil when unknown.
 	Features *Features
-	// Capabilities are those of the status of ClusterVersion; nil when
+	// Capabilities are the capabilities in the status of ClusterVersion; nil when
 	// unknown.
 	Capabilities *configv1.ClusterVersionCapabilitiesStatus
 	// Overrides are the overrides in the spec of ClusterVersion.

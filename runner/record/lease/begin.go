@@ -159,7 +159,7 @@ func (r *Runs) open(ctx context.Context, claim *claim, content recordformat.Head
 		return held, err
 	}
 	if !begun {
-		// The ID is new, unless the intent is that of a run in progress.
+		// The ID is new, unless a run in progress has the intent.
 		created, err := held.writer.Create(ctx)
 		if created || err != nil {
 			held.record = held.writer.Record()

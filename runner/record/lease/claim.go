@@ -139,7 +139,6 @@ func (c *claim) renew(ctx context.Context) error {
 	})
 }
 
-// update records the response to a request.
 func (c *claim) update(response *coordinationv1.Lease, err error) error {
 	if err == nil {
 		c.lease = response
@@ -161,7 +160,6 @@ func (c *claim) release(ctx context.Context) error {
 	})
 }
 
-// remove deletes the Lease.
 func (c *claim) remove(ctx context.Context) error {
 	return c.change(ctx, func(ctx context.Context) error {
 		if c.lease == nil {

@@ -45,7 +45,6 @@ type verdictFile struct {
 	Ended            string       `json:"ended,omitempty"`
 }
 
-// verdictJSON encodes the verdict of a record.
 func verdictJSON(r record.Record, decided verdict.Verdict) (string, error) {
 	file := verdictFile{
 		Run: r.ID, From: r.From, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Selection: r.Selection, Provisional: r.Provisional,

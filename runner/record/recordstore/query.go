@@ -212,7 +212,7 @@ func sortNewest(headers []corev1.ConfigMap) {
 }
 
 // Watch calls changed for each record and for each change of one, one call at a time,
-// until ctx is done. The error is that of a user who may not watch. Leases are not watched:
+// until ctx is done. The error is Forbidden for a user who may not watch. Leases are not watched:
 // their holders renew them every few seconds.
 func (s *Store) Watch(ctx context.Context, changed func()) error {
 	watching, fail := context.WithCancelCause(ctx)

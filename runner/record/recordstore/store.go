@@ -2,7 +2,7 @@
 //
 // [New] returns the [Store] of the records of a cluster, with Get, List, Latest and Watch. A
 // [Writer] writes the record of a run that a process holds; [Store.Add] records a run that
-// was never held. No local clock is trusted: the times of a run are those of the API server.
+// was never held. No local clock is trusted: the API server states the times of a run.
 package recordstore
 
 import (

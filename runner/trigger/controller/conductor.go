@@ -140,7 +140,7 @@ func (c *conductor) Start(ctx context.Context) error {
 	}
 }
 
-// cancelOthers ends the runs of other processes, such as those of a leader that was
+// cancelOthers ends the runs of other processes, such as a leader that was
 // killed, that are not needed.
 func (c *conductor) cancelOthers(ctx context.Context) {
 	c.mutex.Lock()

@@ -73,7 +73,7 @@ type inputs struct {
 	// watch has each event of a source reconcile.
 	watch   func(source.Source) error
 	changed func()
-	// watched are those of definedKinds that are watched. Only Reconcile uses it, which is
+	// watched are the kinds of definedKinds that are watched. Only Reconcile uses it, which is
 	// not called concurrently.
 	watched map[kind]bool
 }

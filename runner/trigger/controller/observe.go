@@ -60,7 +60,7 @@ func (o observed) unsealed() bool {
 	})
 }
 
-// observe reads what a plan depends on. The targets are those of the controller, and the
+// observe reads what a plan depends on. The targets are the objects of the controller, and the
 // subjects' own.
 func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []runplan.Target, subjects []runplan.Subject) (observed, error) {
 	draining, err := c.anyDraining(ctx)
@@ -149,7 +149,7 @@ func newest(recorded record.Record, listed []record.Record) bool {
 }
 
 // judge reads the verdict of a complete run, and whether it is still valid. A report that
-// cannot be decoded, such as one of a later version, is that of a run that is Undecided. A
+// cannot be decoded, such as one of a later version, counts as Undecided. A
 // record that is not authentic is a *record.UnauthenticError.
 func (c *controller) judge(ctx context.Context, run *runplan.Run, present standing.Present) (report.Report, error) {
 	recorded, err := c.records.Get(ctx, run.ID)

@@ -13,7 +13,7 @@ const (
 	ReasonUndecided  = "PreflightUndecided"
 	ReasonMissing    = "PreflightMissing"
 	ReasonStale      = "PreflightStale"
-	// ReasonAccepted, ReasonNarrowed and ReasonForced are those of warnings: the verdict
+	// ReasonAccepted, ReasonNarrowed and ReasonForced are warnings: the verdict
 	// depends on accepted findings, the request left something out, or force bypassed
 	// findings.
 	ReasonAccepted = "PreflightAccepted"

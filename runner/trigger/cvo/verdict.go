@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Namespace and Name are those of the ConfigMap with the published verdicts. Its key of a
+// Namespace and Name identify the ConfigMap with the published verdicts. Its key of a
 // release is the digest of its image with "-" for ":", and the value a JSON list of verdict.json
 // (package runner/record).
 const (

@@ -24,7 +24,7 @@ type Verdicts struct {
 	installed bool
 }
 
-// New reads ClusterVersion "version" and the ConfigMap, whose lister is that of Namespace.
+// New reads ClusterVersion "version" and the ConfigMap, whose lister has the objects of Namespace.
 // The other arguments are apierrors.IsNotFound of apimachinery, and what is called when
 // the verdicts have changed; nil for nothing. The caches must have synced before the first
 // update is judged: an empty one has no ConfigMap.
@@ -112,7 +112,6 @@ type configMap struct{ Data map[string]string }
 
 func (c configMap) isUninstalled() bool { return c.Data[uninstalled] == "true" }
 
-// cluster reads ClusterVersion.
 func (v *Verdicts) cluster() (clusterVersion, error) {
 	var read clusterVersion
 	object, err := v.version()
@@ -122,7 +121,7 @@ func (v *Verdicts) cluster() (clusterVersion, error) {
 	return read, err
 }
 
-// decode reads an object by its JSON form, which is that of the API.
+// decode reads an object by its JSON form, which the API defines.
 func decode(object, into any) error {
 	text, err := json.Marshal(object)
 	if err != nil {

@@ -41,7 +41,7 @@ func ClusterOperator(client dynamic.Interface, version string, now func() time.T
 }
 
 // Operator is the ClusterOperator while the switch is off: it has no effect on updates, and
-// is not applied where the API is not served. The version is that of the controller.
+// is not applied where the API is not served. The version is the version of the controller.
 //
 // Available is True once it was applied, and stays True when the controller ends.
 // Degraded is True while [State.Degraded] has a cause. Progressing is False: the

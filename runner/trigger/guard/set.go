@@ -21,7 +21,7 @@ type Set struct {
 	now      func() time.Time
 }
 
-// NewSet makes a set without a request. The version is that of the controller. An unknown
+// NewSet makes a set without a request. The version is the version of the controller. An unknown
 // mode of the policy is an error.
 func NewSet(client dynamic.Interface, chosen Choice, version string, now func() time.Time) (*Set, error) {
 	set := &Set{operator: Operator(client, version, now), now: now}

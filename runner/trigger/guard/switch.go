@@ -173,7 +173,6 @@ func (s *Switch) resource(object object) dynamic.ResourceInterface {
 	return resources.Namespace(object.namespace)
 }
 
-// parse parses one manifest.
 func parse(manifests ...string) ([]*unstructured.Unstructured, error) {
 	var parsed []*unstructured.Unstructured
 	for _, manifest := range manifests {

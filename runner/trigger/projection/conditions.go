@@ -21,7 +21,7 @@ const (
 	RunFailed = "RunFailed"
 )
 
-// conditions are those of a status whose phase and verdict are set. They keep the times of
+// conditions are the conditions of a status whose phase and verdict are set. They keep the times of
 // the previous ones that have the same status; a previous one of another type is removed.
 func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Condition {
 	reason, message := p.words(status)

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
-// MeetsTerms reports whether a verdict is that of a run with the accepted findings of the
+// MeetsTerms reports whether a verdict results from a run with the accepted findings of the
 // object. A forced verdict is not.
 func MeetsTerms(decided report.Report, object *v1alpha1.UpdatePreflight) bool {
 	return terms(decided, object) == ""
@@ -38,7 +38,7 @@ func terms(decided report.Report, object *v1alpha1.UpdatePreflight) string {
 }
 
 // acceptedElsewhere reports whether a finding was accepted by the request of a run:
-// acceptances of ClusterVersion are those of every run.
+// every run has the acceptances of ClusterVersion.
 func acceptedElsewhere(found finding.Finding) bool {
 	return found.Bypass != nil && found.Bypass.By == finding.ByAcceptedRisk && found.Bypass.Detail != acceptance.Origin
 }

@@ -31,7 +31,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// Namespace and Name are those of the ConfigMap.
+// Namespace and Name identify the ConfigMap.
 const (
 	Namespace = "openshift-config-managed"
 	Name      = "update-preflight"

@@ -70,7 +70,7 @@ func (s State) continued(plan *Plan, selected Target) *Target {
 	return continued
 }
 
-// requested reports whether the result of a run in progress is that of a request.
+// requested reports whether a request asks for the result of the run in progress.
 func (s State) requested(run Run) bool {
 	return slices.ContainsFunc(s.Requests, func(request Request) bool { return request.Covered() == run.Covered() })
 }

@@ -58,7 +58,7 @@ type Run struct {
 	Began time.Time
 	// Ended is zero while the run is in progress.
 	Ended time.Time
-	// Decision and ValidUntil are those of its verdict; zero without a verdict that is
+	// Decision and ValidUntil are fields of its verdict; zero without a verdict that is
 	// authentic.
 	Decision   verdict.Decision
 	ValidUntil time.Time
@@ -105,7 +105,7 @@ func (v Verdicts) Add(of Covered, decided report.Report) {
 	}
 }
 
-// DecisionOf is the decision of a verdict. A forced one is that of the user who forced it,
+// DecisionOf is the decision of a verdict. A forced one is the decision of the user who forced it,
 // and not known to be Ready.
 func DecisionOf(decided report.Report) verdict.Decision {
 	if decided.Verdict.Forced {

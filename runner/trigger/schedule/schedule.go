@@ -198,7 +198,7 @@ type Verdict struct {
 
 func (v Verdict) valid(now time.Time) bool { return v.Decision != "" && now.Before(v.ValidUntil) }
 
-// Outlook is that of the update. The next preflight starts at a time, and one in progress
+// Outlook is the outlook of the update. The next preflight starts at a time, and one in progress
 // has started at it; zero where none is to run. Expected is how long a preflight takes on
 // this cluster.
 func (s Scheduled) Outlook(verdict Verdict, start time.Time, expected time.Duration, now time.Time) Outlook {
