@@ -36,24 +36,12 @@ type Deprecated struct {
 // started, sorted by name. It keeps only the lines of one metric, since all metrics of an API
 // server have many megabytes.
 func ReadMetrics(metrics io.Reader) ([]Deprecated, error) {
-	bounded := &io.LimitedReader{R: metrics, N: maxMetrics}
-	lines := bufio.NewScanner(bounded)
-	lines.Buffer(nil, maxMetric)
-	var kept bytes.Buffer
-	for lines.Scan() {
-		if line := lines.Bytes(); bytes.HasPrefix(line, []byte(deprecatedMetric+"{")) {
-			kept.Write(line)
-			kept.WriteByte('\n')
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("the API server's metrics cannot be read: %w", err)
-	}
-	if bounded.N <= 0 || kept.Len() > maxKept {
-		return nil, fmt.Errorf("the API server's metrics have more than %d bytes, or those of %s more than %d", maxMetrics, deprecatedMetric, maxKept)
+	kept, err := KeepMetrics(metrics)
+	if err != nil {
+		return nil, err
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(&kept)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(kept))
 	if err != nil {
 		return nil, fmt.Errorf("the metric %s cannot be parsed: %w", deprecatedMetric, err)
 	}
@@ -71,6 +59,27 @@ func ReadMetrics(metrics io.Reader) ([]Deprecated, error) {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.RemovedInRelease, b.RemovedInRelease))
 	})
 	return slices.Compact(found), nil // subresources belong to the same API
+}
+
+// KeepMetrics are the lines of the metrics of an API server that ReadMetrics needs.
+func KeepMetrics(metrics io.Reader) ([]byte, error) {
+	bounded := &io.LimitedReader{R: metrics, N: maxMetrics}
+	lines := bufio.NewScanner(bounded)
+	lines.Buffer(nil, maxMetric)
+	var kept bytes.Buffer
+	for lines.Scan() {
+		if line := lines.Bytes(); bytes.HasPrefix(line, []byte(deprecatedMetric+"{")) {
+			kept.Write(line)
+			kept.WriteByte('\n')
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("the API server's metrics cannot be read: %w", err)
+	}
+	if bounded.N <= 0 || kept.Len() > maxKept {
+		return nil, fmt.Errorf("the API server's metrics have more than %d bytes, or those of %s more than %d", maxMetrics, deprecatedMetric, maxKept)
+	}
+	return kept.Bytes(), nil
 }
 
 func deprecated(labels map[string]string) Deprecated {

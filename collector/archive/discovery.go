@@ -34,6 +34,10 @@ func (a *Archive) discover(path []string) answer {
 			info = version.Info{Major: major, Minor: minor, GitVersion: "v" + current}
 		}
 		return encoded(info)
+	case "metrics":
+		if text := a.state.Collection().Metrics; text != "" {
+			return answer{code: http.StatusOK, body: []byte(text)}
+		}
 	case "api":
 		return encoded(metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case "apis":

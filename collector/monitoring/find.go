@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -59,6 +60,10 @@ func Reads() []access.Request {
 // NoMonitoring where the cluster has none, NoToken for a user without a token.
 func (c Cluster) Find(ctx context.Context) (*rest.Config, error) {
 	if c.Config.Transport != nil {
+		untracked, _ := gap.Track(ctx) // a Route that was not gathered is no gap: the data may be there
+		if _, err := c.Dynamic.Resource(routes()).Namespace(namespace).Get(untracked, querier, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			return nil, noMonitoring()
+		}
 		return &rest.Config{Host: c.Config.Host + proxyPath, Transport: c.Config.Transport}, nil
 	}
 	if c.Config.BearerTokenFile == podToken {

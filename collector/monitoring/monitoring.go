@@ -13,6 +13,7 @@ package monitoring
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -79,19 +80,33 @@ func (c *Client) Query(ctx context.Context, promql string) (bool, error) {
 }
 
 func (c *Client) readAlerts(ctx context.Context) ([]prometheusv1.Alert, error) {
-	data, err := c.get(ctx, "/api/v1/alerts", nil)
+	data, err := c.AlertsData(ctx)
 	if err != nil {
-		return nil, wrap("reading the alerts", err)
+		return nil, err
 	}
 	return parseAlerts(data)
 }
 
 func (c *Client) readQuery(ctx context.Context, promql string) (bool, error) {
-	data, err := c.get(ctx, "/api/v1/query", url.Values{"query": {promql}})
+	data, err := c.QueryData(ctx, promql)
 	if err != nil {
-		return false, wrap("executing PromQL query", err)
+		return false, err
 	}
 	return parseMatch(data)
+}
+
+// AlertsData is the data of a response with the active alerts, which is read each time. The error
+// is that of Alerts.
+func (c *Client) AlertsData(ctx context.Context) (json.RawMessage, error) {
+	data, err := c.get(ctx, "/api/v1/alerts", nil)
+	return data, wrap("reading the alerts", err)
+}
+
+// QueryData is the data of the response to a query, which is executed each time. The error is that
+// of Query.
+func (c *Client) QueryData(ctx context.Context, promql string) (json.RawMessage, error) {
+	data, err := c.get(ctx, "/api/v1/query", url.Values{"query": {promql}})
+	return data, wrap("executing PromQL query", err)
 }
 
 // get is one read. It waits while the bound of concurrent reads is reached.

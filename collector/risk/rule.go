@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -85,11 +87,13 @@ func (e evaluator) matchRule(ctx context.Context, rule configv1.ClusterCondition
 	return e.client.Query(ctx, promql)
 }
 
+// emptyID is the matcher that CVO gives the ID of the cluster.
+const emptyID = `_id=""`
+
 // inject inserts the ID of the cluster into a query that leaves it empty. CVO does
 // so only on HyperShift, where one monitoring has the metrics of many clusters
 // (pkg/cvo/availableupdates.go, option hypershift).
 func (e evaluator) inject(ctx context.Context, promql string) (string, error) {
-	const emptyID = `_id=""`
 	if !strings.Contains(promql, emptyID) {
 		return promql, nil
 	}
@@ -97,10 +101,33 @@ func (e evaluator) inject(ctx context.Context, promql string) (string, error) {
 	if err != nil {
 		return "", unreadable(err)
 	}
+	return injectFor(promql, topology, e.id), nil
+}
+
+func injectFor(promql string, topology snapshot.Topology, id configv1.ClusterID) string {
 	if topology != snapshot.HyperShift {
-		return promql, nil
+		return promql
 	}
-	return strings.ReplaceAll(promql, emptyID, fmt.Sprintf(`_id=%q`, e.id)), nil
+	return strings.ReplaceAll(promql, emptyID, fmt.Sprintf(`_id=%q`, id))
+}
+
+// Queries are the PromQL that Recommended evaluates for the updates of a ClusterVersion, sorted.
+func Queries(version *configv1.ClusterVersion, topology snapshot.Topology) []string {
+	found := map[string]bool{}
+	add := func(risks []configv1.ConditionalUpdateRisk) {
+		for _, risk := range risks {
+			for _, rule := range risk.MatchingRules {
+				if rule.PromQL != nil && rule.PromQL.PromQL != "" {
+					found[injectFor(rule.PromQL.PromQL, topology, version.Spec.ClusterID)] = true
+				}
+			}
+		}
+	}
+	add(version.Status.ConditionalUpdateRisks)
+	for _, each := range version.Status.ConditionalUpdates {
+		add(each.Risks)
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 func badRule(reason finding.Reason, message string) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/targets"
@@ -102,6 +103,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"plan", planner.Needs(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
 		{"verify", runner.VerifyNeeds(), nil},
+		{"collect", support.CollectNeeds(), nil},
 		{"ack", decide.AckNeeds(), nil},
 		{"accept", decide.AcceptNeeds(), nil},
 		{"cleanup", runs.CleanupNeeds(), nil},

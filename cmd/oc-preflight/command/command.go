@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -78,6 +79,7 @@ combines the findings into one verdict.`,
 			runs.NewStatus(client), runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewRender(streams), runs.NewCancel(client), runs.NewCleanup(client),
 		}},
 		{"release", "Inspect a release:", []*cobra.Command{release.NewVerify(client), release.NewChecks(client)}},
+		{"support", "Work without access to a cluster:", []*cobra.Command{support.NewCollect(client)}},
 		{"author", "Write a check:", []*cobra.Command{author.NewInit(streams), author.NewConformance(client)}},
 		{"other", "Other commands:", []*cobra.Command{newAuth(client), newSchema(streams), newVersion(client), newOptions()}},
 	})

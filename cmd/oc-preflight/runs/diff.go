@@ -2,12 +2,17 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/collector/report"
 	changes "github.com/openshift/update-preflight/collector/report/diff"
@@ -20,12 +25,13 @@ import (
 func NewDiff(client *cli.Client) *cobra.Command {
 	var output flagset.Output
 	c := &cobra.Command{
-		Use:   "diff [RUN [RUN]]",
+		Use:   "diff [RUN|FILE [RUN|FILE]]",
 		Short: "Show what is new, fixed or changed since a run",
 		Long: `Compare the findings of two runs: those that are new in the second run, those of the
 first that were fixed, and those that changed. Without the second RUN, it is the newest
 run that has ended; without both, the two newest that have ended are compared. Names of Jobs, times and IDs, which differ in every run, are not
-compared.
+compared. A FILE has the report of a run in JSON, such as one of an archive; runs of two
+clusters are reported as such. For two files no cluster is needed.
 
 Exit codes: 0 the runs were compared, whatever the differences, 1 the tool failed,
 2 wrong usage.`,
@@ -34,6 +40,11 @@ Exit codes: 0 the runs were compared, whatever the differences, 1 the tool faile
 
   # What has changed since that run?
   oc preflight diff 3b6f2c1e
+
+  # What has changed between two archives?
+  oc preflight run --to 4.19.3 --archive before.tar.gz -o json > before.json
+  oc preflight run --to 4.19.3 --archive after.tar.gz -o json > after.json
+  oc preflight diff before.json after.json
 
   # Count the new findings, for a script
   oc preflight diff 3b6f2c1e 8a525a4e -o json | jq '.new | length'`,
@@ -50,13 +61,9 @@ func diff(c *cobra.Command, client *cli.Client, args []string, flags flagset.Out
 		return err
 	}
 	defer out.Close()
-	store, err := OpenRunStore(c.Context(), client, RecordNeeds())
-	if err != nil {
-		return err
-	}
-	done := client.Waiting("reading the records")
+	done := client.Waiting("reading the reports")
 	defer done()
-	reports, err := store.compared(c.Context(), args)
+	reports, err := compared(c.Context(), client, args)
 	done()
 	if err != nil {
 		return err
@@ -81,26 +88,57 @@ func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
 }
 
 // compared are the reports of two runs: those that are named, then the newest that have ended,
-// the oldest first.
-func (s runStore) compared(ctx context.Context, args []string) ([]report.Report, error) {
+// the oldest first. For two files no cluster is needed.
+func compared(ctx context.Context, client *cli.Client, args []string) ([]report.Report, error) {
+	records := sync.OnceValues(func() (runStore, error) { return OpenRunStore(ctx, client, RecordNeeds()) })
 	var reports []report.Report
-	for _, id := range args {
-		named, err := s.ended(ctx, id)
+	for _, arg := range args {
+		named, err := reportOf(ctx, client, arg, records)
 		if err != nil {
 			return nil, err
 		}
 		reports = append(reports, named)
 	}
-	newest, err := s.newestEnded(ctx, 2-len(args))
+	if len(reports) == comparedRuns {
+		return reports, nil
+	}
+	store, err := records()
+	if err != nil {
+		return nil, err
+	}
+	newest, err := store.newestEnded(ctx, comparedRuns-len(args))
 	return append(reports, newest...), err
+}
+
+// comparedRuns is how many runs are compared.
+const comparedRuns = 2
+
+// reportOf is the report in a file, or of a run.
+func reportOf(ctx context.Context, client *cli.Client, arg string, records func() (runStore, error)) (report.Report, error) {
+	if info, err := os.Stat(arg); err == nil && !info.IsDir() || strings.HasSuffix(arg, ".json") {
+		stored, err := readDocument(ctx, client.Streams.In, arg)
+		if err != nil {
+			return report.Report{}, exitcode.BadUsage(err)
+		}
+		read, err := stored.Report()
+		if err == nil && read.Run.Phase == report.PhaseRunning {
+			err = errors.New("it is of a run in progress, which cannot be compared")
+		}
+		if err != nil {
+			return report.Report{}, exitcode.BadUsage(fmt.Errorf("%s: %w", arg, err))
+		}
+		return read, nil
+	}
+	store, err := records()
+	if err != nil {
+		return report.Report{}, err
+	}
+	return store.ended(ctx, arg)
 }
 
 // newestEnded are the reports of the newest runs that have ended, the oldest first; an error
 // where there are fewer.
 func (s runStore) newestEnded(ctx context.Context, number int) ([]report.Report, error) {
-	if number == 0 {
-		return nil, nil
-	}
 	all, err := s.records.List(ctx)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,9 @@ With --watch, changes are shown at once where the user may watch ConfigMaps in t
 openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID,
 which every command that takes a RUN accepts as well.
 
+With --archive, these are the runs that were recorded in the cluster of an archive. The key
+by which records are authenticated is a Secret, which an archive does not have.
+
 Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
 2 wrong usage.`,
 		Example: `  oc preflight history
@@ -50,6 +53,7 @@ Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
 	}
 	flags.output.Add(c, history.History{})
 	flags.output.AddColor(c)
+	client.ArchiveFlag(c)
 	const standard, interval = 20, 10 * time.Second
 	flagset.LimitFlag(c, &flags.limit, standard)
 	flags.Add(c, interval, "Ctrl-C")
@@ -64,7 +68,7 @@ type historyFlags struct {
 }
 
 func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error {
-	if err := errors.Join(flags.Check(), flagset.CheckLimit(flags.limit)); err != nil {
+	if err := errors.Join(flags.Check(), flagset.CheckLimit(flags.limit), checkWatch(client, flags.Watching)); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.output.Open(client.Streams.Out, history.History{})
@@ -93,3 +97,11 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 
 // HistoryNeeds are the permissions to read records, and to watch them with --watch.
 func HistoryNeeds() access.Needs { return RecordNeeds().And(recordstore.WatchNeeds()) }
+
+// checkWatch returns an error for --watch with an archive, which does not change.
+func checkWatch(client *cli.Client, watching flagset.Watching) error {
+	if watching.Watch && client.Archived() {
+		return errors.New("--watch and --archive exclude each other: an archive does not change")
+	}
+	return nil
+}

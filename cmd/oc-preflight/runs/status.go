@@ -81,6 +81,10 @@ With --watch, changes of the run are shown at once where the user may watch Conf
 the namespace openshift-cluster-version, and otherwise after --interval. When the run has
 ended, the exit code is that of its report; Ctrl-C before is no error, exit code 0.
 
+With --archive, the run is one that was recorded in the cluster of an archive, and the gates,
+risks and health are those of the archive. The key by which records are authenticated is a
+Secret, which an archive does not have, so the exit code is 4.
+
 The report names the switches by which the controller has CVO honor its verdicts, as far
 as you may read them, with the limits of each.
 ` + exitcode.Help,
@@ -97,7 +101,7 @@ as you may read them, with the limits of each.
   oc preflight status 3b6f2c1e -o short`,
 		Args: flagset.AtMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := flags.check(args); err != nil {
+			if err := errors.Join(flags.check(args), checkWatch(client, flags.Watching)); err != nil {
 				return exitcode.BadUsage(err)
 			}
 			out, err := output.Open(client.Streams.Out, reportview.Report{})
@@ -110,6 +114,7 @@ as you may read them, with the limits of each.
 	}
 	output.AddText(c, reportview.Report{})
 	flags.add(c)
+	client.ArchiveFlag(c)
 	return c
 }
 

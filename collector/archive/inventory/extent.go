@@ -13,6 +13,12 @@ func (i *Inventory) extend(t *Table) {
 	for _, complete := range i.index.Complete {
 		t.all = t.all || complete == t.resource.String()
 	}
+	t.nonexistent = i.index.Nonexistent
+	for _, missing := range i.index.Missing {
+		if (Resource{missing.Group, missing.Resource}) == t.resource {
+			t.unread = append(t.unread, missing)
+		}
+	}
 	for _, tree := range i.trees {
 		switch {
 		case tree.root.Kind == layout.Insights:

@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/gap"
 )
 
 // CollectionFile is the name of the file in the root of a tree that has a [Collection].
-const CollectionFile = "preflight-collection.json"
+const CollectionFile = layout.CollectionFile
 
 // Collection is what "oc preflight collect" states of an archive beside the objects.
 type Collection struct {
@@ -26,8 +27,16 @@ type Collection struct {
 	// that the API server did not serve: "pods", "poddisruptionbudgets.policy".
 	Complete []string `json:"complete,omitempty"`
 	Unserved []string `json:"unserved,omitempty"`
+	// Nonexistent are objects that the API server did not have, as [Resource.Object] has them.
+	Nonexistent []string `json:"nonexistent,omitempty"`
+	// Missing are objects that could not be read, with the cause, such as a permission.
+	Missing []gap.Gap `json:"missing,omitempty"`
 	// Queries has the data of the responses to /api/v1/query, by PromQL.
 	Queries map[string]json.RawMessage `json:"queries,omitempty"`
+	// Metrics are those of the API server, in Prometheus' format, that checks read.
+	Metrics string `json:"metrics,omitempty"`
+	// Redacted is true where names of the cluster were replaced.
+	Redacted bool `json:"redacted,omitempty"`
 }
 
 func (r Resource) String() string {
@@ -35,6 +44,14 @@ func (r Resource) String() string {
 		return r.Name
 	}
 	return r.Name + "." + r.Group
+}
+
+// Object names an object of the resource: "configmaps openshift-config/admin-acks".
+func (r Resource) Object(namespace, name string) string {
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return r.String() + " " + name
 }
 
 func clusterVersions() Resource  { return Resource{"config.openshift.io", "clusterversions"} }

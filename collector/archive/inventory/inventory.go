@@ -265,6 +265,9 @@ func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, erro
 			leftOut.add(trees[len(trees)-1].title, "the objects of the management cluster are not those of the hosted cluster")
 		}
 	}
+	if len(ids) == 0 && len(trees) == 1 && trees[0].files[CollectionFile] != nil {
+		return "", trees, nil // of a cluster that is not OpenShift
+	}
 	switch len(ids) {
 	case 0:
 		return "", nil, fmt.Errorf("no cluster was found: no file has a ClusterVersion; found: %s", titles(trees))

@@ -32,6 +32,10 @@ type Table struct {
 	namespaces map[string]bool
 	// broken are the files that could not be read.
 	broken []brokenFile
+	// nonexistent are objects of any resource that the cluster did not have, and unread are those
+	// of this one that the program which wrote the archive could not read.
+	nonexistent []string
+	unread      []gap.Gap
 }
 
 type brokenFile struct {
@@ -248,8 +252,13 @@ func (t *Table) Missing(namespace, name string) (gap.Gap, bool) {
 			break
 		}
 	}
-	if lack.Cause == "" && (t.all || namespace != "" && t.namespaces[namespace]) {
+	if lack.Cause == "" && (t.all || namespace != "" && t.namespaces[namespace] || name != "" && slices.Contains(t.nonexistent, t.resource.Object(namespace, name))) {
 		return gap.Gap{}, false
+	}
+	for _, each := range t.unread {
+		if lack.Cause == "" && (each.Namespace == "" || namespace == "" || each.Namespace == namespace) && (each.Name == "" || name == "" || each.Name == name) {
+			lack.Cause = each.Cause
+		}
 	}
 	some := len(t.In(namespace)) > 0 || namespace == "" && len(t.namespaces) > 0
 	if lack.Partial = name == "" && some; lack.Partial && lack.Cause == "" && namespace == "" && len(t.namespaces) > 0 {

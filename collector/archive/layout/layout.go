@@ -49,6 +49,8 @@ type Place struct {
 const (
 	clusterScoped = "cluster-scoped-resources"
 	namespaces    = "namespaces"
+	// CollectionFile is the file in the root of a tree by which "oc preflight collect" describes it.
+	CollectionFile = "preflight-collection.json"
 	// maxDepth bounds the depth of a root.
 	maxDepth = 4
 )
@@ -100,6 +102,8 @@ func rootOf(name string) (Root, bool) {
 		dir := path.Join(parts[:i]...)
 		switch {
 		case (part == clusterScoped || part == namespaces) && i < len(parts)-2:
+			return Root{Dir: dir, Kind: Inspect}, true
+		case part == CollectionFile && i == len(parts)-1:
 			return Root{Dir: dir, Kind: Inspect}, true
 		case part == "config" && i == len(parts)-2 && parts[i+1] == "version.json", part == "insights-operator" && i == len(parts)-2:
 			return Root{Dir: dir, Kind: Insights}, true
@@ -162,6 +166,25 @@ func inspected(parts []string) (Place, bool) {
 		return Place{Group: group(parts[2]), Resource: parts[3], Namespace: parts[1], Name: parts[4]}, true
 	}
 	return Place{}, false
+}
+
+// Path is the path of the file in the layout [Inspect].
+func (p Place) Path() string {
+	group := p.Group
+	if group == "" {
+		group = "core"
+	}
+	switch {
+	case p.Group == "" && p.Resource == namespaces && p.Name != "":
+		return path.Join(namespaces, p.Name, p.Name+".yaml")
+	case p.Namespace == "" && p.Name == "":
+		return path.Join(clusterScoped, group, p.Resource+".yaml")
+	case p.Namespace == "":
+		return path.Join(clusterScoped, group, p.Resource, p.Name+".yaml")
+	case p.Name == "":
+		return path.Join(namespaces, p.Namespace, group, p.Resource+".yaml")
+	}
+	return path.Join(namespaces, p.Namespace, group, p.Resource, p.Name+".yaml")
 }
 
 func group(dir string) string {

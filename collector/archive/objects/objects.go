@@ -230,6 +230,9 @@ func (s *splitter) end(complete bool) (List, error) { //nolint:revive // a state
 }
 
 func toJSON(document []byte) ([]byte, error) {
+	if text := bytes.TrimSpace(document); len(text) > 0 && text[0] == '{' && json.Valid(text) { // which YAML includes
+		return bytes.Clone(text), nil
+	}
 	if suspicious(document) {
 		if err := refuseAliases(document); err != nil {
 			return nil, err

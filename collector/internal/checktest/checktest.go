@@ -72,11 +72,13 @@ func Run(t *testing.T, c check.Check, view View, u update.Update) []finding.Find
 	return RunAt(t, c, view, check.Subject{Update: u, Now: time.Now()})
 }
 
-// RunAt is Run for a subject with its own time; its cluster is the view.
+// RunAt is Run for a subject with its own time; its cluster is the view. The check then runs on
+// archives of the cluster, too: it must not report anything else.
 func RunAt(t *testing.T, c check.Check, view View, subject check.Subject) []finding.Finding {
 	t.Helper()
 	findings := Collect(t, []check.Check{c}, view, subject)
 	view.requests.undeclared(t, c)
+	archived(t, c, view, subject, findings)
 	return findings
 }
 

@@ -54,7 +54,7 @@ func Pages[T any](t *testing.T, apiVersion, kind string, objects []T) Response {
 func (s Server) Responding(paths map[string]Response) Server {
 	config := rest.CopyConfig(s.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return override{paths: paths, next: next} })
-	return Server{config: config}
+	return Server{config: config, madeUp: true}
 }
 
 type override struct {

@@ -35,7 +35,11 @@ import (
 
 // Server is an API server that tests share. Tests that create an object which
 // exists once in a cluster cannot run in parallel.
-type Server struct{ config *rest.Config }
+type Server struct {
+	config *rest.Config
+	// madeUp is true where some responses are not those of the server.
+	madeUp bool
+}
 
 // Connect is the server that config reaches, as an administrator.
 func Connect(config *rest.Config) Server {
@@ -52,13 +56,15 @@ const UnprivilegedUser = "unprivileged"
 func (s Server) Unprivileged() Server {
 	config := rest.CopyConfig(s.config)
 	config.Impersonate.UserName = UnprivilegedUser
-	return Server{config: config}
+	return Server{config: config, madeUp: s.madeUp}
 }
 
 // View is a snapshot of the server that records its requests.
 type View struct {
 	*snapshot.Cluster
 
+	server   Server
+	api      *cluster.Cluster
 	requests *recorder
 }
 
@@ -72,7 +78,7 @@ func (s Server) Snapshot(t *testing.T) View {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return View{Cluster: snapshot.Of(api), requests: requests}
+	return View{Cluster: snapshot.Of(api), server: s, api: api, requests: requests}
 }
 
 // Create creates these objects, with their status, and deletes them when the test

@@ -1,0 +1,187 @@
+// Package support answers: which command gathers what others need to judge a cluster that they
+// cannot reach?
+//
+// [NewCollect] makes it.
+package support
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/archive/gathering"
+	"github.com/openshift/update-preflight/collector/archive/writing"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/updateplan/planner"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/definition"
+)
+
+// defaultTimeout bounds the gathering: large clusters take some minutes.
+const defaultTimeout = 30 * time.Minute
+
+type collectFlags struct {
+	output     string
+	redact     bool
+	prometheus string
+	timeout    time.Duration
+}
+
+// NewCollect makes "collect", which writes an archive of the cluster.
+func NewCollect(client *cli.Client) *cobra.Command {
+	var flags collectFlags
+	c := &cobra.Command{
+		Use:   "collect [-o FILE.tar.gz | -o DIR]",
+		Short: "Write an archive of the cluster, for commands with --archive",
+		Long: `Write an archive from which "targets", "plan", "run", "status" and "history" give the
+answers of this cluster with --archive, for somebody who cannot reach it. It has what the
+built-in checks read and no more, the active alerts, the results of the queries of
+conditional risks, and the recorded runs. The layout is that of "oc adm inspect", so other
+tools for must-gathers open it. The cluster is only read.
+
+What you may not read is stated in the archive, and checks that need it are Unknown,
+NotInArchive. "auth collect" prints the roles that allow everything.
+
+Values of Secrets are not in the archive; Secrets are not even read. Neither are the
+environment, the commands and the arguments of the containers of pods. With --redact, the
+names of nodes, IP addresses and domains are replaced, each by the same text everywhere,
+so the decision and the findings stay the same; recorded runs are left out then. Other
+names, such as those of namespaces, and the ID of the cluster stay: look through the
+archive before you publish it.
+
+A name that ends in .tar.gz or .tgz is that of a file, and another one that of a
+directory; nothing is overwritten. An interrupted command leaves nothing.
+
+Exit codes: 0 the archive was written, also where something is missing in it, 1 the tool
+failed, 2 wrong usage or bad input, 130 interrupted.`,
+		Example: `  # For support
+  oc preflight collect -o cluster.tar.gz
+
+  # On another machine: which updates are there, and what blocks them?
+  oc preflight targets --archive cluster.tar.gz
+
+  # For the public
+  oc preflight collect --redact -o cluster.tar.gz`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return collect(c, client, flags) },
+	}
+	c.Flags().StringVarP(&flags.output, "output", "o", "", "File (.tar.gz, .tgz) or directory to write. Default: preflight-collection-TIME.tar.gz in the current directory.")
+	c.Flags().BoolVar(&flags.redact, "redact", false, "Replace the names of nodes, IP addresses and domains.")
+	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "Time limit.")
+	_ = c.MarkFlagFilename("output") // fails only for a flag that does not exist
+	client.QuietFlag(c)
+	return c
+}
+
+// CollectNeeds are the permissions to read what commands with --archive read. What is missing is
+// stated in the archive.
+func CollectNeeds() access.Needs {
+	needs := planner.Needs().And(runner.ChecksNeeds()).And(definition.Needs()).And(runs.StatusNeeds())
+	reads := slices.DeleteFunc(slices.Concat(needs.Required, needs.Optional), func(request access.Request) bool {
+		named := request.Verb == "get" && request.Name != ""
+		return request.Verb != "list" && !named || request.Resource == "secrets" || request.Subresource != ""
+	})
+	return access.Needs{Required: []access.Request{clusterVersion()}, Optional: reads}
+}
+
+func clusterVersion() access.Request {
+	return access.Request{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"}
+}
+
+func collect(c *cobra.Command, client *cli.Client, flags collectFlags) error {
+	reached, err := client.Connect()
+	if err != nil {
+		return err
+	}
+	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(flags.prometheus)
+	if err != nil {
+		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
+	}
+	if err := client.Review(c.Context(), reached, access.Needs{Required: CollectNeeds().Required}); err != nil {
+		return err
+	}
+	path := flags.output
+	if path == "" {
+		path = "preflight-collection-" + reached.Now().Format("20060102T150405Z") + ".tar.gz"
+	}
+	made, size, err := flags.write(c.Context(), client, reached, path, monitoring.New(find, monitoring.DefaultTimeout))
+	if errors.Is(err, writing.ErrExists) {
+		return exitcode.BadUsage(err)
+	}
+	if err != nil {
+		return err
+	}
+	return describe(c, client, path, size, made)
+}
+
+// write writes the archive, and leaves nothing where it cannot.
+func (f collectFlags) write(ctx context.Context, client *cli.Client, reached *cluster.Cluster, path string, monitored *monitoring.Client) (made gathering.Summary, size int64, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("the cluster could not be read within %s", f.timeout))
+	defer cancel()
+	into, err := writing.Create(path, reached.Now())
+	if err != nil {
+		return gathering.Summary{}, 0, err
+	}
+	defer func() { err = errors.Join(err, into.Close()) }()
+	display := client.Display(terminal.About{})
+	defer display.Close()
+	request := gathering.Request{Reads: f.reads(), Monitoring: monitored, Redact: f.redact, Step: display.Step}
+	if made, err = gathering.Gather(ctx, reached, request, into); err != nil {
+		return gathering.Summary{}, 0, err
+	}
+	size, err = into.Commit()
+	return made, size, err
+}
+
+// reads is what to read: without names of the cluster, no records of runs, whose reports are
+// compressed.
+func (f collectFlags) reads() []access.Request {
+	return slices.DeleteFunc(CollectNeeds().Optional, func(request access.Request) bool {
+		return f.redact && request.Resource == "configmaps" && request.Name == ""
+	})
+}
+
+// maxListed bounds what of a kind is listed.
+const maxListed = 20
+
+// describe prints what the archive has, and how to use it.
+func describe(c *cobra.Command, client *cli.Client, path string, size int64, made gathering.Summary) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "wrote %s: cluster %s at %s, %s, %s\n", path, orNone(made.ClusterID), words.Time(made.Time), words.Count(made.Objects, "object"), megabytes(size))
+	for i, missing := range made.Missing {
+		if i == maxListed {
+			fmt.Fprintf(&text, "not in the archive: %d more\n", len(made.Missing)-maxListed)
+			break
+		}
+		fmt.Fprintf(&text, "not in the archive: %s\n", words.Line(strings.TrimPrefix(missing.String(), "no "), terminal.MaxLine))
+	}
+	if len(made.Kept) > 0 {
+		fmt.Fprintf(&text, "names of nodes that are words were not replaced: %s\n", words.List(made.Kept, maxListed))
+	}
+	fmt.Fprintf(&text, "judge the cluster by it: %s targets --archive %s\n", c.Root().CommandPath(), path)
+	_, err := fmt.Fprint(client.Streams.Out, text.String())
+	return err
+}
+
+func megabytes(size int64) string { return fmt.Sprintf("%.2f MB", float64(size)/1e6) }
+
+func orNone(id string) string {
+	if id == "" {
+		return "without a ClusterVersion"
+	}
+	return id
+}

@@ -1,0 +1,107 @@
+package gathering
+
+import (
+	"fmt"
+
+	"github.com/openshift/update-preflight/collector/archive/layout"
+)
+
+// lists writes the objects of one list: cluster-scoped ones to a file each, and others to a list
+// for each namespace.
+type lists struct {
+	gatherer *gatherer
+	reading  reading
+	served   *served
+	// namespace is that of the file which is open; empty where none is.
+	namespace string
+	// ended are the namespaces whose lists are written. The API server sorts by them; an object
+	// of one that comes later is written to a file of its own.
+	ended map[string]bool
+}
+
+func (l *lists) add(raw []byte) error {
+	made, err := l.gatherer.object(raw, l.reading, l.served)
+	if err != nil {
+		return err
+	}
+	l.gatherer.objects++
+	if made.namespace == "" || l.ended[made.namespace] {
+		if err := l.end(); err != nil {
+			return err
+		}
+		return l.gatherer.write(l.place(made.namespace, made.name).Path(), made.text)
+	}
+	if made.namespace != l.namespace {
+		if err := l.end(); err != nil {
+			return err
+		}
+		if err := l.begin(made.namespace, "items:\n"); err != nil {
+			return err
+		}
+	}
+	return l.print("- " + string(made.text))
+}
+
+func (l *lists) place(namespace, name string) layout.Place {
+	return layout.Place{Group: l.reading.resource.Group, Resource: l.reading.resource.Name, Namespace: namespace, Name: name}
+}
+
+func (l *lists) begin(namespace, items string) error {
+	if err := l.gatherer.files.Begin(l.place(namespace, "").Path()); err != nil {
+		return &writeError{err}
+	}
+	l.namespace = namespace
+	return l.print(fmt.Sprintf("---\napiVersion: %s\n%s", l.served.version, items))
+}
+
+func (l *lists) print(text string) error {
+	if _, err := l.gatherer.files.Write([]byte(text)); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+// end completes the file which is open.
+func (l *lists) end() error {
+	if l.namespace == "" {
+		return nil
+	}
+	if err := l.print(fmt.Sprintf("kind: %sList\nmetadata: {}\n", l.served.kind)); err != nil {
+		return err
+	}
+	l.ended[l.namespace], l.namespace = true, ""
+	if err := l.gatherer.files.End(); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+// finish completes the list. Of a namespace without objects there is an empty one.
+func (l *lists) finish() error {
+	if err := l.end(); err != nil {
+		return err
+	}
+	if l.reading.namespace == "" {
+		l.gatherer.index.Complete = append(l.gatherer.index.Complete, l.reading.resource.String())
+		return nil
+	}
+	if len(l.ended) > 0 {
+		return nil
+	}
+	if err := l.begin(l.gatherer.text(l.reading.namespace), "items: []\n"); err != nil {
+		return err
+	}
+	return l.end()
+}
+
+// abandon drops the file which is open: a list that lacks objects is none.
+func (l *lists) abandon() error {
+	if l.namespace == "" {
+		return nil
+	}
+	l.namespace = ""
+	if err := l.gatherer.files.Drop(); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
