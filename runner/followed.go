@@ -84,7 +84,11 @@ func (u unheld) conclude(ctx context.Context, found execution.Found, failure err
 	u.draft.preparation.scene = found.Scene
 	p := u.draft.preparation
 	decided := p.reportOf(ctx, u.draft.contents, found, reported{id: u.id, started: p.scene.Start})
-	decided = u.record(ctx, decided)
+	if p.options.Limits.Unrecorded || u.draft.contents.Unread { // a record would end the verdict of a complete run
+		decided.Run.ID = ""
+	} else {
+		decided = u.record(ctx, decided)
+	}
 	p.progress.Decided(decided)
 	return decided, nil
 }

@@ -41,7 +41,7 @@ type run interface {
 // checks need not run where those of a complete run still hold.
 func join(ctx context.Context, d draft) (run, error) {
 	p := d.preparation
-	if p.options.Selection.NoJobs {
+	if p.options.Selection.NoJobs || d.contents.Unread {
 		return unheld{draft: d, id: uuid.NewString()}, nil
 	}
 	client := p.scene.Cluster.Kubernetes

@@ -40,6 +40,9 @@ type Access struct {
 	// for none.
 	Local registry.Local
 	Cache imagefiles.Cache
+	// Partial judges what does not depend on the release where the cluster does not list it, or
+	// where it cannot be read: the rest is Unknown. Otherwise either is an error.
+	Partial bool
 }
 
 // Limits are about the Jobs and the time of a run.
@@ -53,6 +56,8 @@ type Limits struct {
 	Rerun bool
 	// Keep leaves the run's objects in the cluster.
 	Keep bool
+	// Unrecorded leaves no record of a run without Jobs, as in an archive.
+	Unrecorded bool
 }
 
 // Hooks are what a program adds to a run.

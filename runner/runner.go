@@ -68,7 +68,7 @@ func (r request) run(ctx context.Context) (decided report.Report, inside content
 	}
 	limited, cancel := context.WithTimeout(ctx, p.scene.Remaining())
 	defer cancel()
-	proven, err := p.verifier().Verify(limited, p.target.Image)
+	proven, err := p.verify(limited)
 	if err != nil {
 		return report.Report{}, inside, err
 	}
@@ -117,10 +117,10 @@ func observe(ctx context.Context, r request, needs access.Needs) (preparation, e
 	if err != nil {
 		return preparation{}, err
 	}
-	resolved, err := r.target.resolve(s.Version)
+	resolved, err := r.target.resolve(s.Version, false)
 	if err != nil || r.target.Latest {
 		s = s.AwaitStatus(ctx) // a change of the channel changes the known releases
-		resolved, err = r.target.resolve(s.Version)
+		resolved, err = r.target.resolve(s.Version, options.Access.Partial)
 	}
 	if err != nil {
 		return preparation{}, err
@@ -135,8 +135,15 @@ func (p preparation) verifier() proof.Verifier {
 	return proof.Verifier{Scene: p.scene, From: p.request.from, Trust: p.options.Trust, Registries: p.registries}
 }
 
+func (p preparation) verify(ctx context.Context) (proof.Proof, error) {
+	if p.target.Image == "" {
+		return proof.NotListed(p.target.Version, scene.ListVersions(scene.KnownReleases(p.scene.Version))), nil
+	}
+	return p.verifier().Verify(ctx, p.target.Image)
+}
+
 func (p preparation) reader() contents.Reader {
-	return contents.Reader{Verifier: p.verifier(), Cache: p.options.Access.Cache}
+	return contents.Reader{Verifier: p.verifier(), Cache: p.options.Access.Cache, Partial: p.options.Access.Partial}
 }
 
 // read reads what the target contains, and the checks of the site.

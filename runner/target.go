@@ -52,8 +52,9 @@ func (t Target) validate() error {
 }
 
 // resolve finds the release. The version of a release that is selected by image
-// is empty: only its payload has it.
-func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
+// is empty: only its payload has it. With unlisted, a version that the cluster does not list is a
+// release without an image.
+func (t Target) resolve(clusterVersion *configv1.ClusterVersion, unlisted bool) (update.Release, error) {
 	known := scene.KnownReleases(clusterVersion)
 	switch {
 	case t.given() == 0:
@@ -69,6 +70,9 @@ func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release
 		if candidate.Version == t.Version && candidate.Image != "" {
 			return candidate, nil
 		}
+	}
+	if unlisted {
+		return update.Release{Version: t.Version}, nil
 	}
 	return update.Release{}, input.Errorf("the cluster knows no release %s; it knows %s%s: name another one, or its image by digest",
 		t.Version, scene.ListVersions(known), notRetrieved(clusterVersion))

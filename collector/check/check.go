@@ -102,7 +102,7 @@ func (c Check) Examine(ctx context.Context, subject Subject) ([]finding.Finding,
 	found, err = open(c.Name, found, err, log.All())
 	found = slices.Clone(found)
 	for i := range found {
-		if found[i].Blocks {
+		if found[i].Blocks && update.Known() {
 			found[i].BlockedTargets = []string{update.To.String()}
 		}
 	}

@@ -90,8 +90,12 @@ func lackOf(f finding.Finding) (lack, bool) {
 		return lack{}, false
 	}
 	split := func(fact, by string) []string { return strings.Split(f.Evidence[fact], by) }
-	return lack{checks: split(factChecks, ", "), resources: split(factResources, ", "), clauses: split(factMissing, "; "), actions: f.Actions}, true
+	one := slices.DeleteFunc(slices.Clone(f.Actions), func(action finding.Action) bool { return action == gatherAll() })
+	return lack{checks: split(factChecks, ", "), resources: split(factResources, ", "), clauses: split(factMissing, "; "), actions: one}, true
 }
+
+// gatherAll gathers all that the checks read.
+func gatherAll() finding.Action { return finding.Run("oc preflight collect") }
 
 func (l *lack) finding() finding.Finding {
 	slices.Sort(l.checks)
@@ -100,9 +104,13 @@ func (l *lack) finding() finding.Finding {
 	if len(l.checks) > 1 {
 		subject = "checks " + words.List(l.checks, len(l.checks)) + " are"
 	}
+	actions := l.actions[:min(maxGathered, len(l.actions))]
+	if len(actions) > 1 {
+		actions = append(slices.Clip(actions), gatherAll())
+	}
 	return finding.Unknown(reasonNotInArchive, "the archive has %s, so the %s inconclusive", words.Clauses(l.clauses, maxNamed), subject).
-		Remedy("Gather what is missing, and add it by another --archive, or run the preflight on the cluster.").
-		Do(l.actions[:min(maxGathered, len(l.actions))]...).
+		Remedy("Gather what is missing, and add it as another archive; \"oc preflight collect\" gathers all that the checks read.").
+		Do(actions...).
 		Observed(map[string]string{
 			factChecks: strings.Join(l.checks, ", "), factResources: strings.Join(l.resources, ", "), factMissing: strings.Join(l.clauses, "; "),
 		})

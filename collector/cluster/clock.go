@@ -11,11 +11,17 @@ import (
 // clock follows the clock of the API server by the Date header of its responses:
 // the validity of a verdict must not depend on the clock of a laptop.
 type clock struct {
+	// fixed is the time of a state that does not change; the zero value is none.
+	fixed time.Time
+
 	mutex sync.Mutex
 	ahead time.Duration
 }
 
 func (c *clock) now() time.Time {
+	if !c.fixed.IsZero() {
+		return c.fixed
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return time.Now().Add(c.ahead)

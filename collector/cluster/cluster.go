@@ -37,12 +37,22 @@ type Cluster struct {
 // Connect makes the clients of the cluster that config reaches; config is not
 // changed. userAgent is sent with every request. No request is sent.
 func Connect(config *rest.Config, userAgent string) (*Cluster, error) {
+	return connect(config, userAgent, &clock{})
+}
+
+// ConnectAt is Connect for what has the state of a cluster at one time, such as an archive: Now is
+// always that time.
+func ConnectAt(config *rest.Config, userAgent string, at time.Time) (*Cluster, error) {
+	return connect(config, userAgent, &clock{fixed: at})
+}
+
+func connect(config *rest.Config, userAgent string, by *clock) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = userAgent
 	config.QPS = -1 // the API server's priority and fairness decides
 	config.WarningHandlerWithContext = gap.Warnings{}
 	config.Wrap(retry.Reads)
-	c := &Cluster{config: rest.CopyConfig(config), clock: &clock{}}
+	c := &Cluster{config: rest.CopyConfig(config), clock: by}
 	config.Wrap(c.clock.wrap)
 	client, err := interruptible(config)
 	if err != nil {
@@ -66,3 +76,6 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 // Now is the time by the API server's clock, with an error of up to two seconds.
 // Before the first response it is this machine's.
 func (c *Cluster) Now() time.Time { return c.clock.now().UTC() }
+
+// Fixed reports whether the state is that of one time, so that waiting cannot change it.
+func (c *Cluster) Fixed() bool { return !c.clock.fixed.IsZero() }

@@ -80,9 +80,13 @@ func UpgradeWindow() check.Check {
 			if err != nil {
 				return []finding.Finding{unreadable(err)}, nil
 			}
+			target := ""
+			if s.Update.Known() {
+				target = s.Update.To.String()
+			}
 			var findings []finding.Finding
 			for i := range configs {
-				findings = append(findings, judgeWindow(&configs[i], s.Update.To.String(), s.Now))
+				findings = append(findings, judgeWindow(&configs[i], target, s.Now))
 			}
 			return finding.Bounded(finding.Drafts(findings...)), nil
 		},
@@ -100,7 +104,7 @@ func unreadable(err error) finding.Finding {
 }
 
 // judgeWindow judges whether the window is open at a time, and whether it is for the
-// target.
+// target, unless its version is empty.
 func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) finding.Finding {
 	object := upgradeConfigObject(config)
 	edit := finding.Run("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
@@ -114,7 +118,7 @@ func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) f
 	closes := opens.Add(windowLength)
 	window := fmt.Sprintf("the window of %s is the %d minutes from %s on", check.Describe(object), int(windowLength.Minutes()), words.Time(opens))
 	mismatch := ""
-	if wanted := config.Spec.Desired.Version; wanted != "" && wanted != target {
+	if wanted := config.Spec.Desired.Version; wanted != "" && target != "" && wanted != target {
 		mismatch = fmt.Sprintf("; it is for the update to %q, and not to %s", words.Line(wanted, maxQuoted), target)
 	}
 	var f finding.Finding

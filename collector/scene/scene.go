@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Scene is one cluster at the time at which its judgement starts. It is a value: what
@@ -133,6 +134,10 @@ func unreachable(err error) error {
 
 // reportClock reports a difference between the clocks: all times are by the cluster's.
 func (s Scene) reportClock() {
+	if s.Cluster.Fixed() {
+		s.Step("all is judged as of %s, the newest time of the archive", words.Time(s.Start))
+		return
+	}
 	const worthReporting = time.Minute
 	switch late := time.Until(s.Start).Round(time.Minute); {
 	case late >= worthReporting:

@@ -190,14 +190,17 @@ func judgeTarget(ctx context.Context, s scene.Scene, candidate *report.Candidate
 
 // noUpdates is the finding of a cluster that knows no update.
 func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
-	f := finding.Warn(reasonNoUpdates, "the cluster knows no update in channel %q", clusterVersion.Spec.Channel)
+	known := "the cluster has no channel, and knows no update"
+	if channel := clusterVersion.Spec.Channel; channel != "" {
+		known = fmt.Sprintf("the cluster knows no update in channel %q", channel)
+	}
+	f := finding.Warn(reasonNoUpdates, "%s", known)
 	for _, condition := range clusterVersion.Status.Conditions {
 		if condition.Type == configv1.RetrievedUpdates && condition.Status != configv1.ConditionTrue {
-			f = finding.Warn(reasonUpdatesNotRetrieved, "the cluster knows no update in channel %q; the update graph could not be retrieved: %s: %s",
-				clusterVersion.Spec.Channel, condition.Reason, condition.Message)
+			f = finding.Warn(reasonUpdatesNotRetrieved, "%s; the update graph could not be retrieved: %s: %s", known, condition.Reason, condition.Message)
 		}
 	}
 	return f.Named(nameNoUpdates).From(finding.SourceRisk).
-		Remedy("Choose another channel, or ask for a release by its image.").Do(finding.Run("oc adm upgrade channel")).
+		Remedy("Choose another channel, or name a version, which is judged though it is not listed.").Do(finding.Run("oc adm upgrade channel")).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name})
 }

@@ -43,6 +43,9 @@ func Parse(from, to string) (Update, error) {
 	return Update{From: current, To: target}, nil
 }
 
+// Known reports whether the versions are known: those of the zero value are not.
+func (u Update) Known() bool { return !u.To.EQ(semver.Version{}) }
+
 // Kind compares the two versions by SemVer precedence.
 func (u Update) Kind() Kind {
 	switch {

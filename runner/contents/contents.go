@@ -26,6 +26,8 @@ type Contents struct {
 	Proof proof.Proof
 	// Sources are the findings about the contents, and those of the proof.
 	Sources []collector.Source
+	// Unread is true for a release that may be read, and could not be, or whose image is unknown.
+	Unread bool
 	// release is nil where it is not read.
 	release *payload.Release
 	// site has the checks of the site; nil for none.

@@ -35,13 +35,16 @@ type Reader struct {
 	Verifier proof.Verifier
 	// Cache keeps what was read of releases; nil for none.
 	Cache imagefiles.Cache
+	// Partial makes a release that could not be read a finding.
+	Partial bool
 }
 
 // Read reads the manifests of a release, which is known by version where that is not empty.
-// A release that must not be used is a finding; one that could not be read is an error.
+// A release that must not be used is a finding; one that could not be read is an error, unless
+// Partial is set.
 func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (Contents, error) {
 	if proven.Release == nil {
-		return Contents{Proof: proven, Sources: proven.Sources}, nil
+		return Contents{Proof: proven, Sources: proven.Sources, Unread: proven.PullSpec == ""}, nil
 	}
 	scene, registries := r.Verifier.Scene, r.Verifier.Registries
 	scene.Step("reading the manifests of %s", proven.PullSpec)
@@ -49,6 +52,9 @@ func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (C
 	release, err := payload.Extract(ctx, *proven.Release, payload.Options{Access: registries, Cache: r.Cache, Cluster: filters(ctx, scene)})
 	if refused, ok := errors.AsType[*imagefiles.Error](err); ok && refused.Outcome == preflight.Fail {
 		return unusable(proven, refused, registries), nil
+	}
+	if err != nil && r.Partial && ctx.Err() == nil {
+		return unread(proven, err, registries), nil
 	}
 	if err != nil {
 		return Contents{}, err
@@ -68,6 +74,17 @@ func unusable(proven proof.Proof, refused *imagefiles.Error, registries *registr
 	findings := append(registries.Warnings(), finding.Fail(refused.Reason, "%s", refused.Error()).
 		Named(namePayload).Remedy("%s", refused.Remediation).Do(refused.Actions...))
 	return Contents{Proof: proven, Sources: withFindings(proven, findings)}
+}
+
+// unread are the contents of a release that could not be read: what depends on them is unknown.
+func unread(proven proof.Proof, cause error, registries *registry.Access) Contents {
+	known, ok := errors.AsType[*imagefiles.Error](cause)
+	if !ok {
+		known = &imagefiles.Error{Reason: registry.ReasonRegistryUnreachable, Remediation: "Make the registry reachable from here, then run the preflight again."}
+	}
+	findings := append(registries.Warnings(), finding.Unknown(known.Reason, "the checks, the images and the API of the release were not evaluated: %v", cause).
+		Named(namePayload).Remedy("%s", known.Remediation).Do(known.Actions...))
+	return Contents{Proof: proven, Unread: true, Sources: withFindings(proven, findings)}
 }
 
 func withFindings(proven proof.Proof, findings []finding.Finding) []collector.Source {

@@ -30,6 +30,15 @@ type Proof struct {
 	Sources []collector.Source
 }
 
+// NotListed is what there is of a release that the cluster does not list: its version. known
+// names the versions that it does.
+func NotListed(version, known string) Proof {
+	unlisted := finding.Unknown(reasonNotListed,
+		"the cluster knows %s, and not %s, so the image of the release is unknown: its signature, its content and its checks were not evaluated", known, version).
+		Named(nameSignature).Remedy("Name the release by its image, or set a channel that has it.").Do(finding.Run("oc adm upgrade channel"), finding.Targets())
+	return Proof{Sources: []collector.Source{collector.Known(nameSignature, finding.SourceSignature, unlisted)}}
+}
+
 // Signers names the signers of a signature that the cluster trusts; none for a release that is
 // untrusted, or read by force.
 func (p Proof) Signers() []string {
@@ -69,6 +78,12 @@ var (
 	reasonVerified = finding.NewReason("Verified", finding.Explanation{
 		Meaning: "Reported when the release is signed by a key that the cluster trusts.",
 		Cause:   "A signature of the release's digest was found and is valid.",
+	})
+	reasonNotListed = finding.NewReason("NotListed", finding.Explanation{
+		Meaning: "Reported for a version that the cluster does not list as an update, and has not run before. What does not depend on the content of the release is judged nevertheless.",
+		Cause:   "The channel of the cluster does not have the version, or the cluster could not retrieve its updates.",
+		Remedy:  "Name the release by its image.",
+		Command: "oc preflight run --to-image PULLSPEC",
 	})
 	reasonSignatureWarning = finding.NewReason("SignatureWarning", finding.Explanation{
 		Meaning: "Reported when the signature is valid, with a property that other verifiers may not accept.",

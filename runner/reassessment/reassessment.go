@@ -57,7 +57,7 @@ func Of(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored
 // judgeAgain folds what the run found and what the built-in checks find now.
 func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report.Report {
 	version, from := stored.Target.Version, departure.Present()
-	present := collector.Collect(ctx, departure.Sources(s, from, version), func(collector.Source, []finding.Finding) {})
+	present := collector.Collect(ctx, departure.Sources(s, from, version), func(collector.Source, []finding.Finding) {}).Merged(s.Account(version).Accepted())
 	findings := append(unchanged(s.Settings.Judgement, stored.Findings), present.Findings...)
 	findings = append(findings, acceptance.Review(acceptance.Target{Account: s.Account(version), Findings: findings})...)
 	policy := departure.Policy(s, from, version)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/registry/credential"
 )
@@ -77,7 +78,11 @@ func (r reading) failed(err error, reason finding.Reason, what string) bool {
 	if err == nil {
 		return false
 	}
-	if !apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
+	case gap.Is(err):
+		r.access.warn(reason, words.Line(err.Error(), maxText), "Let this machine have the mirrors and the credentials of the nodes; without them, this preflight may use other ones.")
+	default:
 		r.access.warn(reason, what+" cannot be read: "+words.Line(err.Error(), maxText),
 			"Obtain the permission to read it; without it, this preflight may use other registries or credentials than the nodes.", finding.Roles())
 	}

@@ -106,21 +106,9 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			reason: "an invalid digest",
 			args:   []string{"--to-image", "quay.io/release@sha256:abc"}, code: exit.BadInput, want: []string{"sha256:abc"},
 		},
-		"UnknownVersion": {
-			reason: "an unknown version; the error lists the known ones",
-			args:   []string{"--to", "4.99.0"}, code: exit.BadInput, want: []string{"4.99.0", to},
-		},
 		"UnknownCheck": {
 			reason: "a selector that selects no check is probably a typo",
 			args:   []string{"--to", to, "--only", "Zoo.Unicorn"}, code: exit.BadInput, want: []string{"Zoo.Unicorn", "Zoo.Healthy"},
-		},
-		"Registry": {
-			reason: "a registry that cannot be reached",
-			args:   []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, code: exit.Failed, want: []string{"127.0.0.1:1"},
-		},
-		"NoSuchImage": {
-			reason: "an image that does not exist",
-			args:   []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, code: exit.Failed, want: []string{"openshift/release"},
 		},
 		"Permissions": {
 			reason: "one error has the command that prints the roles, and the first of the missing permissions",
@@ -169,4 +157,33 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			t.Errorf("exit code %d, %q; want %d and the missing ClusterVersion", got.Code, got.Stderr, exit.Failed)
 		}
 	})
+}
+
+// What does not depend on a release is judged also where the release is unknown or cannot be read.
+// Nothing is recorded then: a record would end the verdict of an earlier run.
+func TestUnreadReleaseIsUndecided(t *testing.T) {
+	publish(t, map[string]animal{"healthy": {Plain: true}})
+	digest := "@sha256:" + strings.Repeat("a", 64)
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   []string
+	}{
+		"UnknownVersion": {reason: "the finding lists the known versions", args: []string{"--to", "4.99.0"}, want: []string{"ReleaseSignature (NotListed)", "4.99.0", to}},
+		"Registry":       {reason: "a registry that cannot be reached", args: []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, want: []string{"ReleasePayload", "127.0.0.1:1"}},
+		"NoSuchImage":    {reason: "an image that does not exist", args: []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, want: []string{"ReleasePayload", "openshift/release"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := call(t, append([]string{"run"}, tc.args...)...)
+			for _, want := range tc.want {
+				if !strings.Contains(got.Stdout, want) {
+					t.Errorf("%s: %q is not in:\n%s", tc.reason, want, got.Stdout)
+				}
+			}
+			if got.Code == exit.OK || strings.Contains(got.Stdout, "\nRun ") {
+				t.Errorf("%s: exit code %d, and a record:\n%s", tc.reason, got.Code, got.Stdout)
+			}
+			testCluster.ExpectNothingLeft(t)
+		})
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -75,6 +76,10 @@ func (c *Client) Connect() (*cluster.Cluster, error) {
 	return reached, nil
 }
 
+// archiveGCPercent is Go's default. An archive is parsed by a process that ends then: collecting its
+// garbage as often as that of a run takes half as much time again, and saves 20 of 130 MiB.
+const archiveGCPercent = 100
+
 // Open makes the clients of a command with ArchiveFlag: of the archives, or as Connect does.
 // Files of an archive that cannot be read are listed on standard error.
 func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
@@ -82,6 +87,7 @@ func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
 		return c.Connect()
 	}
 	defer c.Waiting("reading the archive")()
+	debug.SetGCPercent(archiveGCPercent)
 	opened, err := archive.Open(ctx, c.archives...)
 	if err != nil {
 		return nil, fmt.Errorf("--archive: %w", err)
@@ -93,7 +99,7 @@ func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
 			return nil, err
 		}
 	}
-	return cluster.Connect(opened.Config(), userAgent())
+	return cluster.ConnectAt(opened.Config(), userAgent(), about.Time)
 }
 
 // userAgent is sent with every request.

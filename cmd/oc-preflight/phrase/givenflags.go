@@ -112,6 +112,11 @@ func (g Flags) Global() Flags {
 	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global })
 }
 
+// cluster are those among them by which a request reaches the cluster, or an archive of it.
+func (g Flags) cluster() Flags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global && flag.Name != "archive" })
+}
+
 // String are the flags as they are typed, each after a space.
 func (g Flags) String() string {
 	var text strings.Builder

@@ -92,14 +92,25 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 		p.Target = "--to " + version
 		judged.Findings[i].Actions = p.actions(f.Actions)
 	}
-	if next, ok := judged.Next(); ok {
-		verb := "targets"
-		if next.Verdict.Decision == verdict.Ready {
-			verb = "run"
-		}
-		judged.Actions = []finding.Action{finding.Run("%s", p.Verb(verb, "--to "+next.Version, p.Given))}
+	if next := p.next(judged); next != "" {
+		judged.Actions = []finding.Action{finding.Run("%s", next)}
 	}
 	return reportview.Targets{Targets: judged}
+}
+
+// next is the request to continue with. A version can be judged also where no update is listed,
+// and an archive has no more than was shown of the only target.
+func (p Phrase) next(judged report.Targets) string {
+	next, ok := judged.Next()
+	switch {
+	case !ok:
+		return p.Verb("targets", "--to VERSION", p.Given)
+	case next.Verdict.Decision == verdict.Ready:
+		return p.Verb("run", "--to "+next.Version, p.Given)
+	case len(judged.Targets) == 1 && p.Given.has("archive"):
+		return ""
+	}
+	return p.Verb("targets", "--to "+next.Version, p.Given)
 }
 
 // Findings returns a copy whose actions call this program by the name that the user calls it.
@@ -128,7 +139,7 @@ func (p Phrase) command(action finding.Action) string {
 	case finding.ActionForce:
 		return p.Verb("run", p.Target, p.Given.with("force"))
 	case finding.ActionTargets:
-		return p.Verb("targets", "", p.Given.Global())
+		return p.Verb("targets", "", p.Given.cluster())
 	case finding.ActionRoles:
 		return p.Verb("auth", "run", p.Given.Global())
 	case finding.ActionRetry:

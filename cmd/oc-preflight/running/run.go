@@ -97,6 +97,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 	if err != nil {
 		return err
 	}
+	options.Access.Partial = true
 	if flags.route.requested() {
 		return runPath(c, client, flags, reached, options)
 	}

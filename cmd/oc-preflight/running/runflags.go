@@ -99,7 +99,7 @@ func (f RunFlags) Options(ctx context.Context, client *cli.Client, reached *clus
 	if options.Selection.Site, err = f.Sources(); err != nil {
 		return runner.Options{}, exitcode.BadUsage(err)
 	}
-	options.Limits.Rerun = f.rerun
+	options.Limits.Rerun, options.Limits.Unrecorded = f.rerun, client.Archived()
 	options.Limits.Parallelism, options.Limits.Timeout, options.Selection.Images = f.parallelism, f.timeout, image.Mode(f.Images)
 	return options, nil
 }

@@ -26,6 +26,7 @@ type Entry struct {
 	Version string
 	// revision is the resourceVersion.
 	revision uint64
+	uid      string
 	// packed is the object as compressed JSON.
 	packed []byte
 }
@@ -50,6 +51,7 @@ type identity struct {
 		Namespace       string `json:"namespace"`
 		Name            string `json:"name"`
 		ResourceVersion string `json:"resourceVersion"`
+		UID             string `json:"uid"`
 	} `json:"metadata"`
 }
 
@@ -101,7 +103,7 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 	}
 	return Entry{
 		Namespace: namespace, Name: of.Metadata.Name, Version: group.Version,
-		revision: revisionOf(of.Metadata.ResourceVersion), packed: bytes.Clone(s2.Encode(nil, object)),
+		revision: revisionOf(of.Metadata.ResourceVersion), uid: of.Metadata.UID, packed: bytes.Clone(s2.Encode(nil, object)),
 	}, of, nil
 }
 

@@ -195,8 +195,11 @@ func (t *Table) finish() {
 		switch {
 		case last < 0 || kept[last].Namespace != each.Namespace || kept[last].Name != each.Name:
 			kept = append(kept, each)
-		case each.revision >= kept[last].revision:
-			kept[last] = each
+		default:
+			t.confuse(kept[last], each)
+			if each.revision >= kept[last].revision {
+				kept[last] = each
+			}
 		}
 	}
 	t.entries = slices.Clip(kept)
@@ -204,6 +207,14 @@ func (t *Table) finish() {
 		_, found := t.Find(file.place.Namespace, file.place.Name)
 		return file.place.Name != "" && found
 	})
+}
+
+// confuse leaves nodes open of which two have one name, as in an archive whose names were replaced
+// by one text. Other objects are replaced under their name while an archive is gathered.
+func (t *Table) confuse(a, b Entry) {
+	if (t.resource == Resource{Name: "nodes"}) && a.uid != "" && b.uid != "" && a.uid != b.uid {
+		t.broken = append(t.broken, brokenFile{cause: words.Line(fmt.Sprintf("several have the name %q, as where names were removed", a.Name), 500)})
+	}
 }
 
 // Find is the object of that name; cluster-scoped objects have no namespace.

@@ -20,6 +20,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/therootcompany/xz"
@@ -179,9 +180,27 @@ func (w *walk) stream(file io.Reader, name string, info fs.FileInfo) error {
 	return errors.New("it is neither a directory nor a tar, tar.gz, tar.xz or zip, nor a file of YAML or JSON")
 }
 
-// compressed visits the files of a compressed tar.
+// unpackedBlock is how much is decompressed ahead of what is read, in bytes.
+const unpackedBlock = 256 << 10
+
+// compressed visits the files of a compressed tar. Decompressing takes as long as the rest, so it
+// has a goroutine of its own, which has ended when compressed returns.
 func (w *walk) compressed(unpacked io.Reader) error {
-	buffered := bufio.NewReaderSize(unpacked, 1<<16)
+	reader, writer := io.Pipe()
+	var unpacking sync.WaitGroup
+	unpacking.Go(func() {
+		_, err := io.CopyBuffer(writer, unpacked, make([]byte, unpackedBlock))
+		_ = writer.CloseWithError(err) // it never fails
+	})
+	err := w.unpacked(reader)
+	_ = reader.Close() // it never fails
+	unpacking.Wait()
+	return err
+}
+
+// unpacked visits the files of a tar that was compressed.
+func (w *walk) unpacked(content io.Reader) error {
+	buffered := bufio.NewReaderSize(content, unpackedBlock)
 	head, err := buffered.Peek(blockSize)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err

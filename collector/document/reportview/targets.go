@@ -31,7 +31,7 @@ const (
 // alone is shown as a report is.
 func (t Targets) Document(view document.View) document.Document {
 	made := document.Document{
-		Title:  fmt.Sprintf("Updates of the cluster from %s in channel %s", t.Cluster.Version, t.Channel),
+		Title:  "Updates of the cluster from " + t.origin(),
 		Source: fmt.Sprintf("Written by oc preflight %s from the cluster at %s. The JSON document has all data.", t.ToolVersion, t.Time),
 	}
 	if len(t.Targets.Targets) == 1 {
@@ -144,6 +144,14 @@ func listing(target report.Candidate) string {
 	return "no update that the cluster knows"
 }
 
+// origin is the version and the channel of the cluster.
+func (t Targets) origin() string {
+	if t.Channel == "" {
+		return t.Cluster.Version + ", without a channel"
+	}
+	return t.Cluster.Version + " in channel " + t.Channel
+}
+
 // all has one row for each target. Causes that all targets share are named once, below the
 // table.
 func (t Targets) all(view document.View) []document.Block {
@@ -151,7 +159,7 @@ func (t Targets) all(view document.View) []document.Block {
 	for _, target := range t.Targets.Targets {
 		counts[target.Verdict.Decision]++
 	}
-	decisions := document.Verdict{Meaning: fmt.Sprintf("%s from %s in channel %s.", words.Count(len(t.Targets.Targets), "update"), t.Cluster.Version, t.Channel)}
+	decisions := document.Verdict{Meaning: fmt.Sprintf("%s from %s.", words.Count(len(t.Targets.Targets), "update"), t.origin())}
 	decisions.Level, decisions.Word = document.Neutral, fmt.Sprintf("%d Clear, %d Blocked, %d Undecided", counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided])
 	meaning := document.Paragraph{Text: "Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated."}
 	if view.Brief {

@@ -2,6 +2,7 @@ package clusterversion
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -175,9 +176,12 @@ func (s situation) notAvailable() finding.Finding {
 				Do(s.requests("")...)
 		}
 	}
+	from := s.update.From.String() + ", which has no channel"
+	if channel := s.version.Spec.Channel; channel != "" {
+		from = fmt.Sprintf("%s in channel %q", s.update.From, channel)
+	}
 	return finding.Warn(ReasonUnknownUpdate,
-		"%s is neither an available nor a conditional update from %s in channel %q, so it is unknown whether it is recommended or supported, and which risks it has",
-		target, s.update.From, s.version.Spec.Channel).
+		"%s is neither an available nor a conditional update from %s, so it is unknown whether it is recommended or supported, and which risks it has", target, from).
 		Remedy("Choose an update that the cluster knows. CVO accepts this one only by image, with \"oc adm upgrade --allow-explicit-upgrade --to-image\".").
 		Do(finding.Targets())
 }

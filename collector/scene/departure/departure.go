@@ -7,6 +7,8 @@
 package departure
 
 import (
+	"slices"
+
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/builtin"
 	"github.com/openshift/update-preflight/collector/check"
@@ -82,17 +84,19 @@ func Subject(s scene.Scene, d Departure, version string) (check.Subject, error) 
 	return check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d)}, err
 }
 
-// Sources are the built-in checks of the update to a version.
+// Sources are the built-in checks of the update to a version. Of one that cannot be compared,
+// they are those of the health that concern every update.
 func Sources(s scene.Scene, d Departure, version string) []collector.Source {
 	subject, err := Subject(s, d, version)
 	if err != nil {
-		return []collector.Source{notComparable(err)}
+		general := slices.DeleteFunc(d.Checks(s), func(c check.Check) bool { return c.Kind != finding.SourceHealth || c.Concerns != nil })
+		return append(collector.Bind(subject, general), notComparable(err))
 	}
 	return collector.Bind(subject, d.Checks(s))
 }
 
 var (
-	nameUpdate = finding.NewName("Update", "The finding in place of all gates where the versions cannot be compared.")
+	nameUpdate = finding.NewName("Update", "The finding in place of all gates and risks where the versions cannot be compared.")
 
 	reasonUnknownUpdateKind = finding.NewReason("UnknownUpdateKind", finding.Explanation{
 		Meaning: "Reported when the versions of the cluster and the target cannot be compared.",
@@ -103,9 +107,8 @@ var (
 	})
 )
 
-// notComparable stands for all built-in checks: which of them apply depends on
-// the versions.
+// notComparable stands for the checks of which it depends on the versions whether they apply.
 func notComparable(cause error) collector.Source {
-	return collector.Known(nameUpdate, finding.SourceGate, finding.Unknown(reasonUnknownUpdateKind, "the gates cannot be evaluated: %v", cause).
+	return collector.Known(nameUpdate, finding.SourceGate, finding.Unknown(reasonUnknownUpdateKind, "the gates and risks cannot be evaluated: %v", cause).
 		Named(nameUpdate))
 }

@@ -35,7 +35,7 @@ func evaluateGates(ctx context.Context, s scene.Scene, best path.Path, miss func
 			miss("the gates of %s: %v", hop.To.Version, err)
 			continue
 		}
-		collected := collector.Collect(ctx, collector.Bind(subject, checks), func(collector.Source, []finding.Finding) {})
+		collected := collector.Collect(ctx, collector.Bind(subject, checks), func(collector.Source, []finding.Finding) {}).Merged(s.Account(hop.To.Version).Accepted())
 		found[hop.To.Version] = collected.Findings
 	}
 	return found

@@ -36,6 +36,7 @@ func run(ctx context.Context, keep string) (err error) {
 	if err := script.Preflight(ctx, t); err != nil {
 		return err
 	}
+	fmt.Println("\nThe same without a cluster, on an archive of one:\n  bin/oc-preflight targets --archive examples/archive --to 4.19.1")
 	if keep != "" {
 		wait(ctx, t)
 	}

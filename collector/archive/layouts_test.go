@@ -1,0 +1,273 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/archive"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gap"
+)
+
+// tree has these files.
+func tree(files map[string]string) fstest.MapFS {
+	all := fstest.MapFS{}
+	for name, content := range files {
+		all[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return all
+}
+
+// object is YAML of an object; its namespace may be empty.
+func object(apiVersion, kind, namespace, name, more string) string {
+	return fmt.Sprintf("---\napiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n  namespace: %q\n%s", apiVersion, kind, name, namespace, more)
+}
+
+func node(name, more string) string { return object("v1", "Node", "", name, more) }
+
+// listed is what a list of a resource is answered with: the names, and "complete", "partial" or the
+// reason of the error.
+func listed(t *testing.T, c *cluster.Cluster, of schema.GroupVersionResource, namespace string) string {
+	t.Helper()
+	ctx, log := gap.Track(t.Context())
+	got, err := c.Dynamic.Resource(of).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return string(apierrors.ReasonForError(err))
+	}
+	extent := "complete"
+	if len(log.All()) > 0 {
+		extent = "partial"
+	}
+	names := []string{extent + ":"}
+	for _, each := range got.Items {
+		names = append(names, each.GetName())
+	}
+	return strings.Join(names, " ")
+}
+
+var (
+	nodes       = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	budgetsV1   = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
+	operators   = schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "clusteroperators"}
+	flowSchemas = schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "flowschemas"}
+	widgets     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+)
+
+func TestLayouts(t *testing.T) {
+	const (
+		clusterVersion = `{"metadata":{"name":"version"},"spec":{"clusterID":"a"}}`
+		image, second  = "must-gather/quay-io-one-sha256-1/", "must-gather/quay-io-two-sha256-2/"
+		versions       = "cluster-scoped-resources/config.openshift.io/clusterversions.yaml"
+	)
+	singular := object("config.openshift.io/v1", "ClusterVersion", "", "version", "spec:\n  clusterID: a\n")
+	type question struct {
+		of        schema.GroupVersionResource
+		namespace string
+		want      string
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		files     map[string]string
+		questions []question
+	}{
+		"Insights": {reason: "objects get their type from the directory, and gatherers say what is complete", files: map[string]string{
+			"config/version.json": clusterVersion, "insights-operator/gathers.json": `{"status_reports":[{"name":"clusterconfig/nodes","errors":[]}]}`,
+			"config/node/n.json": `{"metadata":{"name":"n1"}}`, "config/clusteroperator/etcd.json": `{"metadata":{"name":"etcd"}}`,
+			"config/clusteroperator/operator.openshift.io/etcd/cluster.json": `{"apiVersion":"operator.openshift.io/v1","kind":"Etcd","name":"cluster","spec":{}}`,
+			"config/pdbs/openshift-etcd/guard.json":                          `{"metadata":{"name":"guard","namespace":"openshift-etcd"}}`,
+		}, questions: []question{{nodes, "", "complete: n1"}, {operators, "", "complete: etcd"}, {budgetsV1, "", "partial: guard"}, {pods, "", "NotInArchive"}}},
+		"InsightsFailed": {reason: "the archive states that its gatherer failed", files: map[string]string{
+			"config/version.json": clusterVersion, "config/node/n.json": `{"metadata":{"name":"n1"}}`,
+			"insights-operator/gathers.json": `{"status_reports":[{"name":"clusterconfig/nodes","errors":["timeout"]}]}`,
+		}, questions: []question{{nodes, "", "partial: n1"}}},
+		"Lists": {reason: "a file that is named by its resource has all objects, unless they are of one namespace", files: map[string]string{
+			"cv.yaml": singular, "nodes.yaml": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: n1\nkind: List\n",
+			"pods.json": `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"}}]}`,
+			"some.yaml": object("policy/v1", "PodDisruptionBudget", "ns", "b", ""),
+		}, questions: []question{{nodes, "", "complete: n1"}, {pods, "", "partial: p"}, {pods, "ns", "complete: p"}, {budgetsV1, "ns", "partial: b"}, {operators, "", "NotInArchive"}}},
+		"Resourcewatch": {reason: "it writes each object of what it watches", files: map[string]string{
+			".git/HEAD": "ref: refs/heads/main\n", "cluster-scoped-resources/config.openshift.io/clusterversions/version.yaml": singular,
+			"cluster-scoped-resources/core/nodes/n1.yaml": node("n1", ""),
+		}, questions: []question{{nodes, "", "complete: n1"}, {budgetsV1, "", "NotInArchive"}}},
+		"Guest": {reason: "the cluster of a dump of HyperShift is the hosted one", files: map[string]string{
+			versions: strings.Replace(version, "clusterID: a", "clusterID: b", 1), "cluster-scoped-resources/core/nodes/management.yaml": node("management", ""),
+			"hostedcluster-x/" + versions: version, "hostedcluster-x/cluster-scoped-resources/core/nodes/guest.yaml": node("guest", ""),
+		}, questions: []question{{nodes, "", "partial: guest"}}},
+		"Discovered": {reason: "aggregated discovery proves that an API is not served", files: map[string]string{
+			versions:                         version,
+			"aggregated-discovery-api.yaml":  "apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata: {}\n  versions:\n  - resources:\n    - resource: pods\n    version: v1\nkind: APIGroupDiscoveryList\n",
+			"aggregated-discovery-apis.yaml": "apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata:\n    name: config.openshift.io\n  versions:\n  - resources:\n    - resource: clusterversions\n    version: v1\nkind: APIGroupDiscoveryList\n",
+		}, questions: []question{{widgets, "", "NotFound"}, {pods, "", "NotInArchive"}}},
+		"HalfDiscovered": {reason: "one of its files proves nothing", files: map[string]string{
+			versions:                        version,
+			"aggregated-discovery-api.yaml": "apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata: {}\n  versions:\n  - resources:\n    - resource: pods\n    version: v1\nkind: APIGroupDiscoveryList\n",
+		}, questions: []question{{widgets, "", "NotInArchive"}}},
+		"SecondImage": {reason: "of another image, only what the first lacks is read", files: map[string]string{
+			image + versions: version, image + "cluster-scoped-resources/core/nodes/n1.yaml": node("n1", ""),
+			second + "cluster-scoped-resources/core/nodes/old.yaml": node("old", ""), second + "cluster-scoped-resources/example.com/widgets.yaml": "apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    name: w\nkind: WidgetList\n",
+		}, questions: []question{{nodes, "", "partial: n1"}, {widgets, "", "complete: w"}}},
+		"InspectBeside": {reason: "the fallback of must-gather is of the same cluster", files: map[string]string{
+			image + versions: version, image + "cluster-scoped-resources/core/nodes/n1.yaml": node("n1", ""),
+			"must-gather/inspect.local.1/" + versions: version, "must-gather/inspect.local.1/cluster-scoped-resources/config.openshift.io/clusteroperators.yaml": "apiVersion: config.openshift.io/v1\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: ClusterOperator\n  metadata:\n    name: etcd\nkind: ClusterOperatorList\n",
+		}, questions: []question{{nodes, "", "partial: n1"}, {operators, "", "complete: etcd"}}},
+		"Cleaned": {reason: "nodes of one name are not one node", files: map[string]string{
+			versions: version, "cluster-scoped-resources/core/nodes/a.yaml": node("xxx", "  uid: one\n"), "cluster-scoped-resources/core/nodes/b.yaml": node("xxx", "  uid: two\n"),
+		}, questions: []question{{nodes, "", "partial: xxx"}}},
+		"Newest": {reason: "of an object that is there twice, the larger resourceVersion counts", files: map[string]string{
+			versions: version, "cluster-scoped-resources/example.com/widgets.yaml": "apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    name: w\n    resourceVersion: \"100\"\nkind: WidgetList\n",
+			"cluster-scoped-resources/example.com/widgets/w.yaml": object("example.com/v1", "Widget", "", "w", "  resourceVersion: \"99\"\nspec: old\n"),
+		}, questions: []question{{widgets, "", "complete: w"}}},
+		"Groups": {reason: "two groups have a resource of one name", files: map[string]string{
+			versions: version, "cluster-scoped-resources/example.com/widgets/w.yaml": object("example.com/v1", "Widget", "", "w", ""),
+			"cluster-scoped-resources/example.org/widgets/other.yaml": object("example.org/v1", "Widget", "", "other", ""),
+		}, questions: []question{{widgets, "", "partial: w"}}},
+		"FileForDirectory": {reason: "a file is where a directory is expected", files: map[string]string{
+			versions: version, "namespaces/ns/policy.yaml": "kind: x\n", "cluster-scoped-resources/core": "text",
+		}, questions: []question{{budgetsV1, "ns", "NotInArchive"}, {nodes, "", "NotInArchive"}}},
+		"Alias": {reason: "aliases are refused", files: map[string]string{
+			versions: version, "cluster-scoped-resources/core/nodes/n.yaml": "apiVersion: &v v1\nkind: Node\nmetadata:\n  name: n1\n  generateName: *v\n",
+		}, questions: []question{{nodes, "", "NotInArchive"}}},
+		"Conversion": {reason: "what cannot be converted is missing, and the rest is there", files: map[string]string{
+			versions: version, "cluster-scoped-resources/flowcontrol.apiserver.k8s.io/flowschemas.yaml": "apiVersion: flowcontrol.apiserver.k8s.io/v1\nitems:\n" +
+				"- apiVersion: flowcontrol.apiserver.k8s.io/v1beta1\n  kind: FlowSchema\n  metadata:\n    name: old\n- apiVersion: flowcontrol.apiserver.k8s.io/v9\n  kind: FlowSchema\n  metadata:\n    name: new\nkind: FlowSchemaList\n",
+		}, questions: []question{{flowSchemas, "", "partial: old"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, reached := open(t, write(t, tree(tc.files)))
+			for _, each := range tc.questions {
+				if got := listed(t, reached, each.of, each.namespace); got != each.want {
+					t.Errorf("%s: %s of %q: got %q, want %q", tc.reason, each.of.Resource, each.namespace, got, each.want)
+				}
+			}
+		})
+	}
+}
+
+// TestSeveralHosted is an error that says what was found, and how to choose.
+func TestSeveralHosted(t *testing.T) {
+	const versions = "/cluster-scoped-resources/config.openshift.io/clusterversions.yaml"
+	dir := write(t, tree(map[string]string{"hostedcluster-x" + versions: version, "hostedcluster-y" + versions: strings.Replace(version, "clusterID: a", "clusterID: b", 1)}))
+	_, err := archive.Open(t.Context(), dir)
+	for _, want := range []string{"cluster a in " + dir + "/hostedcluster-x", "cluster b in " + dir + "/hostedcluster-y", "name the directory of one"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// TestLargeFile leaves a file out that is larger than the limit, and says how large it is.
+func TestLargeFile(t *testing.T) {
+	const large = "cluster-scoped-resources/core/nodes/n.yaml"
+	dir := write(t, files(map[string]string{large: "", "cluster-scoped-resources/core/nodes/m.yaml": node("m", "")}))
+	if err := os.Truncate(filepath.Join(dir, large), 1<<30); err != nil { // without blocks on the disk
+		t.Fatal(err)
+	}
+	opened, reached := open(t, dir)
+	if got := listed(t, reached, nodes, ""); got != "partial: m" {
+		t.Errorf("got %q", got)
+	}
+	_, err := reached.Kubernetes.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
+	if !gap.Is(err) || !strings.Contains(err.Error(), "1073741824 bytes") {
+		t.Errorf("a node whose file is too large: %v", err)
+	}
+	if out := opened.About().LeftOut; len(out) != 1 || !strings.Contains(out[0], large+": it has 1073741824 bytes") {
+		t.Errorf("left out: %q", out)
+	}
+}
+
+// TestSamePath has two files of one path, as a tar of a cleaned archive can.
+func TestSamePath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cleaned.tar")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into := tar.NewWriter(file)
+	for _, each := range []struct{ name, content string }{
+		{"cluster-scoped-resources/config.openshift.io/clusterversions.yaml", version},
+		{"cluster-scoped-resources/core/nodes/xxx.yaml", node("xxx", "  uid: one\n")},
+		{"cluster-scoped-resources/core/nodes/xxx.yaml", node("xxx", "  uid: two\n")},
+	} {
+		err := into.WriteHeader(&tar.Header{Name: each.name, Size: int64(len(each.content)), Mode: 0o600})
+		if _, writeErr := into.Write([]byte(each.content)); errors.Join(err, writeErr) != nil {
+			t.Fatal(err, writeErr)
+		}
+	}
+	if err := errors.Join(into.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, reached := open(t, path)
+	ctx, log := gap.Track(t.Context())
+	if _, err := reached.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err != nil || len(log.All()) != 1 {
+		t.Fatalf("gaps %v, %v", log.All(), err)
+	}
+	if diff := cmp.Diff(`only some of all nodes (several have the name "xxx", as where names were removed)`, log.All()[0].String()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// TestAlerts reads alerts by the content of their file.
+func TestAlerts(t *testing.T) {
+	const (
+		rules        = `{"status":"success","data":{"groups":[{"rules":[{"type":"alerting","alerts":[{"labels":{"alertname":"A"},"state":"pending"}]},{"type":"recording"}]}]}}`
+		alerts       = `{"status":"success","data":{"alerts":[{"labels":{"alertname":"B"},"state":"firing"}]}}`
+		alertmanager = `[{"labels":{"alertname":"C"},"startsAt":"2021-01-01T00:00:00Z","status":{"state":"active"}}]`
+	)
+	for name, tc := range map[string]struct {
+		reason string
+		files  map[string]string
+		want   string
+	}{
+		"Rules":    {reason: "the rules of a Prometheus have their alerts", files: map[string]string{"monitoring/prometheus/rules.json": rules}, want: `"alertname":"A"},"annotations":null,"state":"pending"`},
+		"OldRules": {reason: "up to 4.8 the file of the rules has the name of the alerts", files: map[string]string{"monitoring/alerts.json": rules}, want: `"alertname":"A"`},
+		"Alerts":   {reason: "the alerts themselves", files: map[string]string{"monitoring/alerts.json": alerts}, want: `"alertname":"B"`},
+		"Insights": {reason: "those of an Alertmanager fire", files: map[string]string{"config/alerts.json": alertmanager}, want: `"alertname":"C"},"annotations":null,"state":"firing"`},
+		"Torn":     {reason: "a torn file is no list without alerts", files: map[string]string{"monitoring/prometheus/rules.json": rules[:60]}, want: "not_in_archive"},
+		"Failed":   {reason: "nor is the error of a Prometheus", files: map[string]string{"monitoring/prometheus/rules.json": `{"status":"error"}`}, want: "not_in_archive"},
+		"None":     {reason: "nor is no file", want: "not_in_archive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, reached := open(t, write(t, files(tc.files)))
+			got, _ := reached.Kubernetes.Discovery().RESTClient().Get().
+				AbsPath("/api/v1/namespaces/openshift-monitoring/services/https:thanos-querier:web/proxy/api/v1/alerts").DoRaw(t.Context())
+			if !strings.Contains(string(got), tc.want) {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func mayI(t *testing.T, c *cluster.Cluster, verb string) bool {
+	t.Helper()
+	asked := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Resource: "nodes"},
+	}}
+	answered, err := c.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), asked, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answered.Status.Allowed
+}
+
+// TestReviews lets a client read everything and write nothing.
+func TestReviews(t *testing.T) {
+	_, reached := open(t, write(t, files(nil)))
+	for verb, want := range map[string]bool{"get": true, "list": true, "create": false} {
+		if allowed := mayI(t, reached, verb); allowed != want {
+			t.Errorf("%s is allowed: %t", verb, allowed)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package documents_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/builtin"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
+)
+
+const archives = "cmd/oc-preflight/ARCHIVES.md"
+
+// extent is how much of what a check reads an archive has, the least first.
+type extent int
+
+const (
+	absent extent = iota
+	partial
+	complete
+)
+
+func (e extent) String() string { return [...]string{"absent", "partial", "complete"}[e] }
+
+// content is what two kinds of archives have of a resource.
+type content struct{ mustGather, insights extent }
+
+// contents are those of all resources that checks read, by what has them gathered: the script of
+// must-gather (openshift/must-gather collection-scripts/gather), the related objects of the
+// ClusterOperators, and the gatherers of the insights-operator (docs/gathered-data.md).
+func contents() map[string]content {
+	return map[string]content{
+		// "oc adm inspect clusteroperators" writes all of config.openshift.io as lists.
+		"clusterversions.config.openshift.io":  {complete, complete},
+		"clusteroperators.config.openshift.io": {complete, complete},
+		"infrastructures.config.openshift.io":  {complete, complete},
+		"networks.config.openshift.io":         {complete, complete},
+		"nodes.config.openshift.io":            {complete, absent},
+		// All of a namespace that was gathered: those of the platform and of webhooks. The
+		// insights-operator has the pods of operators that are not healthy, and 100 budgets of
+		// openshift-*.
+		"pods": {partial, partial}, "poddisruptionbudgets.policy": {partial, partial}, "namespaces": {partial, absent},
+		"services": {partial, absent}, "endpointslices.discovery.k8s.io": {partial, absent},
+		"daemonsets.apps": {partial, absent}, "deployments.apps": {partial, absent}, "statefulsets.apps": {partial, absent}, "cronjobs.batch": {partial, absent},
+		// ConfigMaps of openshift-config and -managed: kube-apiserver relates to both namespaces. The
+		// insights-operator writes a file for each key, so an empty ConfigMap leaves no trace.
+		"configmaps": {complete, absent},
+		// machine-config relates to them.
+		"nodes":                     {complete, complete},
+		"machineconfigpools." + mco: {complete, complete},
+		"machineconfigurations." + "operator.openshift.io": {absent, absent},
+		// machine-api relates to them, in its own namespace.
+		"machinesets.machine.openshift.io": {complete, complete}, "machinehealthchecks.machine.openshift.io": {complete, absent},
+		// kube-apiserver relates to them.
+		"apirequestcounts.apiserver.openshift.io":                      {complete, absent},
+		"customresourcedefinitions.apiextensions.k8s.io":               {complete, partial},
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io":   {complete, complete},
+		"validatingwebhookconfigurations.admissionregistration.k8s.io": {complete, complete},
+		// kube-controller-manager relates to them.
+		"certificatesigningrequests.certificates.k8s.io": {complete, partial},
+		// The script names them: gather_olm and, since 2024, gather.
+		"clusterserviceversions.operators.coreos.com": {complete, absent},
+		"flowschemas." + flowControl:                  {complete, absent}, "prioritylevelconfigurations." + flowControl: {complete, absent},
+		// Nothing relates to all of them.
+		"apiservices.apiregistration.k8s.io":                             {partial, absent},
+		"validatingadmissionpolicies.admissionregistration.k8s.io":       {absent, absent},
+		"validatingadmissionpolicybindings.admissionregistration.k8s.io": {absent, absent},
+		// The CustomResourceDefinitions of a must-gather prove that a cluster does not have them.
+		"upgradeconfigs.upgrade.managed.openshift.io": {absent, absent},
+	}
+}
+
+const (
+	mco         = "machineconfiguration.openshift.io"
+	flowControl = "flowcontrol.apiserver.k8s.io"
+)
+
+// metrics is what archives have for the checks that read the monitoring: alerts, and no results of
+// PromQL.
+func metrics() map[string]content {
+	return map[string]content{"Alerts": {complete, complete}, "ClusterVersionRecommendedUpdate": {partial, partial}}
+}
+
+// ofCheck is the least of what the check reads.
+func ofCheck(t *testing.T, name string, reads []access.Request) content {
+	t.Helper()
+	least := content{complete, complete}
+	for _, request := range reads {
+		resource := strings.TrimSuffix(request.Resource+"."+request.Group, ".")
+		of, known := contents()[resource]
+		if other, ok := metrics()[name]; ok {
+			of, known = other, true
+		}
+		if name == "RemovedAPI" && request.Resource != "apirequestcounts" { // they name the owners of clients
+			of = content{max(of.mustGather, partial), max(of.insights, partial)}
+		}
+		if !known {
+			t.Errorf("check %s reads %s, of which the test does not know whether archives have it", name, resource)
+		}
+		least = content{min(least.mustGather, of.mustGather), min(least.insights, of.insights)}
+	}
+	return least
+}
+
+// TestArchives writes which checks can be evaluated on which kind of archive.
+func TestArchives(t *testing.T) {
+	rows := [][]string{{"check", "default must-gather", "insights", "collect"}}
+	for _, c := range builtin.Checks(scene.Judgement{}) {
+		if len(c.Reads) == 0 {
+			continue
+		}
+		of := ofCheck(t, c.Name, c.Reads)
+		rows = append(rows, []string{"`" + c.Name + "`", of.mustGather.String(), of.insights.String(), complete.String()}) // collect gathers what checks read
+	}
+	slices.SortFunc(rows[1:], func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	expectGenerated(t, archives, "archives", table(rows...))
+}
+
+// TestInsightsContents compares the table with what the reader takes as complete.
+func TestInsightsContents(t *testing.T) {
+	read := map[string]bool{}
+	for place := range layout.Complete() {
+		read[strings.TrimSuffix(place.Resource+"."+place.Group, ".")] = true
+	}
+	for name, of := range contents() {
+		if read[name] != (of.insights == complete) {
+			t.Errorf("%s: the reader takes it as complete: %t, the table has %s", name, read[name], of.insights)
+		}
+	}
+}
+
+// TestMustGatherContents fails for a check that the example, a must-gather, leaves open though the
+// table has it as complete.
+func TestMustGatherContents(t *testing.T) {
+	var printed, failed bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &printed, ErrOut: &failed}
+	command.Execute(t.Context(), []string{"oc-preflight", "targets", "--archive", filepath.Join(root, "examples/archive"), "--to", "4.19.1", "-o", "json"}, streams)
+	var judged report.Targets
+	if err := json.Unmarshal(printed.Bytes(), &judged); err != nil {
+		t.Fatalf("%v: %s", err, failed.String())
+	}
+	open := 0
+	for _, f := range judged.Findings {
+		if f.Reason != "NotInArchive" {
+			continue
+		}
+		for name := range strings.SplitSeq(f.Evidence["checks"], ", ") {
+			open++
+			for _, c := range builtin.Checks(scene.Judgement{}) {
+				if c.Name == name && ofCheck(t, name, c.Reads).mustGather == complete {
+					t.Errorf("%s is open, and the table has it as complete: %s", name, f.Message)
+				}
+			}
+		}
+	}
+	if open == 0 {
+		t.Error("a must-gather leaves checks open")
+	}
+}
