@@ -93,7 +93,12 @@ func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
 			return nil, err
 		}
 	}
-	return cluster.Connect(opened.Config(), userAgent())
+	return ConnectTo(opened.Config())
+}
+
+// ConnectTo makes the clients of another cluster than that of the flags.
+func ConnectTo(config *rest.Config) (*cluster.Cluster, error) {
+	return cluster.Connect(config, userAgent())
 }
 
 // userAgent is sent with every request.
