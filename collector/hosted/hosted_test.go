@@ -196,7 +196,7 @@ func TestChecks(t *testing.T) {
 		},
 		"Unsupported": {
 			reason: "the operator must support the target", to: "4.21.0",
-			want: map[string]string{"HostedClusterVersion": "VersionRefused Fail"},
+			want: map[string]string{"HostedClusterVersion": "VersionRefused Fail", "NodePoolSkew": "NodePoolAtLimit Warn"},
 		},
 		"Paused": {
 			reason: "a paused cluster is not updated", to: "4.18.6",
@@ -257,13 +257,17 @@ func TestChecks(t *testing.T) {
 		},
 		"Deadlock": {
 			reason: "a pool that may neither add nor remove a machine", to: "4.19.0",
-			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { replace(p, "RollingUpdate", new(intstr.FromString("0%"))) },
-			want:   map[string]string{"NodePools": "NodePoolDeadlock Warn"},
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				replace(p, "RollingUpdate", new(intstr.FromString("0%")))
+			},
+			want: map[string]string{"NodePools": "NodePoolDeadlock Warn"},
 		},
 		"DeadlockNamed": {
 			reason: "a pool that is to be updated blocks", to: "4.19.0", pools: []string{"workers"},
-			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { replace(p, "RollingUpdate", new(intstr.FromInt32(0))) },
-			want:   map[string]string{"NodePools": "NodePoolDeadlock Fail"},
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				replace(p, "RollingUpdate", new(intstr.FromInt32(0)))
+			},
+			want: map[string]string{"NodePools": "NodePoolDeadlock Fail"},
 		},
 		"OnDelete": {
 			reason: "a pool whose machines are deleted by hand", to: "4.19.0",

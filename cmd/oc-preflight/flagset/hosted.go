@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -14,6 +15,9 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 )
+
+// guestTimeout bounds the first request to a guest.
+const guestTimeout = 30 * time.Second
 
 // Hosted are the flags that select a hosted cluster of the management cluster.
 type Hosted struct {
@@ -47,6 +51,9 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := client.Review(ctx, management, hosted.Reads(namespace, name)); err != nil {
+		return nil, nil, err
+	}
 	defer client.Waiting("reading the hosted cluster")()
 	side, err := hosted.Open(ctx, management, namespace, name, h.pools...)
 	if err != nil {
@@ -61,7 +68,9 @@ func (h *Hosted) reach(ctx context.Context, management *cluster.Cluster, side *h
 	if err == nil {
 		var guest *cluster.Cluster
 		if guest, err = cli.ConnectTo(config); err == nil {
-			err = side.Confirm(ctx, guest)
+			limited, cancel := context.WithTimeout(ctx, guestTimeout)
+			err = side.Confirm(limited, guest)
+			cancel()
 		}
 		if err == nil || hosted.IsAnother(err) {
 			return guest, side, err
