@@ -47,8 +47,8 @@ var (
 	})
 )
 
-// backup is the check HostedEtcdBackup. It never blocks.
-func (c *ControlPlane) backup() check.Check {
+// backupCheck is the check HostedEtcdBackup. It never blocks.
+func backupCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameBackup, Kind: finding.SourceHealth, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
@@ -61,12 +61,12 @@ func (c *ControlPlane) backup() check.Check {
 			if c.backupsError != nil {
 				return []finding.Finding{c.about(finding.Warn(reasonBackupUnknown, "the age of the backups of etcd is unknown: %s", c.backupsError))}, nil
 			}
-			return []finding.Finding{c.judgeBackups(s.Now)}, nil
+			return []finding.Finding{judgeBackups(c, s.Now)}, nil
 		},
 	}
 }
 
-func (c *ControlPlane) judgeBackups(now time.Time) finding.Finding {
+func judgeBackups(c *ControlPlane, now time.Time) finding.Finding {
 	var newest time.Time
 	name := ""
 	for i := range c.backups {

@@ -6,16 +6,16 @@ import "github.com/openshift/update-preflight/collector/check"
 // new one is added here.
 func (c *ControlPlane) Checks() []check.Check {
 	checks := []check.Check{
-		c.backup(),
-		c.controlPlane(),
-		c.nodePools(),
-		c.skew(),
-		c.reconciliation(),
-		c.request(),
-		c.version(),
+		backupCheck(c),
+		controlPlaneCheck(c),
+		poolsCheck(c),
+		skewCheck(c),
+		reconciliationCheck(c),
+		requestCheck(c),
+		versionCheck(c),
 	}
 	if c.guestError != nil {
-		checks = append(checks, c.guest())
+		checks = append(checks, guestCheck(c))
 	}
 	return checks
 }

@@ -66,8 +66,8 @@ var (
 	})
 )
 
-// reconciliation is the check HostedClusterReconciliation.
-func (c *ControlPlane) reconciliation() check.Check {
+// reconciliationCheck is the check HostedClusterReconciliation.
+func reconciliationCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameReconciliation, Kind: finding.SourceGate, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
@@ -131,12 +131,12 @@ func expectations() []expectation {
 	}
 }
 
-// controlPlane is the check HostedControlPlane.
-func (c *ControlPlane) controlPlane() check.Check {
+// controlPlaneCheck is the check HostedControlPlane.
+func controlPlaneCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameControlPlane, Kind: finding.SourceHealth, Side: check.Management,
 		Run: func(context.Context, check.Subject) ([]finding.Finding, error) {
-			found := append(c.unmet(), c.stale()...)
+			found := append(unmetConditions(c), staleConditions(c)...)
 			if condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, "ControlPlaneUpgradeable"); condition != nil && condition.Status == metav1.ConditionFalse {
 				found = append(found, c.about(finding.Fail(reasonControlPlaneNotUpgradeable, "the control plane is not upgradeable: %s", inWords(condition))))
 			}
@@ -148,8 +148,8 @@ func (c *ControlPlane) controlPlane() check.Check {
 	}
 }
 
-// unmet are the findings about conditions that are not as expected.
-func (c *ControlPlane) unmet() []finding.Finding {
+// unmetConditions are the findings about conditions that are not as expected.
+func unmetConditions(c *ControlPlane) []finding.Finding {
 	var found []finding.Finding
 	var unknown []string
 	for _, each := range expectations() {
@@ -169,8 +169,8 @@ func (c *ControlPlane) unmet() []finding.Finding {
 	return found
 }
 
-// stale is about what is copied from a guest that cannot be reached.
-func (c *ControlPlane) stale() []finding.Finding {
+// staleConditions is about what is copied from a guest that cannot be reached.
+func staleConditions(c *ControlPlane) []finding.Finding {
 	var broken []string
 	for _, name := range []string{"DataPlaneConnectionAvailable", "ControlPlaneConnectionAvailable"} {
 		if c.Cluster.Is(name, metav1.ConditionFalse) {

@@ -51,8 +51,8 @@ var (
 	})
 )
 
-// nodePools is the check NodePools.
-func (c *ControlPlane) nodePools() check.Check {
+// poolsCheck is the check NodePools.
+func poolsCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: namePools, Kind: finding.SourceHealth, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {

@@ -65,13 +65,13 @@ var (
 	})
 )
 
-// request is the check HostedClusterRequest.
-func (c *ControlPlane) request() check.Check {
+// requestCheck is the check HostedClusterRequest.
+func requestCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameRequest, Kind: finding.SourceGate, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
-			found := c.pending()
-			found = append(found, c.judgeRequest(s.Update.To.String())...)
+			found := judgePending(c)
+			found = append(found, judgeRequest(c, s.Update.To.String())...)
 			if c.Cluster.Spec.ControlPlaneRelease != nil {
 				found = append(found, c.about(finding.Warn(reasonReleaseOverridden,
 					"spec.controlPlaneRelease of HostedCluster %s is %s, so spec.release does not update the control plane, and HyperShift ignores ClusterVersionUpgradeable",
@@ -83,7 +83,7 @@ func (c *ControlPlane) request() check.Check {
 }
 
 // judgeRequest is what HyperShift would do with the request for a version.
-func (c *ControlPlane) judgeRequest(version string) []finding.Finding {
+func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 	image, known := c.imageOf(version)
 	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})
 	if err != nil {
@@ -97,22 +97,22 @@ func (c *ControlPlane) judgeRequest(version string) []finding.Finding {
 				"the annotation %s of HostedCluster %s names %s, and it is unknown whether that is %s", hypershift.AnnotationForce, c.name(), words.External(forced), version))}
 		}
 		return []finding.Finding{c.about(finding.Fail(reasonOtherForced,
-			"HyperShift refuses %s, even a patch: %s", version, words.External(decision.Message))).Do(c.removeForce())}
+			"HyperShift refuses %s, even a patch: %s", version, words.External(decision.Message))).Do(removeForce(c))}
 	case hypershift.RuleForced, hypershift.RuleOverridden:
-		return []finding.Finding{c.about(finding.Fail(reasonForced, "HyperShift accepts %s only because it is forced: %s", version, c.upgradeable()))}
+		return []finding.Finding{c.about(finding.Fail(reasonForced, "HyperShift accepts %s only because it is forced: %s", version, upgradeable(c)))}
 	case hypershift.RuleNotUpgradeable, hypershift.RuleUnknownVersion:
 		return []finding.Finding{c.about(finding.Fail(reasonNotUpgradeable, "HyperShift refuses %s: %s", version, words.External(decision.Message)))}
 	}
 	found := []finding.Finding{c.about(finding.Pass(reasonRequestAccepted, "HyperShift accepts the request for %s", version))}
 	if annotated && (known && forced != image || forced == c.desiredImage()) {
 		found = append(found, c.about(finding.Warn(reasonStaleForce, "the annotation %s of HostedCluster %s names another release, %s: when ClusterVersionUpgradeable is not True, HyperShift refuses every update because of it",
-			hypershift.AnnotationForce, c.name(), words.External(forced))).Do(c.removeForce()))
+			hypershift.AnnotationForce, c.name(), words.External(forced))).Do(removeForce(c)))
 	}
 	return found
 }
 
-// pending is about the release that is requested at present.
-func (c *ControlPlane) pending() []finding.Finding {
+// judgePending is about the release that is requested at present.
+func judgePending(c *ControlPlane) []finding.Finding {
 	wanted := c.Cluster.Wanted()
 	if c.Cluster.Status.Version == nil || sameImage(wanted, c.desiredImage()) {
 		return nil
@@ -129,7 +129,7 @@ func (c *ControlPlane) pending() []finding.Finding {
 // Predict is what HyperShift would do with the request for a version, as a report has it: the
 // cluster-version operator of a hosted cluster evaluates no request.
 func (c *ControlPlane) Predict(version string) report.CVO {
-	findings := c.judgeRequest(version)
+	findings := judgeRequest(c, version)
 	predicted := report.CVO{Reason: "HyperShift", Message: findings[0].Message}
 	switch {
 	case findings[0].Inconclusive():
@@ -141,11 +141,11 @@ func (c *ControlPlane) Predict(version string) report.CVO {
 	return predicted
 }
 
-func (c *ControlPlane) removeForce() finding.Action {
+func removeForce(c *ControlPlane) finding.Action {
 	return finding.Run("oc -n %s annotate hostedcluster %s %s-", c.Cluster.Namespace, c.Cluster.Name, hypershift.AnnotationForce)
 }
 
-func (c *ControlPlane) upgradeable() string {
+func upgradeable(c *ControlPlane) string {
 	condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, "ClusterVersionUpgradeable")
 	if condition == nil {
 		return "ClusterVersionUpgradeable is not reported"

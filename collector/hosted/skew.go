@@ -47,8 +47,8 @@ var (
 	})
 )
 
-// skew is the check NodePoolSkew.
-func (c *ControlPlane) skew() check.Check {
+// skewCheck is the check NodePoolSkew.
+func skewCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: namePoolSkew, Kind: finding.SourceGate, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {

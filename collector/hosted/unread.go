@@ -38,8 +38,8 @@ func (c *ControlPlane) WithoutGuest(cause error) *ControlPlane {
 // GuestUnread reports whether the guest cannot be reached.
 func (c *ControlPlane) GuestUnread() bool { return c.guestError != nil }
 
-// guest is the check of a guest that cannot be reached.
-func (c *ControlPlane) guest() check.Check {
+// guestCheck is the check of a guest that cannot be reached.
+func guestCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameGuest, Kind: finding.SourceGate,
 		Run: func(context.Context, check.Subject) ([]finding.Finding, error) {
@@ -63,7 +63,7 @@ func (u unread) RoundTrip(request *http.Request) (*http.Response, error) {
 	case "/version":
 		body = map[string]string{"gitVersion": ""}
 	case "/apis/config.openshift.io/v1/clusterversions/version":
-		body = u.of.clusterVersion()
+		body = clusterVersionOf(u.of)
 	default:
 		return nil, fmt.Errorf("the guest of HostedCluster %s cannot be reached: %w", u.of.name(), u.of.guestError)
 	}
@@ -75,8 +75,8 @@ func (u unread) RoundTrip(request *http.Request) (*http.Response, error) {
 	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header, Body: io.NopCloser(bytes.NewReader(text)), Request: request}, nil
 }
 
-// clusterVersion is the ClusterVersion of the guest, as far as the HostedCluster repeats it.
-func (c *ControlPlane) clusterVersion() *configv1.ClusterVersion {
+// clusterVersionOf is the ClusterVersion of the guest, as far as the HostedCluster repeats it.
+func clusterVersionOf(c *ControlPlane) *configv1.ClusterVersion {
 	v := &configv1.ClusterVersion{
 		TypeMeta:   metav1.TypeMeta{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion"},
 		ObjectMeta: metav1.ObjectMeta{Name: "version"},

@@ -37,14 +37,14 @@ var (
 	})
 )
 
-// version is the check HostedClusterVersion.
-func (c *ControlPlane) version() check.Check {
+// versionCheck is the check HostedClusterVersion.
+func versionCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameVersion, Kind: finding.SourceGate, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
 			from, to := s.Update.From, s.Update.To
 			if refusal := hypershift.Refuses(c.Cluster, from, to, c.supported); refusal != "" {
-				return []finding.Finding{c.about(finding.Fail(reasonVersionRefused, "HyperShift does not accept %s: %s", to, c.explain(refusal)))}, nil
+				return []finding.Finding{c.about(finding.Fail(reasonVersionRefused, "HyperShift does not accept %s: %s", to, explainRefusal(c, refusal)))}, nil
 			}
 			var found []finding.Finding
 			if skipped := hypershift.Skipped(from, to); skipped > 0 {
@@ -64,8 +64,8 @@ func (c *ControlPlane) version() check.Check {
 	}
 }
 
-// explain is the rule in words.
-func (c *ControlPlane) explain(refusal hypershift.Refusal) string {
+// explainRefusal is the rule in words.
+func explainRefusal(c *ControlPlane, refusal hypershift.Refusal) string {
 	switch refusal {
 	case hypershift.RefusalMajor:
 		return "it knows releases 4 and 5 only"
