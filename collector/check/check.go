@@ -45,9 +45,21 @@ type Subject struct {
 	// Later is true for an update that starts from a release which the cluster does not
 	// run yet: what the cluster reports of its own release does not concern it.
 	Later bool
+	// Hosted is true where the update is one of a hosted cluster that its management cluster requests.
+	Hosted bool
 	// Now is the time of the run by the cluster's clock.
 	Now time.Time
 }
+
+// Side is the cluster that a check reads. Only a hosted cluster has two.
+type Side string
+
+const (
+	// Guest is the cluster whose nodes run the workloads, and a cluster that is not hosted.
+	Guest Side = ""
+	// Management is the cluster in which the control plane of a hosted cluster runs.
+	Management Side = "Management"
+)
 
 // Check examines one condition before one update.
 type Check struct {
@@ -59,6 +71,11 @@ type Check struct {
 	// Concerns selects the updates that the check applies to; nil means all. Other
 	// updates get a Skipped finding.
 	Concerns func(update.Update) bool
+	// Side is the cluster that Run reads.
+	Side Side
+	// NotHosted is why the check does not apply to an update that the management cluster of a
+	// hosted cluster requests, as a clause; empty for one that does.
+	NotHosted string
 	// Reads are the requests that Run makes. They are optional permissions: where
 	// one is missing, the check is Unknown, unless its constructor states otherwise.
 	Reads []access.Request
@@ -96,6 +113,9 @@ func (c Check) Examine(ctx context.Context, subject Subject) ([]finding.Finding,
 	if c.Concerns != nil && !c.Concerns(update) {
 		return []finding.Finding{finding.Skipped(ReasonNotConcerned,
 			"does not apply to the update from %s to %s (%s)", update.From, update.To, update.Kind())}, nil
+	}
+	if subject.Hosted && c.NotHosted != "" {
+		return []finding.Finding{finding.Skipped(ReasonHyperShift, "does not apply to a hosted cluster: %s", c.NotHosted)}, nil
 	}
 	ctx, log := gap.Track(ctx)
 	found, err := c.Run(ctx, subject)

@@ -18,6 +18,9 @@ import (
 // decided. CVO's precondition reads the condition Upgradeable, which may lag behind its
 // causes.
 func (s Scene) Predict(request cvo.Request, policy verdict.Policy, findings []finding.Finding) report.CVO {
+	if side := s.Settings.Hosted; side != nil {
+		return side.Predict(request.Version)
+	}
 	request.ClusterVersion, request.Force = s.Version, policy.Force
 	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
 	prediction := cvo.Judge(request)

@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/health/dependency"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/monitoring"
 )
@@ -23,6 +24,9 @@ type Settings struct {
 	Timeout time.Duration
 	// ToolVersion is recorded in reports and on Jobs.
 	ToolVersion string
+	// Hosted is the management cluster's side of a hosted cluster; nil for a cluster that is judged
+	// by itself.
+	Hosted *hosted.ControlPlane
 	// Step reports what is done next, in words; nil reports nothing.
 	Step func(string)
 }

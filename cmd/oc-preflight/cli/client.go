@@ -102,6 +102,11 @@ func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
 	return cluster.ConnectAt(opened.Config(), userAgent(), about.Time)
 }
 
+// ConnectTo makes the clients of another cluster than that of the flags.
+func ConnectTo(config *rest.Config) (*cluster.Cluster, error) {
+	return cluster.Connect(config, userAgent())
+}
+
 // userAgent is sent with every request.
 func userAgent() string { return "oc-preflight/" + program.Version() }
 

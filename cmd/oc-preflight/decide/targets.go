@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/document/reportview"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
@@ -29,6 +30,7 @@ type targetsFlags struct {
 
 	flagset.Watching
 
+	hosted flagset.Hosted
 	all     bool
 	limit   int
 	to      string
@@ -51,6 +53,10 @@ nothing is created in it.
 With --archive, the updates of the cluster of an archive are listed. What rests on state
 that the archive does not have is Unknown, NotInArchive.
 
+With --hosted-cluster, the updates of a hosted cluster (HyperShift) are listed, with the kubeconfig
+of its management cluster: HostedCluster and NodePools are judged there, everything else in
+the guest.
+
 With --to, one update is shown with every finding and its remedy.
 
 Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Blocked,
@@ -67,6 +73,9 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
   # Every update with its image, and the same again whenever it changes
   oc preflight targets -o wide --limit 0 --watch
 
+  # The updates of a hosted cluster
+  oc preflight targets --hosted-cluster clusters/example --to 4.19.3
+
   # With the accepted risks of a file
   oc preflight targets --accept-file accepted-risks.yaml`,
 		Args: flagset.NoArguments,
@@ -78,6 +87,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	flags.output.AddText(c, reportview.Targets{})
 	client.QuietFlag(c)
 	client.ArchiveFlag(c)
+	flags.hosted.Add(c)
 	const standard, interval = 10, 30 * time.Second
 	flagset.LimitFlag(c, &flags.limit, standard)
 	c.Flags().BoolVar(&flags.all, "all", false, "The same as --limit 0.")
@@ -98,7 +108,7 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if flags.all {
 		out.Style.Limit = -1
 	}
-	reached, err := client.Open(c.Context())
+	reached, side, err := flags.hosted.Open(c.Context(), client)
 	if err != nil {
 		return err
 	}
@@ -108,7 +118,7 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	}
 	shown := flags.Watched(out, client)
 	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
-		judged, err := flags.judge(c.Context(), client, reached, options)
+		judged, err := flags.judge(c.Context(), client, reached, side, options)
 		if err != nil {
 			return false, err
 		}
@@ -122,11 +132,13 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 }
 
 // judge evaluates the targets, and shows the progress.
-func (f targetsFlags) judge(ctx context.Context, client *cli.Client, reached *cluster.Cluster, options runner.Options) (report.Targets, error) {
+func (f targetsFlags) judge(ctx context.Context, client *cli.Client, reached *cluster.Cluster, side *hosted.ControlPlane, options runner.Options) (report.Targets, error) {
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	options.Limits.Timeout, options.Hooks.Observer = f.timeout, terminal.ProgressOnly(display)
-	s, err := scene.OpenSettled(ctx, reached, options.Settings())
+	settings := options.Settings()
+	settings.Hosted = side
+	s, err := scene.OpenSettled(ctx, reached, settings)
 	if err != nil {
 		return report.Targets{}, err
 	}

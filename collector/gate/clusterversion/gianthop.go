@@ -35,7 +35,7 @@ var (
 // GiantHop is the check ClusterVersionGiantHop.
 func GiantHop() check.Check {
 	return check.Check{
-		Name: NameGiantHop, Kind: finding.SourceGate,
+		Name: NameGiantHop, Kind: finding.SourceGate, NotHosted: "HostedClusterVersion compares the versions",
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(current(judgeGiantHop)),
 	}

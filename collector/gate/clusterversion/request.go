@@ -74,7 +74,7 @@ const (
 // RequestValid is the check ClusterVersionRequest.
 func RequestValid() check.Check {
 	return check.Check{
-		Name: requestName, Kind: finding.SourceGate,
+		Name: requestName, Kind: finding.SourceGate, NotHosted: "HostedClusterRequest and HostedClusterVersion judge the request",
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(judgeRequest),
 	}

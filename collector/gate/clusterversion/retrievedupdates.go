@@ -31,7 +31,7 @@ var (
 // RetrievedUpdates is the check CannotRetrieveUpdates.
 func RetrievedUpdates() check.Check {
 	return check.Check{
-		Name: nameCannotRetrieveUpdates, Kind: finding.SourceRisk,
+		Name: nameCannotRetrieveUpdates, Kind: finding.SourceRisk, NotHosted: "HyperShift does not require that an update service lists the update",
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(current(judgeRetrieved)),
 	}

@@ -27,7 +27,7 @@ var (
 // Rollback is the check ClusterVersionRollback.
 func Rollback() check.Check {
 	return check.Check{
-		Name: nameClusterVersionRollback, Kind: finding.SourceGate,
+		Name: nameClusterVersionRollback, Kind: finding.SourceGate, NotHosted: "HostedClusterVersion compares the versions",
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(current(judgeRollback)),
 	}

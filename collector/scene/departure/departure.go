@@ -44,7 +44,16 @@ func (present) From(s scene.Scene) string { return s.About.Version }
 
 func (present) Path() []update.Release { return nil }
 
-func (present) Checks(s scene.Scene) []check.Check { return builtin.Checks(s.Settings.Judgement) }
+func (present) Checks(s scene.Scene) []check.Check {
+	side := s.Settings.Hosted
+	switch {
+	case side == nil:
+		return builtin.Checks(s.Settings.Judgement)
+	case side.GuestUnread():
+		return side.Checks()
+	}
+	return append(builtin.Checks(s.Settings.Judgement), side.Checks()...)
+}
 
 func (present) Postponed(scene.Scene) []report.AskedAgain { return nil }
 
@@ -81,7 +90,7 @@ func Policy(s scene.Scene, d Departure, version string) verdict.Policy {
 // versions that cannot be compared.
 func Subject(s scene.Scene, d Departure, version string) (check.Subject, error) {
 	requested, err := update.Parse(d.From(s), version)
-	return check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d)}, err
+	return check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d), Hosted: s.Settings.Hosted != nil}, err
 }
 
 // Sources are the built-in checks of the update to a version. Of one that cannot be compared,

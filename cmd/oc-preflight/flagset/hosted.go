@@ -1,0 +1,89 @@
+package flagset
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
+)
+
+// guestTimeout bounds the first request to a guest.
+const guestTimeout = 30 * time.Second
+
+// Hosted are the flags that select a hosted cluster of the management cluster.
+type Hosted struct {
+	cluster, guestKubeconfig string
+	pools                    []string
+}
+
+// Add adds the flags to a command.
+func (h *Hosted) Add(c *cobra.Command) {
+	c.Flags().StringVar(&h.cluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster (HyperShift) to judge; the kubeconfig is that of its management cluster.")
+	c.Flags().StringSliceVar(&h.pools, "nodepool", nil, "Name of a NodePool that is to be updated as well; only these pools are judged. Repeatable. Default: all pools, none of which is to be updated.")
+	c.Flags().StringVar(&h.guestKubeconfig, "guest-kubeconfig", "", "Kubeconfig of the guest of --hosted-cluster. Default: the Secret that the status of the HostedCluster names.")
+}
+
+// Open opens the cluster whose updates are judged: the guest of the hosted cluster with the side of its
+// management cluster, or the cluster of the client without one. A guest that cannot be reached is
+// no error.
+func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster, *hosted.ControlPlane, error) {
+	if h.cluster == "" {
+		if len(h.pools) > 0 || h.guestKubeconfig != "" {
+			return nil, nil, exitcode.BadUsage(errors.New("--nodepool and --guest-kubeconfig need --hosted-cluster"))
+		}
+		reached, err := client.Open(ctx)
+		return reached, nil, err
+	}
+	namespace, name, ok := strings.Cut(h.cluster, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || client.Archived() {
+		return nil, nil, exitcode.BadUsage(errors.New("--hosted-cluster wants NAMESPACE/NAME, and cannot be combined with --archive"))
+	}
+	management, err := client.Connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := client.Review(ctx, management, hosted.Reads(namespace, name)); err != nil {
+		return nil, nil, err
+	}
+	defer client.Waiting("reading the hosted cluster")()
+	side, err := hosted.Open(ctx, management, namespace, name, h.pools...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return h.reach(ctx, management, side)
+}
+
+// reach connects the guest.
+func (h *Hosted) reach(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane) (*cluster.Cluster, *hosted.ControlPlane, error) {
+	config, err := h.config(ctx, management, side)
+	if err == nil {
+		var guest *cluster.Cluster
+		if guest, err = cli.ConnectTo(config); err == nil {
+			limited, cancel := context.WithTimeout(ctx, guestTimeout)
+			err = side.Confirm(limited, guest)
+			cancel()
+		}
+		if err == nil || hosted.IsAnother(err) {
+			return guest, side, err
+		}
+	}
+	side = side.WithoutGuest(err)
+	guest, err := cli.ConnectTo(side.Unread())
+	return guest, side, err
+}
+
+func (h *Hosted) config(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane) (*rest.Config, error) {
+	if h.guestKubeconfig != "" {
+		return clientcmd.BuildConfigFromFlags("", h.guestKubeconfig)
+	}
+	return side.Guest(ctx, management)
+}

@@ -1,0 +1,196 @@
+package hosted
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+var (
+	nameReconciliation = finding.NewName("HostedClusterReconciliation",
+		"Whether HyperShift carries out a request: a paused HostedCluster is not updated, and one whose configuration, platform "+
+			"or release is invalid is not reconciled at all.")
+	nameControlPlane = finding.NewName("HostedControlPlane",
+		"The health of the control plane by the conditions of the HostedCluster: etcd, the API server, infrastructure and "+
+			"connections. The ClusterOperators of the guest do not have it.")
+
+	reasonReconciled = finding.NewReason("Reconciled", finding.Explanation{
+		Meaning: "Reported when HyperShift reconciles the HostedCluster.",
+		Cause:   "It is not paused, and its configuration is valid.",
+	})
+	reasonPaused = finding.NewReason("HostedClusterPaused", finding.Explanation{
+		Meaning: "Reported when the HostedCluster is paused, so that an update does not start.",
+		Cause:   "Its spec.pausedUntil is \"true\" or a time in the future.",
+		Remedy:  "Remove spec.pausedUntil when the reason for the pause is over.",
+	})
+	reasonPauseInvalid = finding.NewReason("PauseInvalid", finding.Explanation{
+		Meaning: "Reported when spec.pausedUntil is neither \"true\" nor a time, so that it pauses nothing.",
+		Cause:   "A typing error.",
+		Remedy:  "Correct spec.pausedUntil, a time in RFC 3339.",
+	})
+	reasonNotReconciled = finding.NewReason("NotReconciled", finding.Explanation{
+		Meaning: "Reported when a condition of the HostedCluster states that HyperShift does not reconcile it.",
+		Cause:   "The message has the condition.",
+		Remedy:  "Fix what the condition names: oc get hostedcluster -o yaml.",
+	})
+	reasonControlPlaneHealthy = finding.NewReason("ControlPlaneHealthy", finding.Explanation{
+		Meaning: "Reported when the conditions of the control plane are as expected.",
+		Cause:   "Etcd and the API server are available.",
+	})
+	reasonControlPlaneUnhealthy = finding.NewReason("ControlPlaneUnhealthy", finding.Explanation{
+		Meaning: "Reported when a condition of the HostedCluster states that a part of the control plane does not work.",
+		Cause:   "The message has the condition.",
+		Remedy:  "Fix the control plane before the update: check the pods in its namespace of the management cluster.",
+	})
+	reasonConditionMissing = finding.NewReason("ConditionMissing", finding.Explanation{
+		Meaning: "Reported when the HostedCluster lacks a condition, or it is Unknown, so that the health of the control plane is unknown.",
+		Cause:   "The control plane was not reconciled yet, or the control-plane-operator does not run.",
+		Remedy:  "Check the pods of the hypershift-operator and of the control plane.",
+	})
+	reasonConditionsStale = finding.NewReason("ConditionsStale", finding.Explanation{
+		Meaning: "Reported when the guest cannot be reached from the management cluster: the conditions that are copied from it, such as ClusterVersionUpgradeable, may be out of date without a sign.",
+		Cause:   "The API server of the guest or a connection does not work.",
+		Remedy:  "Restore the connection, then run the preflight again.",
+	})
+	reasonControlPlaneNotUpgradeable = finding.NewReason("ControlPlaneNotUpgradeable", finding.Explanation{
+		Meaning: "Reported when the condition ControlPlaneUpgradeable of the HostedCluster is False.",
+		Cause:   "The control-plane-operator states why the control plane must not be updated.",
+		Remedy:  "Fix what the condition names.",
+	})
+)
+
+// reconciliationCheck is the check HostedClusterReconciliation.
+func reconciliationCheck(c *ControlPlane) check.Check {
+	return check.Check{
+		Name: nameReconciliation, Kind: finding.SourceGate, Side: check.Management,
+		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
+			var found []finding.Finding
+			if paused, f := pause("HostedCluster "+c.name(), c.Cluster.Spec.PausedUntil, s.Now); paused {
+				found = append(found, c.about(f))
+			}
+			for _, name := range []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage"} {
+				if condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, name); condition != nil && condition.Status == metav1.ConditionFalse {
+					if name == "ReconciliationActive" && len(found) > 0 {
+						continue // it repeats the pause
+					}
+					found = append(found, c.about(finding.Fail(reasonNotReconciled, "HyperShift does not reconcile HostedCluster %s: %s", c.name(), inWords(condition))))
+				}
+			}
+			if len(found) == 0 {
+				found = append(found, c.about(finding.Pass(reasonReconciled, "HyperShift reconciles HostedCluster %s", c.name())))
+			}
+			return found, nil
+		},
+	}
+}
+
+// pause is the finding about a pause of an object; false without one. An invalid pause pauses nothing.
+func pause(object, until string, now time.Time) (bool, finding.Finding) {
+	if until == "" || until == "false" {
+		return false, finding.Finding{}
+	}
+	if until == "true" {
+		return true, finding.Fail(reasonPaused, "%s is paused, so it is not updated", object)
+	}
+	end, err := time.Parse(time.RFC3339, until)
+	switch {
+	case err != nil:
+		return true, finding.Warn(reasonPauseInvalid, "spec.pausedUntil of %s is %q, which is no time", object, words.External(until))
+	case end.After(now):
+		return true, finding.Fail(reasonPaused, "%s is paused until %s, so it is not updated before", object, words.Time(end))
+	}
+	return false, finding.Finding{}
+}
+
+// expectation is the status of a condition on which an update rests.
+type expectation struct {
+	condition string
+	want      metav1.ConditionStatus
+	// required is true for a condition that every HostedCluster has.
+	required bool
+}
+
+func expectations() []expectation {
+	return []expectation{
+		{"Available", metav1.ConditionTrue, true},
+		{"EtcdAvailable", metav1.ConditionTrue, false},
+		{"UnmanagedEtcdAvailable", metav1.ConditionTrue, false},
+		{"EtcdRecoveryActive", metav1.ConditionFalse, false},
+		{"KubeAPIServerAvailable", metav1.ConditionTrue, true},
+		{"InfrastructureReady", metav1.ConditionTrue, true},
+		{"IgnitionEndpointAvailable", metav1.ConditionTrue, false},
+		{"Degraded", metav1.ConditionFalse, false},
+		{"ReconciliationSucceeded", metav1.ConditionTrue, false},
+	}
+}
+
+// controlPlaneCheck is the check HostedControlPlane.
+func controlPlaneCheck(c *ControlPlane) check.Check {
+	return check.Check{
+		Name: nameControlPlane, Kind: finding.SourceHealth, Side: check.Management,
+		Run: func(context.Context, check.Subject) ([]finding.Finding, error) {
+			found := append(unmetConditions(c), staleConditions(c)...)
+			if condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, "ControlPlaneUpgradeable"); condition != nil && condition.Status == metav1.ConditionFalse {
+				found = append(found, c.about(finding.Fail(reasonControlPlaneNotUpgradeable, "the control plane is not upgradeable: %s", inWords(condition))))
+			}
+			if len(found) == 0 {
+				found = append(found, c.about(finding.Pass(reasonControlPlaneHealthy, "the control plane of HostedCluster %s is healthy by its conditions", c.name())))
+			}
+			return found, nil
+		},
+	}
+}
+
+// unmetConditions are the findings about conditions that are not as expected.
+func unmetConditions(c *ControlPlane) []finding.Finding {
+	var found []finding.Finding
+	var unknown []string
+	for _, each := range expectations() {
+		condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, each.condition)
+		switch {
+		case condition == nil && !each.required, condition != nil && condition.Status == each.want:
+		case condition == nil || condition.Status == metav1.ConditionUnknown:
+			unknown = append(unknown, each.condition)
+		default:
+			found = append(found, c.about(finding.Fail(reasonControlPlaneUnhealthy, "the control plane of HostedCluster %s: %s", c.name(), inWords(condition))).
+				Do(finding.Run("oc -n %s get pods", c.Cluster.ControlPlaneNamespace())))
+		}
+	}
+	if len(unknown) > 0 {
+		found = append(found, c.about(finding.Unknown(reasonConditionMissing, "HostedCluster %s does not report %s", c.name(), words.List(unknown, len(unknown)))))
+	}
+	return found
+}
+
+// staleConditions is about what is copied from a guest that cannot be reached.
+func staleConditions(c *ControlPlane) []finding.Finding {
+	var broken []string
+	for _, name := range []string{"DataPlaneConnectionAvailable", "ControlPlaneConnectionAvailable"} {
+		if c.Cluster.Is(name, metav1.ConditionFalse) {
+			broken = append(broken, name)
+		}
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	return []finding.Finding{c.about(finding.Unknown(reasonConditionsStale, "%s of HostedCluster %s is False, so the conditions that are copied from the guest may be out of date", strings.Join(broken, " and "), c.name()))}
+}
+
+// inWords is a condition in a message.
+func inWords(condition *metav1.Condition) string {
+	text := condition.Type + " is " + string(condition.Status)
+	if condition.Reason != "" {
+		text += " (" + words.External(condition.Reason) + ")"
+	}
+	if condition.Message != "" {
+		text += ": " + words.External(condition.Message)
+	}
+	return text
+}

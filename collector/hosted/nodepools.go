@@ -1,0 +1,118 @@
+package hosted
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+var (
+	namePools = finding.NewName("NodePools",
+		"The NodePools that would not be updated when their release is requested. The update of a control plane does not update "+
+			"them, so the findings are warnings, unless the pools are named for this update.")
+
+	reasonPoolsUpdatable = finding.NewReason("NodePoolsUpdatable", finding.Explanation{
+		Meaning: "Reported when nothing keeps the NodePools from being updated.",
+		Cause:   "None is paused, and their conditions are as expected.",
+	})
+	reasonPoolOnDelete = finding.NewReason("NodePoolOnDelete", finding.Explanation{
+		Meaning: "Reported when a NodePool replaces its machines only when they are deleted by hand.",
+		Cause:   "Its spec.management.replace.strategy is OnDelete.",
+		Remedy:  "Delete the machines one after the other after the update was requested, or set the strategy RollingUpdate.",
+	})
+	reasonPoolDeadlock = finding.NewReason("NodePoolDeadlock", finding.Explanation{
+		Meaning: "Reported when a NodePool may neither add a machine nor remove one during its update.",
+		Cause:   "MaxSurge and maxUnavailable of its rolling update are 0.",
+		Remedy:  "Set maxSurge or maxUnavailable of the NodePool to at least 1.",
+	})
+	reasonPoolCondition = finding.NewReason("NodePoolCondition", finding.Explanation{
+		Meaning: "Reported when a condition of a NodePool states that it is not updated, or that its nodes are not healthy.",
+		Cause:   "The message has the condition.",
+		Remedy:  "Fix what the condition names: oc get nodepool -o yaml.",
+	})
+	reasonPoolUpdating = finding.NewReason("NodePoolUpdating", finding.Explanation{
+		Meaning: "Reported when a NodePool is being updated.",
+		Cause:   "Its condition UpdatingVersion or UpdatingConfig is True.",
+		Remedy:  "Wait until the update of the NodePool is complete.",
+	})
+	reasonPoolNodesDiffer = finding.NewReason("NodePoolNodesDiffer", finding.Explanation{
+		Meaning: "Reported when nodes of a NodePool have another version than the NodePool states.",
+		Cause:   "HyperShift does not update the nodes of this pool itself, or the update is not complete.",
+		Remedy:  "Update the nodes.",
+	})
+)
+
+// poolsCheck is the check NodePools.
+func poolsCheck(c *ControlPlane) check.Check {
+	return check.Check{
+		Name: namePools, Kind: finding.SourceHealth, Side: check.Management,
+		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
+			if c.poolsError != nil {
+				return nil, c.poolsError
+			}
+			var found []finding.Finding
+			for i := range c.pools {
+				for _, f := range judgePool(&c.pools[i], s.Now) {
+					if f.Outcome == preflight.Fail && !c.named {
+						f = f.Judged(preflight.Warn)
+					}
+					found = append(found, aboutPool(&c.pools[i], f))
+				}
+			}
+			if len(found) == 0 {
+				found = append(found, c.about(finding.Pass(reasonPoolsUpdatable, "nothing keeps the %s from being updated", words.Count(len(c.pools), "NodePool"))))
+			}
+			return found, nil
+		},
+	}
+}
+
+// judgePool is what keeps a pool from being updated.
+func judgePool(pool *hypershift.NodePool, now time.Time) []finding.Finding {
+	var found []finding.Finding
+	if paused, f := pause("NodePool "+nameOf(pool), pool.Spec.PausedUntil, now); paused {
+		found = append(found, f)
+	}
+	if replace := pool.Spec.Management.Replace; replace != nil && pool.Spec.Management.UpgradeType == "Replace" {
+		if replace.Strategy == "OnDelete" {
+			found = append(found, finding.Fail(reasonPoolOnDelete, "NodePool %s replaces its machines only when they are deleted", nameOf(pool)))
+		}
+		if rolling := replace.RollingUpdate; rolling != nil && isZero(rolling.MaxSurge, false) && isZero(rolling.MaxUnavailable, true) {
+			found = append(found, finding.Fail(reasonPoolDeadlock, "NodePool %s has maxSurge 0 and maxUnavailable 0, so no machine is replaced", nameOf(pool)))
+		}
+	}
+	for _, name := range []string{"ValidReleaseImage", "ValidMachineConfig", "ValidGeneratedPayload", "ValidPlatformImage", "UpdateManagementEnabled", "AllMachinesReady", "AllNodesHealthy"} {
+		if condition := meta.FindStatusCondition(pool.Status.Conditions, name); condition != nil && condition.Status == metav1.ConditionFalse {
+			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition)))
+		}
+	}
+	for _, name := range []string{"UpdatingVersion", "UpdatingConfig"} {
+		if meta.IsStatusConditionTrue(pool.Status.Conditions, name) {
+			return append(found, finding.Warn(reasonPoolUpdating, "NodePool %s is being updated (%s)", nameOf(pool), name))
+		}
+	}
+	for _, version := range pool.Versions() {
+		if pool.Status.Version != "" && version != pool.Status.Version {
+			found = append(found, finding.Warn(reasonPoolNodesDiffer, "nodes of NodePool %s are of %s, and the NodePool states %s", nameOf(pool), words.External(version), words.External(pool.Status.Version)))
+		}
+	}
+	return found
+}
+
+// isZero reports whether a number or percentage is 0, or absent where the default is 0.
+func isZero(count *intstr.IntOrString, absent bool) bool {
+	if count == nil {
+		return absent
+	}
+	scaled, err := intstr.GetScaledValueFromIntOrPercent(count, 100, true)
+	return err == nil && scaled == 0
+}

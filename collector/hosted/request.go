@@ -1,0 +1,215 @@
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+var (
+	nameRequest = finding.NewName("HostedClusterRequest",
+		"The gate of HyperShift: hypershift-operator refuses to update the control plane while the condition "+
+			"ClusterVersionUpgradeable of the HostedCluster is False or Unknown, unless the update is to a patch or is forced "+
+			"(isUpgrading). A refused request stops every other reconciliation of the hosted cluster until spec.release is taken back.")
+
+	reasonRequestAccepted = finding.NewReason("RequestAccepted", finding.Explanation{
+		Meaning: "Reported when HyperShift accepts the request for the release.",
+		Cause:   "The condition ClusterVersionUpgradeable permits it, or the release has the minor version of the present one.",
+	})
+	reasonOtherForced = finding.NewReason("OtherReleaseForced", finding.Explanation{
+		Meaning: "Reported when the HostedCluster has the annotation " + hypershift.AnnotationForce + " with another release, and " +
+			"ClusterVersionUpgradeable is not True: HyperShift then refuses every other release, patches as well.",
+		Cause:  "The annotation of an earlier update was left.",
+		Remedy: "Remove the annotation from the HostedCluster.",
+	})
+	reasonStaleForce = finding.NewReason("StaleForceAnnotation", finding.Explanation{
+		Meaning: "Reported when the HostedCluster has the annotation " + hypershift.AnnotationForce + " with another release than " +
+			"the target. It has no effect while ClusterVersionUpgradeable is True, and refuses every update when it is not.",
+		Cause:  "The annotation of an earlier update was left.",
+		Remedy: "Remove the annotation from the HostedCluster.",
+	})
+	reasonNotUpgradeable = finding.NewReason("HostedClusterNotUpgradeable", finding.Explanation{
+		Meaning: "Reported when ClusterVersionUpgradeable of the HostedCluster is False or Unknown, and the target has another minor version.",
+		Cause:   "A ClusterOperator or an admin gate of the guest, or the guest cannot be reached. The message has the cause.",
+		Remedy:  "Fix the cause in the guest: oc adm upgrade prints it there.",
+	})
+	reasonForced = finding.NewReason("UpdateForced", finding.Explanation{
+		Meaning: "Reported when HyperShift accepts the update only because it is forced, by the annotation " + hypershift.AnnotationForce + " or by spec.controlPlaneRelease.",
+		Cause:   "ClusterVersionUpgradeable is False or Unknown, and the administrator decided to update nevertheless.",
+		Remedy:  "Fix what the message names, and remove the annotation or spec.controlPlaneRelease.",
+	})
+	reasonReleaseOverridden = finding.NewReason("ControlPlaneReleaseSet", finding.Explanation{
+		Meaning: "Reported when spec.controlPlaneRelease is set, so that a change of spec.release does not update the control plane.",
+		Cause:   "The control plane was updated apart from the NodePools.",
+		Remedy:  "Request the release in spec.controlPlaneRelease as well, or remove the field.",
+	})
+	reasonRequestUnknown = finding.NewReason("RequestUnknown", finding.Explanation{
+		Meaning: "Reported when it is unknown what HyperShift does with the request.",
+		Cause:   "The image of the target is not known, or a version cannot be compared.",
+		Remedy:  "Choose an update that the cluster lists.",
+	})
+	reasonRequestRefused = finding.NewReason("RequestRefused", finding.Explanation{
+		Meaning: "Reported when an update is requested at present that HyperShift refuses. Until it is taken back, HyperShift " +
+			"reconciles nothing else of the hosted cluster: no certificates, pull secrets or configuration.",
+		Cause:  "spec.release was changed although ClusterVersionUpgradeable is not True, or an annotation names another release.",
+		Remedy: "Set spec.release.image back to the release of status.version.desired, or fix the cause that the message names.",
+	})
+)
+
+// requestCheck is the check HostedClusterRequest.
+func requestCheck(c *ControlPlane) check.Check {
+	return check.Check{
+		Name: nameRequest, Kind: finding.SourceGate, Side: check.Management,
+		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
+			found := judgePending(c)
+			found = append(found, judgeRequest(c, s.Update.To.String())...)
+			if c.Cluster.Spec.ControlPlaneRelease != nil {
+				found = append(found, c.about(finding.Warn(reasonReleaseOverridden,
+					"spec.controlPlaneRelease of HostedCluster %s is %s, so spec.release does not update the control plane, and HyperShift ignores ClusterVersionUpgradeable",
+					c.name(), words.External(c.Cluster.Spec.ControlPlaneRelease.Image))))
+			}
+			return found, nil
+		},
+	}
+}
+
+// judgeRequest is what HyperShift would do with the request for a version.
+func judgeRequest(c *ControlPlane, version string) []finding.Finding {
+	image, known := c.imageOf(version)
+	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})
+	if err != nil {
+		return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown, "what HyperShift does with the request is unknown: %s", err))}
+	}
+	forced, annotated := c.Cluster.Annotations[hypershift.AnnotationForce]
+	switch decision.Rule {
+	case hypershift.RuleOtherForced:
+		if !known && forced != c.desiredImage() {
+			return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown,
+				"the annotation %s of HostedCluster %s names %s, and it is unknown whether that is %s", hypershift.AnnotationForce, c.name(), words.External(forced), version))}
+		}
+		return []finding.Finding{c.about(finding.Fail(reasonOtherForced,
+			"HyperShift refuses %s, even a patch: %s", version, words.External(decision.Message))).Do(removeForce(c))}
+	case hypershift.RuleForced, hypershift.RuleOverridden:
+		return []finding.Finding{c.about(finding.Fail(reasonForced, "HyperShift accepts %s only because it is forced: %s", version, upgradeable(c)))}
+	case hypershift.RuleNotUpgradeable, hypershift.RuleUnknownVersion:
+		return []finding.Finding{c.about(finding.Fail(reasonNotUpgradeable, "HyperShift refuses %s: %s", version, words.External(decision.Message)))}
+	}
+	found := []finding.Finding{c.about(finding.Pass(reasonRequestAccepted, "HyperShift accepts the request for %s", version))}
+	if annotated && (known && forced != image || forced == c.desiredImage()) {
+		found = append(found, c.about(finding.Warn(reasonStaleForce, "the annotation %s of HostedCluster %s names another release, %s: when ClusterVersionUpgradeable is not True, HyperShift refuses every update because of it",
+			hypershift.AnnotationForce, c.name(), words.External(forced))).Do(removeForce(c)))
+	}
+	return found
+}
+
+// judgePending is about the release that is requested at present.
+func judgePending(c *ControlPlane) []finding.Finding {
+	wanted := c.Cluster.Wanted()
+	if c.Cluster.Status.Version == nil || sameImage(wanted, c.desiredImage()) {
+		return nil
+	}
+	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: wanted, Version: c.versionOf(wanted)})
+	if err != nil || decision.Accepts {
+		return nil
+	}
+	return []finding.Finding{c.about(finding.Fail(reasonRequestRefused, "HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
+		c.name(), words.External(wanted), words.External(decision.Message))).
+		Do(finding.Run("oc -n %s patch hostedcluster %s --type=merge -p '{\"spec\":{\"release\":{\"image\":\"%s\"}}}'", c.Cluster.Namespace, c.Cluster.Name, c.desiredImage()))}
+}
+
+// Predict is what HyperShift would do with the request for a version, as a report has it: the
+// cluster-version operator of a hosted cluster evaluates no request.
+func (c *ControlPlane) Predict(version string) report.CVO {
+	findings := judgeRequest(c, version)
+	predicted := report.CVO{Reason: "HyperShift", Message: findings[0].Message}
+	switch {
+	case findings[0].Inconclusive():
+	case findings[0].Reason == reasonForced.String():
+		predicted.Accepts = new(true)
+	default:
+		predicted.Accepts = new(!findings[0].Blocks)
+	}
+	return predicted
+}
+
+func removeForce(c *ControlPlane) finding.Action {
+	return finding.Run("oc -n %s annotate hostedcluster %s %s-", c.Cluster.Namespace, c.Cluster.Name, hypershift.AnnotationForce)
+}
+
+func upgradeable(c *ControlPlane) string {
+	condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, "ClusterVersionUpgradeable")
+	if condition == nil {
+		return "ClusterVersionUpgradeable is not reported"
+	}
+	return fmt.Sprintf("ClusterVersionUpgradeable is %s (%s): %s", condition.Status, words.External(condition.Reason), words.External(condition.Message))
+}
+
+// about names the HostedCluster in a finding.
+func (c *ControlPlane) about(f finding.Finding) finding.Finding {
+	return f.About(finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HostedCluster", Namespace: c.Cluster.Namespace, Name: c.Cluster.Name})
+}
+
+// desiredImage is the release that the cluster-version operator of the guest wants.
+func (c *ControlPlane) desiredImage() string {
+	if c.Cluster.Status.Version == nil {
+		return ""
+	}
+	return c.Cluster.Status.Version.Desired.Image
+}
+
+// releases are the releases that the HostedCluster lists: present, past, available and conditional.
+func (c *ControlPlane) releases() []configv1.Release {
+	status := c.Cluster.Status.Version
+	if status == nil {
+		return nil
+	}
+	known := append([]configv1.Release{status.Desired}, status.AvailableUpdates...)
+	for i := range status.ConditionalUpdates {
+		known = append(known, status.ConditionalUpdates[i].Release)
+	}
+	for _, past := range status.History {
+		known = append(known, configv1.Release{Version: past.Version, Image: past.Image})
+	}
+	return known
+}
+
+// imageOf is the image of a version that the hosted cluster lists.
+func (c *ControlPlane) imageOf(version string) (string, bool) {
+	for _, known := range c.releases() {
+		if known.Version == version && known.Image != "" {
+			return known.Image, true
+		}
+	}
+	return "", false
+}
+
+// versionOf is the version of an image that the hosted cluster lists; empty for another.
+func (c *ControlPlane) versionOf(image string) string {
+	for _, known := range c.releases() {
+		if sameImage(known.Image, image) {
+			return known.Version
+		}
+	}
+	return ""
+}
+
+// sameImage compares images as HyperShift does where it can, by the digest.
+func sameImage(a, b string) bool {
+	digest := func(image string) string {
+		_, after, found := strings.Cut(image, "@")
+		if !found {
+			return image
+		}
+		return after
+	}
+	return digest(a) == digest(b)
+}

@@ -1,0 +1,177 @@
+// Package hypershift answers: what would HyperShift do with the request to update a hosted cluster?
+//
+// [Judge] predicts it for the control plane and [Skewed] for a NodePool, from the objects
+// [HostedCluster] and [NodePool] alone. HyperShift has no admission check of a release: every
+// request is stored, and a refusal is a condition (hypershift-operator
+// controllers/hostedcluster/hostedcluster_controller.go). It knows nothing of available updates,
+// conditional updates, alerts or admin-acks of the target, and verifies no signature.
+package hypershift
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Group is the API group of the objects.
+const Group = "hypershift.openshift.io"
+
+// GroupVersion is the version of the API that is read.
+func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: "v1beta1"} }
+
+// The annotations of a HostedCluster by which its administrator overrides HyperShift.
+const (
+	// AnnotationForce names the image of the release that is requested although the cluster is not Upgradeable.
+	AnnotationForce = Group + "/force-upgrade-to"
+	// AnnotationUnvalidated accepts every release, with any value.
+	AnnotationUnvalidated = Group + "/skip-release-image-validation"
+)
+
+// HostedCluster has the fields of a HostedCluster that decide about its updates.
+type HostedCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		// Release is what is requested, and ControlPlaneRelease replaces it for the control plane.
+		Release             Release  `json:"release"`
+		ControlPlaneRelease *Release `json:"controlPlaneRelease,omitempty"`
+		ClusterID           string   `json:"clusterID,omitempty"`
+		Channel             string   `json:"channel,omitempty"`
+		// PausedUntil is "true" or a time in RFC 3339 until which nothing is reconciled.
+		PausedUntil string `json:"pausedUntil,omitempty"`
+		Networking  struct {
+			NetworkType string `json:"networkType,omitempty"`
+		} `json:"networking"`
+	} `json:"spec"`
+	Status struct {
+		Version    *VersionStatus     `json:"version,omitempty"`
+		Conditions []metav1.Condition `json:"conditions,omitempty"`
+		// KubeConfig names the Secret with the kubeconfig of the guest.
+		KubeConfig *struct {
+			Name string `json:"name"`
+		} `json:"kubeconfig,omitempty"`
+	} `json:"status"`
+}
+
+// Release is the image of a release.
+type Release struct {
+	Image string `json:"image"`
+}
+
+// VersionStatus is the status of the version of the control plane, as that of ClusterVersion.
+type VersionStatus struct {
+	Desired            configv1.Release             `json:"desired"`
+	History            []configv1.UpdateHistory     `json:"history,omitempty"`
+	AvailableUpdates   []configv1.Release           `json:"availableUpdates,omitempty"`
+	ConditionalUpdates []configv1.ConditionalUpdate `json:"conditionalUpdates,omitempty"`
+}
+
+// Wanted is the release that is requested for the control plane.
+func (h *HostedCluster) Wanted() string {
+	if override := h.Spec.ControlPlaneRelease; override != nil {
+		return override.Image
+	}
+	return h.Spec.Release.Image
+}
+
+// Completed is the version of the newest completed update of the control plane; empty before the first.
+func (h *HostedCluster) Completed() string {
+	if h.Status.Version == nil {
+		return ""
+	}
+	for _, past := range h.Status.Version.History {
+		if past.State == configv1.CompletedUpdate {
+			return past.Version
+		}
+	}
+	return ""
+}
+
+// Is reports whether a condition has the status; false for a condition that does not exist.
+func (h *HostedCluster) Is(condition string, status metav1.ConditionStatus) bool {
+	return meta.IsStatusConditionPresentAndEqual(h.Status.Conditions, condition, status)
+}
+
+// ControlPlaneNamespace is the namespace of the pods of the control plane.
+func (h *HostedCluster) ControlPlaneNamespace() string {
+	return h.Namespace + "-" + strings.ReplaceAll(h.Name, ".", "-")
+}
+
+// NodePool has the fields of a NodePool that decide about its updates.
+type NodePool struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		ClusterName string     `json:"clusterName"`
+		Release     Release    `json:"release"`
+		PausedUntil string     `json:"pausedUntil,omitempty"`
+		Replicas    *int32     `json:"replicas,omitempty"`
+		Management  Management `json:"management"`
+		// NodeDrainTimeout bounds the drain of a node; zero and absent do not.
+		NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
+		Platform         struct {
+			Type string `json:"type"`
+		} `json:"platform"`
+	} `json:"spec"`
+	Status struct {
+		Version string `json:"version,omitempty"`
+		// Conditions have the type of metav1.Condition, but HyperShift does not validate their reasons.
+		Conditions []metav1.Condition `json:"conditions,omitempty"`
+		NodesInfo  *struct {
+			NodeVersions []struct {
+				OCPVersion       string `json:"ocpVersion"`
+				KubeletVersion   string `json:"kubeletVersion"`
+				ReadyNodeCount   int32  `json:"readyNodeCount"`
+				UnreadyNodeCount int32  `json:"unreadyNodeCount"`
+			} `json:"nodeVersions,omitempty"`
+		} `json:"nodesInfo,omitempty"`
+	} `json:"status"`
+}
+
+// Management is how the nodes of a pool are updated.
+type Management struct {
+	// UpgradeType is Replace or InPlace.
+	UpgradeType string `json:"upgradeType"`
+	Replace     *struct {
+		// Strategy is RollingUpdate or OnDelete.
+		Strategy      string         `json:"strategy,omitempty"`
+		RollingUpdate *RollingUpdate `json:"rollingUpdate,omitempty"`
+	} `json:"replace,omitempty"`
+}
+
+// RollingUpdate bounds the machines of a pool during its update: numbers or percentages.
+type RollingUpdate struct {
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	MaxSurge       *intstr.IntOrString `json:"maxSurge,omitempty"`
+}
+
+// Versions are the versions of the nodes of the pool, distinct and sorted as text: those that the
+// pool counts, else the version of the pool.
+func (p *NodePool) Versions() []string {
+	var versions []string
+	if p.Status.NodesInfo != nil {
+		for _, each := range p.Status.NodesInfo.NodeVersions {
+			if each.OCPVersion != "" && each.ReadyNodeCount+each.UnreadyNodeCount > 0 {
+				versions = append(versions, each.OCPVersion)
+			}
+		}
+	}
+	if len(versions) == 0 && p.Status.Version != "" {
+		versions = []string{p.Status.Version}
+	}
+	slices.Sort(versions)
+	return slices.Compact(versions)
+}
+
+// Describe names the object in a message.
+func Describe(kind, namespace, name string) string {
+	return fmt.Sprintf("%s %s/%s", kind, namespace, name)
+}

@@ -1,0 +1,115 @@
+package hypershift
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/blang/semver/v4"
+)
+
+// The oldest releases that HyperShift accepts, whatever its operator states.
+const (
+	oldestMinor = 14
+	// fiveOffset is the minor version of 4.y that 5.0 counts as.
+	fiveOffset = 23
+)
+
+// Supported are the minor versions that the hypershift-operator supports, such as "4.19".
+type Supported []string
+
+// maxSupported bounds the text with the supported versions, in bytes.
+const maxSupported = 64 << 10
+
+// ParseSupported parses the key supported-versions of the ConfigMap of the operator, at most 64 KiB.
+func ParseSupported(text string) (Supported, error) {
+	if len(text) > maxSupported {
+		return nil, fmt.Errorf("it has %d bytes, more than %d", len(text), maxSupported)
+	}
+	var stated struct {
+		Versions []string `json:"versions"`
+	}
+	if err := json.Unmarshal([]byte(text), &stated); err != nil {
+		return nil, fmt.Errorf("it cannot be parsed: %w", err)
+	}
+	if newest(stated.Versions) == 0 {
+		return nil, errors.New("it lists no versions")
+	}
+	return stated.Versions, nil
+}
+
+// Contains reports whether the minor version of a release is listed.
+func (s Supported) Contains(version semver.Version) bool {
+	return slices.Contains(s, fmt.Sprintf("%d.%d", version.Major, version.Minor))
+}
+
+// Refusal is a rule by which HyperShift does not accept a release.
+type Refusal string
+
+// The refusals, in the order in which HyperShift applies them (IsValidReleaseVersion).
+const (
+	RefusalMajor     Refusal = "UnsupportedMajor"
+	RefusalTooOld    Refusal = "TooOld"
+	RefusalDowngrade Refusal = "MinorDowngrade"
+	RefusalSDN       Refusal = "OpenShiftSDN"
+	RefusalTooNew    Refusal = "TooNew"
+	RefusalMinimum   Refusal = "BelowMinimum"
+)
+
+// Refuses is the rule by which HyperShift does not accept an update of the control plane to a release;
+// empty where it does. Without supported versions none is too new. An earlier patch and an update
+// that skips minor versions are accepted.
+func Refuses(h *HostedCluster, from, to semver.Version, supported Supported) Refusal {
+	if _, unvalidated := h.Annotations[AnnotationUnvalidated]; unvalidated {
+		return ""
+	}
+	present, comparable := normalize(from)
+	target, known := normalize(to)
+	switch {
+	case !known || !comparable:
+		return RefusalMajor
+	case target.LT(semver.Version{Major: 4, Minor: 8}):
+		return RefusalTooOld
+	case target.Minor < present.Minor:
+		return RefusalDowngrade
+	case h.Spec.Networking.NetworkType == "OpenShiftSDN" && target.Minor > present.Minor:
+		return RefusalSDN
+	case len(supported) > 0 && target.Minor > newest(supported):
+		return RefusalTooNew
+	case target.Minor < oldestMinor:
+		return RefusalMinimum
+	}
+	return ""
+}
+
+// Skipped is how many minor versions an update leaves out; 0 for a downgrade and for versions that
+// cannot be compared.
+func Skipped(from, to semver.Version) uint64 {
+	present, comparable := normalize(from)
+	target, known := normalize(to)
+	if !comparable || !known || target.Minor <= present.Minor+1 {
+		return 0
+	}
+	return target.Minor - present.Minor - 1
+}
+
+// normalize counts 5.x as 4.(23+x), as HyperShift does; false for another major version.
+func normalize(v semver.Version) (semver.Version, bool) {
+	if v.Major == 5 {
+		v.Major, v.Minor = 4, v.Minor+fiveOffset
+	}
+	return v, v.Major == 4
+}
+
+// newest is the newest minor version; 0 where there is none.
+func newest(supported Supported) uint64 {
+	var most uint64
+	for _, each := range supported {
+		if parsed, err := semver.ParseTolerant(each); err == nil {
+			normalized, _ := normalize(parsed)
+			most = max(most, normalized.Minor)
+		}
+	}
+	return most
+}

@@ -1,0 +1,83 @@
+package hypershift
+
+import (
+	"fmt"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Rule is the rule of HyperShift that decides about a request.
+type Rule string
+
+// The rules, in the order in which HyperShift applies them (isUpgrading).
+const (
+	// RuleCurrent: the release is the one that the cluster-version operator of the guest wants already.
+	RuleCurrent Rule = "Current"
+	// RuleUpgradeable: the condition ClusterVersionUpgradeable is True, or does not exist.
+	RuleUpgradeable Rule = "Upgradeable"
+	// RuleOtherForced: the annotation names another image. It refuses patches as well.
+	RuleOtherForced Rule = "OtherReleaseForced"
+	// RuleForced: the annotation names the release.
+	RuleForced Rule = "Forced"
+	// RuleOverridden: spec.controlPlaneRelease is set, which HyperShift takes for a decision.
+	RuleOverridden Rule = "ControlPlaneRelease"
+	// RuleUnknownVersion: the present version is none.
+	RuleUnknownVersion Rule = "UnknownVersion"
+	// RulePatch: the release has the minor version of the present one.
+	RulePatch Rule = "Patch"
+	// RuleNotUpgradeable: the condition is False or Unknown, and the minor version differs.
+	RuleNotUpgradeable Rule = "NotUpgradeable"
+)
+
+// Request is a release that is requested for the control plane.
+type Request struct {
+	// Image is compared as text, as HyperShift does: a tag never equals the digest of the same
+	// release.
+	Image string
+	// Version is what the image contains.
+	Version string
+}
+
+// Decision is what HyperShift does with a request.
+type Decision struct {
+	Rule    Rule
+	Accepts bool
+	// Message is the cause of a refusal.
+	Message string
+}
+
+// Judge predicts the gate of HyperShift (isUpgrading): the first rule that applies decides. An error
+// means that the version of the request cannot be compared, which HyperShift learns from the image.
+func Judge(h *HostedCluster, request Request) (Decision, error) {
+	status := h.Status.Version
+	if status == nil || status.Desired.Image == request.Image {
+		return Decision{Rule: RuleCurrent, Accepts: true}, nil
+	}
+	upgradeable := meta.FindStatusCondition(h.Status.Conditions, "ClusterVersionUpgradeable")
+	if upgradeable == nil || upgradeable.Status == metav1.ConditionTrue {
+		return Decision{Rule: RuleUpgradeable, Accepts: true}, nil
+	}
+	if forced, ok := h.Annotations[AnnotationForce]; ok {
+		if forced == request.Image {
+			return Decision{Rule: RuleForced, Accepts: true}, nil
+		}
+		return Decision{Rule: RuleOtherForced, Message: fmt.Sprintf("the annotation %s names another release, %s, and ClusterVersionUpgradeable is %s", AnnotationForce, forced, upgradeable.Status)}, nil
+	}
+	if h.Spec.ControlPlaneRelease != nil {
+		return Decision{Rule: RuleOverridden, Accepts: true}, nil
+	}
+	from, err := semver.Parse(status.Desired.Version)
+	if err != nil {
+		return Decision{Rule: RuleUnknownVersion, Message: fmt.Sprintf("the present version %q is not a semantic version", status.Desired.Version)}, nil
+	}
+	to, err := semver.Parse(request.Version)
+	if err != nil {
+		return Decision{}, fmt.Errorf("the version %q of the requested release is not a semantic version", request.Version)
+	}
+	if from.Major == to.Major && from.Minor == to.Minor {
+		return Decision{Rule: RulePatch, Accepts: true}, nil
+	}
+	return Decision{Rule: RuleNotUpgradeable, Message: fmt.Sprintf("ClusterVersionUpgradeable is %s (%s): %s", upgradeable.Status, upgradeable.Reason, upgradeable.Message)}, nil
+}
