@@ -32,7 +32,14 @@ func notRepeated() []string {
 	}
 }
 
-// givenTo are the flags that the user gave to a command, as far as "run" has them too.
+// hostedCluster is the flag that selects a hosted cluster.
+const hostedCluster = "hosted-cluster"
+
+// reaching are the flags by which a request reaches another cluster than that of the connection.
+func reaching() []string { return []string{"archive", hostedCluster, "nodepool", "guest-kubeconfig"} }
+
+// givenTo are the flags that the user gave to a command, as far as "run" has them too, and those that
+// select the cluster.
 func givenTo(c *cobra.Command) Flags {
 	var given Flags
 	known := map[string]*pflag.FlagSet{}
@@ -41,7 +48,7 @@ func givenTo(c *cobra.Command) Flags {
 	}
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		global := c.InheritedFlags().Lookup(flag.Name) != nil
-		if !slices.Contains(notRepeated(), flag.Name) && (global || known["run"].Lookup(flag.Name) != nil) {
+		if !slices.Contains(notRepeated(), flag.Name) && (global || known["run"].Lookup(flag.Name) != nil || slices.Contains(reaching(), flag.Name)) {
 			attach := global || known["attach"].Lookup(flag.Name) != nil
 			given = append(given, givenFlag{Name: flag.Name, Values: ValuesOf(flag), global: global, attach: attach})
 		}
@@ -112,9 +119,9 @@ func (g Flags) Global() Flags {
 	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global })
 }
 
-// cluster are those among them by which a request reaches the cluster, or an archive of it.
+// cluster are those among them by which a request reaches the cluster.
 func (g Flags) cluster() Flags {
-	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global && flag.Name != "archive" })
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global && !slices.Contains(reaching(), flag.Name) })
 }
 
 // String are the flags as they are typed, each after a space.

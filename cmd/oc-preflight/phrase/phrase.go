@@ -99,15 +99,15 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 }
 
 // next is the request to continue with. A version can be judged also where no update is listed,
-// and an archive has no more than was shown of the only target.
+// and an archive or a hosted cluster has no more than was shown of the only target.
 func (p Phrase) next(judged report.Targets) string {
 	next, ok := judged.Next()
 	switch {
 	case !ok:
 		return p.Verb("targets", "--to VERSION", p.Given)
-	case next.Verdict.Decision == verdict.Ready:
+	case next.Verdict.Decision == verdict.Ready && !p.Given.has(hostedCluster):
 		return p.Verb("run", "--to "+next.Version, p.Given)
-	case len(judged.Targets) == 1 && p.Given.has("archive"):
+	case len(judged.Targets) == 1 && (p.Given.has("archive") || p.Given.has(hostedCluster)):
 		return ""
 	}
 	return p.Verb("targets", "--to "+next.Version, p.Given)
@@ -133,22 +133,36 @@ func (p Phrase) actions(actions []finding.Action) []finding.Action {
 func (p Phrase) command(action finding.Action) string {
 	switch action.Type {
 	case finding.ActionAccept:
-		return p.Verb("run", p.Target, p.Given.accepting(action.Value))
+		return p.again(p.Given.accepting(action.Value))
 	case finding.ActionAcknowledge:
+		if p.Given.has(hostedCluster) {
+			return "" // the acknowledgement belongs to the guest, not to the cluster of the connection
+		}
 		return p.Verb("ack", action.Value, p.Given.Global())
 	case finding.ActionForce:
-		return p.Verb("run", p.Target, p.Given.with("force"))
+		if p.Given.has(hostedCluster) {
+			return "" // only a run can be forced
+		}
+		return p.again(p.Given.with("force"))
 	case finding.ActionTargets:
 		return p.Verb("targets", "", p.Given.cluster())
 	case finding.ActionRoles:
 		return p.Verb("auth", "run", p.Given.Global())
 	case finding.ActionRetry:
-		return p.Verb("run", p.Target, p.retried(action.Value))
+		return p.again(p.retried(action.Value))
 	case finding.ActionAttach:
 		return p.Verb("attach", action.Value, p.Given.attaching())
 	case finding.ActionRun:
 	}
 	return action.Command
+}
+
+// again is the command line that judges the target again. "run" judges no hosted cluster.
+func (p Phrase) again(flags Flags) string {
+	if p.Given.has(hostedCluster) {
+		return p.Verb("targets", p.Target, flags)
+	}
+	return p.Verb("run", p.Target, flags)
 }
 
 // Verb is the command line of a verb, with its first words and its flags.
