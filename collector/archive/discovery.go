@@ -131,21 +131,17 @@ func review(kind string, body io.Reader) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	switch kind {
-	case "selfsubjectaccessreviews":
-		var asked authorizationv1.SelfSubjectAccessReview
-		if err := json.Unmarshal(data, &asked); err != nil {
-			return answer{}, err
-		}
+	decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil) // typed clients send protobuf
+	if err != nil {
+		return answer{}, err
+	}
+	switch asked := decoded.(type) {
+	case *authorizationv1.SelfSubjectAccessReview:
 		asked.Kind, asked.APIVersion = "SelfSubjectAccessReview", authorizationv1.SchemeGroupVersion.String()
 		asked.Status.Allowed = asked.Spec.ResourceAttributes != nil && slices.Contains(reading, asked.Spec.ResourceAttributes.Verb)
 		asked.Status.Reason = "an archive can only be read"
 		return created(asked), nil
-	case "selfsubjectrulesreviews":
-		var asked authorizationv1.SelfSubjectRulesReview
-		if err := json.Unmarshal(data, &asked); err != nil {
-			return answer{}, err
-		}
+	case *authorizationv1.SelfSubjectRulesReview:
 		asked.Kind, asked.APIVersion = "SelfSubjectRulesReview", authorizationv1.SchemeGroupVersion.String()
 		asked.Status.ResourceRules = []authorizationv1.ResourceRule{{Verbs: reading, APIGroups: []string{"*"}, Resources: []string{"*"}}}
 		return created(asked), nil
