@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -185,6 +186,12 @@ func TestExample(t *testing.T) {
 			}
 			if _, err := reached.Kubernetes.CoreV1().Secrets("openshift-config").Get(t.Context(), "pull-secret", metav1.GetOptions{}); !gap.Is(err) {
 				t.Errorf("a Secret: %v", err)
+			}
+			reviewed, err := reached.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"}},
+			}, metav1.CreateOptions{})
+			if err != nil || !reviewed.Status.Allowed {
+				t.Errorf("reading is allowed: %v", err)
 			}
 			err = reached.Kubernetes.CoreV1().Nodes().Delete(t.Context(), "node-0", metav1.DeleteOptions{})
 			if apierrors.ReasonForError(err) != metav1.StatusReasonMethodNotAllowed {

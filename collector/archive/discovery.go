@@ -131,11 +131,11 @@ func review(kind string, body io.Reader) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	asked, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil) // typed clients send protobuf
+	decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil) // typed clients send protobuf
 	if err != nil {
 		return answer{}, err
 	}
-	switch asked := asked.(type) {
+	switch asked := decoded.(type) {
 	case *authorizationv1.SelfSubjectAccessReview:
 		asked.Kind, asked.APIVersion = "SelfSubjectAccessReview", authorizationv1.SchemeGroupVersion.String()
 		asked.Status.Allowed = asked.Spec.ResourceAttributes != nil && slices.Contains(reading, asked.Spec.ResourceAttributes.Verb)

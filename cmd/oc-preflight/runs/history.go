@@ -2,6 +2,8 @@ package runs
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,8 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 )
 
@@ -85,11 +89,13 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 	return flags.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
 		done := client.Waiting("reading the records")
 		defer done()
-		runs, err := store.records.List(c.Context())
+		ctx, gaps := gap.Track(c.Context())
+		runs, err := store.records.List(ctx)
 		done()
 		if err != nil {
 			return false, err
 		}
+		warnOfGaps(client.Streams.ErrOut, gaps)
 		made := history.Of(runs, store.Now())
 		return false, shown.Write(made, made)
 	})
@@ -104,4 +110,14 @@ func checkWatch(client *cli.Client, watching flagset.Watching) error {
 		return errors.New("--watch and --archive exclude each other: an archive does not change")
 	}
 	return nil
+}
+
+// warnOfGaps reports which records may be missing. What else an archive does not have, such as the
+// key of the records, changes what is reported of a record.
+func warnOfGaps(w io.Writer, gaps *gap.Log) {
+	for _, each := range gaps.All() {
+		if each.Resource == "configmaps" {
+			fmt.Fprintf(w, "warning: the archive has %s, so runs may be missing\n", words.Printable(each.String()))
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/reportview"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -151,7 +152,8 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun, options runner.Options) (report.Report, error) {
 	done := client.Waiting("reading the record and the cluster")
 	defer done()
-	run, err := s.wanted(ctx, wanted)
+	tracked, gaps := gap.Track(ctx)
+	run, err := s.wanted(tracked, wanted)
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -166,6 +168,7 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 	if err != nil {
 		return report.Report{}, err
 	}
+	warnOfGaps(client.Streams.ErrOut, gaps)
 	for _, other := range run.alsoRunning {
 		fmt.Fprintf(client.Streams.ErrOut, "another run is in progress: %s\n", short(other))
 	}

@@ -111,9 +111,6 @@ func collect(c *cobra.Command, client *cli.Client, flags collectFlags) error {
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
-	if err := client.Review(c.Context(), reached, access.Needs{Required: CollectNeeds().Required}); err != nil {
-		return err
-	}
 	path := flags.output
 	if path == "" {
 		path = "preflight-collection-" + reached.Now().Format("20060102T150405Z") + ".tar.gz"
@@ -137,10 +134,17 @@ func (f collectFlags) write(ctx context.Context, client *cli.Client, reached *cl
 		return gathering.Summary{}, 0, err
 	}
 	defer func() { err = errors.Join(err, into.Close()) }()
+	if err := client.Review(ctx, reached, access.Needs{Required: CollectNeeds().Required}); err != nil {
+		return gathering.Summary{}, 0, err
+	}
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	request := gathering.Request{Reads: f.reads(), Monitoring: monitored, Redact: f.redact, Step: display.Step}
-	if made, err = gathering.Gather(ctx, reached, request, into); err != nil {
+	made, err = gathering.Gather(ctx, reached, request, into)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		return gathering.Summary{}, 0, err
 	}
 	size, err = into.Commit()

@@ -1,6 +1,7 @@
 package gathering
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,7 +137,7 @@ func (g *gatherer) object(raw []byte, r reading, found *served) (object, error) 
 	if err := utiljson.Unmarshal(raw, &content); err != nil {
 		return object{}, fmt.Errorf("an object cannot be parsed: %w", err)
 	}
-	content["apiVersion"], content["kind"] = found.version.String(), found.kind
+	content["apiVersion"], content["kind"] = found.version.String(), cmp.Or[any](content["kind"], found.kind)
 	reduce(content, r.resource)
 	if g.names != nil {
 		delete(content, "binaryData") // of a ConfigMap, whose names cannot be replaced

@@ -247,6 +247,9 @@ func (n *Names) Object(value any) any {
 func (n *Names) fields(object map[string]any) map[string]any {
 	for key, value := range object {
 		replaced := value
+		if host, ok := value.(string); ok && slices.Contains(hostFields(), key) {
+			n.addDomain(host)
+		}
 		if key != authority {
 			replaced = n.Object(value)
 		}
@@ -261,3 +264,6 @@ func (n *Names) fields(object map[string]any) map[string]any {
 
 // authority is the field with the certificate authority of a webhook or an APIService, in base64.
 const authority = "caBundle"
+
+// hostFields are the fields with a host, such as that of a load balancer.
+func hostFields() []string { return []string{"hostname", "host", "externalName", "baseDomain"} }

@@ -49,11 +49,11 @@ func TestObject(t *testing.T) {
 	of := names()
 	object := map[string]any{
 		"node-1": []any{"10.0.1.5", int64(3), nil, true},
-		"a":      map[string]any{"caBundle": "LS0t", "ca": "-----BEGIN CERTIFICATE-----", "b": "10.0.1.6"},
+		"a":      map[string]any{"caBundle": "LS0t", "ca": "-----BEGIN CERTIFICATE-----", "b": "10.0.1.6", "hostname": "x1.elb.test"},
 	}
 	want := map[string]any{
 		"redacted-node-3": []any{of.Text("10.0.1.5"), int64(3), nil, true},
-		"a":               map[string]any{"caBundle": "LS0t", "ca": "", "b": of.Text("10.0.1.6")},
+		"a":               map[string]any{"caBundle": "LS0t", "ca": "", "b": of.Text("10.0.1.6"), "hostname": "redacted-2.example.com"},
 	}
 	if diff := cmp.Diff(want, of.Object(object)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

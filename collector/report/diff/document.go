@@ -67,7 +67,11 @@ func ran(side Side) string {
 	if side.Run.Phase == report.PhaseRunning {
 		phase = side.Run.Phase + " since " + side.Run.StartTime
 	}
-	return fmt.Sprintf("%s of run %s, from %s to %s, %s", side.Verdict.Summary(), side.Run.ID,
+	of := ""
+	if side.Run.ID != "" { // that of an archive is not recorded
+		of = " of run " + side.Run.ID
+	}
+	return fmt.Sprintf("%s%s, from %s to %s, %s", side.Verdict.Summary(), of,
 		cmp.Or(side.Cluster.Version, "an unknown version"), cmp.Or(side.Target.Version, "an unknown version"), phase)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordformat"
@@ -48,7 +49,7 @@ func (s *Store) Get(ctx context.Context, id string) (record.Record, error) {
 		return s.Leases().Get(ctx, LeaseName(found.Target.Digest()), metav1.GetOptions{})
 	})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), gap.Is(err): // no process holds a run in an archive
 	case err != nil:
 		return record.Record{}, fmt.Errorf("could not read the lease of run %s: %w", found.ID, err)
 	case lease.Annotations[record.Label] == found.ID:
@@ -72,6 +73,9 @@ func (s *Store) List(ctx context.Context) ([]record.Record, error) {
 	leases, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
 		return s.Leases().List(ctx, metav1.ListOptions{LabelSelector: record.Label})
 	})
+	if gap.Is(err) {
+		leases, err = &coordinationv1.LeaseList{}, nil // no process holds a run in an archive
+	}
 	if err != nil {
 		return nil, fmt.Errorf("could not list the leases of the runs: %w", err)
 	}
