@@ -170,7 +170,7 @@ func TestUnreadReleaseIsUndecided(t *testing.T) {
 		code   int
 		want   []string
 	}{
-		"UnknownVersion": {reason: "the finding lists the known versions", code: exit.Undecided, args: []string{"--to", "4.99.0"}, want: []string{"ReleaseSignature (NotListed)", "4.99.0", to}},
+		"UnknownVersion": {reason: "the finding lists the known versions", code: exit.Undecided, args: []string{"--to", "5.2.9"}, want: []string{"ReleaseSignature (NotListed)", "5.2.9", to}},
 		"Registry":       {reason: "a registry that cannot be reached", code: exit.Ready, args: []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, want: []string{"ReleasePayload", "127.0.0.1:1"}},
 		"NoSuchImage":    {reason: "an image that does not exist", code: exit.Ready, args: []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, want: []string{"ReleasePayload", "openshift/release"}},
 	} {
