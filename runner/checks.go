@@ -37,7 +37,7 @@ func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, option
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.scene.Remaining())
 	defer cancel()
-	proven, err := p.verifier().Verify(ctx, p.target.Image)
+	proven, err := p.verifier().Verify(ctx, p.target)
 	if err != nil {
 		return Listing{}, err
 	}

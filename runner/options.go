@@ -40,8 +40,7 @@ type Access struct {
 	// for none.
 	Local registry.Local
 	Cache imagefiles.Cache
-	// Partial judges what does not depend on the release where the cluster does not list it, or
-	// where it cannot be read: the rest is Unknown. Otherwise either is an error.
+	// Partial makes a release that is not listed or cannot be read a finding, and not an error.
 	Partial bool
 }
 

@@ -264,7 +264,7 @@ func gatesOf(ctx context.Context, c *cluster.Cluster, release update.Release, op
 	if err != nil {
 		return nil, err
 	}
-	proven, err := p.verifier().Verify(ctx, p.target.Image)
+	proven, err := p.verifier().Verify(ctx, p.target)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (r request) run(ctx context.Context) (decided report.Report, inside content
 	}
 	limited, cancel := context.WithTimeout(ctx, p.scene.Remaining())
 	defer cancel()
-	proven, err := p.verify(limited)
+	proven, err := p.verifier().Verify(limited, p.target)
 	if err != nil {
 		return report.Report{}, inside, err
 	}
@@ -133,13 +133,6 @@ func observe(ctx context.Context, r request, needs access.Needs) (preparation, e
 
 func (p preparation) verifier() proof.Verifier {
 	return proof.Verifier{Scene: p.scene, From: p.request.from, Trust: p.options.Trust, Registries: p.registries}
-}
-
-func (p preparation) verify(ctx context.Context) (proof.Proof, error) {
-	if p.target.Image == "" {
-		return proof.NotListed(p.target.Version, scene.ListVersions(scene.KnownReleases(p.scene.Version))), nil
-	}
-	return p.verifier().Verify(ctx, p.target.Image)
 }
 
 func (p preparation) reader() contents.Reader {

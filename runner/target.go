@@ -51,9 +51,7 @@ func (t Target) validate() error {
 	return nil
 }
 
-// resolve finds the release. The version of a release that is selected by image
-// is empty: only its payload has it. With unlisted, a version that the cluster does not list is a
-// release without an image.
+// resolve finds the release; with unlisted, one without an image for a version that is not listed.
 func (t Target) resolve(clusterVersion *configv1.ClusterVersion, unlisted bool) (update.Release, error) {
 	known := scene.KnownReleases(clusterVersion)
 	switch {

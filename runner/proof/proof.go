@@ -30,9 +30,8 @@ type Proof struct {
 	Sources []collector.Source
 }
 
-// NotListed is what there is of a release that the cluster does not list: its version. known
-// names the versions that it does.
-func NotListed(version, known string) Proof {
+// notListed is the proof of a version that the cluster does not list; known names those that it does.
+func notListed(version, known string) Proof {
 	unlisted := finding.Unknown(reasonNotListed,
 		"the cluster knows %s, and not %s, so the image of the release is unknown: its signature, its content and its checks were not evaluated", known, version).
 		Named(nameSignature).Remedy("Name the release by its image, or set a channel that has it.").Do(finding.Run("oc adm upgrade channel"), finding.Targets())

@@ -37,11 +37,15 @@ type Verifier struct {
 	Registries *registry.Access
 }
 
-// Verify searches for proof that the release of a pull spec is signed, and holds its image
+// Verify searches for proof that a release is signed, and holds its image
 // against the image policies of the cluster. What is wrong with the release is a finding of
-// the proof; an *input.Error is about a pull spec that cannot be verified.
-func (v Verifier) Verify(ctx context.Context, pullSpec string) (Proof, error) {
-	pullSpec, err := v.byDigest(ctx, pullSpec)
+// the proof, and so is a release without an image; an *input.Error is about a pull spec that cannot be
+// verified.
+func (v Verifier) Verify(ctx context.Context, release update.Release) (Proof, error) {
+	if release.Image == "" {
+		return notListed(release.Version, scene.ListVersions(scene.KnownReleases(v.Scene.Version))), nil
+	}
+	pullSpec, err := v.byDigest(ctx, release.Image)
 	if err != nil {
 		return Proof{}, err
 	}

@@ -167,11 +167,12 @@ func TestUnreadReleaseIsUndecided(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		args   []string
+		code   int
 		want   []string
 	}{
-		"UnknownVersion": {reason: "the finding lists the known versions", args: []string{"--to", "4.99.0"}, want: []string{"ReleaseSignature (NotListed)", "4.99.0", to}},
-		"Registry":       {reason: "a registry that cannot be reached", args: []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, want: []string{"ReleasePayload", "127.0.0.1:1"}},
-		"NoSuchImage":    {reason: "an image that does not exist", args: []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, want: []string{"ReleasePayload", "openshift/release"}},
+		"UnknownVersion": {reason: "the finding lists the known versions", code: exit.Undecided, args: []string{"--to", "5.2.9"}, want: []string{"ReleaseSignature (NotListed)", "5.2.9", to}},
+		"Registry":       {reason: "a registry that cannot be reached", code: exit.Ready, args: []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, want: []string{"ReleasePayload", "127.0.0.1:1"}},
+		"NoSuchImage":    {reason: "an image that does not exist", code: exit.Ready, args: []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, want: []string{"ReleasePayload", "openshift/release"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, append([]string{"run"}, tc.args...)...)
@@ -180,8 +181,8 @@ func TestUnreadReleaseIsUndecided(t *testing.T) {
 					t.Errorf("%s: %q is not in:\n%s", tc.reason, want, got.Stdout)
 				}
 			}
-			if got.Code == exit.OK || strings.Contains(got.Stdout, "\nRun ") {
-				t.Errorf("%s: exit code %d, and a record:\n%s", tc.reason, got.Code, got.Stdout)
+			if got.Code != tc.code || !strings.Contains(got.Stdout, "not recorded") {
+				t.Errorf("%s: exit code %d, want %d and no record:\n%s", tc.reason, got.Code, tc.code, got.Stdout)
 			}
 			testCluster.ExpectNothingLeft(t)
 		})
