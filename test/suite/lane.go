@@ -93,6 +93,7 @@ func releases() map[string]bool {
 	return map[string]bool{
 		module + "/test/deadlock":     false,
 		module + "/test/foresee":      false,
+		module + "/test/drain":        false,
 		module + "/test/e2e/scale":    true,
 		module + "/test/distribution": true,
 		module + "/test/modules":      true,
