@@ -51,7 +51,7 @@ type webhook struct {
 	label string
 	// state is why it cannot respond; empty if it can.
 	state string
-	// ignored is true if the API server goes on without a response.
+	// ignored is true if the API server continues without a response.
 	ignored bool
 	// known is true if the answers of the webhook are those of package owner.
 	known bool
