@@ -125,6 +125,9 @@ type Obstacle struct {
 	Budgets []Reference `json:"budgets,omitempty"`
 	// By is who refuses it besides budgets, or what is not known.
 	By string `json:"by,omitempty"`
+	// Manager is what creates its only budget and restores it after a change, such as `Helm release
+	// "shop"`; empty where that is not known.
+	Manager string `json:"manager,omitempty"`
 	// Remedy is what to do about the settings of its operator; empty for other obstacles.
 	Remedy string `json:"remedy,omitempty"`
 	// Behind are the pods of the budget that are without a node, at most ten, and why.
@@ -134,7 +137,9 @@ type Obstacle struct {
 // Pending is a pod without a node.
 type Pending struct {
 	Pod Reference `json:"pod"`
-	Why string    `json:"why,omitempty"`
+	// Node is that from which it is evicted; empty for a pod without a node now.
+	Node string `json:"node,omitempty"`
+	Why  string `json:"why,omitempty"`
 	// Uncertain is true if it gets a node with other choices of the scheduler.
 	Uncertain bool `json:"uncertain,omitempty"`
 }

@@ -29,8 +29,9 @@ type model struct {
 	cluster *placement.Cluster
 	pods    []pod
 	budgets []eviction.Budget
-	// owned are the budgets that an operator owns.
-	owned []bool
+	// owned are the budgets that an operator owns, managers what restores a budget.
+	owned    []bool
+	managers []string
 	// replicas is how many pods each controller keeps, -1 where that is unknown.
 	replicas []int
 	// lowest is the lowest priority of a pod on a node.
@@ -56,7 +57,8 @@ func modelOf(input *Input) *model {
 	m := &model{input: input, cluster: placement.Compile(input.Cluster), pods: make([]pod, len(input.Cluster.Pods))}
 	for i := range input.Budgets {
 		m.budgets = append(m.budgets, eviction.BudgetOf(&input.Budgets[i]))
-		m.owned = append(m.owned, metav1.GetControllerOfNoCopy(&input.Budgets[i]) != nil)
+		m.owned = append(m.owned, operated(&input.Budgets[i]))
+		m.managers = append(m.managers, managerOf(&input.Budgets[i]))
 	}
 	budgets := eviction.NewBudgets(input.Budgets)
 	services := servicesOf(input.Services)
@@ -141,6 +143,9 @@ func (m *model) reference(at int) Reference {
 	of := &m.input.Cluster.Pods[at]
 	return Reference{of.Namespace, of.Name}
 }
+
+// nodeOf is the node of a pod before the update.
+func (m *model) nodeOf(at int) string { return m.input.Cluster.Pods[at].Spec.NodeName }
 
 // graces are the evicted pods with long grace periods, the longest first.
 func (m *model) graces(evicted []bool) []Grace {

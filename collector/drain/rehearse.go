@@ -186,6 +186,9 @@ func (s *situation) obstacles(node int) []Obstacle {
 		for _, budget := range p.budgets {
 			obstacle.Budgets = append(obstacle.Budgets, Reference{s.budgets[budget].Namespace, s.budgets[budget].Name})
 		}
+		if len(p.budgets) == 1 {
+			obstacle.Manager = s.m.managers[p.budgets[0]]
+		}
 		if answer.Outcome == eviction.WaitsFor && len(p.budgets) == 1 {
 			obstacle.Behind = s.behind(p.budgets[0])
 		}
@@ -207,7 +210,10 @@ func (s *situation) by(at int, answer eviction.Answer) string {
 		if p.owner.Operator != "" {
 			return p.owner.Operator + ": " + cmp.Or(s.live[at].why, p.owner.Why)
 		}
-		return "an operator owns the pod or its budget"
+		if s.m.owned[p.budgets[0]] {
+			return s.m.managers[p.budgets[0]] + " owns its budget"
+		}
+		return custom(&s.m.input.Cluster.Pods[at]) + " owns it"
 	case eviction.StaleBudget:
 		return "the status of its budget is of an earlier generation"
 	}
@@ -219,7 +225,7 @@ func (s *situation) behind(budget int) []Pending {
 	var found []Pending
 	for at := range s.live {
 		if s.waits(at) && slices.Contains(s.m.pods[at].budgets, budget) && len(found) < maxBehind {
-			found = append(found, Pending{Pod: s.m.reference(at), Why: s.live[at].why})
+			found = append(found, Pending{Pod: s.m.reference(at), Node: s.m.nodeOf(at), Why: s.live[at].why})
 		}
 	}
 	return found
@@ -241,7 +247,7 @@ func (m *model) foldPending(runs []*run) []Pending {
 	}
 	var found []Pending
 	for _, at := range slices.Sorted(maps.Keys(times)) {
-		found = append(found, Pending{Pod: m.reference(at), Why: whys[at], Uncertain: times[at] < len(runs)})
+		found = append(found, Pending{Pod: m.reference(at), Node: m.nodeOf(at), Why: whys[at], Uncertain: times[at] < len(runs)})
 	}
 	slices.SortStableFunc(found, func(a, b Pending) int {
 		if a.Uncertain != b.Uncertain {

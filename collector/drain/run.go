@@ -68,9 +68,9 @@ func (m *model) run(choices choices) *run {
 
 // drainAll drains the pools until nothing changes.
 func (r *run) drainAll() {
-	for step := 0; ; step++ {
+	for step := 0; step <= r.m.bound(); step++ {
 		changed := r.cordon(step)
-		for r.drainOnce() {
+		for rounds := 0; rounds <= r.m.bound() && r.drainOnce(); rounds++ {
 			changed = true
 		}
 		if r.finish() {
@@ -81,6 +81,10 @@ func (r *run) drainAll() {
 		}
 	}
 }
+
+// bound is a limit of the steps and rounds of a rehearsal that none of them needs: each step
+// returns a node, and each round moves a pod that has not been moved in this step.
+func (m *model) bound() int { return len(m.pods) + len(m.input.Cluster.Nodes) + 1 }
 
 // cordon starts the next nodes of each pool.
 func (r *run) cordon(step int) bool {

@@ -27,6 +27,9 @@ type live struct {
 	gone bool
 	// moved is true for a replacement, healthy for a pod that its budgets count.
 	moved, healthy bool
+	// stays is true for a replacement that came to a node while it was unschedulable, which it
+	// tolerates. A drain evicts the pods that the node had at first.
+	stays bool
 	why            string // why it has no node
 }
 
@@ -75,7 +78,7 @@ func (s *situation) answer(at int) eviction.Answer {
 	if s.live[at].moved {
 		now = eviction.Pod{Ready: s.live[at].healthy, Unstarted: p.Unstarted && p.node >= 0 && !s.live[at].healthy, Kept: p.Kept}
 	}
-	if now.Kept != "" {
+	if now.Kept != "" || s.live[at].stays {
 		return eviction.Answer{Outcome: eviction.KeptOnNode}
 	}
 	if p.stuck != "" && !s.live[at].moved {
@@ -163,7 +166,7 @@ func (s *situation) arrive(at, node int, hopeful bool) {
 	s.state.Add(&s.m.cluster.Pods[at], node)
 	s.onNode[node] = append(s.onNode[node], int32(at)) //nolint:gosec // bounded by the pods
 	l := &s.live[at]
-	l.node, l.moved, l.why = int32(node), true, "" //nolint:gosec // bounded by the nodes
+	l.node, l.moved, l.stays, l.why = int32(node), true, s.state.Cordoned(node), "" //nolint:gosec // bounded by the nodes
 	l.healthy = s.m.pods[at].becomesReady(hopeful)
 	if !l.healthy {
 		return
@@ -185,6 +188,6 @@ func (p *pod) becomesReady(hopeful bool) bool {
 // empty reports whether all pods but those that are kept have left a node.
 func (s *situation) empty(node int) bool {
 	return !slices.ContainsFunc(s.onNode[node], func(at int32) bool {
-		return s.m.pods[at].Kept == ""
+		return s.m.pods[at].Kept == "" && !s.live[at].stays
 	})
 }

@@ -50,6 +50,14 @@ func TestStates(t *testing.T) {
 				w.budget("agent", 0, 1, 1, 1)
 			},
 		},
+		"Tolerating": {
+			reason: "a pod that tolerates unschedulable nodes comes back to the node, and the drain does not wait for it", outcome: drain.Clear,
+			build: func(w *world) {
+				w.pod("agent-0", "agent", "w0", "ReplicaSet", corev1.PodSpec{
+					NodeSelector: map[string]string{corev1.LabelHostname: "w0"}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+				})
+			},
+		},
 		"Pending": {
 			reason: "a pod on no node is not evicted (gravitational/gravity#1277)", outcome: drain.Clear,
 			build: func(w *world) {

@@ -10,6 +10,9 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
+// maxPods bounds the pods that are listed: three times as many as Kubernetes supports.
+const maxPods = 500_000
+
 // Pods are all pods, sorted by namespace and name, with the fields on which their eviction and
 // their placement depend: of containers the resources and the ports, of volumes the claims, of
 // the status the phase and the condition Ready.

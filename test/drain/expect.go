@@ -1,7 +1,9 @@
 package drain
 
 import (
+	"cmp"
 	"flag"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -15,8 +17,11 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// seed reproduces one cluster: -seed N.
-var seed = flag.Uint64("seed", 0, "drain only the cluster of this seed")
+// Flags that drain other clusters: -seed N -clusters 1 reproduces one.
+var (
+	seed   = flag.Uint64("seed", 0, "the seed of the first cluster; 0 for that of the test")
+	number = flag.Int("clusters", 0, "how many clusters are drained; 0 for as many as the test has")
+)
 
 // together is how many clusters are drained at a time. Most of their time is waiting.
 const together = 10
@@ -32,46 +37,60 @@ func On(c *cluster.Cluster) *Oracle {
 	return &Oracle{Clients: kubernetes.NewForConfigOrDie(config), Kubectl: filepath.Join(root, "bin", "kubectl"), Kubeconfig: c.Kubeconfig}
 }
 
-// Expect drains the clusters of that many seeds, from first on. It fails if a pool that was
-// predicted to be clear gets stuck, or if more than one in a hundred clusters is wrong
-// otherwise, and logs the table.
+// Expect drains the clusters of that many seeds, from first on, and logs the table. It fails if a
+// pool that was predicted to be clear gets stuck, if a cluster cannot be drained or does not
+// settle, or if more than one in a hundred clusters is wrong otherwise.
 func Expect(t *testing.T, oracle *Oracle, first uint64, clusters int) {
 	t.Helper()
-	if *seed != 0 {
-		first, clusters = *seed, 1
-	}
-	var mutex sync.Mutex
-	var wrong, pools, unknown int
+	first, clusters = cmp.Or(*seed, first), cmp.Or(*number, clusters)
+	var table table
 	var group errgroup.Group
 	group.SetLimit(together)
 	for i := range clusters {
 		group.Go(func() error {
 			verdict, err := oracle.Trial(t.Context(), first+uint64(i)) //nolint:gosec // not negative
 			if err != nil {
-				return err
+				t.Errorf("not compared: %v", err)
+				return nil
 			}
-			mutex.Lock()
-			defer mutex.Unlock()
 			t.Log(verdict)
 			if len(verdict.Wrong) > 0 {
 				t.Log(verdict.State)
 			}
-			pools, unknown = pools+verdict.Pools, unknown+verdict.Unknown
-			if len(verdict.Wrong) > 0 {
-				wrong++
-			}
 			if verdict.Unsafe {
 				t.Errorf("a pool that was predicted to be clear got stuck: %s", verdict)
 			}
+			table.add(verdict)
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d clusters, %d pools, %d of them unknown, %d clusters wrong", clusters, pools, unknown, wrong)
+	t.Log(table.String())
 	const oneIn = 100
-	if wrong*oneIn > clusters {
-		t.Errorf("%d of %d clusters are wrong, want at most one in %d", wrong, clusters, oneIn)
+	if table.wrong*oneIn > clusters {
+		t.Errorf("%d of %d clusters are wrong, want at most one in %d", table.wrong, clusters, oneIn)
 	}
+}
+
+// table counts the clusters that were compared, and their pools.
+type table struct {
+	mutex                                          sync.Mutex
+	clusters, wrong, pools, clear, sticks, unknown int
+}
+
+func (t *table) add(verdict Verdict) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.clusters++
+	if len(verdict.Wrong) > 0 {
+		t.wrong++
+	}
+	t.pools, t.clear, t.sticks, t.unknown = t.pools+verdict.Pools, t.clear+verdict.Clear, t.sticks+verdict.Sticks, t.unknown+verdict.Unknown
+}
+
+func (t *table) String() string {
+	return fmt.Sprintf("%d clusters were compared, %d of them wrong; of %d pools, %d were predicted to be clear, %d to stick, and %d were unknown",
+		t.clusters, t.wrong, t.pools, t.clear, t.sticks, t.unknown)
 }

@@ -23,6 +23,8 @@ const (
 	clusterLabel = "drain.test/cluster"
 	poolLabel    = "drain.test/pool"
 	important    = "drain-test-important"
+	// everyLarge is of how many clusters one is large.
+	everyLarge = 20
 )
 
 // chance is true in that many of a hundred cases.
@@ -42,6 +44,10 @@ func (t *trial) create(ctx context.Context) error {
 		return err
 	}
 	workers, infra := t.between(3, 8), 0
+	workloads := t.between(4, 12)
+	if t.seed%everyLarge == 0 {
+		workers, workloads = t.between(12, 40), t.between(20, 60)
+	}
 	if t.chance(30) {
 		infra = t.between(1, 3)
 	}
@@ -55,7 +61,7 @@ func (t *trial) create(ctx context.Context) error {
 			return err
 		}
 	}
-	for i := range t.between(4, 12) {
+	for i := range workloads {
 		if err := t.workload(ctx, fmt.Sprintf("app%d", i), workers, infra > 0); err != nil {
 			return err
 		}

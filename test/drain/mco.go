@@ -11,11 +11,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/order"
 )
 
@@ -132,11 +134,27 @@ func (d *drains) node(ctx context.Context, node string) (bool, error) {
 		if count != pods {
 			d.progress.Add(1)
 		}
-		if d.progress.Load() != before {
+		disrupted, err := d.disrupted(ctx)
+		if err != nil {
+			return false, err
+		}
+		if disrupted || d.progress.Load() != before {
 			idle = -1
 		}
 	}
 	return false, nil
+}
+
+// disrupted reports whether a budget takes a pod for one that is being evicted. The disruption
+// controller does so for up to two minutes where a StatefulSet has created a pod of the same name
+// before the controller saw that the old one is gone (kubernetes pkg/controller/disruption,
+// buildDisruptedPodMap).
+func (d *drains) disrupted(ctx context.Context) (bool, error) {
+	budgets, err := d.Clients.PolicyV1().PodDisruptionBudgets(d.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(budgets.Items, func(budget policyv1.PodDisruptionBudget) bool { return len(budget.Status.DisruptedPods) > 0 }), nil
 }
 
 // left counts the pods of a node.
@@ -168,13 +186,22 @@ func (t *trial) describe(ctx context.Context) (string, error) {
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		requested := pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU]
-		line := fmt.Sprintf("%s on %q, %s, priority %d", pod.Name, pod.Spec.NodeName, requested.String(), *pod.Spec.Priority)
+		line := fmt.Sprintf("%s on %q, ready %t, %s, priority %d", pod.Name, pod.Spec.NodeName, eviction.Ready(pod), requested.String(), *pod.Spec.Priority)
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
 				line += ": " + condition.Message
 			}
 		}
 		lines = append(lines, line)
+	}
+	budgets, err := t.Clients.PolicyV1().PodDisruptionBudgets(t.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	for i := range budgets.Items {
+		status := &budgets.Items[i].Status
+		lines = append(lines, fmt.Sprintf("budget %s: %d allowed, %d healthy, %d desired, %d expected, disrupted %v, %v",
+			budgets.Items[i].Name, status.DisruptionsAllowed, status.CurrentHealthy, status.DesiredHealthy, status.ExpectedPods, status.DisruptedPods, status.Conditions))
 	}
 	return strings.Join(lines, "\n"), nil
 }

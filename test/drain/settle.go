@@ -37,7 +37,7 @@ const (
 // settle waits until nothing changes, and the controllers have processed what has.
 func (t *trial) settle(ctx context.Context) error {
 	last, same := "", 0
-	return wait.PollUntilContextTimeout(ctx, poll, patient, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, poll, patient, true, func(ctx context.Context) (bool, error) {
 		state, processed, err := t.fingerprint(ctx)
 		if err != nil {
 			return false, err
@@ -48,6 +48,10 @@ func (t *trial) settle(ctx context.Context) error {
 		same++
 		return same > quiet, nil
 	})
+	if err != nil {
+		return fmt.Errorf("the cluster has not settled: %w\n%s", err, last)
+	}
+	return nil
 }
 
 // fingerprint is where the pods are, whether they are ready, and what the budgets allow. It
@@ -78,10 +82,19 @@ func (t *trial) fingerprint(ctx context.Context) (state string, processed bool, 
 			processed = false
 		}
 	}
+	selecting := map[string]int{}
+	for i := range budgets.Items {
+		selecting[budgets.Items[i].Spec.Selector.MatchLabels["app"]]++
+	}
 	for i := range budgets.Items {
 		budget := &budgets.Items[i]
 		status, app := &budget.Status, budget.Spec.Selector.MatchLabels["app"]
 		lines = append(lines, fmt.Sprintf("%s %+v", budget.Name, *status))
+		// Of several budgets of a pod, the disruption controller computes one when the pod changes
+		// (kubernetes pkg/controller/disruption, getPdbForPod).
+		if selecting[app] > 1 {
+			continue
+		}
 		// The numbers of a status that cannot be computed are those before.
 		if len(status.Conditions) > 0 && status.Conditions[0].Reason == policyv1.SyncFailedReason {
 			continue

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/drainview"
 	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -44,6 +46,9 @@ end or a pool drains no node, 4 it is unknown whether all drains end, 130 interr
   # Why does the drain of this node not end?
   oc preflight drain-plan --node worker-1
 
+  # The same for the cluster of a must-gather
+  oc preflight drain-plan --archive must-gather.tar.gz
+
   # All nodes and pods of one pool
   oc preflight drain-plan --pool worker -o wide`,
 		Args: flagset.NoArguments,
@@ -53,6 +58,7 @@ end or a pool drains no node, 4 it is unknown whether all drains end, 130 interr
 	c.Flags().StringVar(&flags.selected.Node, "node", "", "Show only the drain of this node.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.AddText(c, drainview.Plan{})
+	client.ArchiveFlag(c)
 	client.QuietFlag(c)
 	return c
 }
@@ -63,25 +69,28 @@ func planDrains(c *cobra.Command, client *cli.Client, flags drainPlanFlags) erro
 		return err
 	}
 	defer out.Close()
-	reached, err := client.Connect()
+	made, err := rehearseDrains(c.Context(), client, flags)
 	if err != nil {
 		return err
 	}
-	display := client.Display(terminal.About{})
-	defer display.Close()
-	options := runner.Options{Limits: runner.Limits{Timeout: flags.timeout}, Hooks: runner.Hooks{Logger: client.Log, Observer: terminal.ProgressOnly(display)}}
-	s, err := scene.Open(c.Context(), reached, options.Settings(), draining.Needs())
-	if err != nil {
-		return err
-	}
-	s.Step("rehearsing the drains")
-	made, err := draining.Rehearse(c.Context(), s.Snapshot, s.Start, flags.selected)
-	if err != nil {
-		return err
-	}
-	display.Close()
 	if err := out.Write(drainview.Plan{Plan: made}); err != nil {
 		return err
 	}
 	return exitcode.OfDrains(made.Outcome)
+}
+
+func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlags) (draining.Plan, error) {
+	reached, err := client.Open(ctx)
+	if err != nil {
+		return draining.Plan{}, err
+	}
+	display := client.Display(terminal.About{})
+	defer display.Close()
+	options := runner.Options{Limits: runner.Limits{Timeout: flags.timeout}, Hooks: runner.Hooks{Logger: client.Log, Observer: terminal.ProgressOnly(display)}}
+	s, err := scene.Open(ctx, reached, options.Settings(), access.Needs{})
+	if err != nil {
+		return draining.Plan{}, err
+	}
+	s.Step("rehearsing the drains")
+	return draining.Rehearse(ctx, s.Snapshot, s.Start, flags.selected)
 }

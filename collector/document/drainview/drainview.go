@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/document/findingview"
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/words"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // entries is the default limit of lists.
@@ -33,7 +33,7 @@ func (p Plan) Document(view document.View) document.Document {
 	blocks = append(blocks,
 		list("Pods that stay without a node:", p.pending(), view),
 		list("Pods that nothing creates again:", p.lost(), view),
-		list("Services without a ready pod for a time:", p.interrupted(), view),
+		list("Services without a ready pod for a time:", p.interrupted(view), view),
 		list("Pods that may take long to end:", p.graces(), view),
 		list("Nodes that are not drained:", p.skipped(), view),
 		document.List{Lead: "Could not be read, so that what depends on it is unknown:", Entries: p.Unread},
@@ -44,13 +44,11 @@ func (p Plan) Document(view document.View) document.Document {
 // Wide is the document with all entries of its lists.
 func (p Plan) Wide(document.View) document.Document { return p.Document(document.View{Full: true}) }
 
-// findings are those that are no pass.
+// findings are those that the lists do not have.
 func (p Plan) findings() document.Block {
 	var items document.Items
-	for _, each := range p.Findings {
-		if each.Outcome != preflight.Pass {
-			items.Entries = append(items.Entries, findingview.Item(each))
-		}
+	for _, each := range p.Causes() {
+		items.Entries = append(items.Entries, findingview.Item(each))
 	}
 	return items
 }
@@ -185,10 +183,20 @@ func (p Plan) lost() []string {
 	return found
 }
 
-func (p Plan) interrupted() []string {
+// interrupted are Services. Those of OpenShift itself, most of which have one replica by design, are
+// counted unless all are wanted.
+func (p Plan) interrupted(view document.View) []string {
 	var found []string
+	platform := 0
 	for _, each := range p.Rehearsal.Interrupted {
+		if !view.Full && check.OfCluster(each.Service.Namespace) {
+			platform++
+			continue
+		}
 		found = append(found, fmt.Sprintf("%s with %s, while these nodes are drained: %s", each.Service, words.Count(each.Replicas, "ready pod"), words.List(each.Nodes, entries)))
+	}
+	if platform > 0 {
+		found = append(found, words.Count(platform, "Service")+" of OpenShift itself")
 	}
 	return found
 }

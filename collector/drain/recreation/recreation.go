@@ -152,6 +152,9 @@ func (w *Workloads) Replicas(pod *corev1.Pod) (int, bool) {
 // Of is what becomes of a pod after its eviction.
 func (w *Workloads) Of(pod *corev1.Pod) Answer {
 	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil && len(pod.OwnerReferences) > 0 {
+		owner = &pod.OwnerReferences[0] // such as a CatalogSource, whose operator creates its pods
+	}
 	if owner == nil {
 		return Answer{Outcome: Lost, Why: "has no controller"}
 	}

@@ -1,7 +1,7 @@
 // Package draining answers: which drains of this update do not end, and what do they interrupt?
 //
-// [Rehearse] rehearses the drains (package drain), and makes findings of the rehearsal, one for
-// each cause.
+// [Check] is the built-in check: it rehearses the drains (package drain), and makes findings of
+// the rehearsal, one for each cause. [Rehearse] is the whole rehearsal, for the command.
 package draining
 
 import (
@@ -28,8 +28,9 @@ func judge(rehearsal drain.Rehearsal) []finding.Finding {
 		pool := &rehearsal.Pools[i]
 		switch {
 		case pool.Outcome == drain.Blocked:
-			findings = append(findings, finding.Fail(reasonPoolBlocked, "MachineConfigPool %q updates no node: %s", pool.Name, pool.Why).
-				Named(finding.NameOf("DrainPool", pool.Name)).
+			// The nodes themselves fail the check NodeHealth.
+			findings = append(findings, finding.Warn(reasonPoolBlocked, "MachineConfigPool %q updates no node: %s", pool.Name, pool.Why).
+				Named(finding.NameOf(namePool, pool.Name)).
 				About(finding.Object{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: pool.Name}).
 				Do(finding.Run("oc get machineconfigpool %s", pool.Name), finding.Run("oc get nodes")))
 		case pool.Outcome == drain.Undetermined && !inconclusive(pool):
@@ -39,6 +40,9 @@ func judge(rehearsal drain.Rehearsal) []finding.Finding {
 	drafts := finding.Drafts(findings...)
 	warnings := warnings(rehearsal)
 	if len(drafts)+len(warnings) == 0 {
+		if len(rehearsal.Pools) == 0 {
+			return []finding.Finding{finding.Pass(check.ReasonAsExpected, "no node is drained")}
+		}
 		return []finding.Finding{finding.Pass(check.ReasonAsExpected, "all nodes of %s can be drained", words.Count(len(rehearsal.Pools), "MachineConfigPool"))}
 	}
 	return append(finding.Bounded(drafts), warnings...)
@@ -63,7 +67,7 @@ func undetermined(pool *drain.Pool) finding.Finding {
 	}
 	return finding.Unknown(reasonNotSatisfied, "it is unknown whether the drains of MachineConfigPool %q end, such as on %s: %s",
 		pool.Name, words.List(nodes, maxNamed), pool.Why).
-		Named(finding.NameOf("DrainPool", pool.Name)).
+		Named(finding.NameOf(namePool, pool.Name)).
 		Remedy("Make room for the pods of one more node, then run the preflight again.").
 		Do(finding.Run("oc describe nodes"))
 }
@@ -134,10 +138,30 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 		text += fmt.Sprintf("; pod %q of the same budget has no node: %s", pending.Pod.Name, pending.Why)
 	}
 	found := finding.New(outcome, reasonOf(of.Cause), "%s", text).Named(nameOf(of, first)).About(objects...)
-	if first.Remedy != "" {
-		found = found.Remedy("%s", first.Remedy)
+	remedy, actions := remedyOf(of, first)
+	if remedy != "" {
+		found = found.Remedy("%s", remedy)
 	}
-	return found.Do(finding.Run("oc -n %s get poddisruptionbudgets,pods -o wide", of.namespace))
+	return found.Do(append(actions, finding.Run("oc -n %s get poddisruptionbudgets,pods -o wide", of.namespace))...)
+}
+
+// remedyOf is the remedy where that of the reason does not fit, and the command to apply it. What
+// restores a budget has to change it: an edit of the budget does not last.
+func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
+	if first.Remedy != "" {
+		return first.Remedy, nil
+	}
+	if of.Cause != eviction.RequiresAll && of.Cause != eviction.Unmanaged {
+		return "", nil
+	}
+	switch {
+	case first.Manager != "":
+		return fmt.Sprintf("Change the settings of %s, which restores PodDisruptionBudget %q, so that one of the pods may be unavailable.", first.Manager, of.of), nil
+	case check.OfCluster(of.namespace):
+		return fmt.Sprintf("Check the operator of namespace %s, which restores PodDisruptionBudget %q: one of the pods has to be allowed to be unavailable.", of.namespace, of.of),
+			[]finding.Action{finding.Run("oc get clusteroperators")}
+	}
+	return "", []finding.Action{finding.Run("oc -n %s edit poddisruptionbudget %s", of.namespace, of.of)}
 }
 
 // clause is what keeps pods on their nodes.
@@ -165,11 +189,11 @@ func clause(first drain.Obstacle, pods int) string {
 func nameOf(of cause, first drain.Obstacle) string {
 	switch {
 	case of.Cause == drain.Operator:
-		return finding.NameOf("DrainOperator", of.namespace+"."+first.Pod.Name)
+		return finding.NameOf(nameOperator, of.namespace+"."+first.Pod.Name)
 	case of.Cause == eviction.SeveralBudgets:
-		return finding.NameOf("PodDisruptionBudgets", of.namespace+"."+of.of)
+		return finding.NameOf(nameBudgets, of.namespace+"."+of.of)
 	case len(first.Budgets) > 0:
-		return finding.NameOf("PodDisruptionBudget", of.namespace+"."+of.of)
+		return finding.NameOf(nameBudget, of.namespace+"."+of.of)
 	}
-	return finding.NameOf("DrainPod", of.namespace+"."+first.Pod.Name)
+	return finding.NameOf(namePod, of.namespace+"."+first.Pod.Name)
 }

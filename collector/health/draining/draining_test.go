@@ -60,13 +60,13 @@ func TestJudge(t *testing.T) {
 			reason: "the scheduler decides", want: "DrainPool-worker Unknown NotSatisfiedInRehearsal",
 			rehearsal: drain.Rehearsal{Pools: pool(drain.Undetermined, obstacle("cart-0", eviction.WaitsFor, eviction.TooFewHealthy))},
 		},
-		"Blocked": {reason: "a cordoned node stops the pool", want: "DrainPool-worker Fail PoolNotUpdated", rehearsal: drain.Rehearsal{Pools: pool(drain.Blocked)}},
+		"Blocked": {reason: "a cordoned node stops the pool: the node fails NodeHealth", want: "DrainPool-worker Warn PoolNotUpdated", rehearsal: drain.Rehearsal{Pools: pool(drain.Blocked)}},
 		"Warnings": {
 			reason:  "what a drain interrupts or loses is one warning each",
 			want:    "DrainPending Warn NoNodeAfterDrain, DrainLost Warn NotRecreated, DrainGracePeriods Warn LongGracePeriod, DrainInterrupts Warn ServiceInterrupted",
 			message: `shop/cart-0 (ResourceQuota "compute" refuses it)`,
 			rehearsal: drain.Rehearsal{
-				Pools: pool(drain.Clear), Pending: []drain.Pending{{Pod: of("cart-0"), Why: `ResourceQuota "compute" refuses it`}},
+				Pools: pool(drain.Clear), Pending: []drain.Pending{{Pod: of("new"), Why: "it has no node now"}, {Pod: of("cart-1"), Node: "w1", Why: "no room", Uncertain: true}, {Pod: of("cart-0"), Node: "w0", Why: `ResourceQuota "compute" refuses it`}},
 				Lost: []drain.Lost{{Pod: of("debug"), Node: "w0", Why: "has no controller"}}, Graces: []drain.Grace{{Pod: of("batch"), Node: "w0", Seconds: 86400}},
 				Interrupted: []drain.Interruption{{Service: of("cart"), Nodes: []string{"w0"}, Replicas: 1}},
 			},

@@ -10,10 +10,12 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/survey"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // Kind is the kind of the JSON document of a Plan.
@@ -53,13 +55,20 @@ func Needs() access.Needs {
 // pools are rehearsed, since they are drained in parallel; the selection is what the plan has of
 // it. An *input.Error is a selection that does not exist.
 func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, selected Selection) (Plan, error) {
-	read, gaps, err := survey.Read(ctx, cluster, now)
+	ctx, missing := gap.Track(ctx)
+	of, err := rehearsalOf(ctx, cluster, now)
 	if err != nil {
 		return Plan{}, err
 	}
+	read := &of.read
 	made := Plan{APIVersion: report.APIVersion, Kind: Kind, Time: now.UTC().Format(time.RFC3339), Skipped: []order.Skipped{}, Unread: []string{}}
-	for _, gap := range gaps {
-		made.Unread = append(made.Unread, gap.Error())
+	for _, each := range of.gaps {
+		if !gap.Is(each) {
+			made.Unread = append(made.Unread, each.Error())
+		}
+	}
+	for _, each := range missing.All() {
+		made.Unread = append(made.Unread, each.String())
 	}
 	if err := selected.check(read.Order); err != nil {
 		return Plan{}, err
@@ -69,9 +78,12 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 			made.Skipped = append(made.Skipped, each)
 		}
 	}
-	made.Rehearsal = selected.of(drain.Rehearse(read), read.Order)
-	made.Findings = judge(made.Rehearsal)
+	made.Rehearsal = selected.of(of.rehearsal, read.Order)
+	made.Findings = append(judge(made.Rehearsal), unusedIn(read)...)
 	for i := range made.Findings {
+		if made.Findings[i].Name == "" {
+			made.Findings[i] = made.Findings[i].Named(nameDrain)
+		}
 		made.Findings[i] = made.Findings[i].From(finding.SourceHealth)
 	}
 	made.Outcome = worst(made.Rehearsal.Pools)
@@ -79,6 +91,13 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 		made.Outcome = drain.Undetermined
 	}
 	return made, nil
+}
+
+// Causes are the findings that are not in the lists of the rehearsal: why drains do not end, and
+// which budgets are unused.
+func (p *Plan) Causes() []finding.Finding {
+	listed := []string{namePending, nameLost, nameGraces, nameInterrupted}
+	return keep(p.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass && !slices.Contains(listed, f.Name) })
 }
 
 // worst is the worst outcome of the pools.

@@ -6,7 +6,49 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
+// Names of findings.
 var (
+	nameDrain = finding.NewName("Drain",
+		"The check that rehearses the drains of the update, which reboots nodes, also a patch update: pods that are not "+
+			"evicted as long as the objects are as they are, or for which a drain waits for ever, fail; what the "+
+			"drains interrupt or lose is a warning. What depends on an operator or on the scheduler is unknown. "+
+			"`oc preflight drain-plan` prints the rehearsal. Only pods on nodes that this update drains count: not those of "+
+			"paused pools, nor of a cluster with a single node (machine-config-operator pkg/daemon, drainRequired).")
+	nameBudget = finding.NewName("PodDisruptionBudget",
+		"A finding of the check Drain about pods that a PodDisruptionBudget keeps on their nodes: "+
+			"PodDisruptionBudget-<namespace>.<name>.")
+	nameBudgets = finding.NewName("PodDisruptionBudgets",
+		"A finding of the check Drain about pods that several PodDisruptionBudgets select, which cannot be "+
+			"evicted: PodDisruptionBudgets-<namespace>.<first budget>.")
+	nameUnused = finding.NewName("PodDisruptionBudgetsUnused",
+		"The finding of the check Drain about PodDisruptionBudgets that select no pods.")
+	nameOperator = finding.NewName("DrainOperator",
+		"A finding of the check Drain about pods whose eviction depends on their operator: DrainOperator-<namespace>.<first pod>.")
+	namePod = finding.NewName("DrainPod",
+		"A finding of the check Drain about pods that something else than a PodDisruptionBudget keeps on their nodes, such as a "+
+			"webhook or a finalizer: DrainPod-<namespace>.<first pod>.")
+	namePool = finding.NewName("DrainPool",
+		"A finding of the check Drain about a pool that drains no node, or of which it is unknown whether all drains end: "+
+			"DrainPool-<pool>.")
+	namePending     = finding.NewName("DrainPending", "The finding of the check Drain about pods that find no other node.")
+	nameLost        = finding.NewName("DrainLost", "The finding of the check Drain about pods that nothing creates again.")
+	nameGraces      = finding.NewName("DrainGracePeriods", "The finding of the check Drain about pods that may take long to end. Those of OpenShift itself, such as routers, are not named.")
+	nameInterrupted = finding.NewName("DrainInterrupts",
+		"The finding of the check Drain about Services without a ready pod for a time. Those of OpenShift itself are not named: "+
+			"its operators run with one replica by design.")
+)
+
+// Reasons of findings.
+var (
+	reasonSingleNode = finding.NewReason("SingleNode", finding.Explanation{
+		Meaning: "Reported on a cluster with a single node, which is updated without a drain.",
+		Cause:   "Status.controlPlaneTopology of the Infrastructure \"cluster\" is SingleReplica.",
+	})
+	reasonSelectsNothing = finding.NewReason("SelectsNothing", finding.Explanation{
+		Meaning: "Reported when PodDisruptionBudgets select no pods. They do not block a drain, but protect nothing.",
+		Cause:   "A wrong selector, or a workload that is scaled to zero.",
+		Remedy:  "Check the selectors: `oc get poddisruptionbudgets --all-namespaces`.",
+	})
 	reasonSeveralBudgets = finding.NewReason("SeveralBudgets", finding.Explanation{
 		Meaning: "Reported when several PodDisruptionBudgets select the same pods, which therefore cannot be evicted.",
 		Cause:   "The selectors of the budgets overlap.",
