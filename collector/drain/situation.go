@@ -30,7 +30,7 @@ type live struct {
 	// stays is true for a replacement that came to a node while it was unschedulable, which it
 	// tolerates. A drain evicts the pods that the node had at first.
 	stays bool
-	why            string // why it has no node
+	why   string // why it has no node
 }
 
 // situation is the one at the start.

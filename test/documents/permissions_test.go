@@ -49,7 +49,7 @@ func purposes() map[string]string {
 		"imagecontentsourcepolicies": release, "images": release, "proxies": release,
 		"resourcequotas": quotas, "limitranges": quotas, "mutatingadmissionpolicies": quotas,
 		"replicasets": drains, "replicationcontrollers": drains, "priorityclasses": drains, "persistentvolumes": drains, "storageclasses": drains, "csinodes": drains,
-		"virtualmachineinstances": drains, "clusters": drains,
+		"virtualmachineinstances": drains, "kubevirts": drains, "clusters": drains,
 		"leases": records, "endpointslices": webhooks,
 		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfigurations": builtIn, "machineconfignodes": builtIn,
 		"clusterserviceversions": builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,

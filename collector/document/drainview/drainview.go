@@ -25,7 +25,7 @@ type Plan struct{ draining.Plan }
 
 // Document is how each pool ends, its nodes in order, then what becomes of the pods.
 func (p Plan) Document(view document.View) document.Document {
-	blocks := []document.Block{p.verdict()}
+	blocks := append([]document.Block{p.verdict()}, p.picture()...)
 	for i := range p.Rehearsal.Pools {
 		blocks = append(blocks, pool(&p.Rehearsal.Pools[i], view))
 	}
@@ -113,11 +113,7 @@ func pool(of *drain.Pool, view document.View) document.Section {
 	}
 	table.More = len(of.Nodes) - len(table.Rows)
 	for i := range of.Stuck {
-		result := "does not end"
-		if of.Stuck[i].Uncertain || of.Outcome == drain.Undetermined {
-			result = "may not end"
-		}
-		row(&of.Stuck[i], result)
+		row(&of.Stuck[i], drainResult(of, &of.Stuck[i]))
 	}
 	section.Blocks = append(section.Blocks, table)
 	for i := range of.Stuck {

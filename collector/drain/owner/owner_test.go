@@ -23,6 +23,10 @@ func machine(strategy, migratable string) []unstructured.Unstructured {
 	})}
 }
 
+func kubevirt(strategy string) []unstructured.Unstructured {
+	return []unstructured.Unstructured{object("kubevirt.io/v1", "KubeVirt", map[string]any{"configuration": map[string]any{"evictionStrategy": strategy}}, nil)}
+}
+
 func cluster(ready int64, maintained bool) []unstructured.Unstructured {
 	return []unstructured.Unstructured{object("postgresql.cnpg.io/v1", "Cluster",
 		map[string]any{"nodeMaintenanceWindow": map[string]any{"inProgress": maintained}}, map[string]any{"readyInstances": ready})}
@@ -40,24 +44,28 @@ func TestOf(t *testing.T) {
 		want     owner.Behavior
 		operator string
 	}{
-		"Deployment":    {reason: "a pod without an operator", owner: "apps/v1 ReplicaSet"},
-		"Other":         {reason: "an operator that is not in the table", owner: "db.example.com/v1 Database"},
-		"Migratable":    {reason: "the machine is migrated", owner: machines, objects: machine("LiveMigrate", "True"), webhooks: []string{"virt-launcher-eviction-interceptor.kubevirt.io"}, want: owner.Migrates, operator: "KubeVirt"},
-		"NoWebhook":     {reason: "nothing starts a migration", owner: machines, objects: machine("LiveMigrate", "True"), want: owner.Adjusts, operator: "KubeVirt"},
-		"NotMigratable": {reason: "the webhook denies the eviction", owner: machines, objects: machine("LiveMigrate", "False"), want: owner.Stays, operator: "KubeVirt"},
-		"IfPossible":    {reason: "a machine that need not be migrated is shut down", owner: machines, objects: machine("LiveMigrateIfPossible", "False"), want: owner.Stops, operator: "KubeVirt"},
-		"External":      {reason: "another controller migrates it", owner: machines, objects: machine("External", "True"), want: owner.Adjusts, operator: "KubeVirt"},
-		"MachineUnread": {reason: "the machine could not be read", owner: machines, want: owner.Adjusts, operator: "KubeVirt"},
-		"Primary":       {reason: "another instance becomes the primary", owner: clusters, objects: cluster(3, false), want: owner.Moves, operator: "CloudNativePG"},
-		"OnlyInstance":  {reason: "there is no other instance", owner: clusters, objects: cluster(1, false), want: owner.Stays, operator: "CloudNativePG"},
-		"Maintained":    {reason: "a maintenance window removes the budget", owner: clusters, objects: cluster(1, true), want: owner.Stops, operator: "CloudNativePG"},
-		"Replica":       {reason: "the budget of replicas is an ordinary one", owner: clusters, labels: map[string]string{"cnpg.io/instanceRole": "replica"}, operator: "CloudNativePG"},
-		"DrainCleaner":  {reason: "the drain cleaner has the operator restart the pod", owner: "core.strimzi.io/v1beta2 StrimziPodSet", webhooks: []string{"strimzi-drain-cleaner.strimzi.io"}, want: owner.Moves, operator: "Strimzi"},
-		"NoCleaner":     {reason: "without it the budget decides", owner: "core.strimzi.io/v1beta2 StrimziPodSet", operator: "Strimzi"},
-		"Longhorn":      {reason: "the operator removes its budget", owner: "longhorn.io/v1beta2 InstanceManager", want: owner.Adjusts, operator: "Longhorn"},
-		"Portworx":      {reason: "the operator sets its budget", owner: "core.libopenstorage.org/v1 StorageCluster", want: owner.Adjusts, operator: "Portworx"},
-		"Rook":          {reason: "recognized by a label", owner: "apps/v1 ReplicaSet", labels: map[string]string{"ceph-osd-id": "0"}, want: owner.Adjusts, operator: "Rook"},
-		"Elastic":       {reason: "recognized by a label", owner: "apps/v1 StatefulSet", labels: map[string]string{"elasticsearch.k8s.elastic.co/cluster-name": "logs"}, want: owner.Adjusts, operator: "Elastic Cloud on Kubernetes"},
+		"Deployment":      {reason: "a pod without an operator", owner: "apps/v1 ReplicaSet"},
+		"Other":           {reason: "an operator that is not in the table", owner: "db.example.com/v1 Database"},
+		"Migratable":      {reason: "the machine is migrated", owner: machines, objects: machine("LiveMigrate", "True"), webhooks: []string{"virt-launcher-eviction-interceptor.kubevirt.io"}, want: owner.Migrates, operator: "KubeVirt"},
+		"NoWebhook":       {reason: "nothing starts a migration", owner: machines, objects: machine("LiveMigrate", "True"), want: owner.Adjusts, operator: "KubeVirt"},
+		"NotMigratable":   {reason: "the webhook denies the eviction", owner: machines, objects: machine("LiveMigrate", "False"), want: owner.Stays, operator: "KubeVirt"},
+		"IfPossible":      {reason: "a machine that need not be migrated is shut down", owner: machines, objects: machine("LiveMigrateIfPossible", "False"), want: owner.Stops, operator: "KubeVirt"},
+		"DefaultMigrated": {reason: "a machine without a strategy has that of the cluster", owner: machines, objects: append(machine("", "True"), kubevirt("LiveMigrate")...), webhooks: []string{"virt-launcher-eviction-interceptor.kubevirt.io"}, want: owner.Migrates, operator: "KubeVirt"},
+		"DefaultStays":    {reason: "a machine without a strategy has that of the cluster", owner: machines, objects: append(machine("", "False"), kubevirt("LiveMigrate")...), want: owner.Stays, operator: "KubeVirt"},
+		"DefaultNone":     {reason: "the cluster has no strategy either: the machine is shut down", owner: machines, objects: append(machine("", "True"), kubevirt("")...), want: owner.Stops, operator: "KubeVirt"},
+		"DefaultUnread":   {reason: "the strategy of the cluster is not known", owner: machines, objects: machine("", "False"), want: owner.Adjusts, operator: "KubeVirt"},
+		"External":        {reason: "another controller migrates it", owner: machines, objects: machine("External", "True"), want: owner.Adjusts, operator: "KubeVirt"},
+		"MachineUnread":   {reason: "the machine could not be read", owner: machines, want: owner.Adjusts, operator: "KubeVirt"},
+		"Primary":         {reason: "another instance becomes the primary", owner: clusters, objects: cluster(3, false), want: owner.Moves, operator: "CloudNativePG"},
+		"OnlyInstance":    {reason: "there is no other instance", owner: clusters, objects: cluster(1, false), want: owner.Stays, operator: "CloudNativePG"},
+		"Maintained":      {reason: "a maintenance window removes the budget", owner: clusters, objects: cluster(1, true), want: owner.Stops, operator: "CloudNativePG"},
+		"Replica":         {reason: "the budget of replicas is an ordinary one", owner: clusters, labels: map[string]string{"cnpg.io/instanceRole": "replica"}, operator: "CloudNativePG"},
+		"DrainCleaner":    {reason: "the drain cleaner has the operator restart the pod", owner: "core.strimzi.io/v1beta2 StrimziPodSet", webhooks: []string{"strimzi-drain-cleaner.strimzi.io"}, want: owner.Moves, operator: "Strimzi"},
+		"NoCleaner":       {reason: "without it the budget decides", owner: "core.strimzi.io/v1beta2 StrimziPodSet", operator: "Strimzi"},
+		"Longhorn":        {reason: "the operator removes its budget", owner: "longhorn.io/v1beta2 InstanceManager", want: owner.Adjusts, operator: "Longhorn"},
+		"Portworx":        {reason: "the operator sets its budget", owner: "core.libopenstorage.org/v1 StorageCluster", want: owner.Adjusts, operator: "Portworx"},
+		"Rook":            {reason: "recognized by a label", owner: "apps/v1 ReplicaSet", labels: map[string]string{"ceph-osd-id": "0"}, want: owner.Adjusts, operator: "Rook"},
+		"Elastic":         {reason: "recognized by a label", owner: "apps/v1 StatefulSet", labels: map[string]string{"elasticsearch.k8s.elastic.co/cluster-name": "logs"}, want: owner.Adjusts, operator: "Elastic Cloud on Kubernetes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ import (
 func Table() []Operator {
 	return []Operator{{
 		Name: "KubeVirt", Group: "kubevirt.io",
-		Shows:  "condition LiveMigratable and spec.evictionStrategy of the VirtualMachineInstance",
+		Shows:  "condition LiveMigratable and spec.evictionStrategy of the VirtualMachineInstance; spec.configuration.evictionStrategy of the KubeVirt",
 		Source: "kubevirt docs/handling-eviction-requests.md", Since: "0.59",
 		judge: virtualMachine,
 	}, {
@@ -86,8 +86,11 @@ func virtualMachine(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference
 		return Answer{Behavior: Adjusts, Why: "belongs to a VirtualMachineInstance that could not be read", Remedy: "Check condition LiveMigratable of the VirtualMachineInstance."}
 	}
 	strategy, _, _ := unstructured.NestedString(machine.Object, "spec", "evictionStrategy")
-	if effective, ok, _ := unstructured.NestedString(machine.Object, "status", "evictionStrategy"); ok && strategy == "" {
-		strategy = effective
+	if strategy == "" {
+		known := false
+		if strategy, known = o.kubevirtDefault(); !known {
+			return Answer{Behavior: Adjusts, Why: "has the evictionStrategy of the KubeVirt object, which could not be read", Remedy: "Check spec.configuration.evictionStrategy of the KubeVirt object."}
+		}
 	}
 	migratable, why := liveMigratable(machine)
 	switch {
@@ -95,14 +98,29 @@ func virtualMachine(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference
 		return Answer{Behavior: Adjusts, Why: "is moved by a controller outside of KubeVirt (evictionStrategy External)", Remedy: "Check that the external controller runs."}
 	case migratable && strings.HasPrefix(strategy, "LiveMigrate") && !o.webhook[kubevirtWebhook]:
 		return Answer{Behavior: Adjusts, Why: "is migrated only if the webhook " + kubevirtWebhook + " responds, which it cannot", Remedy: "Check that the pods of virt-api are ready."}
-	case migratable && (strategy == "LiveMigrate" || strategy == "LiveMigrateIfPossible"):
+	case migratable && (strategy == liveMigrate || strategy == "LiveMigrateIfPossible"):
 		return Answer{Behavior: Migrates, Why: "is migrated to another node"}
-	case strategy == "LiveMigrate":
+	case strategy == liveMigrate:
 		return Answer{Behavior: Stays, Why: "must be migrated (evictionStrategy LiveMigrate) and cannot be: " + why, Remedy: remedy}
 	default:
 		return Answer{Behavior: Stops, Why: "is shut down with its node", Remedy: remedy}
 	}
 }
+
+// kubevirtDefault is the evictionStrategy of machines without one: that of the KubeVirt object
+// (spec.configuration.evictionStrategy). Without such an object it is not known.
+func (o *Owners) kubevirtDefault() (strategy string, known bool) {
+	for _, object := range o.objects {
+		if object.GetKind() == "KubeVirt" {
+			strategy, _, _ = unstructured.NestedString(object.Object, "spec", "configuration", "evictionStrategy")
+			known = true
+		}
+	}
+	return strategy, known
+}
+
+// liveMigrate is the evictionStrategy of machines that must not be shut down.
+const liveMigrate = "LiveMigrate"
 
 func liveMigratable(machine *unstructured.Unstructured) (ok bool, why string) {
 	conditions, _, _ := unstructured.NestedSlice(machine.Object, "status", "conditions")

@@ -12,6 +12,7 @@ import (
 // Resources of operators that move their pods.
 var (
 	machines = of(schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}, "virtualmachineinstances", "VirtualMachineInstances")
+	virts    = of(schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}, "kubevirts", "KubeVirts")
 	postgres = of(schema.GroupVersion{Group: "postgresql.cnpg.io", Version: "v1"}, "clusters", "Clusters of CloudNativePG")
 )
 
@@ -35,6 +36,9 @@ func (r *reader) owners(ctx context.Context, webhooks []string) *owner.Owners {
 	var objects []unstructured.Unstructured
 	for _, each := range list[object](ctx, r, machines) {
 		objects = append(objects, each.of(machines.GroupVersion(), "VirtualMachineInstance"))
+	}
+	for _, each := range list[object](ctx, r, virts) {
+		objects = append(objects, each.of(virts.GroupVersion(), "KubeVirt"))
 	}
 	for _, each := range list[object](ctx, r, postgres) {
 		objects = append(objects, each.of(postgres.GroupVersion(), "Cluster"))

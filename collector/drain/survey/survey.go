@@ -69,7 +69,7 @@ func Reads() []access.Request {
 		controllers.GroupVersionResource, jobs.GroupVersionResource, quotas.GroupVersionResource, limits.GroupVersionResource,
 		priorities.GroupVersionResource, claims.GroupVersionResource, volumes.GroupVersionResource, classes.GroupVersionResource,
 		attachments.GroupVersionResource, validating.GroupVersionResource, mutating.GroupVersionResource,
-		policies.GroupVersionResource, bindings.GroupVersionResource, endpoints.GroupVersionResource, machines.GroupVersionResource, postgres.GroupVersionResource,
+		policies.GroupVersionResource, bindings.GroupVersionResource, endpoints.GroupVersionResource, machines.GroupVersionResource, virts.GroupVersionResource, postgres.GroupVersionResource,
 	} {
 		needs = append(needs, access.Request{Verb: "list", Group: each.Group, Resource: each.Resource})
 	}
