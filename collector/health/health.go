@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/health/deadlock"
 	"github.com/openshift/update-preflight/collector/health/dependency"
+	"github.com/openshift/update-preflight/collector/health/draining"
 )
 
 // Checks are all checks of the cluster's health. A new one is added here. Checks of
@@ -31,7 +32,7 @@ func Checks(dependencies *dependency.Set) []check.Check {
 	return []check.Check{
 		ClusterOperators(),
 		Nodes(),
-		Drain(),
+		draining.Check(),
 		Capacity(),
 		dependency.Check(dependencies),
 		UpgradeWindow(),

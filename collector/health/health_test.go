@@ -117,7 +117,7 @@ func TestChecksOnAnUnhealthyCluster(t *testing.T) {
 	defineUpgradeConfigs(t)
 	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("w.orkers-1", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 0 }))...)
 	server.Create(t, operator("kube-apiserver", "Available=True", "Degraded=True"))
-	unhealthy := with(t, []*policyv1.PodDisruptionBudget{budget("cart.v1", 1, 1, 1)}).Responding(map[string]checktest.Response{
+	unhealthy := server.Responding(map[string]checktest.Response{
 		nodesPath: checktest.Pages(t, "v1", "NodeList", []*corev1.Node{
 			node("a", cordoned, state("Degraded", ""), unset(corev1.NodeReady)), node("b", unmanaged, set(corev1.NodeReady, corev1.ConditionFalse, "")),
 			node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, ""), unset(corev1.NodePIDPressure)),
@@ -167,12 +167,11 @@ func TestChecksReadOnce(t *testing.T) {
 			return respond(request)
 		}
 	}
-	budgets := []*policyv1.PodDisruptionBudget{budget("a", 1, 1, 1), budget("b", 3, 1, 3, selecting("tier=b"))}
 	view := server.Responding(map[string]checktest.Response{
-		nodesPath:       counted("nodes", checktest.Pages(t, "v1", "NodeList", nodes)),
-		budgetsPath:     counted("budgets", checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", budgets)),
-		podsPath:        counted("pods", checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", []*metav1.PartialObjectMetadata{})),
-		machineSetsPath: counted("machinesets", checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", []*machinev1beta1.MachineSet{machineSet("a")})),
+		nodesPath:                              counted("nodes", checktest.Pages(t, "v1", "NodeList", nodes)),
+		"/apis/policy/v1/poddisruptionbudgets": counted("budgets", checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", []*policyv1.PodDisruptionBudget{})),
+		"/api/v1/pods":                         counted("pods", checktest.Pages(t, "v1", "PodList", []*corev1.Pod{})),
+		machineSetsPath:                        counted("machinesets", checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", []*machinev1beta1.MachineSet{machineSet("a")})),
 		operatorsPath: counted("operators", checktest.Pages(t, "config.openshift.io/v1", "ClusterOperatorList",
 			[]*configv1.ClusterOperator{operator("dns", "Available=True", "Degraded=False")})),
 	}).Snapshot(t)
@@ -186,7 +185,7 @@ func TestChecksReadOnce(t *testing.T) {
 		})
 	}
 	updates.Wait()
-	want := map[string]int{"nodes": 1, "budgets": 1, "pods": 1, "machinesets": 1, "operators": 1}
+	want := map[string]int{"nodes": 1, "budgets": 1, "pods": 2 /* and their metadata, for webhooks */, "machinesets": 1, "operators": 1}
 	if diff := cmp.Diff(want, requests); diff != "" {
 		t.Errorf("each resource is read once for all updates (-want +got):\n%s", diff)
 	}

@@ -234,7 +234,7 @@ func nodeRules() []nodeRule {
 			violation:  "cordoned by the machine-config-operator, whose drain or update of them has not completed",
 			remedy:     "Do not uncordon the nodes, which undoes the drain. Fix what keeps it from completing.",
 			actions:    inspectDrains,
-			violatedBy: draining,
+			violatedBy: beingDrained,
 		},
 		pressureRule(nameNodesMemoryPressure, "short of memory", reasonMemoryPressure, corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
 		pressureRule(nameNodesDiskPressure, "short of disk space", reasonDiskPressure, corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
@@ -322,9 +322,9 @@ func cordoned(node *corev1.Node) (string, bool) {
 	return "", true
 }
 
-// draining is about cordoned nodes that the machine-config-operator has not
+// beingDrained is about cordoned nodes that the machine-config-operator has not
 // uncordoned yet. Those that it is updating have their own rule.
-func draining(node *corev1.Node) (string, bool) {
+func beingDrained(node *corev1.Node) (string, bool) {
 	if !node.Spec.Unschedulable || updating(node) || !drainRequested(node) {
 		return "", false
 	}

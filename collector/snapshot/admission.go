@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/pager"
 )
 
 // Namespaces are the metadata of all namespaces, sorted by name, without annotations.
@@ -95,6 +96,29 @@ func (c *Cluster) Replicas(ctx context.Context) ([]metav1.PartialObjectMetadata,
 			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 		})
 		return found, nil
+	})
+}
+
+// evictable selects pods that run.
+const evictable = "status.phase!=Pending,status.phase!=Succeeded,status.phase!=Failed"
+
+// eachPod calls do for the metadata of each pod that runs.
+func (c *Cluster) eachPod(ctx context.Context, namespace string, do func(*metav1.PartialObjectMetadata)) error {
+	pods := c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace)
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		options.FieldSelector = evictable
+		return pods.List(ctx, options)
+	})
+	pages.PageBufferSize = 1
+	count := 0
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		if count++; count > maxPods {
+			return fmt.Errorf("the cluster has more than %d pods", maxPods)
+		}
+		if pod, ok := item.(*metav1.PartialObjectMetadata); ok {
+			do(pod)
+		}
+		return nil
 	})
 }
 

@@ -56,6 +56,12 @@ func once[T any](ctx context.Context, c *Cluster, key string, read func(context.
 	return r.Get(ctx, read)
 }
 
+// Derived is what is computed from this cluster once for all that need it, by a key that begins
+// with the name of the package.
+func Derived[T any](ctx context.Context, c *Cluster, key string, compute func(context.Context) (T, error)) (T, error) {
+	return once(ctx, c, "derived "+key, compute)
+}
+
 // ClusterVersion is the ClusterVersion "version".
 func (c *Cluster) ClusterVersion(ctx context.Context) (*configv1.ClusterVersion, error) {
 	return once(ctx, c, "version", func(ctx context.Context) (*configv1.ClusterVersion, error) {

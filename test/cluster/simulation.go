@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Annotations that control the pods of Jobs on simulated nodes. They have no
+// Annotations that control the pods on simulated nodes, the first two those of Jobs. They have no
 // domain, since the policy for preflights allows few domains.
 const (
 	// AnnotationTakes is how long the pod runs, in the format of
@@ -25,6 +25,11 @@ const (
 	AnnotationTakes = "simulation-takes"
 	// AnnotationMessage is the termination message of its containers.
 	AnnotationMessage = "simulation-message"
+	// AnnotationReady is how long after its start a pod gets ready, in the format of
+	// time.ParseDuration, or NeverReady. Without it, a pod is ready at once.
+	AnnotationReady = "simulation-ready"
+	// NeverReady is a value of AnnotationReady.
+	NeverReady = "never"
 )
 
 // podsPerNode is the default limit of OpenShift.

@@ -30,6 +30,7 @@ func purposes() map[string]string {
 		removed         = "who uses removed APIs"
 		webhooks        = "whether webhooks respond"
 		reviews         = "the access of the accounts of checks"
+		drains          = "what the drains of an update evict, and where it runs then"
 		quotas          = "whether the pods of checks are accepted"
 	)
 	return map[string]string{
@@ -47,6 +48,8 @@ func purposes() map[string]string {
 		"featuregates": "which checks apply", "clusterimagepolicies": release, "imagedigestmirrorsets": release, "imagetagmirrorsets": release,
 		"imagecontentsourcepolicies": release, "images": release, "proxies": release,
 		"resourcequotas": quotas, "limitranges": quotas, "mutatingadmissionpolicies": quotas,
+		"replicasets": drains, "replicationcontrollers": drains, "priorityclasses": drains, "persistentvolumes": drains, "storageclasses": drains, "csinodes": drains,
+		"virtualmachineinstances": drains, "kubevirts": drains, "clusters": drains,
 		"leases": records, "endpointslices": webhooks,
 		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfigurations": builtIn, "machineconfignodes": builtIn,
 		"clusterserviceversions": builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,

@@ -122,7 +122,7 @@ kind: Node
 metadata:
   name: NAME
   labels: {node-role.kubernetes.io/ROLE: "", kubernetes.io/os: linux}
-  annotations: {machineconfiguration.openshift.io/state: Done}
+  annotations: {machineconfiguration.openshift.io/state: Done, machineconfiguration.openshift.io/currentConfig: a, machineconfiguration.openshift.io/desiredConfig: a}
 status:
   nodeInfo: {kubeletVersion: KUBELET, architecture: amd64, bootID: "", containerRuntimeVersion: "", kernelVersion: "", kubeProxyVersion: "", machineID: "", operatingSystem: linux, osImage: "", systemUUID: ""}
   conditions:

@@ -116,7 +116,8 @@ func TestHealthBeforeAnUpdate(t *testing.T) {
 	worker := node("worker-0", "worker", "v1.31.9")
 	e.replace(worker + "spec: {unschedulable: true}\n")
 	e.create(strings.NewReplacer("worker-0", "worker-1", `MemoryPressure, status: "False"`, `MemoryPressure, status: "True"`).Replace(worker))
-	e.create(billingPod, billingBudget)
+	e.create(strings.ReplaceAll(billingPod, "worker-0", "worker-1"), billingBudget) // MCO does not drain a node that is cordoned
+	e.replace(strings.ReplaceAll(pool("worker"), "paused: false", "maxUnavailable: 2"))
 	await.Until(e.t, "a budget that allows no disruption", func(ctx context.Context) bool { return e.budgetStatus(ctx).CurrentHealthy == 1 })
 	host := "ExternalDependency-" + strings.ReplaceAll(stopped, ":", "-")
 	blocking := []string{"ClusterOperatorDegraded-dns", host, "NodesCordoned", "NodesMemoryPressure", "PodDisruptionBudget-default.billing"}

@@ -149,7 +149,7 @@ func (e *environment) planDurations(service string) {
 	result := e.plan(exit.Ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
 	got := strings.Join(slices.Concat(result.Duration.Basis, result.Missing, result.Duration.ProlongedBy), "\n")
 	for reason, want := range map[string]string{
-		"no pod of the budget can be evicted":              "PodDisruptionBudget default/billing allows no disruption (NeverSatisfied): the drain of a node with one of its pods waits",
+		"no pod of the budget can be evicted":              "the drain of node worker-0 of MachineConfigPool \"worker\" does not end (pod default/billing: RequiresAll)",
 		"the time for a node is that of the last roll-out": "10m (10m to 10m) for a node: the last roll-out of this cluster by its MachineConfigNodes (n=2).",
 		"Windows nodes have no pool":                       "Windows nodes (1): the Windows Machine Config Operator updates them",
 		"RHEL nodes are updated by their administrator":    "RHEL nodes (1): their administrator updates them",

@@ -67,6 +67,7 @@ func withNodes() []string {
 		module + "/test/e2e/faults",
 		module + "/test/trigger",
 		module + "/test/installation",
+		module + "/test/drain",
 	}
 }
 
@@ -91,13 +92,14 @@ func slowest() []string {
 // where what they depend on has changed. The value reports whether that is all of the product.
 func releases() map[string]bool {
 	return map[string]bool{
-		module + "/test/deadlock":     false,
-		module + "/test/foresee":      false,
-		module + "/test/e2e/scale":    true,
-		module + "/test/distribution": true,
-		module + "/test/modules":      true,
-		module + "/test/recipes":      true,
-		module + "/test/newcomer":     true,
+		module + "/test/deadlock":      false,
+		module + "/test/foresee":       false,
+		module + "/test/drain/release": false,
+		module + "/test/e2e/scale":     true,
+		module + "/test/distribution":  true,
+		module + "/test/modules":       true,
+		module + "/test/recipes":       true,
+		module + "/test/newcomer":      true,
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/updateplan/planner"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -101,6 +102,7 @@ func commandRoles(images image.Mode) []commandRole {
 		}},
 		{"targets", targets.Needs(), nil},
 		{"plan", planner.Needs(), nil},
+		{"drain-plan", draining.Needs(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
 		{"verify", runner.VerifyNeeds(), nil},
 		{"collect", support.CollectNeeds(), nil},

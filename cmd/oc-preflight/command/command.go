@@ -74,7 +74,7 @@ combines the findings into one verdict.`,
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	addGroups(root, []verbGroup{
-		{"decide", "Decide on an update:", []*cobra.Command{decide.NewTargets(client), decide.NewPlan(client), running.NewRun(client), decide.NewAck(client), decide.NewAccept(client), decide.NewExplain(streams)}},
+		{"decide", "Decide on an update:", []*cobra.Command{decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), decide.NewAck(client), decide.NewAccept(client), decide.NewExplain(streams)}},
 		{"runs", "Follow and compare runs:", []*cobra.Command{
 			runs.NewStatus(client), runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewRender(streams), runs.NewCancel(client), runs.NewCleanup(client),
 		}},

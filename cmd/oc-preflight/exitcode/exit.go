@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -85,6 +86,18 @@ func OfPlan(made updateplan.Plan) error {
 		return &Error{Code: Undecided}
 	}
 	return nil
+}
+
+// OfDrains is the error with the exit code of a rehearsal of drains.
+func OfDrains(outcome drain.Outcome) error {
+	switch outcome {
+	case drain.Clear:
+		return nil
+	case drain.Sticks, drain.Blocked:
+		return &Error{Code: Blocked}
+	case drain.Undetermined:
+	}
+	return &Error{Code: Undecided}
 }
 
 func exitOfDecision(decision verdict.Decision) error {

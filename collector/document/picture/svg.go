@@ -1,6 +1,6 @@
 // Package picture answers: how is the data of a document drawn?
 //
-// Timeline, Matrix, Route and Ranges make a document.Picture of their data, with a drawing in
+// Timeline, Matrix, Route, Ranges and Steps make a document.Picture of their data, with a drawing in
 // SVG and the same data as a table. A drawing is drawn with attributes, which no
 // Content-Security-Policy forbids, and its texts are made printable, bounded and escaped.
 package picture

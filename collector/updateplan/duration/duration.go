@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -98,7 +98,7 @@ type inventory struct {
 // maxCauses bounds the objects of one kind that are named as what prolongs updates.
 const maxCauses = 10
 
-// prolongedBy are the DaemonSets and PodDisruptionBudgets that prolong updates.
+// prolongedBy are the DaemonSets and drains that prolong updates.
 func (i inventory) prolongedBy(ctx context.Context) []string {
 	var causes []string
 	if all, err := i.scene.Snapshot.DaemonSets(ctx); err != nil {
@@ -110,12 +110,11 @@ func (i inventory) prolongedBy(ctx context.Context) []string {
 		}
 		causes = firstCauses(slow, "DaemonSets that replace one pod at a time")
 	}
-	budgets, err := i.scene.Snapshot.PodDisruptionBudgets(ctx)
+	drains, err := draining.Prolonging(ctx, i.scene.Snapshot, i.scene.Start)
 	if err != nil {
-		i.miss("PodDisruptionBudgets that prolong updates: %v", err)
-		return causes
+		i.miss("drains that prolong updates: %v", err)
 	}
-	return append(causes, firstCauses(health.Undrainable(budgets), "PodDisruptionBudgets that allow no disruption")...)
+	return append(causes, firstCauses(drains, "drains that take long")...)
 }
 
 // firstCauses are at most maxCauses, and how many more there are of that kind.

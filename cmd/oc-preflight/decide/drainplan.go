@@ -1,0 +1,96 @@
+package decide
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/document/drainview"
+	"github.com/openshift/update-preflight/collector/health/draining"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/runner"
+)
+
+type drainPlanFlags struct {
+	selected draining.Selection
+	timeout  time.Duration
+	output   flagset.Output
+}
+
+// NewDrainPlan makes "drain-plan", which rehearses the drains of the next update.
+func NewDrainPlan(client *cli.Client) *cobra.Command {
+	var flags drainPlanFlags
+	c := &cobra.Command{
+		Use:   "drain-plan [--pool POOL] [--node NODE]",
+		Short: "Show what the drains of an update evict, node by node, and where they do not end",
+		Long: `Rehearse the drains of the next update without evicting a pod: the nodes of each pool that
+an update drains, in the order of the machine-config-operator, what the API server answers to
+each eviction, and where the pods find another node. The plan has the node at which the drains
+of a pool do not end, with the pods, their PodDisruptionBudgets and what to do; the pods that
+stay without a node; and the Services that are interrupted.
+
+What depends on a webhook, an operator or a choice of the scheduler is Unknown, never Clear.
+The cluster is read, and nothing is created in it.
+
+Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a drain does not
+end or a pool drains no node, 4 it is unknown whether all drains end, 130 interrupted.`,
+		Example: `  # Do the drains of the next update end, and which pods hold them up?
+  oc preflight drain-plan
+
+  # Why does the drain of this node not end?
+  oc preflight drain-plan --node worker-1
+
+  # The same for the cluster of a must-gather
+  oc preflight drain-plan --archive must-gather.tar.gz
+
+  # All nodes and pods of one pool
+  oc preflight drain-plan --pool worker -o wide`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return planDrains(c, client, flags) },
+	}
+	c.Flags().StringVar(&flags.selected.Pool, "pool", "", "Show only the nodes of this MachineConfigPool. All pools are rehearsed, since they are drained at the same time.")
+	c.Flags().StringVar(&flags.selected.Node, "node", "", "Show only the drain of this node.")
+	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
+	flags.output.AddText(c, drainview.Plan{})
+	client.ArchiveFlag(c)
+	client.QuietFlag(c)
+	return c
+}
+
+func planDrains(c *cobra.Command, client *cli.Client, flags drainPlanFlags) error {
+	out, err := flags.output.Open(client.Streams.Out, drainview.Plan{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	made, err := rehearseDrains(c.Context(), client, flags)
+	if err != nil {
+		return err
+	}
+	if err := out.Write(drainview.Plan{Plan: made}); err != nil {
+		return err
+	}
+	return exitcode.OfDrains(made.Outcome)
+}
+
+func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlags) (draining.Plan, error) {
+	reached, err := client.Open(ctx)
+	if err != nil {
+		return draining.Plan{}, err
+	}
+	display := client.Display(terminal.About{})
+	defer display.Close()
+	options := runner.Options{Limits: runner.Limits{Timeout: flags.timeout}, Hooks: runner.Hooks{Logger: client.Log, Observer: terminal.ProgressOnly(display)}}
+	s, err := scene.Open(ctx, reached, options.Settings(), access.Needs{})
+	if err != nil {
+		return draining.Plan{}, err
+	}
+	s.Step("rehearsing the drains")
+	return draining.Rehearse(ctx, s.Snapshot, s.Start, flags.selected)
+}

@@ -1,0 +1,236 @@
+// Package drainview answers: how is a rehearsal of drains shown to people?
+//
+// [Plan] is its document, with the JSON of its fields.
+package drainview
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/findingview"
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/health/draining"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// entries is the default limit of lists.
+const entries = 20
+
+// Plan is the document of a rehearsal.
+type Plan struct{ draining.Plan }
+
+// Document is how each pool ends, its nodes in order, then what becomes of the pods.
+func (p Plan) Document(view document.View) document.Document {
+	blocks := append([]document.Block{p.verdict()}, p.picture()...)
+	for i := range p.Rehearsal.Pools {
+		blocks = append(blocks, pool(&p.Rehearsal.Pools[i], view))
+	}
+	blocks = append(blocks, p.findings())
+	blocks = append(blocks,
+		list("Pods that stay without a node:", p.pending(), view),
+		list("Pods that nothing creates again:", p.lost(), view),
+		list("Services without a ready pod for a time:", p.interrupted(view), view),
+		list("Pods that may take long to end:", p.graces(), view),
+		list("Nodes that are not drained:", p.skipped(), view),
+		document.List{Lead: "Could not be read, so that what depends on it is unknown:", Entries: p.Unread},
+	)
+	return document.Document{Title: "Rehearsal of the drains", Source: "The JSON document has all data.", Blocks: blocks}
+}
+
+// Wide is the document with all entries of its lists.
+func (p Plan) Wide(document.View) document.Document { return p.Document(document.View{Full: true}) }
+
+// findings are those that the lists do not have.
+func (p Plan) findings() document.Block {
+	var items document.Items
+	for _, each := range p.Causes() {
+		items.Entries = append(items.Entries, findingview.Item(each))
+	}
+	return items
+}
+
+func (p Plan) verdict() document.Verdict {
+	pools := p.Rehearsal.Pools
+	count := map[drain.Outcome]int{}
+	for _, each := range pools {
+		count[each.Outcome]++
+	}
+	for _, each := range []struct {
+		outcome drain.Outcome
+		level   document.Level
+		meaning string
+	}{
+		{drain.Sticks, document.Bad, "the drain of a node does not end"},
+		{drain.Blocked, document.Bad, "a pool drains no node"},
+		{drain.Undetermined, document.Unclear, "it is unknown whether all drains end"},
+	} {
+		if count[each.outcome] > 0 {
+			return document.Verdict{
+				Mark:    document.Mark{Level: each.level, Word: string(each.outcome)},
+				Meaning: fmt.Sprintf("%s: %d of %s.", each.meaning, count[each.outcome], words.Count(len(pools), "pool")),
+			}
+		}
+	}
+	switch {
+	case p.Outcome == drain.Undetermined:
+		return document.Verdict{Mark: document.Mark{Level: document.Unclear, Word: string(p.Outcome)}, Meaning: "not everything could be read."}
+	case len(pools) == 0:
+		return document.Verdict{Mark: document.Mark{Level: document.Good, Word: string(drain.Clear)}, Meaning: "no node is drained."}
+	}
+	return document.Verdict{
+		Mark: document.Mark{Level: document.Good, Word: string(drain.Clear)}, Meaning: fmt.Sprintf("all drains of %s end.", words.Count(len(pools), "pool")),
+	}
+}
+
+// list is a list of at most as many entries as the view has.
+func list(lead string, all []string, view document.View) document.List {
+	shown := view.Entries(len(all), entries)
+	kept := all[:shown:shown]
+	if more := len(all) - shown; more > 0 {
+		kept = append(kept, fmt.Sprintf("and %d more", more))
+	}
+	return document.List{Lead: lead, Entries: kept}
+}
+
+// pool is the drain of one pool.
+func pool(of *drain.Pool, view document.View) document.Section {
+	section := document.Section{Title: "Pool " + of.Name, Mark: mark(of.Outcome)}
+	if of.Why != "" {
+		section.Blocks = append(section.Blocks, document.Paragraph{Text: sentence(of.Why)})
+	}
+	table := document.Table{Columns: []string{"Node", "Step", "Evicted", "Kept", "Waits", "Drain"}}
+	row := func(node *drain.Node, result string) {
+		table.Rows = append(table.Rows, []string{
+			node.Name, strconv.Itoa(node.Step + 1), strconv.Itoa(node.Evicted), strconv.Itoa(node.Kept), strconv.Itoa(node.Waits), result,
+		})
+	}
+	for i := range of.Nodes[:view.Entries(len(of.Nodes), entries)] {
+		row(&of.Nodes[i], "ends")
+	}
+	table.More = len(of.Nodes) - len(table.Rows)
+	for i := range of.Stuck {
+		row(&of.Stuck[i], drainResult(of, &of.Stuck[i]))
+	}
+	section.Blocks = append(section.Blocks, table)
+	for i := range of.Stuck {
+		section.Blocks = append(section.Blocks, list("What holds up "+of.Stuck[i].Name+":", obstacles(&of.Stuck[i]), view))
+	}
+	if of.Waiting > 0 {
+		section.Blocks = append(section.Blocks, document.Paragraph{Text: "Not drained after that: " + words.Count(of.Waiting, "node") + "."})
+	}
+	return section
+}
+
+func mark(outcome drain.Outcome) document.Mark {
+	level := document.Bad
+	switch outcome {
+	case drain.Clear:
+		level = document.Good
+	case drain.Undetermined:
+		level = document.Unclear
+	case drain.Sticks, drain.Blocked:
+	}
+	return document.Mark{Level: level, Word: string(outcome)}
+}
+
+func obstacles(node *drain.Node) []string {
+	var found []string
+	for _, each := range node.Obstacles {
+		text := fmt.Sprintf("pod %s: %s (%s)", each.Pod, each.Outcome, each.Cause)
+		var budgets []string
+		for _, budget := range each.Budgets {
+			budgets = append(budgets, budget.String())
+		}
+		if len(budgets) > 0 {
+			text += ", PodDisruptionBudget " + strings.Join(budgets, ", ")
+		}
+		if each.By != "" {
+			text += ", " + each.By
+		}
+		for _, pending := range each.Behind {
+			text += fmt.Sprintf("; it waits for pod %s, which has no node: %s", pending.Pod, pending.Why)
+		}
+		found = append(found, text)
+	}
+	return found
+}
+
+func (p Plan) pending() []string {
+	var found []string
+	for _, each := range p.Rehearsal.Pending {
+		text := fmt.Sprintf("%s: %s", each.Pod, each.Why)
+		if each.Uncertain {
+			text += " (depends on the nodes that the scheduler chooses)"
+		}
+		found = append(found, text)
+	}
+	return found
+}
+
+func (p Plan) lost() []string {
+	var found []string
+	for _, each := range p.Rehearsal.Lost {
+		found = append(found, fmt.Sprintf("%s on %s: it %s", each.Pod, each.Node, each.Why))
+	}
+	return found
+}
+
+// interrupted are Services. Those of OpenShift itself, most of which have one replica by design, are
+// counted unless all are wanted.
+func (p Plan) interrupted(view document.View) []string {
+	var found []string
+	platform := 0
+	for _, each := range p.Rehearsal.Interrupted {
+		if !view.Full && check.OfCluster(each.Service.Namespace) {
+			platform++
+			continue
+		}
+		found = append(found, fmt.Sprintf("%s with %s, while these nodes are drained: %s", each.Service, words.Count(each.Replicas, "ready pod"), words.List(each.Nodes, entries)))
+	}
+	if platform > 0 {
+		found = append(found, words.Count(platform, "Service")+" of OpenShift itself")
+	}
+	return found
+}
+
+func (p Plan) graces() []string {
+	var found []string
+	for _, each := range p.Rehearsal.Graces {
+		found = append(found, fmt.Sprintf("%s on %s: up to %s", each.Pod, each.Node, each.Period()))
+	}
+	return found
+}
+
+func (p Plan) skipped() []string {
+	var found []string
+	for _, each := range p.Skipped {
+		text := each.Node + ": " + reasons()[each.Why]
+		if each.State != "" {
+			text += " (" + string(each.State) + ")"
+		}
+		found = append(found, text)
+	}
+	return found
+}
+
+// reasons are why nodes are not drained.
+func reasons() map[order.Skip]string {
+	return map[order.Skip]string{
+		order.SingleReplica: "the control plane is a single node, and such a cluster is updated without a drain",
+		order.Paused:        "its pool is paused",
+		order.AtTarget:      "it has the configuration of the target",
+		order.NoPool:        "no MachineConfigPool selects it",
+		order.NoDaemon:      "the machine-config-daemon does not manage it",
+		order.SeveralPools:  "several custom MachineConfigPools select it, and none updates it",
+		order.Unavailable:   "it is unavailable, and is not updated while it is",
+	}
+}
+
+// sentence is a clause as a sentence.
+func sentence(clause string) string {
+	return strings.ToUpper(clause[:1]) + clause[1:] + "."
+}

@@ -1,0 +1,79 @@
+package drainview
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/picture"
+	"github.com/openshift/update-preflight/collector/drain"
+)
+
+// picture is when each node is drained, and when a Service has no ready pod; nothing without a
+// node that is drained.
+func (p Plan) picture() []document.Block {
+	var rows []picture.StepRow
+	var lines []string
+	steps := map[string]int{}
+	for i := range p.Rehearsal.Pools {
+		pool := &p.Rehearsal.Pools[i]
+		var names []string
+		add := func(node *drain.Node, level document.Level, result string) {
+			steps[node.Name] = node.Step + 1
+			rows = append(rows, picture.StepRow{Name: pool.Name + " " + node.Name, Result: result, Level: level, At: []int{node.Step + 1}})
+		}
+		for at := range pool.Nodes {
+			add(&pool.Nodes[at], document.Good, "the drain ends")
+			names = append(names, pool.Nodes[at].Name)
+		}
+		for at := range pool.Stuck {
+			result := drainResult(pool, &pool.Stuck[at])
+			add(&pool.Stuck[at], mark(pool.Outcome).Level, "the drain "+result)
+			names = append(names, fmt.Sprintf("%s (%s)", pool.Stuck[at].Name, result))
+		}
+		if len(names) > 0 {
+			lines = append(lines, "  "+pool.Name+": "+strings.Join(shorten(names), " > "))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	for _, each := range p.Rehearsal.Interrupted {
+		if check.OfCluster(each.Service.Namespace) {
+			continue
+		}
+		row := picture.StepRow{Name: "Service " + each.Service.String(), Result: "no ready pod for a time", Level: document.Caution}
+		for _, node := range each.Nodes {
+			if step := steps[node]; step > 0 {
+				row.At = append(row.At, step)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return []document.Block{picture.Steps{
+		Title: "Nodes in the order of their drains", Rows: rows, Text: strings.Join(lines, "\n"),
+		Legend: "Pools are drained at the same time. A step ends when its nodes are updated.",
+	}.Picture()}
+}
+
+// mostDrawn bounds the nodes of a line.
+const mostDrawn = 12
+
+// shorten leaves out names in the middle.
+func shorten(names []string) []string {
+	if len(names) <= mostDrawn {
+		return names
+	}
+	const ends = mostDrawn / 2
+	middle := fmt.Sprintf("(%d more)", len(names)-mostDrawn)
+	return append(append(append([]string{}, names[:ends]...), middle), names[len(names)-ends:]...)
+}
+
+// drainResult is how the drain of a node ends at which its pool sticks.
+func drainResult(pool *drain.Pool, node *drain.Node) string {
+	if node.Uncertain || pool.Outcome == drain.Undetermined {
+		return "may not end"
+	}
+	return "does not end"
+}

@@ -1,0 +1,173 @@
+// Package drain answers: what will an update evict, node by node, and does it come back?
+//
+// [Rehearse] drains the nodes of an update on paper: it cordons them in the order of
+// [order.Order], evicts their pods under their budgets, places what is created again, and goes
+// on until nothing changes. It does so several times, with other choices where a controller or
+// the scheduler has one; a result on which these rehearsals differ is unknown, never clear.
+package drain
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/drain/owner"
+	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
+)
+
+// Input is the state of a cluster.
+type Input struct {
+	// Order is which nodes are drained.
+	Order order.Order
+	// Cluster has the nodes, the pods and their volumes.
+	Cluster placement.Input
+	Budgets []policyv1.PodDisruptionBudget
+	// Workloads is what creates pods again.
+	Workloads *recreation.Workloads
+	Services  []corev1.Service
+	// Owners is how operators move their pods.
+	Owners *owner.Owners
+	// DaemonSet reports whether a DaemonSet exists. Where nil, all exist.
+	DaemonSet func(namespace, name string) bool
+	// Admission is what webhooks and policies answer to the eviction of a pod: Evicted to let
+	// it pass, Refused or Unknown, and by whom. Where nil, all pass.
+	Admission func(*corev1.Pod) (eviction.Outcome, string)
+	// Now is the time of the state.
+	Now time.Time
+}
+
+// Outcome is how the drains of a pool end.
+type Outcome string
+
+// The outcomes.
+const (
+	// Clear is a pool whose nodes are all drained.
+	Clear Outcome = "Clear"
+	// Sticks is a pool with a node whose drain does not end.
+	Sticks Outcome = "Sticks"
+	// Blocked is a pool that drains no node, since too many of its nodes are unavailable.
+	Blocked Outcome = "Blocked"
+	// Undetermined is a pool whose outcome depends on what is not known.
+	Undetermined Outcome = "Unknown"
+)
+
+// Rehearsal is what an update evicts.
+type Rehearsal struct {
+	// Pools are those that are drained, in the order of Input.
+	Pools []Pool `json:"pools,omitempty"`
+	// Never are the pods on nodes that are drained whose eviction is refused as long as the
+	// objects are as they are, also those to which the rehearsal does not come: it ends at the
+	// first.
+	Never []Obstacle `json:"never,omitempty"`
+	// Pending are the pods that stay without a node after the update, or until the node on
+	// which a pool sticks is drained.
+	Pending []Pending `json:"pending,omitempty"`
+	// Lost are the pods that are evicted and that nothing creates again.
+	Lost []Lost `json:"lost,omitempty"`
+	// Interrupted are the Services that have no ready pod for a time.
+	Interrupted []Interruption `json:"interrupted,omitempty"`
+	// Graces are the evicted pods with long grace periods, the longest first.
+	Graces []Grace `json:"graces,omitempty"`
+	// Preempted is how many pods are deleted to make room for others.
+	Preempted int `json:"preempted,omitempty"`
+}
+
+// Pool is how a pool is drained.
+type Pool struct {
+	Name    string  `json:"name"`
+	Outcome Outcome `json:"outcome"`
+	// Why is why the outcome is Unknown or Blocked; empty for the others.
+	Why string `json:"why,omitempty"`
+	// Nodes are those that are drained, in order.
+	Nodes []Node `json:"nodes,omitempty"`
+	// Stuck are the nodes at which the pool sticks. Those that differ between rehearsals have
+	// Node.Uncertain.
+	Stuck []Node `json:"stuck,omitempty"`
+	// Waiting counts the nodes that the pool does not come to.
+	Waiting int `json:"waiting,omitempty"`
+}
+
+// Node is the drain of one node.
+type Node struct {
+	Name string `json:"name"`
+	// Step counts the nodes that return at the same time, from 0 on.
+	Step int `json:"step"`
+	// Evicted and Kept count its pods.
+	Evicted int `json:"evicted"`
+	Kept    int `json:"kept"`
+	// Waits counts how often the drain waits for a replacement to be ready.
+	Waits int `json:"waits,omitempty"`
+	// Obstacles are the pods that stay, sorted by name.
+	Obstacles []Obstacle `json:"obstacles,omitempty"`
+	// Uncertain is true if other choices of the scheduler lead to another result.
+	Uncertain bool `json:"uncertain,omitempty"`
+}
+
+// Reference is a namespace and a name.
+type Reference struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (r Reference) String() string { return r.Namespace + "/" + r.Name }
+
+// Obstacle is a pod that a drain cannot evict.
+type Obstacle struct {
+	Pod     Reference        `json:"pod"`
+	Node    string           `json:"node"`
+	Outcome eviction.Outcome `json:"outcome"`
+	Cause   eviction.Cause   `json:"cause"`
+	// Budgets are the PodDisruptionBudgets that refuse its eviction.
+	Budgets []Reference `json:"budgets,omitempty"`
+	// By is who refuses it besides budgets, or what is not known.
+	By string `json:"by,omitempty"`
+	// Manager is what creates its only budget and restores it after a change, such as `Helm release
+	// "shop"`; empty where that is not known.
+	Manager string `json:"manager,omitempty"`
+	// Remedy is what to do about the settings of its operator; empty for other obstacles.
+	Remedy string `json:"remedy,omitempty"`
+	// Behind are the pods of the budget that are without a node, at most ten, and why.
+	Behind []Pending `json:"behind,omitempty"`
+}
+
+// Pending is a pod without a node.
+type Pending struct {
+	Pod Reference `json:"pod"`
+	// Node is that from which it is evicted; empty for a pod without a node now.
+	Node string `json:"node,omitempty"`
+	Why  string `json:"why,omitempty"`
+	// Uncertain is true if it gets a node with other choices of the scheduler.
+	Uncertain bool `json:"uncertain,omitempty"`
+}
+
+// Lost is a pod that nothing creates again.
+type Lost struct {
+	Pod  Reference `json:"pod"`
+	Node string    `json:"node"`
+	Why  string    `json:"why,omitempty"`
+}
+
+// Interruption is a Service without a ready pod.
+type Interruption struct {
+	Service Reference `json:"service"`
+	// Nodes are those whose drains leave no ready pod.
+	Nodes []string `json:"nodes,omitempty"`
+	// Replicas counts the ready pods before the update.
+	Replicas int `json:"replicas"`
+}
+
+// Grace is a long time that a pod may take to end.
+type Grace struct {
+	Pod     Reference `json:"pod"`
+	Node    string    `json:"node"`
+	Seconds int64     `json:"seconds"`
+}
+
+// Period is the grace period, at most a year.
+func (g Grace) Period() time.Duration {
+	return time.Duration(min(g.Seconds, int64(maxGrace/time.Second))) * time.Second
+}

@@ -1,0 +1,101 @@
+package order
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// pool is a MachineConfigPool with its selector.
+type pool struct {
+	name        string
+	paused      bool
+	unavailable *intstr.IntOrString
+	selector    labels.Selector
+}
+
+// rank is the precedence of pools that select the same node: the control plane's, then
+// custom pools, then worker, which selects their nodes too (machine-config-operator
+// pkg/helpers, GetPrimaryPoolForNode).
+func (p *pool) rank() int {
+	switch p.name {
+	case "master", arbiter:
+		return 0
+	case "worker":
+		return 2
+	}
+	return 1
+}
+
+// arbiter is the pool whose nodes are updated one at a time, whatever its maxUnavailable.
+const arbiter = "arbiter"
+
+// readPools parses the pools, and sorts them by rank and name.
+func readPools(found []machineconfigurationv1.MachineConfigPool) ([]pool, error) {
+	pools := make([]pool, 0, len(found))
+	for i := range found {
+		selector, err := metav1.LabelSelectorAsSelector(found[i].Spec.NodeSelector)
+		if err != nil {
+			return nil, fmt.Errorf("the nodeSelector of MachineConfigPool %q is invalid: %w", found[i].Name, err)
+		}
+		pools = append(pools, pool{name: found[i].Name, paused: found[i].Spec.Paused, unavailable: found[i].Spec.MaxUnavailable, selector: selector})
+	}
+	slices.SortFunc(pools, func(a, b pool) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.name, b.name))
+	})
+	return pools, nil
+}
+
+// poolOf is the position of the pool that updates a node, or -1. Where several custom pools
+// select the node, none updates it, and custom is true.
+func poolOf(node *corev1.Node, pools []pool) (at int, custom bool) {
+	if node.Labels[corev1.LabelOSStable] == string(corev1.Windows) {
+		return -1, false
+	}
+	at = -1
+	for i := range pools {
+		if pools[i].selector.Empty() || !pools[i].selector.Matches(labels.Set(node.Labels)) {
+			continue
+		}
+		if at >= 0 {
+			return at, pools[at].rank() == 1 && pools[i].rank() == 1
+		}
+		at = i
+	}
+	return at, false
+}
+
+// limit is how many of that many nodes may be unavailable: one unless the pool has another
+// number; a percentage is rounded down, and is at least one (machine-config-operator
+// pkg/controller/node, maxUnavailable).
+func (p *pool) limit(nodes int) (int, error) {
+	if p.unavailable == nil || p.name == arbiter {
+		return 1, nil
+	}
+	limit, err := intstr.GetScaledValueFromIntOrPercent(p.unavailable, nodes, false)
+	if err != nil {
+		return 0, fmt.Errorf("maxUnavailable of MachineConfigPool %q is invalid: %w", p.name, err)
+	}
+	return max(1, limit), nil
+}
+
+// compareZones orders nodes as MCO updates them: by zone, those without one last, and the
+// oldest first (machine-config-operator pkg/controller/node). Nodes of the same age are
+// ordered by name, so that the result is always the same.
+func compareZones(a, b *corev1.Node) int {
+	zoneA, zoneB := a.Labels[corev1.LabelTopologyZone], b.Labels[corev1.LabelTopologyZone]
+	if (zoneA == "") != (zoneB == "") {
+		if zoneA == "" {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(strings.Compare(zoneA, zoneB), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,118 @@
+// Package owner answers: which operators move their pods themselves when a node is drained?
+//
+// [Owners.Of] is what the operator of a pod does, according to a table of operators
+// ([Table]) and the objects that they own.
+package owner
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Behavior is what an operator does with its pod when its node is drained.
+type Behavior string
+
+// The behaviors.
+const (
+	// None is a pod that no operator of the table owns.
+	None Behavior = ""
+	// Moves is a pod that the operator makes evictable and creates again: a refusal by its
+	// budget is progress.
+	Moves Behavior = "Moves"
+	// Migrates is a pod that stays until the operator runs it on another node.
+	Migrates Behavior = "Migrates"
+	// Stops is a pod that is evicted with an interruption of what it serves.
+	Stops Behavior = "Stops"
+	// Stays is a pod whose eviction is refused until the settings of the operator change.
+	Stays Behavior = "Stays"
+	// Adjusts is a pod whose operator changes the budget by the health of what it runs,
+	// which the API does not show.
+	Adjusts Behavior = "Adjusts"
+)
+
+// Answer is what the operator of a pod does.
+type Answer struct {
+	Behavior Behavior
+	// Operator is its name in the table.
+	Operator string
+	// Why is a clause about the pod, such as "can be migrated".
+	Why string
+	// Remedy is an imperative sentence about the operator's settings; empty for Moves.
+	Remedy string
+}
+
+// Owners finds the operators of pods.
+type Owners struct {
+	// objects are the objects that operators own, by kind and namespaced name.
+	objects map[string]*unstructured.Unstructured
+	webhook map[string]bool
+}
+
+// New indexes the objects of operators: VirtualMachineInstances, Clusters of CloudNativePG and
+// others of the kinds in the table. Webhooks are the names of the webhooks that the API
+// server calls for pods/eviction and that can respond.
+func New(objects []unstructured.Unstructured, webhooks []string) *Owners {
+	o := &Owners{objects: map[string]*unstructured.Unstructured{}, webhook: map[string]bool{}}
+	for i := range objects {
+		o.objects[objects[i].GetKind()+" "+objects[i].GetNamespace()+"/"+objects[i].GetName()] = &objects[i]
+	}
+	for _, name := range webhooks {
+		o.webhook[name] = true
+	}
+	return o
+}
+
+// The webhooks of operators of the table. They let pass what is not a pod of their operator.
+const (
+	kubevirtWebhook = "virt-launcher-eviction-interceptor.kubevirt.io"
+	strimziWebhook  = "strimzi-drain-cleaner.strimzi.io"
+)
+
+// Answers reports whether the table has the answers of a webhook on pods/eviction.
+func Answers(webhook string) bool { return webhook == kubevirtWebhook || webhook == strimziWebhook }
+
+// Operator is a row of the table.
+type Operator struct {
+	// Name is that of the operator.
+	Name string
+	// Group is a part of the API group of its objects.
+	Group string
+	// Shows is what the API shows, and Source where that is documented, Since the first
+	// version of the operator for which it holds.
+	Shows, Source, Since string
+
+	judge func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer
+}
+
+// Of is what the operator of a pod does.
+func (o *Owners) Of(pod *corev1.Pod) Answer {
+	if o == nil {
+		return Answer{}
+	}
+	for i := range pod.OwnerReferences {
+		reference := &pod.OwnerReferences[i]
+		group, _, _ := strings.Cut(reference.APIVersion, "/")
+		for _, row := range Table() {
+			if row.Group != "" && strings.HasSuffix(group, row.Group) {
+				answer := row.judge(o, pod, reference)
+				answer.Operator = row.Name
+				return answer
+			}
+		}
+	}
+	for _, row := range labeled() {
+		if _, ok := pod.Labels[row.label]; ok {
+			answer := row.judge(o, pod, nil)
+			answer.Operator = row.Name
+			return answer
+		}
+	}
+	return Answer{}
+}
+
+func (o *Owners) object(kind, namespace, name string) *unstructured.Unstructured {
+	return o.objects[kind+" "+namespace+"/"+name]
+}

@@ -1,0 +1,94 @@
+package owner_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/openshift/update-preflight/collector/drain/owner"
+)
+
+func object(apiVersion, kind string, spec, status map[string]any) unstructured.Unstructured {
+	return unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "o"}, "spec": spec, "status": status,
+	}}
+}
+
+func machine(strategy, migratable string) []unstructured.Unstructured {
+	return []unstructured.Unstructured{object("kubevirt.io/v1", "VirtualMachineInstance", map[string]any{"evictionStrategy": strategy}, map[string]any{
+		"conditions": []any{map[string]any{"type": "Ready", "status": "True"}, map[string]any{"type": "LiveMigratable", "status": migratable, "reason": "HostDevice"}},
+	})}
+}
+
+func kubevirt(strategy string) []unstructured.Unstructured {
+	return []unstructured.Unstructured{object("kubevirt.io/v1", "KubeVirt", map[string]any{"configuration": map[string]any{"evictionStrategy": strategy}}, nil)}
+}
+
+func cluster(ready int64, maintained bool) []unstructured.Unstructured {
+	return []unstructured.Unstructured{object("postgresql.cnpg.io/v1", "Cluster",
+		map[string]any{"nodeMaintenanceWindow": map[string]any{"inProgress": maintained}}, map[string]any{"readyInstances": ready})}
+}
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	const machines, clusters = "kubevirt.io/v1 VirtualMachineInstance", "postgresql.cnpg.io/v1 Cluster"
+	for name, tc := range map[string]struct {
+		reason   string
+		owner    string // apiVersion and kind
+		labels   map[string]string
+		objects  []unstructured.Unstructured
+		webhooks []string
+		want     owner.Behavior
+		operator string
+	}{
+		"Deployment":      {reason: "a pod without an operator", owner: "apps/v1 ReplicaSet"},
+		"Other":           {reason: "an operator that is not in the table", owner: "db.example.com/v1 Database"},
+		"Migratable":      {reason: "the machine is migrated", owner: machines, objects: machine("LiveMigrate", "True"), webhooks: []string{"virt-launcher-eviction-interceptor.kubevirt.io"}, want: owner.Migrates, operator: "KubeVirt"},
+		"NoWebhook":       {reason: "nothing starts a migration", owner: machines, objects: machine("LiveMigrate", "True"), want: owner.Adjusts, operator: "KubeVirt"},
+		"NotMigratable":   {reason: "the webhook denies the eviction", owner: machines, objects: machine("LiveMigrate", "False"), want: owner.Stays, operator: "KubeVirt"},
+		"IfPossible":      {reason: "a machine that need not be migrated is shut down", owner: machines, objects: machine("LiveMigrateIfPossible", "False"), want: owner.Stops, operator: "KubeVirt"},
+		"DefaultMigrated": {reason: "a machine without a strategy has that of the cluster", owner: machines, objects: append(machine("", "True"), kubevirt("LiveMigrate")...), webhooks: []string{"virt-launcher-eviction-interceptor.kubevirt.io"}, want: owner.Migrates, operator: "KubeVirt"},
+		"DefaultStays":    {reason: "a machine without a strategy has that of the cluster", owner: machines, objects: append(machine("", "False"), kubevirt("LiveMigrate")...), want: owner.Stays, operator: "KubeVirt"},
+		"DefaultNone":     {reason: "the cluster has no strategy either: the machine is shut down", owner: machines, objects: append(machine("", "True"), kubevirt("")...), want: owner.Stops, operator: "KubeVirt"},
+		"DefaultUnread":   {reason: "the strategy of the cluster is not known", owner: machines, objects: machine("", "False"), want: owner.Adjusts, operator: "KubeVirt"},
+		"External":        {reason: "another controller migrates it", owner: machines, objects: machine("External", "True"), want: owner.Adjusts, operator: "KubeVirt"},
+		"MachineUnread":   {reason: "the machine could not be read", owner: machines, want: owner.Adjusts, operator: "KubeVirt"},
+		"Primary":         {reason: "another instance becomes the primary", owner: clusters, objects: cluster(3, false), want: owner.Moves, operator: "CloudNativePG"},
+		"OnlyInstance":    {reason: "there is no other instance", owner: clusters, objects: cluster(1, false), want: owner.Stays, operator: "CloudNativePG"},
+		"Maintained":      {reason: "a maintenance window removes the budget", owner: clusters, objects: cluster(1, true), want: owner.Stops, operator: "CloudNativePG"},
+		"Replica":         {reason: "the budget of replicas is an ordinary one", owner: clusters, labels: map[string]string{"cnpg.io/instanceRole": "replica"}, operator: "CloudNativePG"},
+		"DrainCleaner":    {reason: "the drain cleaner has the operator restart the pod", owner: "core.strimzi.io/v1beta2 StrimziPodSet", webhooks: []string{"strimzi-drain-cleaner.strimzi.io"}, want: owner.Moves, operator: "Strimzi"},
+		"NoCleaner":       {reason: "without it the budget decides", owner: "core.strimzi.io/v1beta2 StrimziPodSet", operator: "Strimzi"},
+		"Longhorn":        {reason: "the operator removes its budget", owner: "longhorn.io/v1beta2 InstanceManager", want: owner.Adjusts, operator: "Longhorn"},
+		"Portworx":        {reason: "the operator sets its budget", owner: "core.libopenstorage.org/v1 StorageCluster", want: owner.Adjusts, operator: "Portworx"},
+		"Rook":            {reason: "recognized by a label", owner: "apps/v1 ReplicaSet", labels: map[string]string{"ceph-osd-id": "0"}, want: owner.Adjusts, operator: "Rook"},
+		"Elastic":         {reason: "recognized by a label", owner: "apps/v1 StatefulSet", labels: map[string]string{"elasticsearch.k8s.elastic.co/cluster-name": "logs"}, want: owner.Adjusts, operator: "Elastic Cloud on Kubernetes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			version, kind, _ := strings.Cut(tc.owner, " ")
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", Labels: tc.labels, OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: version, Kind: kind, Name: "o", Controller: new(true)},
+			}}}
+			got := owner.New(tc.objects, tc.webhooks).Of(pod)
+			if got.Behavior != tc.want || got.Operator != tc.operator {
+				t.Errorf("%s: got %+v, want %s of %s", tc.reason, got, tc.want, tc.operator)
+			}
+			if got.Behavior != owner.None && got.Why == "" {
+				t.Errorf("%s: the answer has no reason", tc.reason)
+			}
+		})
+	}
+}
+
+func TestTableNamesItsSources(t *testing.T) {
+	t.Parallel()
+	for _, row := range owner.Table() {
+		if row.Name == "" || row.Shows == "" || row.Source == "" || row.Since == "" {
+			t.Errorf("%+v lacks a field", row)
+		}
+	}
+}

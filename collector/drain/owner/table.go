@@ -1,0 +1,166 @@
+package owner
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Table are the operators whose pods are recognized by an owner.
+func Table() []Operator {
+	return []Operator{{
+		Name: "KubeVirt", Group: "kubevirt.io",
+		Shows:  "condition LiveMigratable and spec.evictionStrategy of the VirtualMachineInstance; spec.configuration.evictionStrategy of the KubeVirt",
+		Source: "kubevirt docs/handling-eviction-requests.md", Since: "0.59",
+		judge: virtualMachine,
+	}, {
+		Name: "CloudNativePG", Group: "postgresql.cnpg.io",
+		Shows:  "spec.instances, status.readyInstances, spec.enablePDB and spec.nodeMaintenanceWindow of the Cluster; label cnpg.io/instanceRole",
+		Source: "cloudnative-pg.io documentation, Kubernetes Upgrade and Maintenance", Since: "1.24",
+		judge: postgres,
+	}, {
+		Name: "Strimzi", Group: "strimzi.io",
+		Shows:  "the webhook " + strimziWebhook + " on pods/eviction",
+		Source: "Strimzi documentation, Evicting pods with the Drain Cleaner", Since: "Drain Cleaner 0.2",
+		judge: kafka,
+	}, {
+		Name: "Longhorn", Group: "longhorn.io",
+		Shows:  "budgets of the instance managers, which exist while a node has volumes or last replicas",
+		Source: "Longhorn documentation, setting node-drain-policy", Since: "1.4",
+		judge: adjusts("removes the budget of its instance manager once the node has no attached volume and no last replica",
+			"Check the setting node-drain-policy of Longhorn and the replicas of its volumes."),
+	}, {
+		Name: "Portworx", Group: "libopenstorage.org",
+		Shows:  "budget px-storage, whose minAvailable the operator sets by the number of storage nodes",
+		Source: "Portworx documentation, Pod Disruption Budget", Since: "operator 1.5",
+		judge: adjusts("sets its budget by the number of storage nodes that are up",
+			"Check that all storage nodes are online in the StorageCluster."),
+	}}
+}
+
+// row is an operator whose pods are of controllers of Kubernetes, and have a label.
+type row struct {
+	Operator
+
+	label string
+}
+
+// labeled are the operators whose pods are recognized by a label.
+func labeled() []row {
+	return []row{{
+		Operator: Operator{
+			Name: "Rook", Shows: "budgets rook-ceph-osd*, which the operator replaces while the data is not healthy",
+			Source: "rook design/ceph/ceph-managed-disruptionbudgets.md", Since: "1.6",
+			judge: adjusts("replaces its budgets while a node is drained, until all placement groups are clean",
+				"Check that the CephCluster is healthy, and that spec.disruptionManagement.managePodBudgets is true."),
+		}, label: "ceph-osd-id",
+	}, {
+		Operator: Operator{
+			Name: "Elastic Cloud on Kubernetes", Shows: "the default budget, which allows one pod while the cluster is green",
+			Source: "Elastic Cloud on Kubernetes documentation, Pod disruption budget", Since: "1.0",
+			judge: adjusts("allows one disruption while the cluster of Elasticsearch is green",
+				"Check status.health of the Elasticsearch, or set spec.podDisruptionBudget in it."),
+		}, label: "elasticsearch.k8s.elastic.co/cluster-name",
+	}}
+}
+
+func adjusts(why, remedy string) func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer {
+	return func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer {
+		return Answer{Behavior: Adjusts, Why: why, Remedy: remedy}
+	}
+}
+
+// virtualMachine is a pod of KubeVirt. Its webhook on pods/eviction approves the eviction of a
+// machine that can be migrated, and the machine's own budget then answers 429 while the
+// migration runs; it denies that of one that must be migrated and cannot be.
+func virtualMachine(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference) Answer {
+	const remedy = "Make the virtual machine migratable, set another evictionStrategy, or stop it before the update."
+	if reference.Kind != "VirtualMachineInstance" {
+		return Answer{}
+	}
+	machine := o.object(reference.Kind, pod.Namespace, reference.Name)
+	if machine == nil {
+		return Answer{Behavior: Adjusts, Why: "belongs to a VirtualMachineInstance that could not be read", Remedy: "Check condition LiveMigratable of the VirtualMachineInstance."}
+	}
+	strategy, _, _ := unstructured.NestedString(machine.Object, "spec", "evictionStrategy")
+	if strategy == "" {
+		known := false
+		if strategy, known = o.kubevirtDefault(); !known {
+			return Answer{Behavior: Adjusts, Why: "has the evictionStrategy of the KubeVirt object, which could not be read", Remedy: "Check spec.configuration.evictionStrategy of the KubeVirt object."}
+		}
+	}
+	migratable, why := liveMigratable(machine)
+	switch {
+	case strategy == "External":
+		return Answer{Behavior: Adjusts, Why: "is moved by a controller outside of KubeVirt (evictionStrategy External)", Remedy: "Check that the external controller runs."}
+	case migratable && strings.HasPrefix(strategy, "LiveMigrate") && !o.webhook[kubevirtWebhook]:
+		return Answer{Behavior: Adjusts, Why: "is migrated only if the webhook " + kubevirtWebhook + " responds, which it cannot", Remedy: "Check that the pods of virt-api are ready."}
+	case migratable && (strategy == liveMigrate || strategy == "LiveMigrateIfPossible"):
+		return Answer{Behavior: Migrates, Why: "is migrated to another node"}
+	case strategy == liveMigrate:
+		return Answer{Behavior: Stays, Why: "must be migrated (evictionStrategy LiveMigrate) and cannot be: " + why, Remedy: remedy}
+	default:
+		return Answer{Behavior: Stops, Why: "is shut down with its node", Remedy: remedy}
+	}
+}
+
+// kubevirtDefault is the evictionStrategy of machines without one: that of the KubeVirt object
+// (spec.configuration.evictionStrategy). Without such an object it is not known.
+func (o *Owners) kubevirtDefault() (strategy string, known bool) {
+	for _, object := range o.objects {
+		if object.GetKind() == "KubeVirt" {
+			strategy, _, _ = unstructured.NestedString(object.Object, "spec", "configuration", "evictionStrategy")
+			known = true
+		}
+	}
+	return strategy, known
+}
+
+// liveMigrate is the evictionStrategy of machines that must not be shut down.
+const liveMigrate = "LiveMigrate"
+
+func liveMigratable(machine *unstructured.Unstructured) (ok bool, why string) {
+	conditions, _, _ := unstructured.NestedSlice(machine.Object, "status", "conditions")
+	for _, item := range conditions {
+		condition, isMap := item.(map[string]any)
+		if !isMap || condition["type"] != "LiveMigratable" {
+			continue
+		}
+		return condition["status"] == "True", fmt.Sprint(condition["reason"])
+	}
+	return false, "it has no condition LiveMigratable"
+}
+
+// postgres is a pod of CloudNativePG. The operator makes another instance the primary when the
+// node is unschedulable, and the budget of the primary then selects the other one.
+func postgres(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference) Answer {
+	if pod.Labels["cnpg.io/instanceRole"] == "replica" {
+		return Answer{}
+	}
+	cluster := o.object(reference.Kind, pod.Namespace, reference.Name)
+	if cluster == nil {
+		return Answer{Behavior: Adjusts, Why: "belongs to a Cluster of CloudNativePG that could not be read", Remedy: "Check that the Cluster has more than one ready instance."}
+	}
+	if maintained, _, _ := unstructured.NestedBool(cluster.Object, "spec", "nodeMaintenanceWindow", "inProgress"); maintained {
+		return Answer{Behavior: Stops, Why: "is in a maintenance window, in which it has no budget"}
+	}
+	if ready, _, _ := unstructured.NestedInt64(cluster.Object, "status", "readyInstances"); ready > 1 {
+		return Answer{Behavior: Moves, Why: "hands over to another instance when its node is cordoned"}
+	}
+	return Answer{
+		Behavior: Stays, Why: "is the only ready instance of its Cluster",
+		Remedy: "Give the Cluster more instances, open its maintenance window (spec.nodeMaintenanceWindow.inProgress), or set spec.enablePDB to false.",
+	}
+}
+
+// kafka is a pod of Strimzi. Its drain cleaner marks the pod, and the operator restarts it
+// elsewhere.
+func kafka(o *Owners, _ *corev1.Pod, _ *metav1.OwnerReference) Answer {
+	if o.webhook[strimziWebhook] {
+		return Answer{Behavior: Moves, Why: "is restarted on another node by the operator, which the drain cleaner notifies"}
+	}
+	return Answer{}
+}

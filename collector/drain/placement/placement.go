@@ -1,0 +1,195 @@
+// Package placement answers: on which nodes can this pod run?
+//
+// [Compile] prepares nodes and pods once; [Cluster.State] is an occupation of the nodes that
+// changes as pods are added and removed, and [State.Find] is a node for a pod, or why there is
+// none. The filters are those of the default profile of kube-scheduler
+// (kubernetes pkg/scheduler/apis/config/v1/default_plugins.go, 1.37) that are exact without its
+// caches. A pod whose placement depends on anything else has Pod.Unknown.
+package placement
+
+import (
+	"math"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// Input is what the filters read.
+type Input struct {
+	Nodes []corev1.Node
+	Pods  []corev1.Pod
+	// Namespaces are needed for affinity terms with a namespaceSelector.
+	Namespaces []metav1.PartialObjectMetadata
+	// Claims, Volumes and Classes are all of the cluster. With Unread, pods with claims have
+	// an unknown placement.
+	Claims  []corev1.PersistentVolumeClaim
+	Volumes []corev1.PersistentVolume
+	Classes []storagev1.StorageClass
+	Unread  bool
+	// Attachments are the limits of volumes by node.
+	Attachments []storagev1.CSINode
+}
+
+// Cluster are nodes and pods, prepared for the filters. It does not change.
+type Cluster struct {
+	// Pods are those of the input, in the same order.
+	Pods []Pod
+
+	nodes      []corev1.Node
+	positions  map[string]int
+	resources  resources
+	room       [][]int64 // by node and resource
+	classes    map[string]*class
+	topologies map[string]*topology
+	terms      []*term
+	spreads    []*spreadTerm
+	owners     int
+}
+
+// Pod is a pod, prepared for the filters. A replacement of it has the same requirements.
+type Pod struct {
+	// Priority is spec.priority. With Polite, the pod preempts no other.
+	Priority int32
+	Polite   bool
+	// Unknown is what the placement depends on besides the filters; empty if on nothing.
+	Unknown string
+	// Impossible is why the pod cannot be placed on any node; empty if it can.
+	Impossible string
+
+	class    *class
+	requests []request
+	ports    []port
+	volumes  []func(*corev1.Node) bool
+	// matched are the affinity terms of all pods that select this one.
+	matched []int32
+	// anti are its own terms of anti-affinity; affinity is its only term of affinity, or -1,
+	// and self is whether that selects the pod itself.
+	anti     []int32
+	affinity int32
+	self     bool
+	spread   []constraint
+	// counted are the terms of topology spread of all pods that select this one.
+	counted []int32
+	owner   int32
+}
+
+// request is an amount of a resource.
+type request struct {
+	resource int
+	amount   int64
+}
+
+// class are the requirements of pods that depend on the node alone.
+type class struct {
+	affinity    nodeaffinity.RequiredNodeAffinity
+	tolerations []corev1.Toleration
+	// selected and tolerated are whether each node matches them, once computed.
+	selected, tolerated []bool
+	// cordoned is true if the pods run on nodes that are unschedulable.
+	cordoned bool
+}
+
+// topology is a division of the nodes into domains by the value of a label.
+type topology struct {
+	// of is the domain of each node, -1 for one without the label.
+	of      []int32
+	domains int
+}
+
+// term is a required term of affinity or anti-affinity.
+type term struct {
+	selector   labels.Selector
+	namespaces map[string]bool // nil for all
+	topology   *topology
+}
+
+func (t *term) selects(pod *corev1.Pod) bool {
+	return (t.namespaces == nil || t.namespaces[pod.Namespace]) && t.selector.Matches(labels.Set(pod.Labels))
+}
+
+// spreadTerm are the pods that a constraint of topology spread counts.
+type spreadTerm struct {
+	namespace string
+	selector  labels.Selector
+}
+
+// constraint is a required constraint of topology spread.
+type constraint struct {
+	term     int32
+	topology *topology
+	skew     int
+	domains  int
+	self     bool
+	// everywhere counts nodes that the pod's affinity excludes, tolerated only nodes whose
+	// taints it tolerates.
+	everywhere, tolerated bool
+}
+
+// port is a port of the host.
+type port struct {
+	protocol corev1.Protocol
+	address  string
+	number   int32
+}
+
+func (p port) clashes(other port) bool {
+	const any = "0.0.0.0"
+	return p.number == other.number && p.protocol == other.protocol && (p.address == other.address || p.address == any || other.address == any)
+}
+
+// Node is the position of a node, -1 if there is none of that name.
+func (c *Cluster) Node(name string) int {
+	if at, ok := c.positions[name]; ok {
+		return at
+	}
+	return -1
+}
+
+// Name is the name of the node at a position.
+func (c *Cluster) Name(at int) string { return c.nodes[at].Name }
+
+// Rejection is why a node is not suitable.
+type Rejection int
+
+// The rejections, in the order in which they are tested.
+const (
+	None Rejection = iota
+	Unschedulable
+	Affinity
+	Taint
+	Resources
+	Ports
+	Volume
+	PodAntiAffinity
+	PodAffinity
+	Spread
+	rejections
+)
+
+// Rejections counts the nodes that are not suitable, by the first reason.
+type Rejections [rejections]int
+
+// String is the counts as a text, such as "2 nodes are cordoned, 1 node has taints".
+func (r Rejections) String() string {
+	texts := [rejections]string{
+		Unschedulable: "unschedulable", Affinity: "excluded by node selector or affinity", Taint: "tainted",
+		Resources: "without the requested resources", Ports: "with the host port in use", Volume: "out of reach of a volume",
+		PodAntiAffinity: "excluded by pod anti-affinity", PodAffinity: "without the pods of its affinity", Spread: "excluded by topology spread",
+	}
+	var parts []string
+	for why := Unschedulable; why < rejections; why++ {
+		if r[why] > 0 {
+			parts = append(parts, count(r[why])+" "+texts[why])
+		}
+	}
+	if len(parts) == 0 {
+		return "there are no nodes"
+	}
+	return strings.Join(parts, ", ")
+}
+
+const unlimited = math.MaxInt64

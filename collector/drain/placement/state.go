@@ -1,0 +1,237 @@
+package placement
+
+import (
+	"slices"
+)
+
+// State is an occupation of the nodes. It is used by one goroutine at a time.
+type State struct {
+	c *Cluster
+	// used is by node and resource.
+	used [][]int64
+	// free is the share of each node that is free, in percent.
+	free []int64
+	// cordoned is by node.
+	cordoned []bool
+	ports    [][]port
+	// matching and holding count, for each term and domain, the pods that it selects and
+	// those that have it as anti-affinity; total those that it selects.
+	matching, holding [][]int32
+	total             []int32
+	// counted is by term of topology spread and node, siblings by owner and node.
+	counted, siblings [][]int16
+}
+
+// State is the nodes without pods. Nodes are schedulable as in their spec.
+func (c *Cluster) State() *State {
+	s := &State{
+		c: c, used: make([][]int64, len(c.nodes)), free: make([]int64, len(c.nodes)), cordoned: make([]bool, len(c.nodes)), ports: make([][]port, len(c.nodes)),
+		matching: make([][]int32, len(c.terms)), holding: make([][]int32, len(c.terms)), total: make([]int32, len(c.terms)),
+		counted: make([][]int16, len(c.spreads)), siblings: make([][]int16, c.owners),
+	}
+	for i := range c.nodes {
+		s.used[i], s.cordoned[i] = make([]int64, len(c.resources.names)), c.nodes[i].Spec.Unschedulable
+		s.free[i] = s.share(i)
+	}
+	for i, term := range c.terms {
+		s.matching[i], s.holding[i] = make([]int32, term.topology.domains), make([]int32, term.topology.domains)
+	}
+	for i := range s.counted {
+		s.counted[i] = make([]int16, len(c.nodes))
+	}
+	for i := range s.siblings {
+		s.siblings[i] = make([]int16, len(c.nodes))
+	}
+	return s
+}
+
+// Cordon makes a node unschedulable, or schedulable again.
+func (s *State) Cordon(node int, cordoned bool) { s.cordoned[node] = cordoned }
+
+// Cordoned reports whether a node is unschedulable.
+func (s *State) Cordoned(node int) bool { return s.cordoned[node] }
+
+// Add puts a pod on a node.
+func (s *State) Add(pod *Pod, node int) {
+	s.change(pod, node, 1)
+	s.ports[node] = append(s.ports[node], pod.ports...)
+}
+
+// Remove takes a pod from a node.
+func (s *State) Remove(pod *Pod, node int) {
+	s.change(pod, node, -1)
+	for _, used := range pod.ports {
+		if at := slices.Index(s.ports[node], used); at >= 0 {
+			s.ports[node] = slices.Delete(s.ports[node], at, at+1)
+		}
+	}
+}
+
+func (s *State) change(pod *Pod, node int, by int) {
+	for _, request := range pod.requests {
+		s.used[node][request.resource] += int64(by) * request.amount
+	}
+	s.free[node] = s.share(node)
+	for _, at := range pod.matched {
+		s.total[at] += int32(by) //nolint:gosec // one
+		if domain := s.c.terms[at].topology.of[node]; domain >= 0 {
+			s.matching[at][domain] += int32(by) //nolint:gosec // one
+		}
+	}
+	for _, at := range pod.anti {
+		if domain := s.c.terms[at].topology.of[node]; domain >= 0 {
+			s.holding[at][domain] += int32(by) //nolint:gosec // one
+		}
+	}
+	for _, at := range pod.counted {
+		s.counted[at][node] += int16(by) //nolint:gosec // one
+	}
+	if pod.owner >= 0 {
+		s.siblings[pod.owner][node] += int16(by) //nolint:gosec // one
+	}
+}
+
+// Reject is why a node is not suitable for a pod; None if it is.
+func (s *State) Reject(pod *Pod, node int) Rejection {
+	pod.class.evaluate(s.c.nodes)
+	return s.reject(pod, node, s.skews(pod))
+}
+
+func (s *State) reject(pod *Pod, node int, skews []skew) Rejection {
+	class := pod.class
+	switch {
+	case s.cordoned[node] && !class.cordoned:
+		return Unschedulable
+	case !class.selected[node]:
+		return Affinity
+	case !class.tolerated[node]:
+		return Taint
+	}
+	for _, request := range pod.requests {
+		if room := s.c.room[node][request.resource]; s.used[node][request.resource] > room-request.amount {
+			return Resources
+		}
+	}
+	for _, wanted := range pod.ports {
+		if slices.ContainsFunc(s.ports[node], wanted.clashes) {
+			return Ports
+		}
+	}
+	for _, reaches := range pod.volumes {
+		if !reaches(&s.c.nodes[node]) {
+			return Volume
+		}
+	}
+	if why := s.rejectPods(pod, node); why != None {
+		return why
+	}
+	for i := range skews {
+		if !skews[i].allows(node) {
+			return Spread
+		}
+	}
+	return None
+}
+
+// rejectPods tests affinity and anti-affinity, in both directions.
+func (s *State) rejectPods(pod *Pod, node int) Rejection {
+	for _, at := range pod.anti {
+		if domain := s.c.terms[at].topology.of[node]; domain >= 0 && s.matching[at][domain] > 0 {
+			return PodAntiAffinity
+		}
+	}
+	for _, at := range pod.matched {
+		if domain := s.c.terms[at].topology.of[node]; domain >= 0 && s.holding[at][domain] > 0 {
+			return PodAntiAffinity
+		}
+	}
+	if pod.affinity < 0 {
+		return None
+	}
+	domain := s.c.terms[pod.affinity].topology.of[node]
+	if domain < 0 || (s.matching[pod.affinity][domain] == 0 && (s.total[pod.affinity] > 0 || !pod.self)) {
+		return PodAffinity
+	}
+	return None
+}
+
+// skew is a constraint of topology spread with the numbers of pods at present.
+type skew struct {
+	*constraint
+
+	// pods is by domain, least the number in the domain with the fewest.
+	pods  []int
+	least int
+}
+
+func (s skew) allows(node int) bool {
+	domain := s.topology.of[node]
+	if domain < 0 {
+		return false
+	}
+	added := s.pods[domain] - s.least
+	if s.self {
+		added++
+	}
+	return added <= s.skew
+}
+
+// skews counts the pods of the constraints of a pod (kubernetes
+// pkg/scheduler/framework/plugins/podtopologyspread, calPreFilterState).
+func (s *State) skews(pod *Pod) []skew {
+	if len(pod.spread) == 0 {
+		return nil
+	}
+	found := make([]skew, 0, len(pod.spread))
+	for i := range pod.spread {
+		of := &pod.spread[i]
+		skew := skew{constraint: of, pods: make([]int, of.topology.domains)}
+		known := make([]bool, of.topology.domains)
+		domains := 0
+		for node := range s.c.nodes {
+			domain := of.topology.of[node]
+			if domain < 0 || !s.eligible(pod, of, node) {
+				continue
+			}
+			if !known[domain] {
+				known[domain], domains = true, domains+1
+			}
+			skew.pods[domain] += int(s.counted[of.term][node])
+		}
+		skew.least = fewest(skew.pods, known)
+		if domains < of.domains {
+			skew.least = 0
+		}
+		found = append(found, skew)
+	}
+	return found
+}
+
+// eligible reports whether a constraint counts a node.
+func (s *State) eligible(pod *Pod, of *constraint, node int) bool {
+	if !of.everywhere && !pod.class.selected[node] {
+		return false
+	}
+	if of.tolerated && (!pod.class.tolerated[node] || (s.cordoned[node] && !pod.class.cordoned)) {
+		return false
+	}
+	for i := range pod.spread {
+		if pod.spread[i].topology.of[node] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func fewest(pods []int, known []bool) int {
+	least := unlimited
+	for domain, number := range pods {
+		if known[domain] {
+			least = min(least, number)
+		}
+	}
+	if least == unlimited {
+		return 0
+	}
+	return least
+}

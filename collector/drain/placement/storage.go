@@ -1,0 +1,129 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// storage finds the volumes of pods.
+type storage struct {
+	claims  map[string]*corev1.PersistentVolumeClaim
+	volumes map[string]*corev1.PersistentVolume
+	// late are the classes whose volumes are bound when a pod is placed.
+	late    map[string]bool
+	drivers map[string]bool
+	unread  bool
+}
+
+func storageOf(input *Input) *storage {
+	s := &storage{
+		claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{},
+		late: map[string]bool{}, drivers: map[string]bool{}, unread: input.Unread,
+	}
+	for i := range input.Claims {
+		s.claims[input.Claims[i].Namespace+"/"+input.Claims[i].Name] = &input.Claims[i]
+	}
+	for i := range input.Volumes {
+		s.volumes[input.Volumes[i].Name] = &input.Volumes[i]
+	}
+	for i := range input.Classes {
+		mode := input.Classes[i].VolumeBindingMode
+		s.late[input.Classes[i].Name] = mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
+	}
+	return s
+}
+
+// require compiles the nodes from which the volumes of a pod can be used.
+func (s *storage) require(pod *corev1.Pod, compiled *Pod) {
+	for i := range pod.Spec.Volumes {
+		switch volume := &pod.Spec.Volumes[i]; {
+		case volume.Ephemeral != nil:
+			compiled.Unknown = "a volume is created with the pod"
+		case volume.PersistentVolumeClaim != nil && s.unread:
+			compiled.Unknown = "its volumes could not be read"
+		case volume.PersistentVolumeClaim != nil:
+			s.claim(pod.Namespace, volume.PersistentVolumeClaim.ClaimName, compiled)
+		}
+	}
+}
+
+func (s *storage) claim(namespace, name string, compiled *Pod) {
+	claim := s.claims[namespace+"/"+name]
+	switch {
+	case claim == nil || claim.DeletionTimestamp != nil:
+		compiled.Impossible = fmt.Sprintf("PersistentVolumeClaim %q does not exist or is being deleted", name)
+		return
+	case claim.Spec.VolumeName == "" && claim.Spec.StorageClassName != nil && s.late[*claim.Spec.StorageClassName]:
+		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q is bound when the pod is placed", name)
+		return
+	case claim.Spec.VolumeName == "":
+		compiled.Impossible = fmt.Sprintf("PersistentVolumeClaim %q is not bound", name)
+		return
+	}
+	volume := s.volumes[claim.Spec.VolumeName]
+	if volume == nil {
+		compiled.Impossible = fmt.Sprintf("PersistentVolume %q does not exist", claim.Spec.VolumeName)
+		return
+	}
+	if affinity := volume.Spec.NodeAffinity; affinity != nil && affinity.Required != nil {
+		selector, err := nodeaffinity.NewNodeSelector(affinity.Required)
+		if err != nil {
+			compiled.Unknown = fmt.Sprintf("the node affinity of PersistentVolume %q is invalid", volume.Name)
+			return
+		}
+		compiled.volumes = append(compiled.volumes, selector.Match)
+	}
+	if zones := zonesOf(volume); zones != nil {
+		compiled.volumes = append(compiled.volumes, zones)
+	}
+}
+
+// zonesOf requires the zone and the region in the labels of a volume (kubernetes
+// pkg/scheduler/framework/plugins/volumezone); nil if it has none.
+func zonesOf(volume *corev1.PersistentVolume) func(*corev1.Node) bool {
+	required := map[string][]string{}
+	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion} {
+		if value, ok := volume.Labels[key]; ok {
+			required[key] = strings.Split(value, "__")
+		}
+	}
+	if len(required) == 0 {
+		return nil
+	}
+	return func(node *corev1.Node) bool {
+		for key, values := range required {
+			if value, ok := node.Labels[key]; ok && !slices.Contains(values, value) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// attached counts the volumes of a pod by CSI driver. A volume of several pods counts for each,
+// while the scheduler counts it once.
+func (s *storage) attached(pod *corev1.Pod) map[string]int64 {
+	var found map[string]int64
+	for i := range pod.Spec.Volumes {
+		claimed := pod.Spec.Volumes[i].PersistentVolumeClaim
+		if claimed == nil {
+			continue
+		}
+		claim := s.claims[pod.Namespace+"/"+claimed.ClaimName]
+		if claim == nil || s.volumes[claim.Spec.VolumeName] == nil || s.volumes[claim.Spec.VolumeName].Spec.CSI == nil {
+			continue
+		}
+		driver := s.volumes[claim.Spec.VolumeName].Spec.CSI.Driver
+		if found == nil {
+			found = map[string]int64{}
+		}
+		found[driver]++
+		s.drivers[driver] = true
+	}
+	return found
+}

@@ -1,0 +1,115 @@
+package recreation_test
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/drain/recreation"
+)
+
+func template(requests, limits corev1.ResourceList) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}}}}
+}
+
+func list(name corev1.ResourceName, quantity string) corev1.ResourceList {
+	return corev1.ResourceList{name: resource.MustParse(quantity)}
+}
+
+func quota(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) corev1.ResourceQuota {
+	return corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: hard, Scopes: scopes}, Status: corev1.ResourceQuotaStatus{Used: used},
+	}
+}
+
+func limits(item corev1.LimitRangeItem) []corev1.LimitRange {
+	item.Type = corev1.LimitTypeContainer
+	return []corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "range"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}}
+}
+
+func TestOf(t *testing.T) {
+	t.Parallel()
+	small := template(list("cpu", "1"), nil)
+	cpu := corev1.ResourceName("requests.cpu")
+	type quotas = []corev1.ResourceQuota
+	for name, tc := range map[string]struct {
+		reason   string
+		kind     string
+		template corev1.PodTemplateSpec
+		input    recreation.Input
+		want     recreation.Outcome
+		message  string
+	}{
+		"ReplicaSet": {reason: "its controller creates it again", kind: "ReplicaSet", template: small, want: recreation.Recreated},
+		"None":       {reason: "nothing creates it again", want: recreation.Lost, message: "has no controller"},
+		"Gone":       {reason: "its controller does not exist", kind: "StatefulSet", want: recreation.Lost, message: "does not exist"},
+		"GoneUnread": {reason: "controllers could not be read", kind: "StatefulSet", input: recreation.Input{Unread: true}, want: recreation.Recreated},
+		"Custom":     {reason: "a controller that is not one of Kubernetes", kind: "Database", want: recreation.Unknown, message: `Database "cart"`},
+		"DaemonSet":  {reason: "a DaemonSet creates it on its node", kind: "DaemonSet", want: recreation.Recreated},
+		"Unspecified": {
+			reason: "a quota on requests, and a template without", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Refused, message: "requests.cpu",
+			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "0"))}},
+		},
+		"FromLimits": {
+			reason: "limits are the requests where there are none", kind: "ReplicaSet", template: template(nil, list("cpu", "1")), want: recreation.Recreated,
+			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "1"))}},
+		},
+		"Defaulted": {
+			reason: "a LimitRange has a default", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Recreated,
+			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "1"))}, Limits: limits(corev1.LimitRangeItem{DefaultRequest: list("cpu", "100m")})},
+		},
+		"AtLimit": {
+			reason: "the evicted pod makes room for the new one", kind: "ReplicaSet", template: small, want: recreation.Recreated,
+			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "10"))}},
+		},
+		"Grown": {
+			reason: "the template requests more than the pod does", kind: "ReplicaSet", template: template(list("cpu", "3"), nil), want: recreation.Refused, message: "needs more requests.cpu",
+			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "10"))}},
+		},
+		"OtherScope": {
+			reason: "a quota for pods of best effort", kind: "ReplicaSet", template: small, want: recreation.Recreated,
+			input: recreation.Input{Quotas: quotas{quota(list("pods", "0"), list("pods", "1"), corev1.ResourceQuotaScopeBestEffort)}},
+		},
+		"TooLarge": {
+			reason: "a LimitRange with a maximum", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "4")), want: recreation.Refused, message: "more than 2",
+			input: recreation.Input{Limits: limits(corev1.LimitRangeItem{Max: list("cpu", "2")})},
+		},
+		"Priority": {
+			reason: "its priority does not exist", kind: "ReplicaSet", want: recreation.Refused, message: "priority",
+			template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{PriorityClassName: "gone"}},
+			input:    recreation.Input{Priorities: []schedulingv1.PriorityClass{{ObjectMeta: metav1.ObjectMeta{Name: "other"}}}},
+		},
+		"Job": {reason: "a Job tries again", kind: "Job", want: recreation.Recreated, input: recreation.Input{Jobs: []batchv1.Job{job(6, 0)}}},
+		"JobExhausted": {
+			reason: "an evicted pod counts as failed", kind: "Job", want: recreation.Lost, message: "backoffLimit", input: recreation.Input{Jobs: []batchv1.Job{job(0, 0)}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.kind == "ReplicaSet" {
+				tc.input.ReplicaSets = []appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, Spec: appsv1.ReplicaSetSpec{Template: tc.template}}}
+			}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}, Spec: template(list("cpu", "1"), nil).Spec}
+			if tc.kind != "" {
+				pod.OwnerReferences = []metav1.OwnerReference{{Kind: tc.kind, Name: "cart", Controller: new(true)}}
+			}
+			got := recreation.New(tc.input).Of(pod)
+			if got.Outcome != tc.want || !strings.Contains(got.Why, tc.message) {
+				t.Errorf("%s: got %+v, want %s %q", tc.reason, got, tc.want, tc.message)
+			}
+			if (got.Outcome == recreation.Refused) != (got.By != "") {
+				t.Errorf("%s: refused by %q", tc.reason, got.By)
+			}
+		})
+	}
+}
+
+func job(limit, failed int32) batchv1.Job {
+	return batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, Spec: batchv1.JobSpec{BackoffLimit: &limit}, Status: batchv1.JobStatus{Failed: failed}}
+}

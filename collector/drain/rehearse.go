@@ -1,0 +1,279 @@
+package drain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+const (
+	// maxBehind bounds the pods without a node that are named for an obstacle.
+	maxBehind = 10
+	// maxSlow bounds the pools of which a rehearsal is made in which they are slow.
+	maxSlow = 2
+	// smallCluster is how many pods a cluster has at most that gets manyShuffled rehearsals in
+	// a random order; others get fewShuffled.
+	smallCluster, manyShuffled, fewShuffled = 2000, 24, 4
+)
+
+// Rehearse drains the nodes of an update on paper.
+func Rehearse(input Input) Rehearsal {
+	m := modelOf(&input)
+	all := choicesFor(len(input.Order.Pools), len(m.pods))
+	runs := make([]*run, 0, len(all))
+	for _, choices := range all {
+		ended := m.run(choices)
+		ended.now.state = nil
+		runs = append(runs, ended)
+	}
+	return m.fold(runs)
+}
+
+// choicesFor are those of the rehearsals. The first is the most likely one. A small cluster gets
+// more, since a pod more or less matters more there.
+func choicesFor(pools, pods int) []choices {
+	all := []choices{
+		{preference: placement.Emptiest, slow: -1, hopeful: true},
+		{preference: placement.Emptiest, slow: -1},
+		{preference: placement.Any, slow: -1},
+		{preference: placement.Any, slow: -1, hopeful: true},
+		{preference: placement.Fullest, slow: -1},
+	}
+	for slow := range min(pools, maxSlow) {
+		if pools > 1 {
+			all = append(all, choices{preference: placement.Emptiest, slow: slow})
+		}
+	}
+	shuffled := fewShuffled
+	if pods <= smallCluster {
+		shuffled = manyShuffled
+	}
+	for i := range shuffled {
+		all = append(all, choices{preference: []placement.Preference{placement.Emptiest, placement.Any}[i%2], slow: -1, shuffled: true, hopeful: i%4 >= 2})
+	}
+	for i := range all {
+		all[i].seed = uint64(i) //nolint:gosec // not negative
+	}
+	return all
+}
+
+// fold is what the rehearsals have in common. The first one is the example that is shown.
+func (m *model) fold(runs []*run) Rehearsal {
+	shown := runs[0]
+	found := Rehearsal{Preempted: shown.log.preempted, Graces: m.graces(shown.log.evicted)}
+	for i := range m.input.Order.Pools {
+		found.Pools = append(found.Pools, m.foldPool(i, runs))
+	}
+	found.Never = m.never()
+	found.Pending = m.foldPending(runs)
+	for at := range m.pods {
+		if shown.log.lost[at] {
+			found.Lost = append(found.Lost, Lost{Pod: m.reference(at), Node: m.input.Cluster.Pods[at].Spec.NodeName, Why: m.pods[at].recreation.Why})
+		}
+	}
+	found.Interrupted = m.interrupted(shown)
+	return found
+}
+
+// never are the pods on nodes that are drained whose eviction is refused for ever.
+func (m *model) never() []Obstacle {
+	now := m.situation()
+	var found []Obstacle
+	for i := range m.input.Order.Pools {
+		for _, name := range m.input.Order.Pools[i].Nodes {
+			node := m.cluster.Node(name)
+			if node < 0 {
+				continue
+			}
+			for _, each := range now.obstacles(node) {
+				if each.Outcome == eviction.Never || each.Outcome == eviction.Refused {
+					found = append(found, each)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// stuck are the nodes of a pool whose drains have not ended, in order.
+func (r *run) stuck(pool int) []int { return r.log.pools[pool].draining }
+
+func (m *model) foldPool(at int, runs []*run) Pool {
+	pool := &m.input.Order.Pools[at]
+	found := Pool{Name: pool.Name, Nodes: runs[0].log.pools[at].done, Outcome: Clear, Waiting: len(pool.Nodes) - len(runs[0].log.pools[at].started)}
+	if pool.Blocked() {
+		found.Outcome = Blocked
+		found.Why = fmt.Sprintf("%d of its nodes may be unavailable, and these are: %s", pool.MaxUnavailable, words.List(pool.Unavailable, maxBehind))
+		return found
+	}
+	var sticking []*run
+	for _, run := range runs {
+		if len(run.stuck(at)) > 0 {
+			sticking = append(sticking, run)
+		}
+	}
+	if len(sticking) == 0 {
+		return found
+	}
+	found.Outcome = Sticks
+	if len(sticking) < len(runs) {
+		found.Outcome = Undetermined
+	}
+	shown := sticking[0]
+	found.Nodes, found.Waiting = shown.log.pools[at].done, len(pool.Nodes)-len(shown.log.pools[at].started)
+	found.Stuck = stuckIn(at, sticking)
+	if found.Outcome == Undetermined {
+		found.Why = why(found.Stuck)
+	}
+	return found
+}
+
+// stuckIn are the nodes at which a pool sticks in a rehearsal, those of the first one first.
+func stuckIn(pool int, sticking []*run) []Node {
+	times := map[int]int{}
+	var found []Node
+	var at []int
+	for _, each := range sticking {
+		for _, node := range each.stuck(pool) {
+			if times[node]++; times[node] > 1 {
+				continue
+			}
+			stuck := *each.log.pools[pool].nodes[node]
+			stuck.Obstacles = each.now.obstacles(node)
+			stuck.Kept = len(each.now.onNode[node]) - len(stuck.Obstacles)
+			found, at = append(found, stuck), append(at, node)
+		}
+	}
+	for i := range found {
+		found[i].Uncertain = times[at[i]] < len(sticking)
+	}
+	return found
+}
+
+// why is what an outcome depends on that differs between rehearsals.
+func why(stuck []Node) string {
+	for _, node := range stuck {
+		for _, obstacle := range node.Obstacles {
+			if obstacle.Outcome == eviction.Unknown {
+				return obstacle.By
+			}
+		}
+	}
+	return "it depends on the nodes that the scheduler chooses"
+}
+
+// obstacles are the pods that a node keeps although its drain continues.
+func (s *situation) obstacles(node int) []Obstacle {
+	var found []Obstacle
+	for _, at := range s.onNode[node] {
+		answer := s.answer(int(at))
+		if answer.Outcome == eviction.KeptOnNode {
+			continue
+		}
+		if answer.Outcome == eviction.Evicted { // which waits for a node to migrate to
+			answer.Outcome = eviction.WaitsFor
+		}
+		p := &s.m.pods[at]
+		obstacle := Obstacle{Pod: s.m.reference(int(at)), Node: s.m.cluster.Name(node), Outcome: answer.Outcome, Cause: answer.Cause, By: s.by(int(at), answer)}
+		if answer.Cause == Operator {
+			obstacle.Remedy = p.owner.Remedy
+		}
+		for _, budget := range p.budgets {
+			obstacle.Budgets = append(obstacle.Budgets, Reference{s.budgets[budget].Namespace, s.budgets[budget].Name})
+		}
+		if len(p.budgets) == 1 {
+			obstacle.Manager = s.m.managers[p.budgets[0]]
+		}
+		if answer.Outcome == eviction.WaitsFor && len(p.budgets) == 1 {
+			obstacle.Behind = s.behind(p.budgets[0])
+		}
+		found = append(found, obstacle)
+	}
+	slices.SortFunc(found, func(a, b Obstacle) int { return compareReferences(a.Pod, b.Pod) })
+	return found
+}
+
+// by is who refuses an eviction besides budgets, or what is not known.
+func (s *situation) by(at int, answer eviction.Answer) string {
+	p := &s.m.pods[at]
+	switch answer.Cause {
+	case Terminating:
+		return p.stuck
+	case Admission:
+		return p.by
+	case Operator:
+		if p.owner.Operator != "" {
+			return p.owner.Operator + ": " + cmp.Or(s.live[at].why, p.owner.Why)
+		}
+		if s.m.owned[p.budgets[0]] {
+			return s.m.managers[p.budgets[0]] + " owns its budget"
+		}
+		return custom(&s.m.input.Cluster.Pods[at]) + " owns it"
+	case eviction.StaleBudget:
+		return "the status of its budget is of an earlier generation"
+	}
+	return ""
+}
+
+// behind are the pods of a budget without a node.
+func (s *situation) behind(budget int) []Pending {
+	var found []Pending
+	for at := range s.live {
+		if s.waits(at) && slices.Contains(s.m.pods[at].budgets, budget) && len(found) < maxBehind {
+			found = append(found, Pending{Pod: s.m.reference(at), Node: s.m.nodeOf(at), Why: s.live[at].why})
+		}
+	}
+	return found
+}
+
+// waits reports whether a pod is without a node at the end.
+func (s *situation) waits(at int) bool { return s.live[at].node < 0 && !s.live[at].gone }
+
+// foldPending are the pods without a node at the end of a rehearsal, those of all first.
+func (m *model) foldPending(runs []*run) []Pending {
+	times, whys := map[int]int{}, map[int]string{}
+	for _, run := range runs {
+		for at := range run.now.live {
+			if run.now.waits(at) {
+				times[at]++
+				whys[at] = cmp.Or(whys[at], run.now.live[at].why)
+			}
+		}
+	}
+	var found []Pending
+	for _, at := range slices.Sorted(maps.Keys(times)) {
+		found = append(found, Pending{Pod: m.reference(at), Node: m.nodeOf(at), Why: whys[at], Uncertain: times[at] < len(runs)})
+	}
+	slices.SortStableFunc(found, func(a, b Pending) int {
+		if a.Uncertain != b.Uncertain {
+			if a.Uncertain {
+				return 1
+			}
+			return -1
+		}
+		return compareReferences(a.Pod, b.Pod)
+	})
+	return found
+}
+
+func (m *model) interrupted(shown *run) []Interruption {
+	replicas := make([]int, len(m.input.Services))
+	for i := range m.pods {
+		for _, service := range m.pods[i].services {
+			if m.pods[i].Ready {
+				replicas[service]++
+			}
+		}
+	}
+	var found []Interruption
+	for _, at := range slices.Sorted(maps.Keys(shown.log.dark)) {
+		service := &m.input.Services[at]
+		found = append(found, Interruption{Service: Reference{service.Namespace, service.Name}, Nodes: shown.log.dark[at], Replicas: replicas[at]})
+	}
+	return found
+}

@@ -1,0 +1,156 @@
+package drain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/openshift/update-preflight/collector/drain"
+)
+
+// apart keeps the pods of an app on different nodes.
+func apart(app string) corev1.PodSpec {
+	return corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, TopologyKey: corev1.LabelHostname,
+	}}}}}
+}
+
+func requesting(cpu string) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)},
+	}}}}
+}
+
+// summary is a rehearsal in lines.
+func summary(r drain.Rehearsal) string {
+	var lines []string
+	add := func(format string, arguments ...any) { lines = append(lines, fmt.Sprintf(format, arguments...)) }
+	for _, pool := range r.Pools {
+		var done []string
+		for _, node := range pool.Nodes {
+			done = append(done, node.Name)
+		}
+		add("%s %s %s", pool.Name, pool.Outcome, strings.Join(done, " "))
+		for _, node := range pool.Stuck {
+			for _, obstacle := range node.Obstacles {
+				add("%s: %s %s %v behind %d", node.Name, obstacle.Pod, obstacle.Cause, obstacle.Budgets, len(obstacle.Behind))
+			}
+		}
+	}
+	for _, pending := range r.Pending {
+		add("pending %s: %s", pending.Pod, pending.Why)
+	}
+	for _, lost := range r.Lost {
+		add("lost %s", lost.Pod)
+	}
+	for _, interrupted := range r.Interrupted {
+		add("interrupted %s %v", interrupted.Service, interrupted.Nodes)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestRehearse(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		build  func(*world)
+		want   []string
+	}{
+		"Empty": {reason: "nodes without pods", build: func(*world) {}, want: []string{"worker Clear w0 w1 w2"}},
+		"OnePerNode": {
+			reason: "as many replicas as nodes, on different ones: each waits for its node to return", want: []string{"worker Clear w0 w1 w2"},
+			build: func(w *world) {
+				w.nodes, w.pools = w.nodes[:3], w.pools[:1]
+				w.deploy("cart", apart("cart"), "w0", "w1", "w2")
+				w.budget("cart", 1, 3, 2, 3)
+			},
+		},
+		"TwoOnANode": {
+			reason: "the first of two pods finds no room, and the second waits for it, on the same node",
+			build: func(w *world) {
+				w.nodes, w.pools = w.nodes[:3], w.pools[:1]
+				w.deploy("cart", requesting("1500m"), "w0", "w0")
+				w.budget("cart", 1, 2, 1, 2)
+				w.deploy("other", requesting("3"), "w1", "w2")
+			},
+			want: []string{
+				"worker Sticks ", "w0: shop/cart-1 TooFewHealthy [shop/cart] behind 1",
+				"pending shop/cart-0: 1 node unschedulable, 2 nodes without the requested resources",
+			},
+		},
+		"TwoPools": {
+			reason: "a node of another pool is drained at the same time, and waits until the first returns", want: []string{"infra Clear i0", "worker Clear w0 w1 w2"},
+			build: func(w *world) {
+				w.pools[1].Spec.Paused = false
+				w.deploy("cart", apart("cart"), "w0", "w1", "w2", "i0")
+				w.budget("cart", 1, 4, 3, 4)
+			},
+		},
+		"Unready": {
+			reason: "a pod is not ready, and nothing in the rehearsal makes it so", want: []string{"worker Sticks ", "w0: shop/cart-0 TooFewHealthy [shop/cart] behind 0"},
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "w0", "w1", "w2")
+				w.pods[2].Status.Conditions[0].Status = corev1.ConditionFalse
+				w.budget("cart", 0, 2, 2, 3)
+			},
+		},
+		"Cordoned": {
+			reason: "a node that an administrator cordoned stops the pool", want: []string{"worker Blocked "},
+			build: func(w *world) { w.nodes[1].Spec.Unschedulable = true },
+		},
+		"Parallel": {
+			reason: "two nodes at a time leave one node for pods that must be apart: the second pod waits for a node", want: []string{"worker Clear w0 w1 w2"},
+			build: func(w *world) {
+				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
+				w.deploy("cart", apart("cart"), "w0", "w1")
+			},
+		},
+		"Service": {
+			reason: "the only pod of a Service is interrupted where it is at first, and where it comes to", want: []string{"worker Clear w0 w1 w2", "interrupted shop/cart"},
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "w0")
+				w.services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "cart"}}}}
+			},
+		},
+		"Preempts": {
+			reason: "a pod may take the place of one with a lower priority, which then waits for a node", want: []string{"worker Clear w0 w1 w2"},
+			build: func(w *world) {
+				w.nodes, w.pools = w.nodes[:3], w.pools[:1]
+				important := requesting("3")
+				important.Priority = new(int32(1000))
+				w.deploy("db", important, "w0")
+				w.deploy("cart", requesting("3"), "w1", "w2")
+			},
+		},
+		"Vanished": {
+			reason: "a pod of a node that is gone, and one whose owners own each other", want: []string{"worker Clear w0 w1 w2"},
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "gone")
+				w.budget("cart", 0, 1, 1, 1)
+				w.pod("a", "b", "i0", "Pod", corev1.PodSpec{})
+				w.pod("b", "a", "i0", "Pod", corev1.PodSpec{})
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := small()
+			tc.build(w)
+			got := summary(w.rehearse(t))
+			for _, line := range tc.want {
+				if !strings.Contains(got+"\n", line) {
+					t.Errorf("%s: %q is not in\n%s", tc.reason, line, got)
+				}
+			}
+			if again := summary(w.rehearse(t)); again != got {
+				t.Errorf("another rehearsal of the same cluster differs: %s", cmp.Diff(got, again))
+			}
+		})
+	}
+}

@@ -1,0 +1,170 @@
+// Package reviewer answers: which webhooks and policies decide on the eviction of a pod?
+//
+// [New] prepares them, and [Reviewers.Of] is their answer: one that cannot respond and must
+// refuses the eviction, and what one that responds answers is unknown, unless package owner
+// knows its operator.
+package reviewer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/admission"
+	"github.com/openshift/update-preflight/collector/admission/backend"
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/owner"
+)
+
+// Input is what decides on requests.
+type Input struct {
+	Validating []admissionregistrationv1.ValidatingWebhookConfiguration
+	Mutating   []admissionregistrationv1.MutatingWebhookConfiguration
+	Policies   []admissionregistrationv1.ValidatingAdmissionPolicy
+	Bindings   []admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	// Namespaces are all, with their labels.
+	Namespaces []metav1.PartialObjectMetadata
+	Services   []corev1.Service
+	Endpoints  []discoveryv1.EndpointSlice
+	// Unread is what of these could not be read, for messages; empty if all was.
+	Unread string
+}
+
+// Reviewers are the webhooks and policies that receive evictions. They may not be used
+// concurrently.
+type Reviewers struct {
+	matcher  *admission.Matcher
+	webhooks []webhook
+	policies []policy
+	unread   string
+	names    []string
+}
+
+// webhook is a webhook that receives evictions.
+type webhook struct {
+	hook  *admission.Hook
+	label string
+	// state is why it cannot respond; empty if it can.
+	state string
+	// ignored is true if the API server continues without a response.
+	ignored bool
+	// known is true if the answers of the webhook are those of package owner.
+	known bool
+}
+
+// New prepares the reviewers of evictions. An object with an invalid selector makes the answer
+// for all pods Unknown.
+func New(input Input) *Reviewers {
+	r := &Reviewers{matcher: admission.NewMatcher(input.Namespaces), unread: input.Unread}
+	backends := backend.NewBackends(input.Services, input.Endpoints)
+	for i := range input.Validating {
+		for _, each := range input.Validating[i].Webhooks {
+			r.add(each, "ValidatingWebhookConfiguration", input.Validating[i].Name, backends)
+		}
+	}
+	for i := range input.Mutating {
+		for j := range input.Mutating[i].Webhooks {
+			r.add(admission.Mutating(&input.Mutating[i].Webhooks[j]), "MutatingWebhookConfiguration", input.Mutating[i].Name, backends)
+		}
+	}
+	for i := range input.Bindings {
+		binding := &input.Bindings[i]
+		at := slices.IndexFunc(input.Policies, func(policy admissionregistrationv1.ValidatingAdmissionPolicy) bool {
+			return policy.Name == binding.Spec.PolicyName
+		})
+		if at >= 0 && slices.Contains(binding.Spec.ValidationActions, admissionregistrationv1.Deny) {
+			r.bind(&input.Policies[at], binding)
+		}
+	}
+	return r
+}
+
+// Names are the names of the webhooks that receive evictions and can respond.
+func (r *Reviewers) Names() []string { return r.names }
+
+func (r *Reviewers) add(of admissionregistrationv1.ValidatingWebhook, kind, configuration string, backends *backend.Backends) {
+	added := webhook{
+		label: fmt.Sprintf("webhook %q of %s %q", of.Name, kind, configuration), known: owner.Answers(of.Name),
+		ignored: of.FailurePolicy != nil && *of.FailurePolicy == admissionregistrationv1.Ignore,
+	}
+	hook, err := admission.Webhook(of)
+	if err != nil {
+		r.unread = "the selectors of " + added.label + ", which are invalid"
+		return
+	}
+	if !r.matcher.Concerns(hook, requestOf(metav1.ObjectMeta{Namespace: "namespace", Name: "pod"})) {
+		return
+	}
+	added.hook, added.state = hook, unable(of.ClientConfig, backends)
+	if added.state == "" {
+		r.names = append(r.names, of.Name)
+	}
+	r.webhooks = append(r.webhooks, added)
+}
+
+// unable is why the Service of a webhook cannot respond; empty if it can, or is not in the
+// cluster.
+func unable(config admissionregistrationv1.WebhookClientConfig, backends *backend.Backends) string {
+	reference, ok := backend.ReferenceOf(config)
+	if !ok {
+		return ""
+	}
+	switch backends.Of(reference).State {
+	case backend.Missing:
+		return "does not exist"
+	case backend.NoPort:
+		return fmt.Sprintf("has no port %d", reference.Port)
+	case backend.Empty:
+		return "has no ready endpoint"
+	case backend.Serving, backend.Elsewhere:
+	}
+	return ""
+}
+
+// requestOf is the request that evicts one pod.
+func requestOf(of metav1.ObjectMeta) admission.Group {
+	return admission.EvictPods([]metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}})
+}
+
+// Of is the answer to the eviction of a pod: Evicted to let it pass, Refused or Unknown, and by
+// whom.
+func (r *Reviewers) Of(pod *corev1.Pod) (eviction.Outcome, string) {
+	if r.unread != "" {
+		return eviction.Unknown, "what could not be read: " + r.unread
+	}
+	if len(r.webhooks)+len(r.policies) == 0 {
+		return eviction.Evicted, ""
+	}
+	ctx := context.Background() // nothing is requested
+	request := requestOf(pod.ObjectMeta)[0]
+	unknown := ""
+	for i := range r.webhooks {
+		w := &r.webhooks[i]
+		match := r.matcher.Match(ctx, w.hook, request)
+		switch {
+		case match == admission.Excluded, w.state != "" && w.ignored, w.state == "" && w.known:
+		case w.state != "" && match == admission.Matched:
+			return eviction.Refused, fmt.Sprintf("%s, whose Service %s", w.label, w.state)
+		default:
+			unknown = w.label
+		}
+	}
+	for i := range r.policies {
+		switch by := "ValidatingAdmissionPolicyBinding " + fmt.Sprintf("%q", r.policies[i].binding); r.policies[i].decides(ctx, r.matcher, request) {
+		case eviction.Refused:
+			return eviction.Refused, by
+		case eviction.Unknown:
+			unknown = by
+		default:
+		}
+	}
+	if unknown != "" {
+		return eviction.Unknown, unknown
+	}
+	return eviction.Evicted, ""
+}

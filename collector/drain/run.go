@@ -1,0 +1,253 @@
+package drain
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/owner"
+	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
+)
+
+// choices are those of a rehearsal where a controller or the scheduler has one.
+type choices struct {
+	preference placement.Preference
+	// hopeful takes what is unknown for what lets the drain go on.
+	hopeful bool
+	// slow is which pool waits for the others: -1 for none.
+	slow int
+	// shuffled evicts and places pods in a random order, and has nodes return one by one.
+	shuffled bool
+	seed     uint64
+}
+
+// run is one rehearsal.
+type run struct {
+	m       *model
+	choices choices
+	random  *rand.Rand
+	now     *situation
+	pending []int32
+	log     log
+}
+
+// log is what a rehearsal records.
+type log struct {
+	pools     []poolLog
+	evicted   []bool
+	lost      map[int]bool
+	dark      map[int][]string // nodes by Service
+	preempted int
+}
+
+// poolLog is what is known of a pool during a rehearsal.
+type poolLog struct {
+	started  map[string]bool
+	draining []int
+	done     []Node
+	nodes    map[int]*Node
+}
+
+func (m *model) run(choices choices) *run {
+	r := &run{
+		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(), //nolint:gosec // choices need no secrecy
+		log: log{evicted: make([]bool, len(m.pods)), lost: map[int]bool{}, dark: map[int][]string{}},
+	}
+	for range m.input.Order.Pools {
+		r.log.pools = append(r.log.pools, poolLog{started: map[string]bool{}, nodes: map[int]*Node{}})
+	}
+	for at := range r.now.live {
+		if r.now.live[at].why != "" {
+			r.pending = append(r.pending, int32(at)) //nolint:gosec // bounded by the pods
+		}
+	}
+	r.drainAll()
+	return r
+}
+
+// drainAll drains the pools until nothing changes.
+func (r *run) drainAll() {
+	for step := 0; step <= r.m.bound(); step++ {
+		changed := r.cordon(step)
+		for rounds := 0; rounds <= r.m.bound() && r.drainOnce(); rounds++ {
+			changed = true
+		}
+		if r.finish() {
+			changed = true
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+// bound is a limit of the steps and rounds of a rehearsal that none of them needs: each step
+// returns a node, and each round moves a pod that has not been moved in this step.
+func (m *model) bound() int { return len(m.pods) + len(m.input.Cluster.Nodes) + 1 }
+
+// cordon starts the next nodes of each pool.
+func (r *run) cordon(step int) bool {
+	changed := false
+	for i := range r.m.input.Order.Pools {
+		pool, record := &r.m.input.Order.Pools[i], &r.log.pools[i]
+		started := func(node string) bool { return record.started[node] }
+		for _, name := range pool.Next(started, len(record.draining)) {
+			record.started[name], changed = true, true
+			node := r.m.cluster.Node(name)
+			if node < 0 {
+				continue
+			}
+			r.now.state.Cordon(node, true)
+			record.draining = append(record.draining, node)
+			record.nodes[node] = &Node{Name: name, Step: step}
+		}
+	}
+	return changed
+}
+
+// drainOnce evicts what can be evicted, and places what is without a node. It reports whether
+// a pod has left its node or got one.
+func (r *run) drainOnce() bool {
+	type evicting struct {
+		record *poolLog
+		node   int
+		pod    int32
+	}
+	var all []evicting
+	for i := range r.log.pools {
+		record := &r.log.pools[i]
+		for _, node := range record.draining {
+			for _, at := range r.now.onNode[node] {
+				all = append(all, evicting{record, node, at})
+			}
+		}
+	}
+	if r.choices.shuffled {
+		r.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	}
+	evicted := map[*Node]int{}
+	for _, each := range all {
+		if !r.evict(int(each.pod), each.node) {
+			continue
+		}
+		evicted[each.record.nodes[each.node]]++
+		if r.choices.shuffled && len(r.m.pods) <= smallCluster && r.random.IntN(2) == 0 {
+			r.place()
+		}
+	}
+	for node, pods := range evicted {
+		if node.Evicted > 0 {
+			node.Waits++
+		}
+		node.Evicted += pods
+	}
+	return r.place() || len(evicted) > 0
+}
+
+// shuffle changes the order of pods if the choices are shuffled.
+func (r *run) shuffle(pods []int32) []int32 {
+	if r.choices.shuffled {
+		r.random.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+	}
+	return pods
+}
+
+// evict evicts a pod, and reports whether it has left the node.
+func (r *run) evict(at, node int) bool {
+	answer := r.now.answer(at)
+	switch answer.Outcome {
+	case eviction.Evicted:
+	case eviction.Unknown:
+		if !r.choices.hopeful {
+			return false
+		}
+	default:
+		return false
+	}
+	if r.m.pods[at].owner.Behavior == owner.Migrates {
+		return r.migrate(at, node)
+	}
+	r.log.evicted[at] = true
+	r.leave(at, node)
+	r.recreate(at)
+	return true
+}
+
+// leave takes a pod from its node, and records the Services that have no ready pod then.
+func (r *run) leave(at, node int) {
+	for _, service := range r.now.leave(at, node) {
+		r.log.dark[service] = append(r.log.dark[service], r.m.cluster.Name(node))
+	}
+}
+
+// migrate runs the pod on another node before it leaves its own.
+func (r *run) migrate(at, node int) bool {
+	target, _ := r.now.state.Find(&r.m.cluster.Pods[at], r.choices.preference, r.random)
+	if target < 0 {
+		r.now.live[at].why = "no node for its migration"
+		return false
+	}
+	healthy := r.now.live[at].healthy
+	r.log.evicted[at] = true
+	r.leave(at, node)
+	r.now.live[at].healthy = healthy
+	r.now.arrive(at, target, r.choices.hopeful)
+	return true
+}
+
+// recreate makes the replacement of a pod that left its node.
+func (r *run) recreate(at int) {
+	p, l := &r.m.pods[at], &r.now.live[at]
+	active := l.moved || (!p.Ended && !p.Terminating)
+	if p.controller >= 0 && active {
+		r.now.active[p.controller]--
+	}
+	switch {
+	case p.Ended && !l.moved, r.now.superfluous(p, active):
+		l.gone = true
+	case p.recreation.Outcome == recreation.Lost:
+		l.gone, r.log.lost[at] = true, active
+	case p.recreation.Outcome == recreation.Refused, p.recreation.Outcome == recreation.Unknown && !r.choices.hopeful:
+		l.moved, l.why = true, "it "+p.recreation.Why
+		if p.recreation.By != "" {
+			l.why = p.recreation.By + " refuses it: it " + p.recreation.Why
+		}
+	default:
+		if p.controller >= 0 {
+			r.now.active[p.controller]++
+		}
+		l.moved = true
+		r.pending = append(r.pending, int32(at)) //nolint:gosec // bounded by the pods
+	}
+}
+
+// finish returns the nodes that are drained, and reports whether there is one. They are
+// updated, and come back at the same time unless a pool is slow.
+func (r *run) finish() bool {
+	type ended struct{ pool, node int }
+	var all []ended
+	for i := range r.log.pools {
+		for _, node := range r.log.pools[i].draining {
+			if r.now.empty(node) {
+				all = append(all, ended{i, node})
+			}
+		}
+	}
+	fast := slices.DeleteFunc(slices.Clone(all), func(e ended) bool { return e.pool == r.choices.slow })
+	if len(fast) > 0 {
+		all = fast
+	}
+	if r.choices.shuffled && len(all) > 1 {
+		one := r.random.IntN(len(all))
+		all = all[one : one+1]
+	}
+	for _, e := range all {
+		record := &r.log.pools[e.pool]
+		record.draining = slices.DeleteFunc(record.draining, func(node int) bool { return node == e.node })
+		record.nodes[e.node].Kept = len(r.now.onNode[e.node])
+		record.done = append(record.done, *record.nodes[e.node])
+		r.now.state.Cordon(e.node, false)
+	}
+	return r.place() || len(all) > 0
+}

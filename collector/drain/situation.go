@@ -1,0 +1,193 @@
+package drain
+
+import (
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/owner"
+	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
+)
+
+// situation is where the pods are at a moment of a rehearsal, and what their budgets allow.
+type situation struct {
+	m       *model
+	state   *placement.State
+	budgets []eviction.Budget
+	live    []live
+	onNode  [][]int32
+	// active counts the pods of each controller, ready those of each Service.
+	active, ready []int
+}
+
+// live is a pod during a rehearsal.
+type live struct {
+	node int32
+	// gone is true for a pod that nothing creates again.
+	gone bool
+	// moved is true for a replacement, healthy for a pod that its budgets count.
+	moved, healthy bool
+	// stays is true for a replacement that came to a node while it was unschedulable, which it
+	// tolerates. A drain evicts the pods that the node had at first.
+	stays bool
+	why   string // why it has no node
+}
+
+// situation is the one at the start.
+func (m *model) situation() *situation {
+	s := &situation{
+		m: m, state: m.cluster.State(), budgets: slices.Clone(m.budgets), live: make([]live, len(m.pods)),
+		onNode: make([][]int32, len(m.input.Cluster.Nodes)), active: make([]int, len(m.replicas)), ready: make([]int, len(m.input.Services)),
+	}
+	for i := range m.pods {
+		s.start(i)
+	}
+	return s
+}
+
+// start puts a pod where it is at first.
+func (s *situation) start(at int) {
+	p := &s.m.pods[at]
+	s.live[at] = live{node: int32(p.node), healthy: p.Ready && !p.Terminating} //nolint:gosec // bounded by the nodes
+	if p.controller >= 0 && !p.Ended && !p.Terminating {
+		s.active[p.controller]++
+	}
+	switch {
+	case p.node < 0 && (p.Ended || p.Terminating || s.m.input.Cluster.Pods[at].Spec.NodeName != ""):
+		s.live[at].gone = true
+		return
+	case p.node < 0:
+		s.live[at].why = "it has no node now"
+		return
+	}
+	s.onNode[p.node] = append(s.onNode[p.node], int32(at)) //nolint:gosec // bounded by the pods
+	if !p.Ended {
+		s.state.Add(&s.m.cluster.Pods[at], p.node)
+	}
+	if s.live[at].healthy {
+		for _, service := range p.services {
+			s.ready[service]++
+		}
+	}
+}
+
+// answer is the answer to the eviction of a pod, of admission, its operator and its budgets.
+func (s *situation) answer(at int) eviction.Answer {
+	p := &s.m.pods[at]
+	now := p.Pod
+	if s.live[at].moved {
+		now = eviction.Pod{Ready: s.live[at].healthy, Unstarted: p.Unstarted && p.node >= 0 && !s.live[at].healthy, Kept: p.Kept}
+	}
+	if now.Kept != "" || s.live[at].stays {
+		return eviction.Answer{Outcome: eviction.KeptOnNode}
+	}
+	if p.stuck != "" && !s.live[at].moved {
+		return eviction.Answer{Outcome: eviction.WaitsFor, Cause: Terminating}
+	}
+	if p.admission != eviction.Evicted {
+		return eviction.Answer{Outcome: p.admission, Cause: Admission}
+	}
+	budgets := make([]*eviction.Budget, 0, 1)
+	for _, budget := range p.budgets {
+		budgets = append(budgets, &s.budgets[budget])
+	}
+	return s.operated(p, eviction.Of(now, budgets))
+}
+
+// Causes of outcomes that the API server does not know.
+const (
+	// Terminating is a pod whose deletion does not end.
+	Terminating eviction.Cause = "Terminating"
+	// Admission is a webhook or a policy that refuses the eviction, or may.
+	Admission eviction.Cause = "Admission"
+	// Operator is an operator that moves its pods by rules of its own.
+	Operator eviction.Cause = "Operator"
+)
+
+// operated is the answer, given what the operator of the pod does.
+func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
+	refused := answer.Outcome == eviction.Never || answer.Outcome == eviction.WaitsFor
+	switch p.owner.Behavior {
+	case owner.Stays:
+		return eviction.Answer{Outcome: eviction.Never, Cause: Operator}
+	case owner.Moves, owner.Migrates:
+		if answer.Cause != eviction.SeveralBudgets {
+			return eviction.Answer{Outcome: eviction.Evicted, Cause: Operator}
+		}
+	case owner.Adjusts, owner.Stops:
+		if refused {
+			return eviction.Answer{Outcome: eviction.Unknown, Cause: Operator}
+		}
+	case owner.None:
+		// Another operator may move its pods as well.
+		custom := p.recreation.Outcome == recreation.Unknown && s.m.input.Workloads != nil
+		if refused && len(p.budgets) == 1 && (custom || s.m.owned[p.budgets[0]]) {
+			return eviction.Answer{Outcome: eviction.Unknown, Cause: Operator}
+		}
+	}
+	return answer
+}
+
+// leave takes a pod from its node, and from its budgets and Services. It returns the Services
+// of which it was the last ready pod.
+func (s *situation) leave(at, node int) []int {
+	s.onNode[node] = slices.DeleteFunc(s.onNode[node], func(other int32) bool { return int(other) == at })
+	if !s.m.pods[at].Ended || s.live[at].moved {
+		s.state.Remove(&s.m.cluster.Pods[at], node)
+	}
+	s.live[at].node = -1
+	if !s.live[at].healthy {
+		return nil
+	}
+	s.live[at].healthy = false
+	var dark []int
+	for _, budget := range s.m.pods[at].budgets {
+		s.budgets[budget].Evict()
+	}
+	for _, service := range s.m.pods[at].services {
+		if s.ready[service]--; s.ready[service] == 0 {
+			dark = append(dark, service)
+		}
+	}
+	return dark
+}
+
+// superfluous reports whether the controller of a pod has as many pods as it keeps without it.
+func (s *situation) superfluous(p *pod, active bool) bool {
+	if p.controller < 0 {
+		return false
+	}
+	replicas := s.m.replicas[p.controller]
+	return (replicas < 0 && !active) || (replicas >= 0 && s.active[p.controller] >= replicas)
+}
+
+// arrive puts a pod on a node. A replacement is ready if the pod was.
+func (s *situation) arrive(at, node int, hopeful bool) {
+	s.state.Add(&s.m.cluster.Pods[at], node)
+	s.onNode[node] = append(s.onNode[node], int32(at)) //nolint:gosec // bounded by the pods
+	l := &s.live[at]
+	l.node, l.moved, l.stays, l.why = int32(node), true, s.state.Cordoned(node), "" //nolint:gosec // bounded by the nodes
+	l.healthy = s.m.pods[at].becomesReady(hopeful)
+	if !l.healthy {
+		return
+	}
+	for _, budget := range s.m.pods[at].budgets {
+		s.budgets[budget].Recover()
+	}
+	for _, service := range s.m.pods[at].services {
+		s.ready[service]++
+	}
+}
+
+// becomesReady reports whether the replacement of a pod is taken for one that gets ready: if the
+// pod is ready, or was never seen running.
+func (p *pod) becomesReady(hopeful bool) bool {
+	return p.Ready || p.Terminating || p.Ended || p.node < 0 || (p.Unstarted && hopeful)
+}
+
+// empty reports whether all pods but those that are kept have left a node.
+func (s *situation) empty(node int) bool {
+	return !slices.ContainsFunc(s.onNode[node], func(at int32) bool {
+		return s.m.pods[at].Kept == "" && !s.live[at].stays
+	})
+}

@@ -1,0 +1,229 @@
+package drain_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+)
+
+// machine adds a virtual machine of KubeVirt, that is, its objects: KubeVirt does not run.
+func machine(w *world, strategy, migratable string) {
+	w.webhooks = []string{"virt-launcher-eviction-interceptor.kubevirt.io"}
+	w.machines = append(w.machines, unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": map[string]any{"namespace": "shop", "name": "vm"},
+		"spec":   map[string]any{"evictionStrategy": strategy},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "LiveMigratable", "status": migratable, "reason": "DisksNotLiveMigratable"}}},
+	}})
+	launcher := w.pod("virt-launcher-vm", "vm", "w0", "VirtualMachineInstance", corev1.PodSpec{})
+	launcher.OwnerReferences[0].APIVersion = "kubevirt.io/v1"
+}
+
+func owned(budget *policyv1.PodDisruptionBudget, apiVersion, kind, name string) {
+	budget.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, Controller: new(true)}}
+}
+
+// TestStates has the states that public reports describe, with the right answer.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	unready := func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.ConditionFalse }
+	for name, tc := range map[string]struct {
+		reason  string
+		build   func(*world)
+		outcome drain.Outcome
+		cause   eviction.Cause // of the first obstacle
+		// reports is what else the rehearsal has.
+		reports func(drain.Rehearsal) bool
+	}{
+		"DaemonSet": {
+			reason: "a drain does not evict pods of DaemonSets, whatever their budget (DataDog/datadog-operator#401)", outcome: drain.Clear,
+			build: func(w *world) {
+				w.pod("agent-0", "agent", "w0", "DaemonSet", corev1.PodSpec{})
+				w.budget("agent", 0, 1, 1, 1)
+			},
+		},
+		"Tolerating": {
+			reason: "a pod that tolerates unschedulable nodes comes back to the node, and the drain does not wait for it", outcome: drain.Clear,
+			build: func(w *world) {
+				w.pod("agent-0", "agent", "w0", "ReplicaSet", corev1.PodSpec{
+					NodeSelector: map[string]string{corev1.LabelHostname: "w0"}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+				})
+			},
+		},
+		"Pending": {
+			reason: "a pod on no node is not evicted (gravitational/gravity#1277)", outcome: drain.Clear,
+			build: func(w *world) {
+				pod := w.pod("cart-0", "cart", "", "ReplicaSet", corev1.PodSpec{NodeSelector: map[string]string{"gpu": ""}})
+				pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
+				w.budget("cart", 0, 0, 1, 1)
+			},
+			reports: func(r drain.Rehearsal) bool { return len(r.Pending) == 1 && !r.Pending[0].Uncertain },
+		},
+		"PendingOnNode": {
+			reason: "a pod that has not started is deleted without a look at its budget", outcome: drain.Clear,
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "w0")
+				w.pods[0].Status = corev1.PodStatus{Phase: corev1.PodPending}
+				w.budget("cart", 0, 0, 0, 1)
+			},
+		},
+		"AlwaysAllow": {
+			reason: "the only pod is unready, and AlwaysAllow lets it go (berops/claudie#1508)", outcome: drain.Clear,
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "w0")
+				unready(&w.pods[0])
+				w.budget("cart", 0, 0, 1, 1).Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
+			},
+		},
+		"PausedPool": {
+			reason: "all pods of the budget are on a node that this update does not drain", outcome: drain.Clear,
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "i0")
+				w.budget("cart", 0, 1, 1, 1)
+			},
+		},
+		"Migratable": {
+			reason: "the eviction of the pod of a virtual machine starts its migration (kubevirt/kubevirt#6982)", outcome: drain.Clear,
+			build: func(w *world) {
+				machine(w, "LiveMigrate", "True")
+				owned(w.budget("vm", 0, 1, 1, 1), "kubevirt.io/v1", "VirtualMachineInstance", "vm")
+			},
+		},
+		"NotMigratable": {
+			reason: "without a budget the webhook of KubeVirt denies the eviction, for ever", outcome: drain.Sticks, cause: drain.Operator,
+			build: func(w *world) { machine(w, "LiveMigrate", "False") },
+		},
+		"ShutDown": {
+			reason: "a machine that need not be migrated is shut down", outcome: drain.Clear,
+			build: func(w *world) { machine(w, "None", "False") },
+		},
+		"Postgres": {
+			reason: "CloudNativePG makes another instance the primary when the node is cordoned", outcome: drain.Clear,
+			build: func(w *world) { postgres(w, 3) },
+		},
+		"PostgresAlone": {
+			reason: "the only instance of a Cluster has no other instance to hand over to", outcome: drain.Sticks, cause: drain.Operator,
+			build: func(w *world) { postgres(w, 1) },
+		},
+		"Strimzi": {
+			reason: "the drain cleaner has the operator of Kafka move the pod", outcome: drain.Clear,
+			build: func(w *world) {
+				kafka(w)
+				w.webhooks = []string{"strimzi-drain-cleaner.strimzi.io"}
+			},
+		},
+		"StrimziAlone": {
+			reason: "without the drain cleaner it is not known whether the operator moves the pod", outcome: drain.Undetermined, cause: drain.Operator,
+			build: kafka,
+		},
+		"CustomOwner": {
+			reason: "an operator that is not in the table may move its pods: never a block for sure", outcome: drain.Undetermined, cause: drain.Operator,
+			build: func(w *world) {
+				w.pod("db-0", "db", "w0", "Database", corev1.PodSpec{}).OwnerReferences[0].APIVersion = "db.example.com/v1"
+				owned(w.budget("db", 0, 1, 1, 1), "db.example.com/v1", "Database", "db")
+			},
+		},
+		"RequiresAll": {
+			reason: "a budget of the user that requires its only pod", outcome: drain.Sticks, cause: eviction.RequiresAll,
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "w0")
+				w.budget("cart", 0, 1, 1, 1)
+			},
+		},
+		"Several": {
+			reason: "two budgets select the pod, although both allow", outcome: drain.Sticks, cause: eviction.SeveralBudgets,
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "w0", "w1", "w2")
+				w.budget("cart", 1, 3, 2, 3)
+				w.budget("cart", 1, 3, 2, 3)
+			},
+		},
+		"Quota": {
+			reason: "the quota refuses the recreated pod, which has no requests (operate-first/operations#400)", outcome: drain.Clear,
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "w0")
+				hard := corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("10")}
+				w.workloads.Quotas = []corev1.ResourceQuota{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("0")}},
+				}}
+			},
+			reports: func(r drain.Rehearsal) bool {
+				return len(r.Pending) == 1 && r.Pending[0].Why == `ResourceQuota "compute" refuses it: it does not specify requests.cpu`
+			},
+		},
+		"Grace": {
+			reason: "a pod may take a day to end (Azure/AKS#3008)", outcome: drain.Clear,
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{TerminationGracePeriodSeconds: new(int64(86400))}, "w0")
+			},
+			reports: func(r drain.Rehearsal) bool { return len(r.Graces) == 1 && r.Graces[0].Period() == 24*time.Hour },
+		},
+		"Terminating": {
+			reason: "a pod with a finalizer has been terminating for an hour", outcome: drain.Sticks, cause: drain.Terminating,
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "w0")
+				w.pods[0].DeletionTimestamp, w.pods[0].Finalizers = new(metav1.NewTime(now.Add(-time.Hour))), []string{"example.com/keep"}
+			},
+		},
+		"NoController": {
+			reason: "nothing creates the pod again", outcome: drain.Clear,
+			build:   func(w *world) { w.pod("debug", "debug", "w1", "", corev1.PodSpec{}) },
+			reports: func(r drain.Rehearsal) bool { return len(r.Lost) == 1 && r.Lost[0].Node == "w1" },
+		},
+		"Unmanaged": {
+			reason: "a budget with a percentage expects no pods without a controller", outcome: drain.Sticks, cause: eviction.Unmanaged,
+			build: func(w *world) {
+				w.pod("debug", "debug", "w1", "", corev1.PodSpec{})
+				w.budget("debug", 0, 1, 0, 0)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := small()
+			tc.build(w)
+			found := w.rehearse(t)
+			at := slices.IndexFunc(found.Pools, func(pool drain.Pool) bool { return pool.Name == "worker" })
+			if at < 0 {
+				t.Fatalf("%s: pool worker is not drained: %+v", tc.reason, found)
+			}
+			pool := found.Pools[at]
+			var cause eviction.Cause
+			if len(pool.Stuck) > 0 && len(pool.Stuck[0].Obstacles) > 0 {
+				cause = pool.Stuck[0].Obstacles[0].Cause
+			}
+			if pool.Outcome != tc.outcome || cause != tc.cause {
+				t.Errorf("%s: got %s %q, want %s %q\n%+v", tc.reason, pool.Outcome, cause, tc.outcome, tc.cause, found)
+			}
+			if tc.reports != nil && !tc.reports(found) {
+				t.Errorf("%s: the rehearsal does not report it: %+v", tc.reason, found)
+			}
+		})
+	}
+}
+
+// postgres adds a Cluster of CloudNativePG with that many instances, by its objects.
+func postgres(w *world, instances int64) {
+	w.machines = append(w.machines, unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "postgresql.cnpg.io/v1", "kind": "Cluster", "metadata": map[string]any{"namespace": "shop", "name": "db"},
+		"spec": map[string]any{"instances": instances}, "status": map[string]any{"readyInstances": instances},
+	}})
+	primary := w.pod("db-1", "db", "w0", "Cluster", corev1.PodSpec{})
+	primary.OwnerReferences[0].APIVersion = "postgresql.cnpg.io/v1"
+	primary.Labels["cnpg.io/instanceRole"] = "primary"
+	owned(w.budget("db", 0, 1, 1, 1), "postgresql.cnpg.io/v1", "Cluster", "db")
+}
+
+// kafka adds a pod of Strimzi, by its objects.
+func kafka(w *world) {
+	w.pod("kafka-0", "kafka", "w0", "StrimziPodSet", corev1.PodSpec{}).OwnerReferences[0].APIVersion = "core.strimzi.io/v1beta2"
+	owned(w.budget("kafka", 0, 1, 1, 1), "core.strimzi.io/v1beta2", "StrimziPodSet", "kafka")
+}

@@ -1,0 +1,210 @@
+// Package survey answers: what of this cluster does a rehearsal of its drains read?
+//
+// [Read] reads it, and names what could not be read ([Gap]); what depends on that is unknown in
+// the rehearsal.
+package survey
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
+	"github.com/openshift/update-preflight/collector/snapshot"
+)
+
+// Gap is a resource that could not be read.
+type Gap struct {
+	Resource string
+	Err      error
+}
+
+// Error is the error with the resource.
+func (g Gap) Error() string { return fmt.Sprintf("could not list the %s: %s", g.Resource, g.Err) }
+
+// Unwrap is the error of the API server.
+func (g Gap) Unwrap() error { return g.Err }
+
+// Names for people of what the snapshot lists by methods of its own.
+const (
+	services      = "Services"
+	allNamespaces = "Namespaces"
+)
+
+// resource is what is listed, with its name for people.
+type resource struct {
+	schema.GroupVersionResource
+
+	name string
+}
+
+func of(version schema.GroupVersion, plural, name string) resource {
+	return resource{version.WithResource(plural), name}
+}
+
+// Reads are the requests of Read. All are optional but those for the Infrastructure, the nodes,
+// the MachineConfigPools, the pods and the PodDisruptionBudgets.
+func Reads() []access.Request {
+	needs := []access.Request{{Verb: "get", Group: configv1.GroupName, Resource: "infrastructures", Name: "cluster"}}
+	for _, each := range []schema.GroupVersionResource{
+		corev1.SchemeGroupVersion.WithResource("nodes"), machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"),
+		corev1.SchemeGroupVersion.WithResource("pods"), policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"),
+		corev1.SchemeGroupVersion.WithResource("namespaces"), corev1.SchemeGroupVersion.WithResource("services"),
+		appsv1.SchemeGroupVersion.WithResource("daemonsets"), replicaSets.GroupVersionResource, statefulSets.GroupVersionResource,
+		controllers.GroupVersionResource, jobs.GroupVersionResource, quotas.GroupVersionResource, limits.GroupVersionResource,
+		priorities.GroupVersionResource, claims.GroupVersionResource, volumes.GroupVersionResource, classes.GroupVersionResource,
+		attachments.GroupVersionResource, validating.GroupVersionResource, mutating.GroupVersionResource,
+		policies.GroupVersionResource, bindings.GroupVersionResource, endpoints.GroupVersionResource, machines.GroupVersionResource, virts.GroupVersionResource, postgres.GroupVersionResource,
+	} {
+		needs = append(needs, access.Request{Verb: "list", Group: each.Group, Resource: each.Resource})
+	}
+	return needs
+}
+
+// Read reads what a rehearsal needs, at a time by the cluster's clock. An error is about what no
+// rehearsal can do without.
+func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (drain.Input, []Gap, error) {
+	r := &reader{cluster: cluster}
+	pods, err := cluster.Pods(ctx)
+	if err != nil {
+		return drain.Input{}, nil, fmt.Errorf("could not list the pods: %w", err)
+	}
+	found, nodes, err := r.order(ctx, pods)
+	if err != nil {
+		return drain.Input{}, nil, err
+	}
+	budgets, err := cluster.PodDisruptionBudgets(ctx)
+	if err != nil {
+		return drain.Input{}, nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
+	}
+	input := drain.Input{Order: found, Budgets: budgets, Now: now, Workloads: r.workloads(ctx)}
+	input.Cluster = r.placement(ctx, nodes, pods)
+	reviewers := r.reviewers(ctx, input.Cluster.Namespaces)
+	input.Admission = reviewers.Of
+	if input.Services, err = cluster.Services(ctx); err != nil {
+		input.Services = nil // which the reviewers have reported
+	}
+	input.DaemonSet = r.daemonSets(ctx)
+	input.Owners = r.owners(ctx, reviewers.Names())
+	return input, r.gaps, nil
+}
+
+// reader reads resources, and collects those that could not be read.
+type reader struct {
+	cluster *snapshot.Cluster
+	gaps    []Gap
+}
+
+func (r *reader) gap(name string, err error) { r.gaps = append(r.gaps, Gap{Resource: name, Err: err}) }
+
+// list reads a resource; one that the API server does not serve has no objects.
+func list[T any](ctx context.Context, r *reader, of resource) []T {
+	all, err := snapshot.List[T](ctx, r.cluster, of.GroupVersionResource)
+	if err != nil && !apierrors.IsNotFound(err) {
+		r.gap(of.name, err)
+	}
+	return all
+}
+
+// operatorNamespace has the pod of the machine-config-operator, whose node is the last of its pool.
+const operatorNamespace = "openshift-machine-config-operator"
+
+func (r *reader) order(ctx context.Context, pods []corev1.Pod) (order.Order, []corev1.Node, error) {
+	infrastructure, err := r.cluster.Infrastructure(ctx)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return order.Order{}, nil, fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
+	}
+	nodes, err := r.cluster.Nodes(ctx)
+	if err != nil {
+		return order.Order{}, nil, fmt.Errorf("could not list the nodes: %w", err)
+	}
+	pools, err := r.cluster.MachineConfigPools(ctx)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return order.Order{}, nil, fmt.Errorf("could not list the MachineConfigPools: %w", err)
+	}
+	input := order.Input{Nodes: nodes, Pools: pools}
+	for i := range pods {
+		if pods[i].Namespace == operatorNamespace && pods[i].Labels["k8s-app"] == "machine-config-operator" {
+			input.Last = pods[i].Spec.NodeName
+		}
+	}
+	if infrastructure != nil {
+		input.Topology = infrastructure.Status.ControlPlaneTopology
+	}
+	found, err := order.Of(input)
+	return found, nodes, err
+}
+
+// Resources that are read besides those with a method of the snapshot.
+var (
+	replicaSets  = of(appsv1.SchemeGroupVersion, "replicasets", "ReplicaSets")
+	statefulSets = of(appsv1.SchemeGroupVersion, "statefulsets", "StatefulSets")
+	controllers  = of(corev1.SchemeGroupVersion, "replicationcontrollers", "ReplicationControllers")
+	jobs         = of(batchv1.SchemeGroupVersion, "jobs", "Jobs")
+	quotas       = of(corev1.SchemeGroupVersion, "resourcequotas", "ResourceQuotas")
+	limits       = of(corev1.SchemeGroupVersion, "limitranges", "LimitRanges")
+	priorities   = of(schedulingv1.SchemeGroupVersion, "priorityclasses", "PriorityClasses")
+	claims       = of(corev1.SchemeGroupVersion, "persistentvolumeclaims", "PersistentVolumeClaims")
+	volumes      = of(corev1.SchemeGroupVersion, "persistentvolumes", "PersistentVolumes")
+	classes      = of(storagev1.SchemeGroupVersion, "storageclasses", "StorageClasses")
+	attachments  = of(storagev1.SchemeGroupVersion, "csinodes", "CSINodes")
+)
+
+func (r *reader) workloads(ctx context.Context) *recreation.Workloads {
+	before := len(r.gaps)
+	input := recreation.Input{
+		ReplicaSets:  list[appsv1.ReplicaSet](ctx, r, replicaSets),
+		StatefulSets: list[appsv1.StatefulSet](ctx, r, statefulSets),
+		Controllers:  list[corev1.ReplicationController](ctx, r, controllers),
+		Jobs:         list[batchv1.Job](ctx, r, jobs),
+	}
+	input.Unread = len(r.gaps) > before
+	input.Quotas = list[corev1.ResourceQuota](ctx, r, quotas)
+	input.Limits = list[corev1.LimitRange](ctx, r, limits)
+	input.Priorities = list[schedulingv1.PriorityClass](ctx, r, priorities)
+	return recreation.New(input)
+}
+
+func (r *reader) placement(ctx context.Context, nodes []corev1.Node, pods []corev1.Pod) placement.Input {
+	input := placement.Input{Nodes: nodes, Pods: pods}
+	var err error
+	if input.Namespaces, err = r.cluster.Namespaces(ctx); err != nil {
+		r.gap(allNamespaces, err)
+	}
+	before := len(r.gaps)
+	input.Claims = list[corev1.PersistentVolumeClaim](ctx, r, claims)
+	input.Volumes = list[corev1.PersistentVolume](ctx, r, volumes)
+	input.Classes = list[storagev1.StorageClass](ctx, r, classes)
+	input.Unread = len(r.gaps) > before
+	input.Attachments = list[storagev1.CSINode](ctx, r, attachments)
+	return input
+}
+
+// daemonSets reports whether a DaemonSet exists; nil, for all, if they could not be read.
+func (r *reader) daemonSets(ctx context.Context) func(namespace, name string) bool {
+	all, err := r.cluster.DaemonSets(ctx)
+	if err != nil {
+		r.gap("DaemonSets", err)
+		return nil
+	}
+	exists := map[string]bool{}
+	for i := range all {
+		exists[all[i].Namespace+"/"+all[i].Name] = true
+	}
+	return func(namespace, name string) bool { return exists[namespace+"/"+name] }
+}

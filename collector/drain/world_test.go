@@ -1,0 +1,129 @@
+package drain_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/drain/owner"
+	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
+)
+
+// now is the time of the worlds.
+var now = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+// world is a cluster in the making.
+type world struct {
+	nodes     []corev1.Node
+	pools     []machineconfigurationv1.MachineConfigPool
+	pods      []corev1.Pod
+	budgets   []policyv1.PodDisruptionBudget
+	workloads recreation.Input
+	services  []corev1.Service
+	machines  []unstructured.Unstructured
+	webhooks  []string
+}
+
+// small is a cluster with three workers, w0 to w2, and a paused pool of one, i0.
+func small() *world {
+	w := &world{}
+	for i := range 3 {
+		w.node(fmt.Sprintf("w%d", i), "worker")
+	}
+	w.node("i0", "infra")
+	w.pool("worker", false)
+	w.pool("infra", true)
+	return w
+}
+
+func (w *world) node(name, role string) *corev1.Node {
+	room := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("250"),
+	}
+	w.nodes = append(w.nodes, corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, CreationTimestamp: metav1.NewTime(now.Add(time.Duration(len(w.nodes)) * time.Second)),
+			Labels:      map[string]string{"node-role.kubernetes.io/" + role: "", corev1.LabelHostname: name, "role": role},
+			Annotations: map[string]string{"machineconfiguration.openshift.io/currentConfig": "a", "machineconfiguration.openshift.io/desiredConfig": "a", "machineconfiguration.openshift.io/state": "Done"},
+		},
+		Status: corev1.NodeStatus{Allocatable: room, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	})
+	return &w.nodes[len(w.nodes)-1]
+}
+
+func (w *world) pool(name string, paused bool) {
+	w.pools = append(w.pools, machineconfigurationv1.MachineConfigPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: machineconfigurationv1.MachineConfigPoolSpec{
+			Paused: paused, NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/" + name: ""}},
+		},
+	})
+}
+
+// deploy adds a ReplicaSet in namespace shop whose pods run on these nodes.
+func (w *world) deploy(app string, template corev1.PodSpec, nodes ...string) {
+	if len(template.Containers) == 0 {
+		template.Containers = []corev1.Container{{Name: "c"}}
+	}
+	replicas := int32(len(nodes)) //nolint:gosec // few
+	w.workloads.ReplicaSets = append(w.workloads.ReplicaSets, appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: template}},
+	})
+	for i, node := range nodes {
+		w.pod(fmt.Sprintf("%s-%d", app, i), app, node, "ReplicaSet", template)
+	}
+}
+
+// pod adds a pod that runs and is ready.
+func (w *world) pod(name, app, node, kind string, spec corev1.PodSpec) *corev1.Pod {
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": app}}, Spec: spec,
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}
+	pod.Spec.NodeName = node
+	if kind != "" {
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: app, Controller: new(true)}}
+	}
+	w.pods = append(w.pods, pod)
+	return &w.pods[len(w.pods)-1]
+}
+
+// budget adds a budget over the pods of an app that allows that many disruptions.
+func (w *world) budget(app string, allowed, healthy, desired, expected int32) *policyv1.PodDisruptionBudget {
+	w.budgets = append(w.budgets, policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, MinAvailable: new(intstr.FromInt32(desired))},
+		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, CurrentHealthy: healthy, DesiredHealthy: desired, ExpectedPods: expected},
+	})
+	return &w.budgets[len(w.budgets)-1]
+}
+
+func (w *world) rehearse(tb testing.TB) drain.Rehearsal {
+	tb.Helper()
+	return drain.Rehearse(w.input(tb))
+}
+
+func (w *world) input(tb testing.TB) drain.Input {
+	tb.Helper()
+	found, err := order.Of(order.Input{Nodes: w.nodes, Pools: w.pools})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return drain.Input{
+		Order: found, Cluster: placement.Input{Nodes: w.nodes, Pods: w.pods}, Budgets: w.budgets,
+		Workloads: recreation.New(w.workloads), Services: w.services, Owners: owner.New(w.machines, w.webhooks), Now: now,
+	}
+}

@@ -1,0 +1,85 @@
+package draining
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/drain/survey"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Check is the check Drain.
+func Check() check.Check {
+	return check.Check{
+		Name: nameDrain, Kind: finding.SourceHealth, Reads: survey.Reads(),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			of, err := rehearsalOf(ctx, s.Cluster, s.Now)
+			if err != nil {
+				return nil, err
+			}
+			switch {
+			case of.skips(order.SingleReplica):
+				return []finding.Finding{finding.Skipped(reasonSingleNode, "the control plane is a single node, and such a cluster is updated without a drain")}, nil
+			case !of.pooled():
+				return s.WithoutAPI(ctx, "MachineConfigPools", machineconfigurationv1.GroupName)
+			}
+			findings := judge(of.rehearsal)
+			if len(of.gaps) > 0 {
+				findings = slices.DeleteFunc(findings, func(f finding.Finding) bool { return f.Outcome == preflight.Pass })
+			}
+			return append(findings, unusedIn(&of.read)...), of.unread()
+		},
+	}
+}
+
+// rehearsed is the rehearsal of a cluster, with what it was made of.
+type rehearsed struct {
+	read      drain.Input
+	gaps      []survey.Gap
+	rehearsal drain.Rehearsal
+}
+
+// rehearsalOf is the rehearsal of a cluster, which is made once for all updates: they drain the
+// same nodes.
+func rehearsalOf(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (rehearsed, error) {
+	return snapshot.Derived(ctx, cluster, "draining", func(ctx context.Context) (rehearsed, error) {
+		read, gaps, err := survey.Read(ctx, cluster, now)
+		if err != nil {
+			return rehearsed{}, err
+		}
+		return rehearsed{read: read, gaps: gaps, rehearsal: drain.Rehearse(read)}, nil
+	})
+}
+
+// skips reports whether a node is not drained for this reason.
+func (r *rehearsed) skips(why order.Skip) bool {
+	return slices.ContainsFunc(r.read.Order.Skipped, func(each order.Skipped) bool { return each.Why == why })
+}
+
+// pooled reports whether the cluster has no nodes, or one of them is in a pool.
+func (r *rehearsed) pooled() bool {
+	of := &r.read.Order
+	return len(of.Pools) > 0 || len(of.Skipped) == 0 || slices.ContainsFunc(of.Skipped, func(each order.Skipped) bool { return each.Why != order.NoPool })
+}
+
+// unread is the first resource that could not be read, and how many more there are; nil if all
+// were.
+func (r *rehearsed) unread() error {
+	switch more := len(r.gaps) - 1; more {
+	case -1:
+		return nil
+	case 0:
+		return r.gaps[0]
+	default:
+		return fmt.Errorf("%w, and %d more resources of which a drain depends could not be read", r.gaps[0], more)
+	}
+}

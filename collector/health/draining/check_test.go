@@ -1,0 +1,218 @@
+package draining_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/health/draining"
+	"github.com/openshift/update-preflight/collector/internal/checktest"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	nodesPath   = "/api/v1/nodes"
+	podsPath    = "/api/v1/pods"
+	budgetsPath = "/apis/policy/v1/poddisruptionbudgets"
+	poolsPath   = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools"
+	jobsPath    = "/apis/batch/v1/jobs"
+)
+
+// world is what an API server has. A real one would overwrite the status of the budgets.
+type world struct {
+	nodes   []*corev1.Node
+	pods    []*corev1.Pod
+	budgets []*policyv1.PodDisruptionBudget
+	pools   []*machineconfigurationv1.MachineConfigPool
+}
+
+// workers is a pool of two nodes.
+func workers() *world {
+	w := &world{}
+	for _, name := range []string{"w0", "w1"} {
+		w.nodes = append(w.nodes, &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Labels: map[string]string{"worker": ""},
+				Annotations: map[string]string{"machineconfiguration.openshift.io/currentConfig": "a", "machineconfiguration.openshift.io/desiredConfig": "a"},
+			},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		})
+	}
+	pool := &machineconfigurationv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}
+	pool.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"worker": ""}}
+	w.pools = append(w.pools, pool)
+	return w
+}
+
+// guarded adds a pod on w0, and a budget that requires it.
+func (w *world) guarded(namespace, name string) *policyv1.PodDisruptionBudget {
+	labels := map[string]string{"app": name}
+	w.pods = append(w.pods, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-0", Labels: labels, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: "1", Controller: new(true)},
+		}},
+		Spec:   corev1.PodSpec{NodeName: "w0", Containers: []corev1.Container{{Name: "c"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	})
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}},
+		Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, ExpectedPods: 1, DesiredHealthy: 1, CurrentHealthy: 1},
+	}
+	w.budgets = append(w.budgets, budget)
+	return budget
+}
+
+func (w *world) paths(t *testing.T) map[string]checktest.Response {
+	t.Helper()
+	return map[string]checktest.Response{
+		nodesPath:   checktest.Pages(t, "v1", "NodeList", w.nodes),
+		podsPath:    checktest.Pages(t, "v1", "PodList", w.pods),
+		budgetsPath: checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", w.budgets),
+		poolsPath:   checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", w.pools),
+	}
+}
+
+func forbidden(*http.Request) (int, []byte) {
+	return http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"jobs.batch is forbidden"}`)
+}
+
+func TestCheck(t *testing.T) {
+	type results = map[string]checktest.Result
+	result := func(outcome preflight.Outcome, reason string) checktest.Result {
+		return checktest.Result{Outcome: outcome, Reason: reason}
+	}
+	blocked := results{"PodDisruptionBudget-shop.cart": result(preflight.Fail, "NeverSatisfied")}
+	for name, tc := range map[string]struct {
+		reason   string
+		topology configv1.TopologyMode
+		change   func(*world, map[string]checktest.Response)
+		remedy   string // a part of the first one
+		managed  bool   // no remedy edits the budget
+		want     results
+	}{
+		"Blocked": {
+			reason: "no pod of the budget can be evicted", topology: configv1.HighlyAvailableTopologyMode, want: blocked,
+			remedy: "oc -n shop edit poddisruptionbudget cart",
+		},
+		"Helm": {
+			reason: "a budget that Helm restores is not edited", topology: configv1.HighlyAvailableTopologyMode, want: blocked, managed: true, remedy: `Change the settings of Helm release "shop"`,
+			change: func(w *world, _ map[string]checktest.Response) {
+				w.budgets[0].Annotations = map[string]string{"meta.helm.sh/release-name": "shop"}
+			},
+		},
+		"OLM": {
+			reason: "a budget of a bundle is restored, and does not change during a drain", topology: configv1.HighlyAvailableTopologyMode, want: blocked,
+			managed: true, remedy: `Change the settings of ClusterServiceVersion "shop.v1"`,
+			change: func(w *world, _ map[string]checktest.Response) {
+				w.budgets[0].Labels = map[string]string{"olm.owner": "shop.v1"}
+			},
+		},
+		"Operator": {
+			reason: "an operator that owns a budget may change it during a drain: never a block", topology: configv1.HighlyAvailableTopologyMode, remedy: "Change the settings of the operator", managed: true,
+			change: func(w *world, _ map[string]checktest.Response) {
+				w.budgets[0].OwnerReferences = []metav1.OwnerReference{{APIVersion: "db.example.com/v1", Kind: "Database", Name: "cart", UID: "1"}}
+			},
+			want: results{"DrainOperator-shop.cart-0": result(preflight.Unknown, "OperatorMovesPods"), "DrainLost": result(preflight.Warn, "NotRecreated")},
+		},
+		"Platform": {
+			reason: "operators of OpenShift restore their budgets", topology: configv1.HighlyAvailableTopologyMode, remedy: "Check the operator of namespace openshift-shop", managed: true,
+			change: func(w *world, _ map[string]checktest.Response) {
+				w.pods, w.budgets = nil, nil
+				w.guarded("openshift-shop", "cart")
+			},
+			want: results{"PodDisruptionBudget-openshift-shop.cart": result(preflight.Fail, "NeverSatisfied")},
+		},
+		"Paused": {
+			reason: "the nodes of a paused pool are not drained", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, _ map[string]checktest.Response) { w.pools[0].Spec.Paused = true },
+			want:   results{"Drain": result(preflight.Pass, "AsExpected")},
+		},
+		"SingleNode": {
+			reason: "a cluster with a single node is not drained", topology: configv1.SingleReplicaTopologyMode, want: results{"Drain": result(preflight.Skipped, "SingleNode")},
+		},
+		"Kubernetes": {
+			reason: "only OpenShift drains nodes for an update", want: results{"Drain": result(preflight.Skipped, "PlainKubernetes")},
+			change: func(w *world, paths map[string]checktest.Response) { paths[poolsPath] = checktest.NotServed },
+		},
+		"NoPools": {
+			reason: "which nodes are drained is not known", topology: configv1.HighlyAvailableTopologyMode, want: results{"Drain": result(preflight.Unknown, "APIMissing")},
+			change: func(w *world, paths map[string]checktest.Response) { paths[poolsPath] = checktest.NotServed },
+		},
+		"Unread": {
+			reason: "what was found is reported, and what could not be read", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(_ *world, paths map[string]checktest.Response) { paths[jobsPath] = forbidden },
+			want:   results{"PodDisruptionBudget-shop.cart": result(preflight.Fail, "NeverSatisfied"), "Drain": result(preflight.Unknown, "Forbidden")},
+		},
+		"Unused": {
+			reason: "a budget without pods protects nothing; those of OpenShift are no warning", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, _ map[string]checktest.Response) {
+				w.guarded("openshift-shop", "spare")
+				w.pods = nil
+			},
+			want: results{"Drain": result(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": result(preflight.Warn, "SelectsNothing")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.topology != "" {
+				server.Create(t, checktest.Infrastructure(tc.topology))
+			}
+			w := workers()
+			w.guarded("shop", "cart")
+			more := map[string]checktest.Response{}
+			if tc.change != nil {
+				tc.change(w, more)
+			}
+			paths := w.paths(t)
+			for path, response := range more {
+				paths[path] = response
+			}
+			findings := checktest.Run(t, draining.Check(), server.Responding(paths).Snapshot(t), checktest.Update(t, "4.18.3", "4.18.4"))
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			got := checktest.Remedies(findings)
+			if edits := strings.Contains(got, "edit poddisruptionbudget"); !strings.Contains(got, tc.remedy) || (edits && tc.managed) {
+				t.Errorf("%s: remedy %q, want %q in it", tc.reason, got, tc.remedy)
+			}
+		})
+	}
+}
+
+// TestMany rehearses a large cluster once for all updates, and bounds the findings.
+func TestMany(t *testing.T) {
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode))
+	w := workers()
+	for i := range 1000 {
+		w.guarded(fmt.Sprintf("n%02d", i%20), fmt.Sprintf("b%03d", i))
+	}
+	var requests atomic.Int32
+	paths := w.paths(t)
+	list := paths[podsPath]
+	paths[podsPath] = func(request *http.Request) (int, []byte) {
+		requests.Add(1)
+		return list(request)
+	}
+	snapshot := server.Responding(paths).Snapshot(t)
+	for _, to := range []string{"4.18.4", "4.18.5"} {
+		findings := checktest.Run(t, draining.Check(), snapshot, checktest.Update(t, "4.18.3", to))
+		if at := slices.IndexFunc(findings, func(f finding.Finding) bool { return strings.Contains(f.Message, "950 more findings") }); at != 50 {
+			t.Errorf("got %d findings, want 50 and the count of the rest", len(findings))
+		}
+	}
+	if requests.Load() != 2 {
+		t.Errorf("1000 pods were read in %d requests, want 2 for all updates", requests.Load())
+	}
+}

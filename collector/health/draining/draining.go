@@ -1,0 +1,199 @@
+// Package draining answers: which drains of this update do not end, and what do they interrupt?
+//
+// [Check] is the built-in check: it rehearses the drains (package drain), and makes findings of
+// the rehearsal, one for each cause. [Rehearse] is the whole rehearsal, for the command.
+package draining
+
+import (
+	"fmt"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// maxNamed bounds the pods that a message names; all are objects of the finding.
+const maxNamed = 5
+
+// judge is what the rehearsal of an update comes to. Only a drain that does not end blocks.
+func judge(rehearsal drain.Rehearsal) []finding.Finding {
+	findings := obstacles(rehearsal)
+	for i := range rehearsal.Pools {
+		pool := &rehearsal.Pools[i]
+		switch {
+		case pool.Outcome == drain.Blocked:
+			// The nodes themselves fail the check NodeHealth.
+			findings = append(findings, finding.Warn(reasonPoolBlocked, "MachineConfigPool %q updates no node: %s", pool.Name, pool.Why).
+				Named(finding.NameOf(namePool, pool.Name)).
+				About(finding.Object{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: pool.Name}).
+				Do(finding.Run("oc get machineconfigpool %s", pool.Name), finding.Run("oc get nodes")))
+		case pool.Outcome == drain.Undetermined && !inconclusive(pool):
+			findings = append(findings, undetermined(pool))
+		}
+	}
+	drafts := finding.Drafts(findings...)
+	warnings := warnings(rehearsal)
+	if len(drafts)+len(warnings) == 0 {
+		if len(rehearsal.Pools) == 0 {
+			return []finding.Finding{finding.Pass(check.ReasonAsExpected, "no node is drained")}
+		}
+		return []finding.Finding{finding.Pass(check.ReasonAsExpected, "all nodes of %s can be drained", words.Count(len(rehearsal.Pools), "MachineConfigPool"))}
+	}
+	return append(finding.Bounded(drafts), warnings...)
+}
+
+// inconclusive reports whether a finding about an obstacle of the pool is Unknown anyway.
+func inconclusive(pool *drain.Pool) bool {
+	for _, node := range pool.Stuck {
+		for _, obstacle := range node.Obstacles {
+			if obstacle.Outcome == eviction.Unknown {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func undetermined(pool *drain.Pool) finding.Finding {
+	var nodes []string
+	for _, node := range pool.Stuck {
+		nodes = append(nodes, node.Name)
+	}
+	return finding.Unknown(reasonNotSatisfied, "it is unknown whether the drains of MachineConfigPool %q end, such as on %s: %s",
+		pool.Name, words.List(nodes, maxNamed), pool.Why).
+		Named(finding.NameOf(namePool, pool.Name)).
+		Remedy("Make room for the pods of one more node, then run the preflight again.").
+		Do(finding.Run("oc describe nodes"))
+}
+
+// cause is what several obstacles have in common.
+type cause struct {
+	eviction.Cause
+
+	namespace, of string
+}
+
+// obstacles are the pods that cannot be evicted, by cause.
+func obstacles(rehearsal drain.Rehearsal) []finding.Finding {
+	var order []cause
+	grouped := map[cause][]drain.Obstacle{}
+	known := map[drain.Reference]bool{}
+	add := func(obstacle drain.Obstacle) {
+		if known[obstacle.Pod] {
+			return
+		}
+		known[obstacle.Pod] = true
+		key := cause{obstacle.Cause, obstacle.Pod.Namespace, obstacle.By}
+		if len(obstacle.Budgets) > 0 {
+			key.of = obstacle.Budgets[0].Name
+		}
+		if grouped[key] == nil {
+			order = append(order, key)
+		}
+		grouped[key] = append(grouped[key], obstacle)
+	}
+	for _, obstacle := range rehearsal.Never {
+		add(obstacle)
+	}
+	for _, pool := range rehearsal.Pools {
+		for _, node := range pool.Stuck {
+			for _, obstacle := range node.Obstacles {
+				if pool.Outcome == drain.Sticks || obstacle.Outcome == eviction.Unknown {
+					add(obstacle)
+				}
+			}
+		}
+	}
+	findings := make([]finding.Finding, 0, len(order))
+	for _, key := range order {
+		findings = append(findings, describe(key, grouped[key]))
+	}
+	return findings
+}
+
+// describe is the finding of pods that one cause keeps on their nodes.
+func describe(of cause, pods []drain.Obstacle) finding.Finding {
+	first := pods[0]
+	outcome := preflight.Fail
+	if first.Outcome == eviction.Unknown {
+		outcome = preflight.Unknown
+	}
+	var names []string
+	var objects []finding.Object
+	for _, budget := range first.Budgets {
+		objects = append(objects, finding.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: budget.Namespace, Name: budget.Name})
+	}
+	for _, pod := range pods {
+		names = append(names, fmt.Sprintf("%s on %s", pod.Pod.Name, pod.Node))
+		objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Pod", Namespace: pod.Pod.Namespace, Name: pod.Pod.Name})
+	}
+	text := fmt.Sprintf("%s in namespace %q: %s", clause(first, len(pods)), of.namespace, words.List(names, maxNamed))
+	for _, pending := range first.Behind[:min(1, len(first.Behind))] {
+		text += fmt.Sprintf("; pod %q of the same budget has no node: %s", pending.Pod.Name, pending.Why)
+	}
+	found := finding.New(outcome, reasonOf(of.Cause), "%s", text).Named(nameOf(of, first)).About(objects...)
+	remedy, actions := remedyOf(of, first)
+	if remedy != "" {
+		found = found.Remedy("%s", remedy)
+	}
+	return found.Do(append(actions, finding.Run("oc -n %s get poddisruptionbudgets,pods -o wide", of.namespace))...)
+}
+
+// remedyOf is the remedy where that of the reason does not fit, and the command to apply it. What
+// restores a budget has to change it: an edit of the budget does not last.
+func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
+	if first.Remedy != "" {
+		return first.Remedy, nil
+	}
+	if of.Cause != eviction.RequiresAll && of.Cause != eviction.Unmanaged {
+		return "", nil
+	}
+	switch {
+	case first.Manager != "":
+		return fmt.Sprintf("Change the settings of %s, which restores PodDisruptionBudget %q, so that one of the pods may be unavailable.", first.Manager, of.of), nil
+	case check.OfCluster(of.namespace):
+		return fmt.Sprintf("Check the operator of namespace %s, which restores PodDisruptionBudget %q: one of the pods has to be allowed to be unavailable.", of.namespace, of.of),
+			[]finding.Action{finding.Run("oc get clusteroperators")}
+	}
+	return "", []finding.Action{finding.Run("oc -n %s edit poddisruptionbudget %s", of.namespace, of.of)}
+}
+
+// clause is what keeps pods on their nodes.
+func clause(first drain.Obstacle, pods int) string {
+	subject := words.Count(pods, "pod")
+	var budgets []string
+	for _, budget := range first.Budgets {
+		budgets = append(budgets, budget.Name)
+	}
+	by := strings.Join(budgets, ", ")
+	switch first.Cause {
+	case eviction.SeveralBudgets:
+		return fmt.Sprintf("the PodDisruptionBudgets %s select the same pods, and the API server evicts no pod with several budgets: %s", by, subject)
+	case drain.Operator, drain.Admission:
+		return fmt.Sprintf("the eviction depends on %s: %s", first.By, subject)
+	case drain.Terminating:
+		return fmt.Sprintf("a deletion does not end, which %s keeps: %s", first.By, subject)
+	case eviction.TooFewHealthy:
+		return fmt.Sprintf("too few pods of PodDisruptionBudget %q are healthy, and no drain of this update changes that: %s", by, subject)
+	}
+	return fmt.Sprintf("PodDisruptionBudget %q allows no eviction (%s): %s", by, first.Cause, subject)
+}
+
+// nameOf is the name of a finding: that of the budget, or of what else keeps the pods.
+func nameOf(of cause, first drain.Obstacle) string {
+	switch {
+	case of.Cause == drain.Operator:
+		return finding.NameOf(nameOperator, of.namespace+"."+first.Pod.Name)
+	case of.Cause == eviction.SeveralBudgets:
+		return finding.NameOf(nameBudgets, of.namespace+"."+of.of)
+	case len(first.Budgets) > 0:
+		return finding.NameOf(nameBudget, of.namespace+"."+of.of)
+	}
+	return finding.NameOf(namePod, of.namespace+"."+first.Pod.Name)
+}

@@ -1,0 +1,93 @@
+package draining_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/health/draining"
+)
+
+func of(name string) drain.Reference { return drain.Reference{Namespace: "shop", Name: name} }
+
+// obstacle is a pod of budget cart on node w0.
+func obstacle(pod string, outcome eviction.Outcome, cause eviction.Cause) drain.Obstacle {
+	return drain.Obstacle{Pod: of(pod), Node: "w0", Outcome: outcome, Cause: cause, Budgets: []drain.Reference{of("cart")}}
+}
+
+func pool(outcome drain.Outcome, obstacles ...drain.Obstacle) []drain.Pool {
+	found := drain.Pool{Name: "worker", Outcome: outcome}
+	if len(obstacles) > 0 {
+		found.Stuck = []drain.Node{{Name: "w0", Obstacles: obstacles}}
+	}
+	return []drain.Pool{found}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	operated := obstacle("db-0", eviction.Unknown, drain.Operator)
+	operated.By, operated.Remedy = "CloudNativePG: is the only ready instance of its Cluster", "Give the Cluster more instances."
+	for name, tc := range map[string]struct {
+		reason    string
+		rehearsal drain.Rehearsal
+		want      string // names, outcomes and reasons
+		message   string // a part of the first one
+	}{
+		"Clear": {reason: "all drains end", rehearsal: drain.Rehearsal{Pools: pool(drain.Clear)}, want: " Pass AsExpected"},
+		"Never": {
+			reason: "a budget requires all of its pods: one finding for both", want: "PodDisruptionBudget-shop.cart Fail NeverSatisfied", message: "cart-0 on w0, cart-1 on w0",
+			rehearsal: drain.Rehearsal{
+				Never: []drain.Obstacle{obstacle("cart-0", eviction.Never, eviction.RequiresAll), obstacle("cart-1", eviction.Never, eviction.RequiresAll)},
+				Pools: pool(drain.Sticks, obstacle("cart-0", eviction.Never, eviction.RequiresAll)),
+			},
+		},
+		"Several": {
+			reason: "two budgets select the pod", want: "PodDisruptionBudgets-shop.cart Fail SeveralBudgets",
+			rehearsal: drain.Rehearsal{Never: []drain.Obstacle{obstacle("cart-0", eviction.Never, eviction.SeveralBudgets)}, Pools: pool(drain.Sticks)},
+		},
+		"Waits": {
+			reason: "nothing in the rehearsal frees the budget", want: "PodDisruptionBudget-shop.cart Fail NotSatisfiedInRehearsal",
+			rehearsal: drain.Rehearsal{Pools: pool(drain.Sticks, obstacle("cart-0", eviction.WaitsFor, eviction.TooFewHealthy))},
+		},
+		"Operator": {
+			reason: "an operator decides: never a block, and never a pass", want: "DrainOperator-shop.db-0 Unknown OperatorMovesPods", message: "CloudNativePG",
+			rehearsal: drain.Rehearsal{Pools: pool(drain.Undetermined, operated)},
+		},
+		"Undetermined": {
+			reason: "the scheduler decides", want: "DrainPool-worker Unknown NotSatisfiedInRehearsal",
+			rehearsal: drain.Rehearsal{Pools: pool(drain.Undetermined, obstacle("cart-0", eviction.WaitsFor, eviction.TooFewHealthy))},
+		},
+		"Blocked": {reason: "a cordoned node stops the pool: the node fails NodeHealth", want: "DrainPool-worker Warn PoolNotUpdated", rehearsal: drain.Rehearsal{Pools: pool(drain.Blocked)}},
+		"Warnings": {
+			reason:  "what a drain interrupts or loses is one warning each",
+			want:    "DrainPending Warn NoNodeAfterDrain, DrainLost Warn NotRecreated, DrainGracePeriods Warn LongGracePeriod, DrainInterrupts Warn ServiceInterrupted",
+			message: `shop/cart-0 (ResourceQuota "compute" refuses it)`,
+			rehearsal: drain.Rehearsal{
+				Pools: pool(drain.Clear), Pending: []drain.Pending{{Pod: of("new"), Why: "it has no node now"}, {Pod: of("cart-1"), Node: "w1", Why: "no room", Uncertain: true}, {Pod: of("cart-0"), Node: "w0", Why: `ResourceQuota "compute" refuses it`}},
+				Lost: []drain.Lost{{Pod: of("debug"), Node: "w0", Why: "has no controller"}}, Graces: []drain.Grace{{Pod: of("batch"), Node: "w0", Seconds: 86400}},
+				Interrupted: []drain.Interruption{{Service: of("cart"), Nodes: []string{"w0"}, Replicas: 1}},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			findings := draining.Judge(tc.rehearsal)
+			var got []string
+			for _, f := range findings {
+				got = append(got, strings.Join([]string{f.Name, string(f.Outcome), f.Reason}, " "))
+				if strings.Contains(f.Remediation, "edit poddisruptionbudget") && strings.Contains(f.Name, "Operator") {
+					t.Errorf("%s: the remedy edits the budget of an operator: %s", tc.reason, f.Remediation)
+				}
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(got, ", ")); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if !strings.Contains(findings[0].Message, tc.message) {
+				t.Errorf("%s: %q is not in %q", tc.reason, tc.message, findings[0].Message)
+			}
+		})
+	}
+}

@@ -1,0 +1,183 @@
+package draining
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/drain/survey"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Kind is the kind of the JSON document of a Plan.
+const Kind = "PreflightDrainPlan"
+
+// Selection is the part of a cluster that a plan shows. Pool and Node may be empty, for all.
+type Selection struct{ Pool, Node string }
+
+// Plan is a rehearsal of the drains of the next update, with its findings.
+type Plan struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the cluster was read, in UTC (RFC 3339).
+	Time string `json:"time"`
+	// Outcome is the worst of the pools that are shown; Unknown where nothing worse is known
+	// and something could not be read.
+	Outcome   drain.Outcome   `json:"outcome"`
+	Rehearsal drain.Rehearsal `json:"rehearsal"`
+	// Skipped are the nodes that are not drained.
+	Skipped []order.Skipped `json:"skipped"`
+	// Unread is what could not be read: what depends on it is unknown.
+	Unread []string `json:"unread"`
+	// Findings are what the drains come to, one for each cause.
+	Findings []finding.Finding `json:"findings"`
+}
+
+// Needs are the permissions for Rehearse. What cannot be read of others than the nodes, the pods
+// and the PodDisruptionBudgets makes what depends on it unknown.
+func Needs() access.Needs {
+	return access.Needs{
+		Required: []access.Request{{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"}},
+		Optional: survey.Reads(),
+	}
+}
+
+// Rehearse rehearses the drains of an update of all nodes, at a time by the cluster's clock. All
+// pools are rehearsed, since they are drained in parallel; the selection is what the plan has of
+// it. An *input.Error is a selection that does not exist.
+func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, selected Selection) (Plan, error) {
+	ctx, missing := gap.Track(ctx)
+	of, err := rehearsalOf(ctx, cluster, now)
+	if err != nil {
+		return Plan{}, err
+	}
+	read := &of.read
+	made := Plan{APIVersion: report.APIVersion, Kind: Kind, Time: now.UTC().Format(time.RFC3339), Skipped: []order.Skipped{}, Unread: []string{}}
+	for _, each := range of.gaps {
+		if !gap.Is(each) {
+			made.Unread = append(made.Unread, each.Error())
+		}
+	}
+	for _, each := range missing.All() {
+		made.Unread = append(made.Unread, each.String())
+	}
+	if err := selected.check(read.Order); err != nil {
+		return Plan{}, err
+	}
+	for _, each := range read.Order.Skipped {
+		if (selected.Pool == "" || each.Pool == selected.Pool) && (selected.Node == "" || each.Node == selected.Node) {
+			made.Skipped = append(made.Skipped, each)
+		}
+	}
+	made.Rehearsal = selected.of(of.rehearsal, read.Order)
+	made.Findings = append(judge(made.Rehearsal), unusedIn(read)...)
+	for i := range made.Findings {
+		if made.Findings[i].Name == "" {
+			made.Findings[i] = made.Findings[i].Named(nameDrain)
+		}
+		made.Findings[i] = made.Findings[i].From(finding.SourceHealth)
+	}
+	made.Outcome = worst(made.Rehearsal.Pools)
+	if made.Outcome == drain.Clear && len(made.Unread) > 0 {
+		made.Outcome = drain.Undetermined
+	}
+	return made, nil
+}
+
+// Causes are the findings that are not in the lists of the rehearsal: why drains do not end, and
+// which budgets are unused.
+func (p *Plan) Causes() []finding.Finding {
+	listed := []string{namePending, nameLost, nameGraces, nameInterrupted}
+	return keep(p.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass && !slices.Contains(listed, f.Name) })
+}
+
+// worst is the worst outcome of the pools.
+func worst(pools []drain.Pool) drain.Outcome {
+	for _, outcome := range []drain.Outcome{drain.Sticks, drain.Blocked, drain.Undetermined} {
+		if slices.ContainsFunc(pools, func(pool drain.Pool) bool { return pool.Outcome == outcome }) {
+			return outcome
+		}
+	}
+	return drain.Clear
+}
+
+// mostNamed bounds the names in an error.
+const mostNamed = 20
+
+// check rejects a pool or a node that the cluster does not have.
+func (s Selection) check(of order.Order) error {
+	var pools, nodes []string
+	for i := range of.Pools {
+		pools, nodes = append(pools, of.Pools[i].Name), append(nodes, of.Pools[i].Nodes...)
+	}
+	for _, each := range of.Skipped {
+		nodes = append(nodes, each.Node)
+		if each.Pool != "" && !slices.Contains(pools, each.Pool) {
+			pools = append(pools, each.Pool)
+		}
+	}
+	if s.Pool != "" && !slices.Contains(pools, s.Pool) {
+		return input.Errorf("no pool with nodes is called %q; the pools are %s", s.Pool, words.List(pools, mostNamed))
+	}
+	if s.Node != "" && !slices.Contains(nodes, s.Node) {
+		return input.Errorf("no node is called %q; the nodes are %s", s.Node, words.List(nodes, mostNamed))
+	}
+	return nil
+}
+
+// of is the part of a rehearsal that is about the selection: its pools, and what happens to the
+// pods on its nodes. Pods without a node are those of the cluster.
+func (s Selection) of(all drain.Rehearsal, from order.Order) drain.Rehearsal {
+	if s == (Selection{}) {
+		return all
+	}
+	nodes := map[string]bool{}
+	var pools []drain.Pool
+	for i := range from.Pools {
+		pool := &from.Pools[i]
+		if s.Pool != "" && pool.Name != s.Pool || s.Node != "" && !slices.Contains(pool.Nodes, s.Node) {
+			continue
+		}
+		for _, node := range pool.Nodes {
+			nodes[node] = s.Node == "" || node == s.Node
+		}
+		pools = append(pools, s.pool(all.Pools[i]))
+	}
+	all.Pools = pools
+	all.Never = keep(all.Never, func(o drain.Obstacle) bool { return nodes[o.Node] })
+	all.Lost = keep(all.Lost, func(l drain.Lost) bool { return nodes[l.Node] })
+	all.Graces = keep(all.Graces, func(g drain.Grace) bool { return nodes[g.Node] })
+	all.Interrupted = keep(all.Interrupted, func(i drain.Interruption) bool {
+		return slices.ContainsFunc(i.Nodes, func(node string) bool { return nodes[node] })
+	})
+	return all
+}
+
+// pool is a pool with the selected node alone. Where the drains do not come to the node, it has
+// those at which they stick.
+func (s Selection) pool(of drain.Pool) drain.Pool {
+	isNode := func(node drain.Node) bool { return node.Name == s.Node }
+	switch {
+	case s.Node == "":
+	case slices.ContainsFunc(of.Stuck, isNode):
+		of.Nodes, of.Stuck, of.Waiting = nil, keep(of.Stuck, isNode), 0
+	case slices.ContainsFunc(of.Nodes, isNode):
+		return drain.Pool{Name: of.Name, Outcome: drain.Clear, Nodes: keep(of.Nodes, isNode)}
+	default:
+		of.Nodes = nil
+	}
+	return of
+}
+
+func keep[T any](all []T, wanted func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(each T) bool { return !wanted(each) })
+}

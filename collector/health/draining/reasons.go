@@ -1,0 +1,146 @@
+package draining
+
+import (
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+// Names of findings.
+var (
+	nameDrain = finding.NewName("Drain",
+		"The check that rehearses the drains of the update, which reboots nodes, also a patch update: pods that are not "+
+			"evicted as long as the objects are as they are, or for which a drain waits for ever, fail; what the "+
+			"drains interrupt or lose is a warning. What depends on an operator or on the scheduler is unknown. "+
+			"`oc preflight drain-plan` prints the rehearsal. Only pods on nodes that this update drains count: not those of "+
+			"paused pools, nor of a cluster with a single node (machine-config-operator pkg/daemon, drainRequired).")
+	nameBudget = finding.NewName("PodDisruptionBudget",
+		"A finding of the check Drain about pods that a PodDisruptionBudget keeps on their nodes: "+
+			"PodDisruptionBudget-<namespace>.<name>.")
+	nameBudgets = finding.NewName("PodDisruptionBudgets",
+		"A finding of the check Drain about pods that several PodDisruptionBudgets select, which cannot be "+
+			"evicted: PodDisruptionBudgets-<namespace>.<first budget>.")
+	nameUnused = finding.NewName("PodDisruptionBudgetsUnused",
+		"The finding of the check Drain about PodDisruptionBudgets that select no pods.")
+	nameOperator = finding.NewName("DrainOperator",
+		"A finding of the check Drain about pods whose eviction depends on their operator: DrainOperator-<namespace>.<first pod>.")
+	namePod = finding.NewName("DrainPod",
+		"A finding of the check Drain about pods that something else than a PodDisruptionBudget keeps on their nodes, such as a "+
+			"webhook or a finalizer: DrainPod-<namespace>.<first pod>.")
+	namePool = finding.NewName("DrainPool",
+		"A finding of the check Drain about a pool that drains no node, or of which it is unknown whether all drains end: "+
+			"DrainPool-<pool>.")
+	namePending     = finding.NewName("DrainPending", "The finding of the check Drain about pods that find no other node.")
+	nameLost        = finding.NewName("DrainLost", "The finding of the check Drain about pods that nothing creates again.")
+	nameGraces      = finding.NewName("DrainGracePeriods", "The finding of the check Drain about pods that may take long to end. Those of OpenShift itself, such as routers, are not named.")
+	nameInterrupted = finding.NewName("DrainInterrupts",
+		"The finding of the check Drain about Services without a ready pod for a time. Those of OpenShift itself are not named: "+
+			"its operators run with one replica by design.")
+)
+
+// Reasons of findings.
+var (
+	reasonSingleNode = finding.NewReason("SingleNode", finding.Explanation{
+		Meaning: "Reported on a cluster with a single node, which is updated without a drain.",
+		Cause:   "Status.controlPlaneTopology of the Infrastructure \"cluster\" is SingleReplica.",
+	})
+	reasonSelectsNothing = finding.NewReason("SelectsNothing", finding.Explanation{
+		Meaning: "Reported when PodDisruptionBudgets select no pods. They do not block a drain, but protect nothing.",
+		Cause:   "A wrong selector, or a workload that is scaled to zero.",
+		Remedy:  "Check the selectors: `oc get poddisruptionbudgets --all-namespaces`.",
+	})
+	reasonSeveralBudgets = finding.NewReason("SeveralBudgets", finding.Explanation{
+		Meaning: "Reported when several PodDisruptionBudgets select the same pods, which therefore cannot be evicted.",
+		Cause:   "The selectors of the budgets overlap.",
+		Remedy:  "Let only one budget select each pod: `oc -n NAMESPACE get poddisruptionbudgets -o wide`.",
+	})
+	reasonNeverSatisfied = finding.NewReason("NeverSatisfied", finding.Explanation{
+		Meaning: "Reported when a PodDisruptionBudget requires all expected pods to be healthy, so that none can ever be evicted.",
+		Cause:   "The field maxUnavailable is 0, or minAvailable is the number of replicas.",
+		Remedy:  "Allow one pod to be unavailable, or add replicas: `oc -n NAMESPACE edit poddisruptionbudget NAME`.",
+	})
+	reasonNotSatisfied = finding.NewReason("NotSatisfiedInRehearsal", finding.Explanation{
+		Meaning: "Reported when a drain waits for a PodDisruptionBudget, and nothing in the rehearsal of the update makes enough of its pods healthy.",
+		Cause:   "Pods of the budget are not ready, or find no node while the drain waits.",
+		Remedy:  "Check why the pods are not healthy, or make room for them: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+	})
+	reasonUnmanaged = finding.NewReason("UnmanagedPods", finding.Explanation{
+		Meaning: "Reported when a PodDisruptionBudget selects pods without a controller, and cannot compute how many are expected.",
+		Cause:   "The budget has maxUnavailable or a percentage, and the pods have no controller.",
+		Remedy:  "Give the budget a whole number as minAvailable, or create the pods by a controller: `oc -n NAMESPACE edit poddisruptionbudget NAME`.",
+	})
+	reasonSyncFailed = finding.NewReason("SyncFailed", finding.Explanation{
+		Meaning: "Reported when the disruption controller could not compute the status of a PodDisruptionBudget, so that none of its pods can be evicted.",
+		Cause:   "The conditions of the budget have the error of the controller.",
+		Remedy:  "Fix what the condition names: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+	})
+	reasonInvalidStatus = finding.NewReason("InvalidStatus", finding.Explanation{
+		Meaning: "Reported when the status of a PodDisruptionBudget cannot be that of the disruption controller, or is of an earlier spec.",
+		Cause:   "Another program than the disruption controller wrote the status, or the controller does not run.",
+		Remedy:  "Check which program writes the status: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+	})
+	reasonTerminating = finding.NewReason("StuckTerminating", finding.Explanation{
+		Meaning: "Reported when a pod is being deleted, its grace period is over, and it still exists, so that the drain of its node waits for it.",
+		Cause:   "A finalizer of the pod remains, or the kubelet cannot end it.",
+		Remedy:  "Check what keeps the pod: `oc -n NAMESPACE describe pod NAME`.",
+	})
+	reasonAdmission = finding.NewReason("EvictionRefused", finding.Explanation{
+		Meaning: "Reported when a webhook or a policy refuses the eviction of a pod, or may.",
+		Cause:   "A webhook or a policy concerns pods/eviction.",
+		Remedy:  "Let the webhook or the policy admit the eviction.",
+	})
+	reasonOperator = finding.NewReason("OperatorMovesPods", finding.Explanation{
+		Meaning: "Reported when the eviction of a pod depends on its operator: it is refused until the operator acts, or until its settings change.",
+		Cause:   "The operator owns the pod or its PodDisruptionBudget.",
+		Remedy:  "Change the settings of the operator, and not the budget, which the operator restores.",
+	})
+	reasonPoolBlocked = finding.NewReason("PoolNotUpdated", finding.Explanation{
+		Meaning: "Reported when as many nodes of a pool are unavailable as may be, so that no node of the pool is updated.",
+		Cause:   "Nodes of the pool are cordoned, not ready, or being configured.",
+		Remedy:  "Make the nodes available: `oc adm uncordon NODE`, or `oc describe node NODE`.",
+	})
+	reasonNoNode = finding.NewReason("NoNodeAfterDrain", finding.Explanation{
+		Meaning: "Reported when pods have no node after the drains of an update.",
+		Cause:   "No other node suits the pods, or the API server refuses to create them again.",
+		Remedy:  "Make room for the pods, or fix what refuses them: `oc describe pod`.",
+	})
+	reasonLost = finding.NewReason("NotRecreated", finding.Explanation{
+		Meaning: "Reported when a drain evicts pods that nothing creates again.",
+		Cause:   "The pods have no controller, or it does not exist.",
+		Remedy:  "Create the pods by a controller, or create them again after the update.",
+	})
+	reasonInterrupted = finding.NewReason("ServiceInterrupted", finding.Explanation{
+		Meaning: "Reported when Services have no ready pod while nodes are drained.",
+		Cause:   "All ready pods of the Services are on nodes that are drained at the same time, or there is one.",
+		Remedy:  "Give their workloads more replicas on different nodes.",
+	})
+	reasonGrace = finding.NewReason("LongGracePeriod", finding.Explanation{
+		Meaning: "Reported when pods may take ten minutes or more to end, for which the drains of their nodes wait.",
+		Cause:   "The pods have a long terminationGracePeriodSeconds.",
+		Remedy:  "Check that the pods end in time, or shorten the period. MachineConfigPools report a node as degraded after an hour.",
+	})
+)
+
+// reasonOf is the reason of an obstacle.
+func reasonOf(cause eviction.Cause) finding.Reason {
+	switch cause {
+	case eviction.SeveralBudgets:
+		return reasonSeveralBudgets
+	case eviction.RequiresAll:
+		return reasonNeverSatisfied
+	case eviction.Unmanaged:
+		return reasonUnmanaged
+	case eviction.SyncFailed:
+		return reasonSyncFailed
+	case eviction.NegativeBudget, eviction.StaleBudget, eviction.TooManyDisrupted:
+		return reasonInvalidStatus
+	case drain.Terminating:
+		return reasonTerminating
+	case drain.Admission:
+		return reasonAdmission
+	case drain.Operator:
+		return reasonOperator
+	default:
+		return reasonNotSatisfied
+	}
+}

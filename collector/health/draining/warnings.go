@@ -1,0 +1,94 @@
+package draining
+
+import (
+	"fmt"
+
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// warnings are what an update interrupts or loses without a drain that does not end, each in one
+// finding.
+func warnings(rehearsal drain.Rehearsal) []finding.Finding {
+	var found []finding.Finding
+	add := func(name string, reason finding.Reason, what string, texts []string, objects []finding.Object) {
+		if len(texts) > 0 {
+			found = append(found, finding.Warn(reason, "%s %s", what, words.List(texts, maxNamed)).Named(name).About(objects...))
+		}
+	}
+	pods := func(references []drain.Reference) []finding.Object {
+		var objects []finding.Object
+		for _, each := range references {
+			objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Pod", Namespace: each.Namespace, Name: each.Name})
+		}
+		return objects
+	}
+	var texts []string
+	var named []drain.Reference
+	for _, each := range rehearsal.Pending {
+		if each.Uncertain || each.Node == "" {
+			continue
+		}
+		texts, named = append(texts, fmt.Sprintf("%s (%s)", each.Pod, each.Why)), append(named, each.Pod)
+	}
+	add(namePending, reasonNoNode, "pods have no node after the drains of this update, or the API server refuses them:", texts, pods(named))
+	texts, named = nil, nil
+	for _, each := range rehearsal.Lost {
+		texts, named = append(texts, fmt.Sprintf("%s on %s, which %s", each.Pod, each.Node, each.Why)), append(named, each.Pod)
+	}
+	add(nameLost, reasonLost, "the drains of this update evict pods that nothing creates again:", texts, pods(named))
+	texts, named = nil, nil
+	for _, each := range rehearsal.Graces {
+		if check.OfCluster(each.Pod.Namespace) {
+			continue
+		}
+		texts, named = append(texts, fmt.Sprintf("%s on %s: %s", each.Pod, each.Node, each.Period())), append(named, each.Pod)
+	}
+	add(nameGraces, reasonGrace, "the drains of this update wait for pods that may take long to end:", texts, pods(named))
+	texts = nil
+	var services []finding.Object
+	for _, each := range rehearsal.Interrupted {
+		if check.OfCluster(each.Service.Namespace) {
+			continue
+		}
+		texts = append(texts, each.Service.String())
+		services = append(services, finding.Object{APIVersion: "v1", Kind: "Service", Namespace: each.Service.Namespace, Name: each.Service.Name})
+	}
+	add(nameInterrupted, reasonInterrupted, "the drains of this update leave Services without a ready pod for a time:", texts, services)
+	return found
+}
+
+// unusedIn warns of budgets that select no pods, most likely by mistake; empty if all select some.
+func unusedIn(read *drain.Input) []finding.Finding {
+	selecting := make([]bool, len(read.Budgets))
+	budgets := eviction.NewBudgets(read.Budgets)
+	for i := range read.Cluster.Pods {
+		for _, at := range budgets.Of(read.Cluster.Pods[i].Namespace, read.Cluster.Pods[i].Labels) {
+			selecting[at] = true
+		}
+	}
+	var names []string
+	var objects []finding.Object
+	for at, selects := range selecting {
+		budget := &read.Budgets[at]
+		if selects || check.OfCluster(budget.Namespace) {
+			continue
+		}
+		names = append(names, budget.Namespace+"/"+budget.Name)
+		objects = append(objects, finding.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: budget.Namespace, Name: budget.Name})
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []finding.Finding{finding.Warn(reasonSelectsNothing, "%s select no pods, so they protect nothing, and do not block a drain: %s",
+		words.Count(len(names), "PodDisruptionBudget"), words.List(names, maxNamed)).
+		Named(nameUnused).
+		Remedy("Check whether their selectors are right, or their workloads scaled to zero.").
+		Do(finding.Run("oc get poddisruptionbudgets --all-namespaces")).
+		About(objects...)}
+}
