@@ -35,9 +35,7 @@ func (a *Archive) discover(path []string) answer {
 		}
 		return encoded(info)
 	case "metrics":
-		if text := a.state.Collection().Metrics; text != "" {
-			return answer{code: http.StatusOK, body: []byte(text)}
-		}
+		return a.metrics()
 	case "api":
 		return encoded(metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case "apis":
@@ -62,6 +60,15 @@ func (a *Archive) discover(path []string) answer {
 		return a.resources(path[1:])
 	}
 	return absent(gap.Gap{Resource: "/" + strings.Join(path, "/")})
+}
+
+// metrics answers with those of the API server that were collected.
+func (a *Archive) metrics() answer {
+	text := a.state.Collection().Metrics
+	if text == "" {
+		return absent(gap.Gap{Resource: "/metrics"})
+	}
+	return answer{code: http.StatusOK, body: []byte(text)}
 }
 
 // resources answers a request for the resources of a version of a group.

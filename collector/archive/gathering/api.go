@@ -53,19 +53,7 @@ func discoverAPI(client discovery.ServerResourcesInterface) (api, error) {
 			known.failed[version.Group] = cause
 		}
 	}
-	preferred := map[string]bool{}
-	for _, group := range groups {
-		preferred[group.PreferredVersion.GroupVersion] = true
-	}
-	slices.SortStableFunc(lists, func(a, b *metav1.APIResourceList) int { // the preferred version of a group first
-		switch {
-		case preferred[a.GroupVersion] == preferred[b.GroupVersion]:
-			return 0
-		case preferred[a.GroupVersion]:
-			return -1
-		}
-		return 1
-	})
+	sortPreferred(groups, lists)
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -79,6 +67,23 @@ func discoverAPI(client discovery.ServerResourcesInterface) (api, error) {
 		}
 	}
 	return known, nil
+}
+
+// sortPreferred sorts the lists, those of the preferred versions of the groups first.
+func sortPreferred(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) {
+	preferred := map[string]bool{}
+	for _, group := range groups {
+		preferred[group.PreferredVersion.GroupVersion] = true
+	}
+	slices.SortStableFunc(lists, func(a, b *metav1.APIResourceList) int {
+		switch {
+		case preferred[a.GroupVersion] == preferred[b.GroupVersion]:
+			return 0
+		case preferred[a.GroupVersion]:
+			return -1
+		}
+		return 1
+	})
 }
 
 // find is the resource as it is served, nil where it is not. The error is that of a group whose

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -37,9 +38,7 @@ type object struct {
 
 func (o object) content() map[string]any {
 	content := map[string]any{"metadata": map[string]any{"name": o.name, "namespace": o.namespace}}
-	for key, value := range o.more {
-		content[key] = value
-	}
+	maps.Copy(content, o.more)
 	return content
 }
 
@@ -113,7 +112,7 @@ func (s server) list(resource string, request *http.Request) (code int, content 
 
 func status(code int, reason metav1.StatusReason) metav1.Status {
 	return metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "the server says no", //nolint:gosec // three digits
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "the server says no",
 	}
 }
 
@@ -159,7 +158,7 @@ func filesIn(t *testing.T, dir string) ([]string, inventory.Collection) {
 			found = append(found, filepath.ToSlash(strings.TrimPrefix(path, dir+string(filepath.Separator))))
 			return nil
 		}
-		text, err := os.ReadFile(path) //nolint:gosec // of the test
+		text, err := os.ReadFile(path)
 		return errors.Join(err, json.Unmarshal(text, &index))
 	})
 	if err != nil {

@@ -52,42 +52,61 @@ func (g *gatherer) get(ctx context.Context, r reading, found *served) error {
 	return g.write(place.Path(), object.text)
 }
 
+// cursor is how far a list was read.
+type cursor struct {
+	// limit is that of the next page, and next its token.
+	limit int
+	next  string
+	// count is the number of objects, and reported that of the last step.
+	count, reported int
+}
+
 // list gathers all objects of a resource or, with a namespace, those of the namespace.
 func (g *gatherer) list(ctx context.Context, r reading, found *served) error {
 	into := &lists{gatherer: g, reading: r, served: found, ended: map[string]bool{}}
-	count, reported, limit, next := 0, 0, firstPage, ""
+	at := cursor{limit: firstPage}
 	for {
-		body, err := fetch(ctx, g.cluster, found.path(r.resource.Name, r.namespace), map[string]string{"limit": strconv.Itoa(limit), "continue": next})
-		if token, ok := expired(err); ok && next != "" && token != "" {
-			next = token // the rest of the list as it is now: objects of different times are no worse than those of other lists
-			continue
+		items, err := at.read(ctx, g.cluster, found.path(r.resource.Name, r.namespace))
+		for _, item := range items {
+			if err = into.add(item); err != nil {
+				break
+			}
 		}
 		if err != nil {
 			return errors.Join(into.abandon(), err)
 		}
-		var read page
-		if err := json.Unmarshal(body, &read); err != nil {
-			return errors.Join(into.abandon(), fmt.Errorf("the list cannot be parsed: %w", err))
+		if at.count >= at.reported+stepObjects {
+			at.reported = at.count
+			g.step(fmt.Sprintf("reading %s: %d so far", r.resource, at.count))
 		}
-		if count += len(read.Items); count > maxObjects {
-			return errors.Join(into.abandon(), fmt.Errorf("there are more than %d objects", maxObjects))
-		}
-		for _, item := range read.Items {
-			if err := into.add(item); err != nil {
-				return errors.Join(into.abandon(), err)
-			}
-		}
-		if len(read.Items) > 0 {
-			limit = min(max(pageSize*len(read.Items)/len(body), 1), maxPage)
-		}
-		if count >= reported+stepObjects {
-			reported = count
-			g.step(fmt.Sprintf("reading %s: %d so far", r.resource, count))
-		}
-		if next = read.Metadata.Continue; next == "" {
+		if at.next == "" {
 			return into.finish()
 		}
 	}
+}
+
+// read reads the next page.
+func (c *cursor) read(ctx context.Context, from *cluster.Cluster, path string) ([]json.RawMessage, error) {
+	body, err := fetch(ctx, from, path, map[string]string{"limit": strconv.Itoa(c.limit), "continue": c.next})
+	if token, ok := expired(err); ok && c.next != "" && token != "" {
+		// The rest of the list as it is now: objects of different times are no worse than those of other lists.
+		body, err = fetch(ctx, from, path, map[string]string{"limit": strconv.Itoa(c.limit), "continue": token})
+	}
+	if err != nil {
+		return nil, err
+	}
+	var read page
+	if err := json.Unmarshal(body, &read); err != nil {
+		return nil, fmt.Errorf("the list cannot be parsed: %w", err)
+	}
+	if c.count += len(read.Items); c.count > maxObjects {
+		return nil, fmt.Errorf("there are more than %d objects", maxObjects)
+	}
+	if len(read.Items) > 0 {
+		c.limit = min(max(pageSize*len(read.Items)/len(body), 1), maxPage)
+	}
+	c.next = read.Metadata.Continue
+	return read.Items, nil
 }
 
 // expired is the token by which a list continues whose own token has expired.

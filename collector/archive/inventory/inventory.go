@@ -265,8 +265,8 @@ func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, erro
 			leftOut.add(trees[len(trees)-1].title, "the objects of the management cluster are not those of the hosted cluster")
 		}
 	}
-	if len(ids) == 0 && len(trees) == 1 && trees[0].files[CollectionFile] != nil {
-		return "", trees, nil // of a cluster that is not OpenShift
+	if len(ids) == 0 && isCollection(trees) { // of a cluster that is not OpenShift
+		return "", trees, nil
 	}
 	switch len(ids) {
 	case 0:
@@ -289,6 +289,11 @@ func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, erro
 		chosen = append(chosen, tree)
 	}
 	return ids[0], chosen, nil
+}
+
+// isCollection reports whether "oc preflight collect" wrote the only tree.
+func isCollection(trees []*tree) bool {
+	return len(trees) == 1 && trees[0].files[CollectionFile] != nil
 }
 
 // hosted reports whether the tree is that of a guest in a dump of HyperShift.

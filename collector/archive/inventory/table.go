@@ -252,19 +252,31 @@ func (t *Table) Missing(namespace, name string) (gap.Gap, bool) {
 			break
 		}
 	}
-	if lack.Cause == "" && (t.all || namespace != "" && t.namespaces[namespace] || name != "" && slices.Contains(t.nonexistent, t.resource.Object(namespace, name))) {
+	if lack.Cause == "" && (t.all || namespace != "" && t.namespaces[namespace] || t.isNonexistent(namespace, name)) {
 		return gap.Gap{}, false
 	}
-	for _, each := range t.unread {
-		if lack.Cause == "" && (each.Namespace == "" || namespace == "" || each.Namespace == namespace) && (each.Name == "" || name == "" || each.Name == name) {
-			lack.Cause = each.Cause
-		}
-	}
+	lack.Cause = cmp.Or(lack.Cause, t.unreadCause(namespace, name))
 	some := len(t.In(namespace)) > 0 || namespace == "" && len(t.namespaces) > 0
 	if lack.Partial = name == "" && some; lack.Partial && lack.Cause == "" && namespace == "" && len(t.namespaces) > 0 {
 		lack.Cause = "those of " + words.Count(len(t.namespaces), "namespace")
 	}
 	return lack, true
+}
+
+// unreadCause is why objects could not be read; empty where that is not known.
+func (t *Table) unreadCause(namespace, name string) string {
+	overlap := func(a, b string) bool { return a == "" || b == "" || a == b }
+	for _, each := range t.unread {
+		if overlap(each.Namespace, namespace) && overlap(each.Name, name) {
+			return each.Cause
+		}
+	}
+	return ""
+}
+
+// isNonexistent reports whether the cluster did not have an object.
+func (t *Table) isNonexistent(namespace, name string) bool {
+	return name != "" && slices.Contains(t.nonexistent, t.resource.Object(namespace, name))
 }
 
 // listed reads the files of lists: the kinds of their objects say which resources they are.
