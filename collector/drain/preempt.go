@@ -20,7 +20,7 @@ func (r *run) preempt(at int) int {
 	var best *option
 	tried := 0
 	for node := range r.now.onNode {
-		switch r.now.state.Reject(&r.m.cluster.Pods[at], node) {
+		switch r.now.state.Reject(&r.m.cluster.Pods[at], node) { //nolint:exhaustive // a preemption helps against no other rejection
 		case placement.Resources, placement.Ports, placement.PodAntiAffinity, placement.Spread:
 		default:
 			continue

@@ -57,7 +57,7 @@ func choicesFor(pools, pods int) []choices {
 		all = append(all, choices{preference: []placement.Preference{placement.Emptiest, placement.Any}[i%2], slow: -1, shuffled: true, hopeful: i%4 >= 2})
 	}
 	for i := range all {
-		all[i].seed = uint64(i) //nolint:gosec // not negative
+		all[i].seed = uint64(i)
 	}
 	return all
 }
@@ -201,7 +201,7 @@ func (s *situation) obstacles(node int) []Obstacle {
 // by is who refuses an eviction besides budgets, or what is not known.
 func (s *situation) by(at int, answer eviction.Answer) string {
 	p := &s.m.pods[at]
-	switch answer.Cause {
+	switch answer.Cause { //nolint:exhaustive // the budgets explain the others
 	case Terminating:
 		return p.stuck
 	case Admission:

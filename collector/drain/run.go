@@ -59,7 +59,7 @@ func (m *model) run(choices choices) *run {
 	}
 	for at := range r.now.live {
 		if r.now.live[at].why != "" {
-			r.pending = append(r.pending, int32(at)) //nolint:gosec // bounded by the pods
+			r.pending = append(r.pending, int32(at))
 		}
 	}
 	r.drainAll()
@@ -156,7 +156,7 @@ func (r *run) shuffle(pods []int32) []int32 {
 // evict evicts a pod, and reports whether it has left the node.
 func (r *run) evict(at, node int) bool {
 	answer := r.now.answer(at)
-	switch answer.Outcome {
+	switch answer.Outcome { //nolint:exhaustive // the others keep the pod
 	case eviction.Evicted:
 	case eviction.Unknown:
 		if !r.choices.hopeful {

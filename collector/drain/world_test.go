@@ -77,7 +77,7 @@ func (w *world) deploy(app string, template corev1.PodSpec, nodes ...string) {
 	if len(template.Containers) == 0 {
 		template.Containers = []corev1.Container{{Name: "c"}}
 	}
-	replicas := int32(len(nodes)) //nolint:gosec // few
+	replicas := int32(len(nodes))
 	w.workloads.ReplicaSets = append(w.workloads.ReplicaSets, appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app},
 		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: template}},

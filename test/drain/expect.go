@@ -8,17 +8,16 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
 // Flags that drain other clusters: -seed N -clusters 1 reproduces one.
-var (
+var ( //nolint:gochecknoglobals // flags of the test binary
 	seed   = flag.Uint64("seed", 0, "the seed of the first cluster; 0 for that of the test")
 	number = flag.Int("clusters", 0, "how many clusters are drained; 0 for as many as the test has")
 )

@@ -10,12 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/order"
@@ -112,12 +111,11 @@ func (d *drains) stuckIn(pool string) []string {
 // node drains and updates one node, and reports whether the drain ended.
 func (d *drains) node(ctx context.Context, node string) (bool, error) {
 	for idle := 0; idle < patience; idle++ {
-		before, pods := d.progress.Load(), -1
-		count, err := d.left(ctx, node)
+		before := d.progress.Load()
+		pods, err := d.left(ctx, node)
 		if err != nil {
 			return false, err
 		}
-		pods = count
 		drained, err := d.kubectl(ctx, "drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout="+attempt.String())
 		if err != nil {
 			return false, err
@@ -127,7 +125,7 @@ func (d *drains) node(ctx context.Context, node string) (bool, error) {
 			_, err := d.kubectl(ctx, "uncordon", node)
 			return true, err
 		}
-		count, err = d.left(ctx, node)
+		count, err := d.left(ctx, node)
 		if err != nil {
 			return false, err
 		}

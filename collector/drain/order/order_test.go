@@ -52,6 +52,7 @@ func notReady(node *corev1.Node)  { node.Status.Conditions[0].Status = corev1.Co
 func configuring(node *corev1.Node) {
 	node.Annotations["machineconfiguration.openshift.io/desiredConfig"] = "b"
 }
+
 func also(role string) func(*corev1.Node) { return func(node *corev1.Node) { node.Labels[role] = "" } }
 
 func paused(pool *machineconfigurationv1.MachineConfigPool) { pool.Spec.Paused = true }

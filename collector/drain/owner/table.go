@@ -87,7 +87,7 @@ func virtualMachine(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference
 	}
 	strategy, _, _ := unstructured.NestedString(machine.Object, "spec", "evictionStrategy")
 	if strategy == "" {
-		known := false
+		var known bool
 		if strategy, known = o.kubevirtDefault(); !known {
 			return Answer{Behavior: Adjusts, Why: "has the evictionStrategy of the KubeVirt object, which could not be read", Remedy: "Check spec.configuration.evictionStrategy of the KubeVirt object."}
 		}

@@ -206,7 +206,7 @@ func TestNodesOfAPod(t *testing.T) {
 			if diff := cmp.Diff(tc.want, strings.Join(suitable, " ")); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			found, rejected := state.Find(candidate, placement.Emptiest, rand.New(rand.NewPCG(1, 1))) //nolint:gosec // a test
+			found, rejected := state.Find(candidate, placement.Emptiest, rand.New(rand.NewPCG(1, 1)))
 			if (found >= 0) != (tc.want != "") {
 				t.Errorf("%s: found node %d, %s", tc.reason, found, rejected)
 			}

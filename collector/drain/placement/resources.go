@@ -3,9 +3,8 @@ package placement
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/klog/v2"
-
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2" //nolint:depguard // the helper of the scheduler takes such a logger
 )
 
 // resources numbers the resources that pods request.

@@ -90,7 +90,7 @@ func setDefaults(pod *corev1.Pod, limit *corev1.LimitRange) {
 // exceeds is what of a pod a LimitRange refuses.
 func exceeds(pod *corev1.Pod, limit *corev1.LimitRange) string {
 	for _, item := range limit.Spec.Limits {
-		switch item.Type {
+		switch item.Type { //nolint:exhaustive // the others do not concern pods
 		case corev1.LimitTypeContainer:
 			for _, container := range containers(pod) {
 				if why := outside(container.Resources, item); why != "" {
@@ -192,7 +192,7 @@ func scoped(pod *corev1.Pod, quota *corev1.ResourceQuota) bool {
 	bestEffort := len(helpers.PodRequests(pod, helpers.PodResourcesOptions{}))+len(helpers.PodLimits(pod, helpers.PodResourcesOptions{})) == 0
 	terminating := pod.Spec.ActiveDeadlineSeconds != nil
 	matches := func(scope corev1.ResourceQuotaScope) bool {
-		switch scope {
+		switch scope { //nolint:exhaustive // the others are unknown
 		case corev1.ResourceQuotaScopeBestEffort:
 			return bestEffort
 		case corev1.ResourceQuotaScopeNotBestEffort:

@@ -140,7 +140,7 @@ func (r *Reviewers) Of(pod *corev1.Pod) (eviction.Outcome, string) {
 	if len(r.webhooks)+len(r.policies) == 0 {
 		return eviction.Evicted, ""
 	}
-	ctx := context.Background() // nothing is requested
+	ctx := context.Background() //nolint:forbidigo // nothing is requested
 	request := requestOf(pod.ObjectMeta)[0]
 	unknown := ""
 	for i := range r.webhooks {
@@ -155,7 +155,7 @@ func (r *Reviewers) Of(pod *corev1.Pod) (eviction.Outcome, string) {
 		}
 	}
 	for i := range r.policies {
-		switch by := "ValidatingAdmissionPolicyBinding " + fmt.Sprintf("%q", r.policies[i].binding); r.policies[i].decides(ctx, r.matcher, request) {
+		switch by := "ValidatingAdmissionPolicyBinding " + fmt.Sprintf("%q", r.policies[i].binding); r.policies[i].decides(ctx, r.matcher, request) { //nolint:exhaustive // a policy decides nothing else
 		case eviction.Refused:
 			return eviction.Refused, by
 		case eviction.Unknown:

@@ -10,7 +10,7 @@ import (
 )
 
 // Resources of operators that move their pods.
-var (
+var ( //nolint:gochecknoglobals // constants: the resources that are read
 	machines = of(schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}, "virtualmachineinstances", "VirtualMachineInstances")
 	virts    = of(schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}, "kubevirts", "KubeVirts")
 	postgres = of(schema.GroupVersion{Group: "postgresql.cnpg.io", Version: "v1"}, "clusters", "Clusters of CloudNativePG")

@@ -12,7 +12,7 @@ import (
 )
 
 // Resources that decide on evictions. Policies are served since Kubernetes 1.30.
-var (
+var ( //nolint:gochecknoglobals // constants: the resources that are read
 	validating = of(admissionregistrationv1.SchemeGroupVersion, "validatingwebhookconfigurations", "ValidatingWebhookConfigurations")
 	mutating   = of(admissionregistrationv1.SchemeGroupVersion, "mutatingwebhookconfigurations", "MutatingWebhookConfigurations")
 	policies   = of(admissionregistrationv1.SchemeGroupVersion, "validatingadmissionpolicies", "ValidatingAdmissionPolicies")

@@ -151,7 +151,7 @@ func (r *reader) order(ctx context.Context, pods []corev1.Pod) (order.Order, []c
 }
 
 // Resources that are read besides those with a method of the snapshot.
-var (
+var ( //nolint:gochecknoglobals // constants: the resources that are read
 	replicaSets  = of(appsv1.SchemeGroupVersion, "replicasets", "ReplicaSets")
 	statefulSets = of(appsv1.SchemeGroupVersion, "statefulsets", "StatefulSets")
 	controllers  = of(corev1.SchemeGroupVersion, "replicationcontrollers", "ReplicationControllers")

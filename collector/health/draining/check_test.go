@@ -2,6 +2,7 @@ package draining_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -145,11 +146,11 @@ func TestCheck(t *testing.T) {
 		},
 		"Kubernetes": {
 			reason: "only OpenShift drains nodes for an update", want: results{"Drain": result(preflight.Skipped, "PlainKubernetes")},
-			change: func(w *world, paths map[string]checktest.Response) { paths[poolsPath] = checktest.NotServed },
+			change: func(_ *world, paths map[string]checktest.Response) { paths[poolsPath] = checktest.NotServed },
 		},
 		"NoPools": {
 			reason: "which nodes are drained is not known", topology: configv1.HighlyAvailableTopologyMode, want: results{"Drain": result(preflight.Unknown, "APIMissing")},
-			change: func(w *world, paths map[string]checktest.Response) { paths[poolsPath] = checktest.NotServed },
+			change: func(_ *world, paths map[string]checktest.Response) { paths[poolsPath] = checktest.NotServed },
 		},
 		"Unread": {
 			reason: "what was found is reported, and what could not be read", topology: configv1.HighlyAvailableTopologyMode,
@@ -176,9 +177,7 @@ func TestCheck(t *testing.T) {
 				tc.change(w, more)
 			}
 			paths := w.paths(t)
-			for path, response := range more {
-				paths[path] = response
-			}
+			maps.Copy(paths, more)
 			findings := checktest.Run(t, draining.Check(), server.Responding(paths).Snapshot(t), checktest.Update(t, "4.18.3", "4.18.4"))
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)

@@ -172,7 +172,7 @@ func clause(first drain.Obstacle, pods int) string {
 		budgets = append(budgets, budget.Name)
 	}
 	by := strings.Join(budgets, ", ")
-	switch first.Cause {
+	switch first.Cause { //nolint:exhaustive // one text has the others
 	case eviction.SeveralBudgets:
 		return fmt.Sprintf("the PodDisruptionBudgets %s select the same pods, and the API server evicts no pod with several budgets: %s", by, subject)
 	case drain.Operator, drain.Admission:

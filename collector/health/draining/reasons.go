@@ -123,7 +123,7 @@ var (
 
 // reasonOf is the reason of an obstacle.
 func reasonOf(cause eviction.Cause) finding.Reason {
-	switch cause {
+	switch cause { //nolint:exhaustive // the others are waits
 	case eviction.SeveralBudgets:
 		return reasonSeveralBudgets
 	case eviction.RequiresAll:
