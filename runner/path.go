@@ -201,7 +201,7 @@ func named(targets []Target, s scene.Scene, g *graph.Graph, unread error) ([]hop
 	for i, each := range targets {
 		release := g.Complete(update.Release{Version: each.Version, Image: each.Image})
 		if i > 0 && release.Image == "" {
-			found, err := each.resolve(s.Version, false)
+			found, err := each.resolve(s.Version)
 			if err != nil {
 				return nil, errors.Join(err, unread)
 			}

@@ -117,10 +117,13 @@ func observe(ctx context.Context, r request, needs access.Needs) (preparation, e
 	if err != nil {
 		return preparation{}, err
 	}
-	resolved, err := r.target.resolve(s.Version, false)
+	resolved, err := r.target.resolve(s.Version)
 	if err != nil || r.target.Latest {
 		s = s.AwaitStatus(ctx) // a change of the channel changes the known releases
-		resolved, err = r.target.resolve(s.Version, options.Access.Partial)
+		resolved, err = r.target.resolve(s.Version)
+	}
+	if release, ok := r.target.unlisted(); ok && err != nil && options.Access.Partial {
+		resolved, err = release, nil
 	}
 	if err != nil {
 		return preparation{}, err

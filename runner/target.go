@@ -51,8 +51,14 @@ func (t Target) validate() error {
 	return nil
 }
 
-// resolve finds the release; with unlisted, one without an image for a version that is not listed.
-func (t Target) resolve(clusterVersion *configv1.ClusterVersion, unlisted bool) (update.Release, error) {
+// unlisted is the release of a version that the cluster does not list, without an image; false for a
+// target that is not named by its version.
+func (t Target) unlisted() (update.Release, bool) {
+	return update.Release{Version: t.Version}, t.Version != ""
+}
+
+// resolve finds the release.
+func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
 	known := scene.KnownReleases(clusterVersion)
 	switch {
 	case t.given() == 0:
@@ -68,9 +74,6 @@ func (t Target) resolve(clusterVersion *configv1.ClusterVersion, unlisted bool) 
 		if candidate.Version == t.Version && candidate.Image != "" {
 			return candidate, nil
 		}
-	}
-	if unlisted {
-		return update.Release{Version: t.Version}, nil
 	}
 	return update.Release{}, input.Errorf("the cluster knows no release %s; it knows %s%s: name another one, or its image by digest",
 		t.Version, scene.ListVersions(known), notRetrieved(clusterVersion))

@@ -106,14 +106,15 @@ func (r *run) cordon(step int) bool {
 	return changed
 }
 
-// drainOnce evicts what can be evicted, and places what is without a node. It reports whether
-// a pod has left its node or got one.
-func (r *run) drainOnce() bool {
-	type evicting struct {
-		record *poolLog
-		node   int
-		pod    int32
-	}
+// evicting is a pod that is to leave its node.
+type evicting struct {
+	record *poolLog
+	node   int
+	pod    int32
+}
+
+// evicting are the pods of the nodes that are being drained.
+func (r *run) evicting() []evicting {
 	var all []evicting
 	for i := range r.log.pools {
 		record := &r.log.pools[i]
@@ -123,6 +124,13 @@ func (r *run) drainOnce() bool {
 			}
 		}
 	}
+	return all
+}
+
+// drainOnce evicts what can be evicted, and places what is without a node. It reports whether
+// a pod has left its node or got one.
+func (r *run) drainOnce() bool {
+	all := r.evicting()
 	if r.choices.shuffled {
 		r.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	}

@@ -55,18 +55,18 @@ func backupCheck(c *ControlPlane) check.Check {
 			if c.Cluster.Is("UnmanagedEtcdAvailable", metav1.ConditionTrue) {
 				return []finding.Finding{c.about(finding.Warn(reasonBackupUnknown, "etcd of HostedCluster %s is not managed by HyperShift, so the age of its backups is unknown", c.name()))}, nil
 			}
-			if apierrors.IsNotFound(c.backupsError) {
-				return []finding.Finding{c.about(finding.Warn(reasonBackupUnknown, "the management cluster does not serve HCPEtcdBackups, so the age of the backups of etcd is unknown"))}, nil
-			}
-			if c.backupsError != nil {
-				return []finding.Finding{c.about(finding.Warn(reasonBackupUnknown, "the age of the backups of etcd is unknown: %s", c.backupsError))}, nil
-			}
 			return []finding.Finding{judgeBackups(c, s.Now)}, nil
 		},
 	}
 }
 
 func judgeBackups(c *ControlPlane, now time.Time) finding.Finding {
+	switch {
+	case apierrors.IsNotFound(c.backupsError):
+		return c.about(finding.Warn(reasonBackupUnknown, "the management cluster does not serve HCPEtcdBackups, so the age of the backups of etcd is unknown"))
+	case c.backupsError != nil:
+		return c.about(finding.Warn(reasonBackupUnknown, "the age of the backups of etcd is unknown: %s", c.backupsError))
+	}
 	var newest time.Time
 	name := ""
 	for i := range c.backups {

@@ -3,6 +3,7 @@ package hosted_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -287,9 +288,7 @@ func TestChecks(t *testing.T) {
 			}
 			server.Create(t, untyped(t, h), untyped(t, p), untyped(t, supported()))
 			want := map[string]string{"HostedEtcdBackup": noBackup}
-			for check, result := range tc.want {
-				want[check] = result
-			}
+			maps.Copy(want, tc.want)
 			if diff := cmp.Diff(want, judge(t, tc.to, tc.pools...)); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}

@@ -82,14 +82,7 @@ func judgePool(pool *hypershift.NodePool, now time.Time) []finding.Finding {
 	if paused, f := pause("NodePool "+nameOf(pool), pool.Spec.PausedUntil, now); paused {
 		found = append(found, f)
 	}
-	if replace := pool.Spec.Management.Replace; replace != nil && pool.Spec.Management.UpgradeType == "Replace" {
-		if replace.Strategy == "OnDelete" {
-			found = append(found, finding.Fail(reasonPoolOnDelete, "NodePool %s replaces its machines only when they are deleted", nameOf(pool)))
-		}
-		if rolling := replace.RollingUpdate; rolling != nil && isZero(rolling.MaxSurge, false) && isZero(rolling.MaxUnavailable, true) {
-			found = append(found, finding.Fail(reasonPoolDeadlock, "NodePool %s has maxSurge 0 and maxUnavailable 0, so no machine is replaced", nameOf(pool)))
-		}
-	}
+	found = append(found, judgeStrategy(pool)...)
 	for _, name := range []string{"ValidReleaseImage", "ValidMachineConfig", "ValidGeneratedPayload", "ValidPlatformImage", "UpdateManagementEnabled", "AllMachinesReady", "AllNodesHealthy"} {
 		if condition := meta.FindStatusCondition(pool.Status.Conditions, name); condition != nil && condition.Status == metav1.ConditionFalse {
 			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition)))
@@ -106,6 +99,21 @@ func judgePool(pool *hypershift.NodePool, now time.Time) []finding.Finding {
 		}
 	}
 	return found
+}
+
+// judgeStrategy is why the machines of a pool would not be replaced.
+func judgeStrategy(pool *hypershift.NodePool) []finding.Finding {
+	replace := pool.Spec.Management.Replace
+	if replace == nil || pool.Spec.Management.UpgradeType != "Replace" {
+		return nil
+	}
+	if replace.Strategy == "OnDelete" {
+		return []finding.Finding{finding.Fail(reasonPoolOnDelete, "NodePool %s replaces its machines only when they are deleted", nameOf(pool))}
+	}
+	if rolling := replace.RollingUpdate; rolling != nil && isZero(rolling.MaxSurge, false) && isZero(rolling.MaxUnavailable, true) {
+		return []finding.Finding{finding.Fail(reasonPoolDeadlock, "NodePool %s has maxSurge 0 and maxUnavailable 0, so no machine is replaced", nameOf(pool))}
+	}
+	return nil
 }
 
 // isZero reports whether a number or percentage is 0, or absent where the default is 0.

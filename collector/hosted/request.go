@@ -102,6 +102,7 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 		return []finding.Finding{c.about(finding.Fail(reasonForced, "HyperShift accepts %s only because it is forced: %s", version, upgradeable(c)))}
 	case hypershift.RuleNotUpgradeable, hypershift.RuleUnknownVersion:
 		return []finding.Finding{c.about(finding.Fail(reasonNotUpgradeable, "HyperShift refuses %s: %s", version, words.External(decision.Message)))}
+	case hypershift.RuleCurrent, hypershift.RuleUpgradeable, hypershift.RulePatch:
 	}
 	found := []finding.Finding{c.about(finding.Pass(reasonRequestAccepted, "HyperShift accepts the request for %s", version))}
 	if annotated && (known && forced != image || forced == c.desiredImage()) {

@@ -91,6 +91,7 @@ func judgeSkew(pool *hypershift.NodePool, target semver.Version) []finding.Findi
 			found = append(found, aboutPool(pool, finding.Warn(reasonSkewAtLimit, "NodePool %s is of %s, %d minor versions before %s: update it before the minor update after this one", nameOf(pool), version, hypershift.MaxSkew, target)))
 		case hypershift.SkewNewer:
 			found = append(found, aboutPool(pool, finding.Warn(reasonSkewNewer, "NodePool %s is of %s, later than %s", nameOf(pool), version, target)))
+		case hypershift.SkewNone:
 		case hypershift.SkewUnknown:
 			found = append(found, aboutPool(pool, finding.Unknown(reasonSkewUnknown, "the version %s of NodePool %s cannot be compared with %s", version, nameOf(pool), target)))
 		}

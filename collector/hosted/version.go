@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/blang/semver/v4"
+
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hypershift"
@@ -42,26 +44,29 @@ func versionCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameVersion, Kind: finding.SourceGate, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
-			from, to := s.Update.From, s.Update.To
-			if refusal := hypershift.Refuses(c.Cluster, from, to, c.supported); refusal != "" {
-				return []finding.Finding{c.about(finding.Fail(reasonVersionRefused, "HyperShift does not accept %s: %s", to, explainRefusal(c, refusal)))}, nil
-			}
-			var found []finding.Finding
-			if skipped := hypershift.Skipped(from, to); skipped > 0 {
-				found = append(found, c.about(finding.Fail(reasonMinorSkipped, "the update from %s to %s leaves out %s; HyperShift does not refuse it", from, to, words.Count(int(min(skipped, 1000)), "minor version"))))
-			}
-			if c.supportedError != nil {
-				return append(found, c.about(finding.Unknown(reasonSupportedUnknown, "whether the hypershift-operator supports %s is unknown: %s", to, c.supportedError))), nil
-			}
-			if !c.supported.Contains(to) {
-				return append(found, c.about(finding.Fail(reasonVersionRefused, "the hypershift-operator supports %s, not %s", words.List(c.supported, 20), to))), nil
-			}
-			if len(found) == 0 {
-				found = append(found, c.about(finding.Pass(reasonVersionSupported, "the hypershift-operator supports %s", to)))
-			}
-			return found, nil
+			return judgeVersion(c, s.Update.From, s.Update.To), nil
 		},
 	}
+}
+
+func judgeVersion(c *ControlPlane, from, to semver.Version) []finding.Finding {
+	if refusal := hypershift.Refuses(c.Cluster, from, to, c.supported); refusal != "" {
+		return []finding.Finding{c.about(finding.Fail(reasonVersionRefused, "HyperShift does not accept %s: %s", to, explainRefusal(c, refusal)))}
+	}
+	var found []finding.Finding
+	if hypershift.Skipped(from, to) > 0 {
+		found = append(found, c.about(finding.Fail(reasonMinorSkipped, "the update from %s to %s leaves out minor versions; HyperShift does not refuse it", from, to)))
+	}
+	const most = 20
+	switch {
+	case c.supportedError != nil:
+		return append(found, c.about(finding.Unknown(reasonSupportedUnknown, "whether the hypershift-operator supports %s is unknown: %s", to, c.supportedError)))
+	case !c.supported.Contains(to):
+		return append(found, c.about(finding.Fail(reasonVersionRefused, "the hypershift-operator supports %s, not %s", words.List(c.supported, most), to)))
+	case len(found) == 0:
+		return []finding.Finding{c.about(finding.Pass(reasonVersionSupported, "the hypershift-operator supports %s", to))}
+	}
+	return found
 }
 
 // explainRefusal is the rule in words.

@@ -68,15 +68,14 @@ func Judge(h *HostedCluster, request Request) (Decision, error) {
 	if h.Spec.ControlPlaneRelease != nil {
 		return Decision{Rule: RuleOverridden, Accepts: true}, nil
 	}
-	from, err := semver.Parse(status.Desired.Version)
-	if err != nil {
-		return Decision{Rule: RuleUnknownVersion, Message: fmt.Sprintf("the present version %q is not a semantic version", status.Desired.Version)}, nil
-	}
+	from, unparsed := semver.Parse(status.Desired.Version)
 	to, err := semver.Parse(request.Version)
-	if err != nil {
+	switch {
+	case unparsed != nil:
+		return Decision{Rule: RuleUnknownVersion, Message: fmt.Sprintf("the present version %q is not a semantic version", status.Desired.Version)}, nil
+	case err != nil:
 		return Decision{}, fmt.Errorf("the version %q of the requested release is not a semantic version", request.Version)
-	}
-	if from.Major == to.Major && from.Minor == to.Minor {
+	case from.Major == to.Major && from.Minor == to.Minor:
 		return Decision{Rule: RulePatch, Accepts: true}, nil
 	}
 	return Decision{Rule: RuleNotUpgradeable, Message: fmt.Sprintf("ClusterVersionUpgradeable is %s (%s): %s", upgradeable.Status, upgradeable.Reason, upgradeable.Message)}, nil

@@ -17,9 +17,9 @@ import (
 )
 
 // Flags that drain other clusters: -seed N -clusters 1 reproduces one.
-var ( //nolint:gochecknoglobals // flags of the test binary
-	seed   = flag.Uint64("seed", 0, "the seed of the first cluster; 0 for that of the test")
-	number = flag.Int("clusters", 0, "how many clusters are drained; 0 for as many as the test has")
+var (
+	seed   = flag.Uint64("seed", 0, "the seed of the first cluster; 0 for that of the test")         //nolint:gochecknoglobals // a flag of the tests
+	number = flag.Int("clusters", 0, "how many clusters are drained; 0 for as many as the test has") //nolint:gochecknoglobals // a flag of the tests
 )
 
 // together is how many clusters are drained at a time. Most of their time is waiting.

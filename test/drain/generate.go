@@ -2,6 +2,7 @@ package drain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -51,18 +52,11 @@ func (t *trial) create(ctx context.Context) error {
 	if t.chance(30) {
 		infra = t.between(1, 3)
 	}
-	for i := range workers {
-		if err := t.node(ctx, fmt.Sprintf("c%d-w%d", t.seed, i), "worker", fmt.Sprintf("z%d", i%3)); err != nil {
-			return err
-		}
-	}
-	for i := range infra {
-		if err := t.node(ctx, fmt.Sprintf("c%d-i%d", t.seed, i), "infra", fmt.Sprintf("z%d", i%3)); err != nil {
-			return err
-		}
+	if err := errors.Join(t.pool(ctx, "worker", workers), t.pool(ctx, "infra", infra)); err != nil {
+		return err
 	}
 	for i := range workloads {
-		if err := t.workload(ctx, fmt.Sprintf("app%d", i), workers, infra > 0); err != nil {
+		if err := t.workload(ctx, fmt.Sprintf("app%d", i), workers, infra); err != nil {
 			return err
 		}
 	}
@@ -71,6 +65,16 @@ func (t *trial) create(ctx context.Context) error {
 	}
 	if t.chance(10) {
 		return t.quota(ctx)
+	}
+	return nil
+}
+
+// pool creates the nodes of a pool, in three zones.
+func (t *trial) pool(ctx context.Context, name string, count int) error {
+	for i := range count {
+		if err := t.node(ctx, fmt.Sprintf("c%d-%s%d", t.seed, name[:1], i), name, fmt.Sprintf("z%d", i%3)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -107,8 +111,9 @@ func (t *trial) node(ctx context.Context, name, pool, zone string) error {
 	return err
 }
 
-// workload creates a Deployment, a StatefulSet or a pod, and maybe its budgets.
-func (t *trial) workload(ctx context.Context, app string, workers int, infra bool) error {
+// workload creates a Deployment, a StatefulSet or a pod, and maybe its budgets, for that many nodes of
+// each pool.
+func (t *trial) workload(ctx context.Context, app string, workers, infra int) error {
 	replicas := t.between(1, min(5, workers+1))
 	template := t.template(app, infra)
 	meta := metav1.ObjectMeta{Namespace: t.namespace, Name: app}
@@ -154,8 +159,8 @@ func daemon(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	return template
 }
 
-// template makes the pods of a workload.
-func (t *trial) template(app string, infra bool) corev1.PodTemplateSpec {
+// template makes the pods of a workload, where there are that many infra nodes.
+func (t *trial) template(app string, infra int) corev1.PodTemplateSpec {
 	ready := (time.Duration(t.between(200, 1500)) * time.Millisecond).String()
 	if t.chance(5) {
 		ready = cluster.NeverReady
@@ -170,7 +175,7 @@ func (t *trial) template(app string, infra bool) corev1.PodTemplateSpec {
 			corev1.ResourceCPU: *resource.NewMilliQuantity(int64(t.between(1, 15)*100), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("256Mi"),
 		}
 	}
-	if infra && t.chance(30) {
+	if infra > 0 && t.chance(30) {
 		spec.NodeSelector[poolLabel] = "infra"
 		spec.Tolerations = []corev1.Toleration{{Key: "infra", Operator: corev1.TolerationOpExists}}
 	}

@@ -125,22 +125,28 @@ func (d *drains) node(ctx context.Context, node string) (bool, error) {
 			_, err := d.kubectl(ctx, "uncordon", node)
 			return true, err
 		}
-		count, err := d.left(ctx, node)
+		waits, err := d.waits(ctx, node, pods)
 		if err != nil {
 			return false, err
 		}
-		if count != pods {
-			d.progress.Add(1)
-		}
-		disrupted, err := d.disrupted(ctx)
-		if err != nil {
-			return false, err
-		}
-		if disrupted || d.progress.Load() != before {
+		if waits || d.progress.Load() != before {
 			idle = -1
 		}
 	}
 	return false, nil
+}
+
+// waits notes whether a node has lost pods since it had that many, and reports whether a budget
+// is about to allow more.
+func (d *drains) waits(ctx context.Context, node string, pods int) (bool, error) {
+	count, err := d.left(ctx, node)
+	if err != nil {
+		return false, err
+	}
+	if count != pods {
+		d.progress.Add(1)
+	}
+	return d.disrupted(ctx)
 }
 
 // disrupted reports whether a budget takes a pod for one that is being evicted. The disruption
@@ -184,13 +190,12 @@ func (t *trial) describe(ctx context.Context) (string, error) {
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		requested := pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU]
-		line := fmt.Sprintf("%s on %q, ready %t, %s, priority %d", pod.Name, pod.Spec.NodeName, eviction.Ready(pod), requested.String(), *pod.Spec.Priority)
+		lines = append(lines, fmt.Sprintf("%s on %q, ready %t, %s, priority %d", pod.Name, pod.Spec.NodeName, eviction.Ready(pod), requested.String(), *pod.Spec.Priority))
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
-				line += ": " + condition.Message
+				lines = append(lines, "  "+condition.Message)
 			}
 		}
-		lines = append(lines, line)
 	}
 	budgets, err := t.Clients.PolicyV1().PodDisruptionBudgets(t.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

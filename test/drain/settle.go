@@ -82,29 +82,33 @@ func (t *trial) fingerprint(ctx context.Context) (state string, processed bool, 
 			processed = false
 		}
 	}
-	selecting := map[string]int{}
 	for i := range budgets.Items {
-		selecting[budgets.Items[i].Spec.Selector.MatchLabels["app"]]++
-	}
-	for i := range budgets.Items {
-		budget := &budgets.Items[i]
-		status, app := &budget.Status, budget.Spec.Selector.MatchLabels["app"]
-		lines = append(lines, fmt.Sprintf("%s %+v", budget.Name, *status))
-		// Of several budgets of a pod, the disruption controller computes one when the pod changes
-		// (kubernetes pkg/controller/disruption, getPdbForPod).
-		if selecting[app] > 1 {
-			continue
-		}
-		// The numbers of a status that cannot be computed are those before.
-		if len(status.Conditions) > 0 && status.Conditions[0].Reason == policyv1.SyncFailedReason {
-			continue
-		}
-		if status.ObservedGeneration != budget.Generation || status.CurrentHealthy != healthy[app] || (managed[app] && status.ExpectedPods == 0) {
-			processed = false
-		}
+		lines = append(lines, fmt.Sprintf("%s %+v", budgets.Items[i].Name, budgets.Items[i].Status))
 	}
 	slices.Sort(lines)
-	return strings.Join(lines, "\n"), processed && len(pods.Items) > 0, nil
+	return strings.Join(lines, "\n"), processed && computed(budgets.Items, healthy, managed) && len(pods.Items) > 0, nil
+}
+
+// computed reports whether the budgets count the pods of each application that are healthy; those of a
+// managed one are expected.
+func computed(budgets []policyv1.PodDisruptionBudget, healthy map[string]int32, managed map[string]bool) bool {
+	selecting := map[string]int{}
+	for i := range budgets {
+		selecting[budgets[i].Spec.Selector.MatchLabels["app"]]++
+	}
+	for i := range budgets {
+		status, app := &budgets[i].Status, budgets[i].Spec.Selector.MatchLabels["app"]
+		// Of several budgets of a pod, the disruption controller computes one when the pod changes
+		// (kubernetes pkg/controller/disruption, getPdbForPod). The numbers of a status that cannot be
+		// computed are those before.
+		if selecting[app] > 1 || len(status.Conditions) > 0 && status.Conditions[0].Reason == policyv1.SyncFailedReason {
+			continue
+		}
+		if status.ObservedGeneration != budgets[i].Generation || status.CurrentHealthy != healthy[app] || managed[app] && status.ExpectedPods == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // read is the cluster as the rehearsal reads it.

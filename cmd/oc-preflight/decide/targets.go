@@ -30,7 +30,7 @@ type targetsFlags struct {
 
 	flagset.Watching
 
-	hosted flagset.Hosted
+	hosted  flagset.Hosted
 	all     bool
 	limit   int
 	to      string

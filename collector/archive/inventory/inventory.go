@@ -279,8 +279,12 @@ func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, erro
 		}
 		return "", nil, fmt.Errorf("several clusters were found: %s; name the directory of one, which may be within the file of an archive", words.Clauses(found, maxLeftOut))
 	}
-	chosen := clusters[ids[0]]
-	for _, tree := range clusters[""] {
+	return ids[0], addNameless(clusters[ids[0]], clusters[""], paths, leftOut), nil
+}
+
+// addNameless adds the trees that name no cluster to those of the chosen one, where they may be of it.
+func addNameless(chosen, nameless []*tree, paths int, leftOut *omissions) []*tree {
+	for _, tree := range nameless {
 		if chosen[0].hosted() || tree.hosted() || strings.Contains(tree.root.Dir, "external-infra-clusters") {
 			leftOut.add(tree.title, "it is not known to be of the cluster")
 			continue
@@ -288,7 +292,7 @@ func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, erro
 		tree.extra = paths == 1
 		chosen = append(chosen, tree)
 	}
-	return ids[0], chosen, nil
+	return chosen
 }
 
 // isCollection reports whether "oc preflight collect" wrote the only tree.

@@ -151,10 +151,11 @@ func obstacles(node *drain.Node) []string {
 		if each.By != "" {
 			text += ", " + each.By
 		}
+		clauses := []string{text}
 		for _, pending := range each.Behind {
-			text += fmt.Sprintf("; it waits for pod %s, which has no node: %s", pending.Pod, pending.Why)
+			clauses = append(clauses, fmt.Sprintf("it waits for pod %s, which has no node: %s", pending.Pod, pending.Why))
 		}
-		found = append(found, text)
+		found = append(found, strings.Join(clauses, "; "))
 	}
 	return found
 }

@@ -39,6 +39,15 @@ func (p Plan) picture() []document.Block {
 	if len(rows) == 0 {
 		return nil
 	}
+	return []document.Block{picture.Steps{
+		Title: "Nodes in the order of their drains", Rows: append(rows, p.services(steps)...), Text: strings.Join(lines, "\n"),
+		Legend: "Pools are drained at the same time. A step ends when its nodes are updated.",
+	}.Picture()}
+}
+
+// services are the Services of the administrator without a ready pod at some steps.
+func (p Plan) services(steps map[string]int) []picture.StepRow {
+	var rows []picture.StepRow
 	for _, each := range p.Rehearsal.Interrupted {
 		if check.OfCluster(each.Service.Namespace) {
 			continue
@@ -51,10 +60,7 @@ func (p Plan) picture() []document.Block {
 		}
 		rows = append(rows, row)
 	}
-	return []document.Block{picture.Steps{
-		Title: "Nodes in the order of their drains", Rows: rows, Text: strings.Join(lines, "\n"),
-		Legend: "Pools are drained at the same time. A step ends when its nodes are updated.",
-	}.Picture()}
+	return rows
 }
 
 // mostDrawn bounds the nodes of a line.

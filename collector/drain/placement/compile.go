@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -126,24 +127,23 @@ func (c *compiler) requests(pod *corev1.Pod) []request {
 
 func portsOf(pod *corev1.Pod) []port {
 	var found []port
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, sidecars(pod.Spec.InitContainers)} {
-		for i := range containers {
-			for _, of := range containers[i].Ports {
-				if of.HostPort == 0 {
-					continue
-				}
-				added := port{protocol: of.Protocol, address: of.HostIP, number: of.HostPort}
-				if added.protocol == "" {
-					added.protocol = corev1.ProtocolTCP
-				}
-				if added.address == "" || added.address == "::" {
-					added.address = "0.0.0.0"
-				}
-				found = append(found, added)
+	for _, container := range slices.Concat(pod.Spec.Containers, sidecars(pod.Spec.InitContainers)) {
+		for _, of := range container.Ports {
+			if of.HostPort != 0 {
+				found = append(found, portOf(of))
 			}
 		}
 	}
 	return found
+}
+
+// portOf is a port of a node, with the defaults of the scheduler.
+func portOf(of corev1.ContainerPort) port {
+	added := port{protocol: cmp.Or(of.Protocol, corev1.ProtocolTCP), address: of.HostIP, number: of.HostPort}
+	if added.address == "" || added.address == "::" {
+		added.address = "0.0.0.0"
+	}
+	return added
 }
 
 // sidecars are the init containers that keep running.

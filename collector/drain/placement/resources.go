@@ -50,16 +50,7 @@ func attachments(driver string) corev1.ResourceName {
 
 // measure reads how much room each node has.
 func (c *compiler) measure() {
-	limits := map[string]map[string]int64{}
-	for i := range c.input.Attachments {
-		node := &c.input.Attachments[i]
-		limits[node.Name] = map[string]int64{}
-		for _, driver := range node.Spec.Drivers {
-			if driver.Allocatable != nil && driver.Allocatable.Count != nil {
-				limits[node.Name][driver.Name] = int64(*driver.Allocatable.Count)
-			}
-		}
-	}
+	limits := c.attachmentLimits()
 	for i := range c.of.nodes {
 		room := make([]int64, len(c.of.resources.names))
 		for at, name := range c.of.resources.names {
@@ -77,6 +68,21 @@ func (c *compiler) measure() {
 		}
 		c.of.room = append(c.of.room, room)
 	}
+}
+
+// attachmentLimits are how many volumes of each driver can be attached, by node.
+func (c *compiler) attachmentLimits() map[string]map[string]int64 {
+	limits := map[string]map[string]int64{}
+	for i := range c.input.Attachments {
+		node := &c.input.Attachments[i]
+		limits[node.Name] = map[string]int64{}
+		for _, driver := range node.Spec.Drivers {
+			if driver.Allocatable != nil && driver.Allocatable.Count != nil {
+				limits[node.Name][driver.Name] = int64(*driver.Allocatable.Count)
+			}
+		}
+	}
+	return limits
 }
 
 // tolerates reports whether the pods of the class run on a node with these taints.

@@ -58,6 +58,16 @@ func setRequests(pod *corev1.Pod) {
 	}
 }
 
+// withDefaults is the list with the quantities that it lacks.
+func withDefaults(list, defaults corev1.ResourceList) corev1.ResourceList {
+	for name, quantity := range defaults {
+		if _, ok := list[name]; !ok {
+			list = with(list, name, quantity)
+		}
+	}
+	return list
+}
+
 func with(list corev1.ResourceList, name corev1.ResourceName, quantity resource.Quantity) corev1.ResourceList {
 	if list == nil {
 		list = corev1.ResourceList{}
@@ -73,16 +83,8 @@ func setDefaults(pod *corev1.Pod, limit *corev1.LimitRange) {
 			continue
 		}
 		for _, container := range containers(pod) {
-			for name, quantity := range item.Default {
-				if _, ok := container.Resources.Limits[name]; !ok {
-					container.Resources.Limits = with(container.Resources.Limits, name, quantity)
-				}
-			}
-			for name, quantity := range item.DefaultRequest {
-				if _, ok := container.Resources.Requests[name]; !ok {
-					container.Resources.Requests = with(container.Resources.Requests, name, quantity)
-				}
-			}
+			container.Resources.Limits = withDefaults(container.Resources.Limits, item.Default)
+			container.Resources.Requests = withDefaults(container.Resources.Requests, item.DefaultRequest)
 		}
 	}
 }

@@ -10,11 +10,17 @@ import (
 )
 
 // Resources of operators that move their pods.
-var ( //nolint:gochecknoglobals // constants: the resources that are read
-	machines = of(schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}, "virtualmachineinstances", "VirtualMachineInstances")
-	virts    = of(schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}, "kubevirts", "KubeVirts")
-	postgres = of(schema.GroupVersion{Group: "postgresql.cnpg.io", Version: "v1"}, "clusters", "Clusters of CloudNativePG")
-)
+func machines() resource {
+	return of(schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}, "virtualmachineinstances", "VirtualMachineInstances")
+}
+
+func virts() resource {
+	return of(schema.GroupVersion{Group: "kubevirt.io", Version: "v1"}, "kubevirts", "KubeVirts")
+}
+
+func postgres() resource {
+	return of(schema.GroupVersion{Group: "postgresql.cnpg.io", Version: "v1"}, "clusters", "Clusters of CloudNativePG")
+}
 
 // object is an object of an operator, with the parts that package owner reads.
 type object struct {
@@ -34,14 +40,14 @@ func (o object) of(version schema.GroupVersion, kind string) unstructured.Unstru
 // receive evictions.
 func (r *reader) owners(ctx context.Context, webhooks []string) *owner.Owners {
 	var objects []unstructured.Unstructured
-	for _, each := range list[object](ctx, r, machines) {
-		objects = append(objects, each.of(machines.GroupVersion(), "VirtualMachineInstance"))
+	for _, each := range list[object](ctx, r, machines()) {
+		objects = append(objects, each.of(machines().GroupVersion(), "VirtualMachineInstance"))
 	}
-	for _, each := range list[object](ctx, r, virts) {
-		objects = append(objects, each.of(virts.GroupVersion(), "KubeVirt"))
+	for _, each := range list[object](ctx, r, virts()) {
+		objects = append(objects, each.of(virts().GroupVersion(), "KubeVirt"))
 	}
-	for _, each := range list[object](ctx, r, postgres) {
-		objects = append(objects, each.of(postgres.GroupVersion(), "Cluster"))
+	for _, each := range list[object](ctx, r, postgres()) {
+		objects = append(objects, each.of(postgres().GroupVersion(), "Cluster"))
 	}
 	return owner.New(objects, webhooks)
 }

@@ -12,34 +12,46 @@ import (
 )
 
 // Resources that decide on evictions. Policies are served since Kubernetes 1.30.
-var ( //nolint:gochecknoglobals // constants: the resources that are read
-	validating = of(admissionregistrationv1.SchemeGroupVersion, "validatingwebhookconfigurations", "ValidatingWebhookConfigurations")
-	mutating   = of(admissionregistrationv1.SchemeGroupVersion, "mutatingwebhookconfigurations", "MutatingWebhookConfigurations")
-	policies   = of(admissionregistrationv1.SchemeGroupVersion, "validatingadmissionpolicies", "ValidatingAdmissionPolicies")
-	bindings   = of(admissionregistrationv1.SchemeGroupVersion, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBindings")
-	endpoints  = of(discoveryv1.SchemeGroupVersion, "endpointslices", "EndpointSlices")
-)
+func validating() resource {
+	return of(admissionregistrationv1.SchemeGroupVersion, "validatingwebhookconfigurations", "ValidatingWebhookConfigurations")
+}
+
+func mutating() resource {
+	return of(admissionregistrationv1.SchemeGroupVersion, "mutatingwebhookconfigurations", "MutatingWebhookConfigurations")
+}
+
+func policies() resource {
+	return of(admissionregistrationv1.SchemeGroupVersion, "validatingadmissionpolicies", "ValidatingAdmissionPolicies")
+}
+
+func bindings() resource {
+	return of(admissionregistrationv1.SchemeGroupVersion, "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBindings")
+}
+
+func endpoints() resource {
+	return of(discoveryv1.SchemeGroupVersion, "endpointslices", "EndpointSlices")
+}
 
 // reviewers are the webhooks and policies that decide on evictions, given all namespaces.
 func (r *reader) reviewers(ctx context.Context, namespaces []metav1.PartialObjectMetadata) *reviewer.Reviewers {
 	input := reviewer.Input{
 		Namespaces: namespaces,
-		Validating: list[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, r, validating),
-		Mutating:   list[admissionregistrationv1.MutatingWebhookConfiguration](ctx, r, mutating),
-		Policies:   list[admissionregistrationv1.ValidatingAdmissionPolicy](ctx, r, policies),
-		Bindings:   list[admissionregistrationv1.ValidatingAdmissionPolicyBinding](ctx, r, bindings),
+		Validating: list[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, r, validating()),
+		Mutating:   list[admissionregistrationv1.MutatingWebhookConfiguration](ctx, r, mutating()),
+		Policies:   list[admissionregistrationv1.ValidatingAdmissionPolicy](ctx, r, policies()),
+		Bindings:   list[admissionregistrationv1.ValidatingAdmissionPolicyBinding](ctx, r, bindings()),
 	}
 	var err error
 	if input.Services, err = r.cluster.Services(ctx); err != nil {
 		r.gap(services, err)
 	}
 	if input.Endpoints, err = r.cluster.EndpointSlices(ctx); err != nil {
-		r.gap(endpoints.name, err)
+		r.gap(endpoints().name, err)
 	}
 	var unread []string
 	for _, gap := range r.gaps {
 		switch gap.Resource {
-		case validating.name, mutating.name, policies.name, bindings.name, endpoints.name, services, allNamespaces:
+		case validating().name, mutating().name, policies().name, bindings().name, endpoints().name, services, allNamespaces:
 			unread = append(unread, gap.Resource)
 		}
 	}

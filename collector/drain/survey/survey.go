@@ -65,11 +65,11 @@ func Reads() []access.Request {
 		corev1.SchemeGroupVersion.WithResource("nodes"), machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"),
 		corev1.SchemeGroupVersion.WithResource("pods"), policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"),
 		corev1.SchemeGroupVersion.WithResource("namespaces"), corev1.SchemeGroupVersion.WithResource("services"),
-		appsv1.SchemeGroupVersion.WithResource("daemonsets"), replicaSets.GroupVersionResource, statefulSets.GroupVersionResource,
-		controllers.GroupVersionResource, jobs.GroupVersionResource, quotas.GroupVersionResource, limits.GroupVersionResource,
-		priorities.GroupVersionResource, claims.GroupVersionResource, volumes.GroupVersionResource, classes.GroupVersionResource,
-		attachments.GroupVersionResource, validating.GroupVersionResource, mutating.GroupVersionResource,
-		policies.GroupVersionResource, bindings.GroupVersionResource, endpoints.GroupVersionResource, machines.GroupVersionResource, virts.GroupVersionResource, postgres.GroupVersionResource,
+		appsv1.SchemeGroupVersion.WithResource("daemonsets"), replicaSets().GroupVersionResource, statefulSets().GroupVersionResource,
+		controllers().GroupVersionResource, jobs().GroupVersionResource, quotas().GroupVersionResource, limits().GroupVersionResource,
+		priorities().GroupVersionResource, claims().GroupVersionResource, volumes().GroupVersionResource, classes().GroupVersionResource,
+		attachments().GroupVersionResource, validating().GroupVersionResource, mutating().GroupVersionResource,
+		policies().GroupVersionResource, bindings().GroupVersionResource, endpoints().GroupVersionResource, machines().GroupVersionResource, virts().GroupVersionResource, postgres().GroupVersionResource,
 	} {
 		needs = append(needs, access.Request{Verb: "list", Group: each.Group, Resource: each.Resource})
 	}
@@ -151,32 +151,48 @@ func (r *reader) order(ctx context.Context, pods []corev1.Pod) (order.Order, []c
 }
 
 // Resources that are read besides those with a method of the snapshot.
-var ( //nolint:gochecknoglobals // constants: the resources that are read
-	replicaSets  = of(appsv1.SchemeGroupVersion, "replicasets", "ReplicaSets")
-	statefulSets = of(appsv1.SchemeGroupVersion, "statefulsets", "StatefulSets")
-	controllers  = of(corev1.SchemeGroupVersion, "replicationcontrollers", "ReplicationControllers")
-	jobs         = of(batchv1.SchemeGroupVersion, "jobs", "Jobs")
-	quotas       = of(corev1.SchemeGroupVersion, "resourcequotas", "ResourceQuotas")
-	limits       = of(corev1.SchemeGroupVersion, "limitranges", "LimitRanges")
-	priorities   = of(schedulingv1.SchemeGroupVersion, "priorityclasses", "PriorityClasses")
-	claims       = of(corev1.SchemeGroupVersion, "persistentvolumeclaims", "PersistentVolumeClaims")
-	volumes      = of(corev1.SchemeGroupVersion, "persistentvolumes", "PersistentVolumes")
-	classes      = of(storagev1.SchemeGroupVersion, "storageclasses", "StorageClasses")
-	attachments  = of(storagev1.SchemeGroupVersion, "csinodes", "CSINodes")
-)
+func replicaSets() resource { return of(appsv1.SchemeGroupVersion, "replicasets", "ReplicaSets") }
+
+func statefulSets() resource { return of(appsv1.SchemeGroupVersion, "statefulsets", "StatefulSets") }
+
+func controllers() resource {
+	return of(corev1.SchemeGroupVersion, "replicationcontrollers", "ReplicationControllers")
+}
+
+func jobs() resource { return of(batchv1.SchemeGroupVersion, "jobs", "Jobs") }
+
+func quotas() resource { return of(corev1.SchemeGroupVersion, "resourcequotas", "ResourceQuotas") }
+
+func limits() resource { return of(corev1.SchemeGroupVersion, "limitranges", "LimitRanges") }
+
+func priorities() resource {
+	return of(schedulingv1.SchemeGroupVersion, "priorityclasses", "PriorityClasses")
+}
+
+func claims() resource {
+	return of(corev1.SchemeGroupVersion, "persistentvolumeclaims", "PersistentVolumeClaims")
+}
+
+func volumes() resource {
+	return of(corev1.SchemeGroupVersion, "persistentvolumes", "PersistentVolumes")
+}
+
+func classes() resource { return of(storagev1.SchemeGroupVersion, "storageclasses", "StorageClasses") }
+
+func attachments() resource { return of(storagev1.SchemeGroupVersion, "csinodes", "CSINodes") }
 
 func (r *reader) workloads(ctx context.Context) *recreation.Workloads {
 	before := len(r.gaps)
 	input := recreation.Input{
-		ReplicaSets:  list[appsv1.ReplicaSet](ctx, r, replicaSets),
-		StatefulSets: list[appsv1.StatefulSet](ctx, r, statefulSets),
-		Controllers:  list[corev1.ReplicationController](ctx, r, controllers),
-		Jobs:         list[batchv1.Job](ctx, r, jobs),
+		ReplicaSets:  list[appsv1.ReplicaSet](ctx, r, replicaSets()),
+		StatefulSets: list[appsv1.StatefulSet](ctx, r, statefulSets()),
+		Controllers:  list[corev1.ReplicationController](ctx, r, controllers()),
+		Jobs:         list[batchv1.Job](ctx, r, jobs()),
 	}
 	input.Unread = len(r.gaps) > before
-	input.Quotas = list[corev1.ResourceQuota](ctx, r, quotas)
-	input.Limits = list[corev1.LimitRange](ctx, r, limits)
-	input.Priorities = list[schedulingv1.PriorityClass](ctx, r, priorities)
+	input.Quotas = list[corev1.ResourceQuota](ctx, r, quotas())
+	input.Limits = list[corev1.LimitRange](ctx, r, limits())
+	input.Priorities = list[schedulingv1.PriorityClass](ctx, r, priorities())
 	return recreation.New(input)
 }
 
@@ -187,11 +203,11 @@ func (r *reader) placement(ctx context.Context, nodes []corev1.Node, pods []core
 		r.gap(allNamespaces, err)
 	}
 	before := len(r.gaps)
-	input.Claims = list[corev1.PersistentVolumeClaim](ctx, r, claims)
-	input.Volumes = list[corev1.PersistentVolume](ctx, r, volumes)
-	input.Classes = list[storagev1.StorageClass](ctx, r, classes)
+	input.Claims = list[corev1.PersistentVolumeClaim](ctx, r, claims())
+	input.Volumes = list[corev1.PersistentVolume](ctx, r, volumes())
+	input.Classes = list[storagev1.StorageClass](ctx, r, classes())
 	input.Unread = len(r.gaps) > before
-	input.Attachments = list[storagev1.CSINode](ctx, r, attachments)
+	input.Attachments = list[storagev1.CSINode](ctx, r, attachments())
 	return input
 }
 

@@ -101,13 +101,9 @@ func obstacles(rehearsal drain.Rehearsal) []finding.Finding {
 	for _, obstacle := range rehearsal.Never {
 		add(obstacle)
 	}
-	for _, pool := range rehearsal.Pools {
-		for _, node := range pool.Stuck {
-			for _, obstacle := range node.Obstacles {
-				if pool.Outcome == drain.Sticks || obstacle.Outcome == eviction.Unknown {
-					add(obstacle)
-				}
-			}
+	for i := range rehearsal.Pools {
+		for _, obstacle := range stuckBy(&rehearsal.Pools[i]) {
+			add(obstacle)
 		}
 	}
 	findings := make([]finding.Finding, 0, len(order))
@@ -115,6 +111,19 @@ func obstacles(rehearsal drain.Rehearsal) []finding.Finding {
 		findings = append(findings, describe(key, grouped[key]))
 	}
 	return findings
+}
+
+// stuckBy are the pods that keep the drains of a pool from ending, or of which that is unknown.
+func stuckBy(pool *drain.Pool) []drain.Obstacle {
+	var found []drain.Obstacle
+	for _, node := range pool.Stuck {
+		for _, obstacle := range node.Obstacles {
+			if pool.Outcome == drain.Sticks || obstacle.Outcome == eviction.Unknown {
+				found = append(found, obstacle)
+			}
+		}
+	}
+	return found
 }
 
 // describe is the finding of pods that one cause keeps on their nodes.
@@ -134,7 +143,8 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 		objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Pod", Namespace: pod.Pod.Namespace, Name: pod.Pod.Name})
 	}
 	text := fmt.Sprintf("%s in namespace %q: %s", clause(first, len(pods)), of.namespace, words.List(names, maxNamed))
-	for _, pending := range first.Behind[:min(1, len(first.Behind))] {
+	if len(first.Behind) > 0 {
+		pending := first.Behind[0]
 		text += fmt.Sprintf("; pod %q of the same budget has no node: %s", pending.Pod.Name, pending.Why)
 	}
 	found := finding.New(outcome, reasonOf(of.Cause), "%s", text).Named(nameOf(of, first)).About(objects...)

@@ -1,6 +1,7 @@
 package draining
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -62,14 +63,7 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 	}
 	read := &of.read
 	made := Plan{APIVersion: report.APIVersion, Kind: Kind, Time: now.UTC().Format(time.RFC3339), Skipped: []order.Skipped{}, Unread: []string{}}
-	for _, each := range of.gaps {
-		if !gap.Is(each) {
-			made.Unread = append(made.Unread, each.Error())
-		}
-	}
-	for _, each := range missing.All() {
-		made.Unread = append(made.Unread, each.String())
-	}
+	made.Unread = append(made.Unread, unread(of.gaps, missing.All())...)
 	if err := selected.check(read.Order); err != nil {
 		return Plan{}, err
 	}
@@ -80,17 +74,28 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 	}
 	made.Rehearsal = selected.of(of.rehearsal, read.Order)
 	made.Findings = append(judge(made.Rehearsal), unusedIn(read)...)
-	for i := range made.Findings {
-		if made.Findings[i].Name == "" {
-			made.Findings[i] = made.Findings[i].Named(nameDrain)
-		}
-		made.Findings[i] = made.Findings[i].From(finding.SourceHealth)
+	for i, f := range made.Findings {
+		made.Findings[i] = f.Named(cmp.Or(f.Name, nameDrain)).From(finding.SourceHealth)
 	}
 	made.Outcome = worst(made.Rehearsal.Pools)
 	if made.Outcome == drain.Clear && len(made.Unread) > 0 {
 		made.Outcome = drain.Undetermined
 	}
 	return made, nil
+}
+
+// unread is what could not be read, and what was not gathered.
+func unread(errs []survey.Gap, missing []gap.Gap) []string {
+	var all []string
+	for _, each := range errs {
+		if !gap.Is(each) {
+			all = append(all, each.Error())
+		}
+	}
+	for _, each := range missing {
+		all = append(all, each.String())
+	}
+	return all
 }
 
 // Causes are the findings that are not in the lists of the rehearsal: why drains do not end, and
