@@ -68,15 +68,21 @@ func Judge(h *HostedCluster, request Request) (Decision, error) {
 	if h.Spec.ControlPlaneRelease != nil {
 		return Decision{Rule: RuleOverridden, Accepts: true}, nil
 	}
-	from, unparsed := semver.Parse(status.Desired.Version)
-	to, err := semver.Parse(request.Version)
+	from, known := minorOf(status.Desired.Version)
+	to, comparable := minorOf(request.Version)
 	switch {
-	case unparsed != nil:
+	case !known:
 		return Decision{Rule: RuleUnknownVersion, Message: fmt.Sprintf("the present version %q is not a semantic version", status.Desired.Version)}, nil
-	case err != nil:
+	case !comparable:
 		return Decision{}, fmt.Errorf("the version %q of the requested release is not a semantic version", request.Version)
-	case from.Major == to.Major && from.Minor == to.Minor:
+	case from == to:
 		return Decision{Rule: RulePatch, Accepts: true}, nil
 	}
 	return Decision{Rule: RuleNotUpgradeable, Message: fmt.Sprintf("ClusterVersionUpgradeable is %s (%s): %s", upgradeable.Status, upgradeable.Reason, upgradeable.Message)}, nil
+}
+
+// minorOf is the minor version of a release, such as 4.19; false for a text that is no version.
+func minorOf(version string) (string, bool) {
+	parsed, err := semver.Parse(version)
+	return fmt.Sprintf("%d.%d", parsed.Major, parsed.Minor), err == nil
 }
