@@ -8,7 +8,8 @@
 //
 // A signal is own only where it takes the rights of a cluster administrator to raise it: an
 // alert needs the label namespace, which the rules of another namespace cannot have;
-// ClusterOperators are cluster-scoped; and a risk needs the form that CVO gives it.
+// ClusterOperators and the guard of a run are cluster-scoped; and a risk needs the form that CVO
+// gives it.
 package ownsignal
 
 import (
@@ -33,8 +34,23 @@ const (
 	// follows.
 	RiskPrefix = "Preflight-"
 
+	// RunLabel is the label of the pods of a run: its ID.
+	RunLabel = "preflight.openshift.io/run"
+
+	guardPrefix   = "preflight-read-only-"
+	suffixDigits  = 10
 	messagePrefix = "The update preflight does not allow this update: "
 )
+
+// Suffix ends the names of the objects of a run: the first ten hex digits of its ID.
+func Suffix(run string) string {
+	digits := strings.ReplaceAll(run, "-", "")
+	return digits[:min(len(digits), suffixDigits)]
+}
+
+// Guard is the name of the ValidatingAdmissionPolicyBinding that denies the pods of a run to write. Pods
+// with the label of a run that has one are own, and are deleted when the run ends.
+func Guard(run string) string { return guardPrefix + Suffix(run) }
 
 // Alert reports whether an alert is own, by its name and its label namespace.
 func Alert(name, namespace string) bool {

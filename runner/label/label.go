@@ -4,7 +4,11 @@
 // each other.
 package label
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/ownsignal"
+)
 
 // Prefix is the prefix of all labels and annotations of this project.
 const Prefix = "preflight.openshift.io/"
@@ -12,7 +16,7 @@ const Prefix = "preflight.openshift.io/"
 // The labels of every object that a run creates, and of its pods.
 const (
 	// Run is the ID of the run.
-	Run = Prefix + "run"
+	Run = ownsignal.RunLabel
 	// Release is the first 12 hex digits of the target's digest.
 	Release = Prefix + "release"
 	// Component is the component that owns the manifest of the object.
@@ -23,23 +27,15 @@ const (
 // the Job, whose name is shortened.
 const AnnotationCheck = Prefix + "check"
 
-const (
-	suffixDigits  = 10
-	releaseDigits = 12
-)
+const releaseDigits = 12
 
 // Suffix is the suffix of the names of a run's objects: the first ten hex digits of
 // its ID.
-func Suffix(runID string) string {
-	return first(strings.ReplaceAll(runID, "-", ""), suffixDigits)
-}
+func Suffix(runID string) string { return ownsignal.Suffix(runID) }
 
 // ReleaseValue is the value of the label [Release]: the first 12 hex digits of
 // the release's digest ("sha256:…").
 func ReleaseValue(digest string) string {
-	return first(strings.TrimPrefix(digest, "sha256:"), releaseDigits)
-}
-
-func first(text string, n int) string {
-	return text[:min(n, len(text))]
+	hex := strings.TrimPrefix(digest, "sha256:")
+	return hex[:min(releaseDigits, len(hex))]
 }

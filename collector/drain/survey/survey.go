@@ -7,10 +7,12 @@ package survey
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +27,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/placement"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
@@ -84,6 +87,7 @@ func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (drain.
 	if err != nil {
 		return drain.Input{}, nil, fmt.Errorf("could not list the pods: %w", err)
 	}
+	pods = r.withoutChecks(ctx, pods)
 	found, nodes, err := r.order(ctx, pods)
 	if err != nil {
 		return drain.Input{}, nil, err
@@ -111,6 +115,22 @@ type reader struct {
 }
 
 func (r *reader) gap(name string, err error) { r.gaps = append(r.gaps, Gap{Resource: name, Err: err}) }
+
+// withoutChecks leaves out the pods of preflights in progress, which are deleted before an update.
+func (r *reader) withoutChecks(ctx context.Context, pods []corev1.Pod) []corev1.Pod {
+	guards := map[string]bool{}
+	found, err := snapshot.List[admissionregistrationv1.ValidatingAdmissionPolicyBinding](ctx, r.cluster, bindings().GroupVersionResource)
+	if err != nil {
+		return pods // the reviewers report it
+	}
+	for i := range found {
+		guards[found[i].Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
+		run := pod.Labels[ownsignal.RunLabel]
+		return run != "" && guards[ownsignal.Guard(run)]
+	})
+}
 
 // list reads a resource; one that the API server does not serve has no objects.
 func list[T any](ctx context.Context, r *reader, of resource) []T {

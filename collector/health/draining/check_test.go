@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -29,6 +31,8 @@ const (
 	budgetsPath = "/apis/policy/v1/poddisruptionbudgets"
 	poolsPath   = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools"
 	jobsPath    = "/apis/batch/v1/jobs"
+
+	bindingsPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 )
 
 // world is what an API server has. A real one would overwrite the status of the budgets.
@@ -156,6 +160,22 @@ func TestCheck(t *testing.T) {
 			reason: "what was found is reported, and what could not be read", topology: configv1.HighlyAvailableTopologyMode,
 			change: func(_ *world, paths map[string]checktest.Response) { paths[jobsPath] = forbidden },
 			want:   results{"PodDisruptionBudget-shop.cart": result(preflight.Fail, "NeverSatisfied"), "Drain": result(preflight.Unknown, "Forbidden")},
+		},
+		"OwnCheck": {
+			reason: "the pods of a preflight in progress are deleted before an update", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, paths map[string]checktest.Response) {
+				w.pods[0].Labels[ownsignal.RunLabel] = "001ed7ba-b51c-4492-a5eb-4d5167ac03fb"
+				paths[bindingsPath] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+					{ObjectMeta: metav1.ObjectMeta{Name: "preflight-read-only-001ed7bab5"}},
+				})
+			},
+			want: results{"Drain": result(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": result(preflight.Warn, "SelectsNothing")},
+		},
+		"ForgedCheck": {
+			reason: "a label alone hides no pod", topology: configv1.HighlyAvailableTopologyMode, want: blocked,
+			change: func(w *world, _ map[string]checktest.Response) {
+				w.pods[0].Labels[ownsignal.RunLabel] = "001ed7ba-b51c-4492-a5eb-4d5167ac03fb"
+			},
 		},
 		"Unused": {
 			reason: "a budget without pods protects nothing; those of OpenShift are no warning", topology: configv1.HighlyAvailableTopologyMode,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -30,7 +31,7 @@ func guardMeta(run jobplan.Run, kind string) (metav1.TypeMeta, metav1.ObjectMeta
 }
 
 // guardObjectName is the name of the policy and of its binding.
-func guardObjectName(run jobplan.Run) string { return "preflight-read-only-" + run.Suffix() }
+func guardObjectName(run jobplan.Run) string { return ownsignal.Guard(run.ID) }
 
 // Objects returns the objects of the guard of a run, in the order of their creation.
 func Objects(run jobplan.Run) []payload.Object {
