@@ -122,8 +122,8 @@ func observe(ctx context.Context, r request, needs access.Needs) (preparation, e
 		s = s.AwaitStatus(ctx) // a change of the channel changes the known releases
 		resolved, err = r.target.resolve(s.Version)
 	}
-	if release, ok := r.target.unlisted(); ok && err != nil && options.Access.Partial {
-		resolved, err = release, nil
+	if err != nil && options.Access.Partial && r.target.Version != "" { // it is not listed
+		resolved, err = update.Release{Version: r.target.Version}, nil
 	}
 	if err != nil {
 		return preparation{}, err

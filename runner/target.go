@@ -51,12 +51,6 @@ func (t Target) validate() error {
 	return nil
 }
 
-// unlisted is the release of a version that the cluster does not list, without an image; false for a
-// target that is not named by its version.
-func (t Target) unlisted() (update.Release, bool) {
-	return update.Release{Version: t.Version}, t.Version != ""
-}
-
 // resolve finds the release.
 func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
 	known := scene.KnownReleases(clusterVersion)

@@ -74,8 +74,11 @@ func TestTargetsAloneAndTogether(t *testing.T) {
 	if diff := cmp.Diff([]string{"4.19.1", "4.18.18", "4.18.17", "4.18.16"}, order); diff != "" {
 		t.Errorf("newest first: -want +got:\n%s", diff)
 	}
-	got := e.call(exit.BadInput, "targets", "--to", "4.18.99")
-	if !strings.Contains(got.stderr, `no update to "4.18.99"`) || !strings.Contains(got.stderr, "4.18.17") {
+	if got := e.call(exit.Undecided, "targets", "--to", "4.18.99"); !strings.Contains(got.stdout, "ClusterVersionRequest (UnknownUpdate)") {
+		t.Errorf("a version that is not listed is judged, and said to be unknown: %s", got.stdout)
+	}
+	got := e.call(exit.BadInput, "targets", "--to", "latest")
+	if !strings.Contains(got.stderr, `no update to "latest"`) || !strings.Contains(got.stderr, "4.18.17") {
 		t.Errorf("the error does not list the updates: %s", got.stderr)
 	}
 }
@@ -188,7 +191,6 @@ func TestInvalidInput(t *testing.T) {
 		{"targets", "--prometheus", "ftp://prometheus"},
 		{"run", "--to", "4.18"},
 		{"run", "--to", "4.18.16", "--to-latest"},
-		{"run", "--to", "4.18.99"},
 		{"targets", "-o", "xml"},
 	} {
 		e.call(exit.BadInput, args...)
