@@ -1,6 +1,7 @@
 // Package release_test answers: is the rehearsal of drains right for many clusters?
 //
-// TestManyClusters is the one of package drain with ten times as many clusters.
+// TestManyClusters is the one of package drain with other clusters, as many as CI has time for;
+// -clusters 200 drains more.
 package release_test
 
 import (
@@ -17,6 +18,6 @@ func TestMain(m *testing.M) {
 }
 
 func TestManyClusters(t *testing.T) {
-	const first, clusters = 21, 200
+	const first, clusters = 21, 40
 	drain.Expect(t, oracle, first, clusters)
 }
