@@ -8,7 +8,6 @@
 package hypershift
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -169,9 +168,4 @@ func (p *NodePool) Versions() []string {
 	}
 	slices.Sort(versions)
 	return slices.Compact(versions)
-}
-
-// Describe names the object in a message.
-func Describe(kind, namespace, name string) string {
-	return fmt.Sprintf("%s %s/%s", kind, namespace, name)
 }
