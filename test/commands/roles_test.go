@@ -190,9 +190,11 @@ func TestRunWithoutOptionalPermissions(t *testing.T) {
 	optional := slices.DeleteFunc(roles.rules(), func(r rule) bool {
 		return !slices.Contains([]string{"validatingadmissionpolicies", "subjectaccessreviews"}, r.Resources[0])
 	})
-	result := runPreflight(t, exit.Ready, "--to", to, "--accept", "AdmissionPolicies", "--as", roles.user(t, optional...))
-	if f := byName(result)["AdmissionPolicies"]; f.Outcome != preflight.Unknown || f.Reason != "Forbidden" {
-		t.Errorf("the check of the policies: %+v; want Unknown (Forbidden)", f)
+	result := runPreflight(t, exit.Ready, "--to", to, "--accept", "AdmissionPolicies,Drain", "--as", roles.user(t, optional...))
+	for _, name := range []string{"AdmissionPolicies", "Drain"} { // policies decide on evictions as well
+		if f := byName(result)[name]; f.Outcome != preflight.Unknown || f.Reason != "Forbidden" {
+			t.Errorf("%s: %+v; want Unknown (Forbidden)", name, f)
+		}
 	}
 	for name, reason := range map[string]string{"ReadOnlyGuard": "NoReadOnlyGuard", "ReadOnlyAccess": "NotAudited"} {
 		if f := byName(result)[name]; f.Outcome != preflight.Warn || f.Reason != reason || f.Remediation == "" {
