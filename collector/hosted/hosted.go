@@ -61,7 +61,7 @@ func Reads(namespace, name string) access.Needs {
 		Optional: []access.Request{
 			{Verb: "list", Group: hypershift.Group, Resource: "nodepools", Namespace: namespace},
 			check.Get("", "configmaps", operatorNamespace, supportedVersions),
-			{Verb: "list", Group: hypershift.Group, Resource: "hcpetcdbackups", Namespace: namespace + "-" + strings.ReplaceAll(name, ".", "-")},
+			{Verb: "list", Group: hypershift.Group, Resource: "hcpetcdbackups", Namespace: hypershift.ControlPlaneNamespace(namespace, name)},
 		},
 	}
 }
@@ -86,7 +86,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	if err := c.selectPools(pools); err != nil && c.poolsError == nil {
 		return nil, err
 	}
-	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.Cluster.ControlPlaneNamespace())
+	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.namespace())
 	c.supported, c.supportedError = readSupported(ctx, management)
 	return c, nil
 }
@@ -114,6 +114,11 @@ func (c *ControlPlane) selectPools(names []string) error {
 }
 
 func (c *ControlPlane) name() string { return c.Cluster.Namespace + "/" + c.Cluster.Name }
+
+// namespace is the namespace of the pods of the control plane.
+func (c *ControlPlane) namespace() string {
+	return hypershift.ControlPlaneNamespace(c.Cluster.Namespace, c.Cluster.Name)
+}
 
 // list reads the objects of a namespace, sorted by name.
 func list[T any](ctx context.Context, management *cluster.Cluster, plural, namespace string) ([]T, error) {

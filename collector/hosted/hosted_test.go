@@ -191,6 +191,15 @@ func TestChecks(t *testing.T) {
 			},
 			want: map[string]string{"HostedClusterRequest": "RequestRefused Fail"},
 		},
+		"RefusedUnlisted": {
+			reason: "HyperShift reports the refusal of a release that is not listed", to: "4.18.6",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+				h.Spec.Release.Image = "quay.io/release@sha256:ee"
+				set(h, "ClusterVersionUpgradeable", metav1.ConditionFalse)
+				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Blocked", Message: "cluster version is not upgradeable"})
+			},
+			want: map[string]string{"HostedClusterRequest": "RequestRefused Fail"},
+		},
 		"Skip": {
 			reason: "HyperShift lets a skipped minor version pass, and this does not", to: "4.20.0",
 			want: map[string]string{"HostedClusterVersion": "MinorVersionSkipped Fail"},

@@ -3,6 +3,7 @@ package hosted
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -118,13 +119,26 @@ func judgePending(c *ControlPlane) []finding.Finding {
 	if c.Cluster.Status.Version == nil || sameImage(wanted, c.desiredImage()) {
 		return nil
 	}
-	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: wanted, Version: c.versionOf(wanted)})
-	if err != nil || decision.Accepts {
+	cause, refused := refusal(c, wanted)
+	if !refused {
 		return nil
 	}
-	return []finding.Finding{c.about(finding.Fail(reasonRequestRefused, "HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
-		c.name(), words.External(wanted), words.External(decision.Message))).
-		Do(finding.Run("oc -n %s patch hostedcluster %s --type=merge -p '{\"spec\":{\"release\":{\"image\":\"%s\"}}}'", c.Cluster.Namespace, c.Cluster.Name, c.desiredImage()))}
+	found := c.about(finding.Fail(reasonRequestRefused, "HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
+		c.name(), words.External(wanted), words.External(cause)))
+	if back := c.desiredImage(); regexp.MustCompile(`^[A-Za-z0-9.:@/_-]+$`).MatchString(back) { // a command is copied into a shell
+		found = found.Do(finding.Run(`oc -n %s patch hostedcluster %s --type=merge -p '{"spec":{"release":{"image":"%s"}}}'`, c.Cluster.Namespace, c.Cluster.Name, back))
+	}
+	return []finding.Finding{found}
+}
+
+// refusal is why HyperShift refuses the release that is requested at present: by its own report, the
+// condition Progressing with the reason Blocked, or by its rules, where it has not reconciled yet.
+func refusal(c *ControlPlane, wanted string) (string, bool) {
+	if reported := meta.FindStatusCondition(c.Cluster.Status.Conditions, "Progressing"); reported != nil && reported.Reason == "Blocked" {
+		return reported.Message, true
+	}
+	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: wanted, Version: c.versionOf(wanted)})
+	return decision.Message, err == nil && !decision.Accepts
 }
 
 // Predict is what HyperShift would do with the request for a version, as a report has it: the

@@ -98,9 +98,9 @@ func (h *HostedCluster) Is(condition string, status metav1.ConditionStatus) bool
 	return meta.IsStatusConditionPresentAndEqual(h.Status.Conditions, condition, status)
 }
 
-// ControlPlaneNamespace is the namespace of the pods of the control plane.
-func (h *HostedCluster) ControlPlaneNamespace() string {
-	return h.Namespace + "-" + strings.ReplaceAll(h.Name, ".", "-")
+// ControlPlaneNamespace is the namespace of the pods of the control plane of a HostedCluster.
+func ControlPlaneNamespace(namespace, name string) string {
+	return namespace + "-" + strings.ReplaceAll(name, ".", "-")
 }
 
 // NodePool has the fields of a NodePool that decide about its updates.

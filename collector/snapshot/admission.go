@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/pager"
 )
 
 // Namespaces are the metadata of all namespaces, sorted by name, without annotations.
@@ -75,15 +74,20 @@ func (c *Cluster) EndpointSlices(ctx context.Context) ([]discoveryv1.EndpointSli
 // controller are read. Pods that are pending or have ended are left out.
 func (c *Cluster) Replicas(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	return once(ctx, c, "replicas", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+		pods, err := c.Pods(ctx)
+		if err != nil {
+			return nil, err
+		}
 		first := map[string]*metav1.PartialObjectMetadata{}
-		err := c.eachPod(ctx, corev1.NamespaceAll, func(pod *metav1.PartialObjectMetadata) {
+		for i := range pods {
+			if phase := pods[i].Status.Phase; phase == corev1.PodPending || phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+				continue
+			}
+			pod := &metav1.PartialObjectMetadata{ObjectMeta: pods[i].ObjectMeta}
 			key := controllerKey(pod)
 			if known, ok := first[key]; len(first) < maxObjects+1 && (!ok || pod.Name < known.Name) {
 				first[key] = replica(pod)
 			}
-		})
-		if err != nil {
-			return nil, err
 		}
 		if len(first) > maxObjects {
 			return nil, fmt.Errorf("the pods of the cluster have more than %d controllers", maxObjects)
@@ -96,29 +100,6 @@ func (c *Cluster) Replicas(ctx context.Context) ([]metav1.PartialObjectMetadata,
 			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 		})
 		return found, nil
-	})
-}
-
-// evictable selects pods that run.
-const evictable = "status.phase!=Pending,status.phase!=Succeeded,status.phase!=Failed"
-
-// eachPod calls do for the metadata of each pod that runs.
-func (c *Cluster) eachPod(ctx context.Context, namespace string, do func(*metav1.PartialObjectMetadata)) error {
-	pods := c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace)
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		options.FieldSelector = evictable
-		return pods.List(ctx, options)
-	})
-	pages.PageBufferSize = 1
-	count := 0
-	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		if count++; count > maxPods {
-			return fmt.Errorf("the cluster has more than %d pods", maxPods)
-		}
-		if pod, ok := item.(*metav1.PartialObjectMetadata); ok {
-			do(pod)
-		}
-		return nil
 	})
 }
 

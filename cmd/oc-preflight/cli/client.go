@@ -19,6 +19,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
@@ -107,6 +109,27 @@ func ConnectTo(config *rest.Config) (*cluster.Cluster, error) {
 	return cluster.Connect(config, userAgent())
 }
 
+// ConnectFile makes the clients of the cluster of a kubeconfig, with the limits of the kubeconfig of
+// the flags.
+func ConnectFile(path string) (*cluster.Cluster, error) {
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{})
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkReferenced(raw); err != nil {
+		return nil, err
+	}
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return ConnectTo(config)
+}
+
 // userAgent is sent with every request.
 func userAgent() string { return "oc-preflight/" + program.Version() }
 
@@ -137,6 +160,11 @@ func (c *Client) checkFiles() error {
 	if err != nil {
 		return err
 	}
+	return checkReferenced(config)
+}
+
+// checkReferenced is checkFiles for the files that a kubeconfig names.
+func checkReferenced(config clientcmdapi.Config) error {
 	var errs []error
 	for name, named := range config.Clusters {
 		if err := checkFile(named.CertificateAuthority); err != nil {

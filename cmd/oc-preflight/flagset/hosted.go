@@ -3,12 +3,11 @@ package flagset
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
@@ -64,26 +63,31 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 
 // reach connects the guest.
 func (h *Hosted) reach(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane) (*cluster.Cluster, *hosted.ControlPlane, error) {
-	config, err := h.config(ctx, management, side)
+	guest, err := h.guest(ctx, management, side)
+	if err != nil && h.guestKubeconfig != "" {
+		return nil, nil, exitcode.BadUsage(fmt.Errorf("--guest-kubeconfig: %w", err))
+	}
 	if err == nil {
-		var guest *cluster.Cluster
-		if guest, err = cli.ConnectTo(config); err == nil {
-			limited, cancel := context.WithTimeout(ctx, guestTimeout)
-			err = side.Confirm(limited, guest)
-			cancel()
-		}
-		if err == nil || hosted.IsAnother(err) {
-			return guest, side, err
-		}
+		limited, cancel := context.WithTimeout(ctx, guestTimeout)
+		defer cancel()
+		err = side.Confirm(limited, guest)
+	}
+	if err == nil || hosted.IsAnother(err) {
+		return guest, side, err
 	}
 	side = side.WithoutGuest(err)
-	guest, err := cli.ConnectTo(side.Unread())
+	guest, err = cli.ConnectTo(side.Unread())
 	return guest, side, err
 }
 
-func (h *Hosted) config(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane) (*rest.Config, error) {
+// guest makes the clients of the guest. It sends no request to it.
+func (h *Hosted) guest(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane) (*cluster.Cluster, error) {
 	if h.guestKubeconfig != "" {
-		return clientcmd.BuildConfigFromFlags("", h.guestKubeconfig)
+		return cli.ConnectFile(h.guestKubeconfig)
 	}
-	return side.Guest(ctx, management)
+	config, err := side.Guest(ctx, management)
+	if err != nil {
+		return nil, err
+	}
+	return cli.ConnectTo(config)
 }

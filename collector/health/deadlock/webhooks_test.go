@@ -141,8 +141,8 @@ func urlOf(address string) func(*admissionregistrationv1.ValidatingWebhook) {
 }
 
 // running is a pod of a controller.
-func running(namespace, name, owner string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+func running(namespace, name, owner string) *corev1.Pod {
+	return &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}, ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: map[string]string{"app": name},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: owner, Name: name, Controller: new(true)}},
 	}}
@@ -172,7 +172,7 @@ func (h hooks) server(t *testing.T) checktest.Server {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "hooks", Name: "hook"},
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "hook"}, Ports: []corev1.ServicePort{{Port: 443}}},
 	}
-	pods := []*metav1.PartialObjectMetadata{running("openshift-dns", "dns", "ReplicaSet"), running("hooks", "hook", h.owner)}
+	pods := []*corev1.Pod{running("openshift-dns", "dns", "ReplicaSet"), running("hooks", "hook", h.owner)}
 	metadata := "meta.k8s.io/v1"
 	return server.Responding(map[string]checktest.Response{
 		webhooksPath:   checktest.Pages(t, registration, "ValidatingWebhookConfigurationList", h.webhooks),
@@ -180,7 +180,7 @@ func (h hooks) server(t *testing.T) checktest.Server {
 		namespacesPath: checktest.Pages(t, metadata, "PartialObjectMetadataList", namespaces),
 		servicesPath:   checktest.Pages(t, "v1", "ServiceList", []*corev1.Service{service}),
 		endpointsPath:  checktest.Pages(t, "discovery.k8s.io/v1", "EndpointSliceList", []*discoveryv1.EndpointSlice{slice}),
-		allPodsPath:    checktest.Pages(t, metadata, "PartialObjectMetadataList", pods),
+		allPodsPath:    checktest.Pages(t, "v1", "PodList", pods),
 		nodesPath:      checktest.Pages(t, "v1", "NodeList", nodes),
 		budgetsPath:    checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", h.budgets),
 	})
