@@ -1,11 +1,8 @@
 package snapshot
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -78,29 +75,32 @@ func (c *Cluster) Replicas(ctx context.Context) ([]metav1.PartialObjectMetadata,
 		if err != nil {
 			return nil, err
 		}
-		first := map[string]*metav1.PartialObjectMetadata{}
-		for i := range pods {
-			if phase := pods[i].Status.Phase; phase == corev1.PodPending || phase == corev1.PodSucceeded || phase == corev1.PodFailed {
-				continue
-			}
-			pod := &metav1.PartialObjectMetadata{ObjectMeta: pods[i].ObjectMeta}
-			key := controllerKey(pod)
-			if known, ok := first[key]; len(first) < maxObjects+1 && (!ok || pod.Name < known.Name) {
-				first[key] = replica(pod)
-			}
-		}
-		if len(first) > maxObjects {
+		found := firstReplicas(pods)
+		if len(found) > maxObjects {
 			return nil, fmt.Errorf("the pods of the cluster have more than %d controllers", maxObjects)
 		}
-		found := make([]metav1.PartialObjectMetadata, 0, len(first))
-		for _, pod := range first {
-			found = append(found, *pod)
-		}
-		slices.SortFunc(found, func(a, b metav1.PartialObjectMetadata) int {
-			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-		})
 		return found, nil
 	})
+}
+
+// firstReplicas are the first running pod of each controller, given the pods by namespace and name.
+func firstReplicas(pods []corev1.Pod) []metav1.PartialObjectMetadata {
+	var found []metav1.PartialObjectMetadata
+	known := map[string]bool{}
+	for i := range pods {
+		pod := &metav1.PartialObjectMetadata{ObjectMeta: pods[i].ObjectMeta}
+		if key := controllerKey(pod); running(&pods[i]) && !known[key] {
+			known[key] = true
+			found = append(found, *replica(pod))
+		}
+	}
+	return found
+}
+
+// running is false for a pod that is pending or has ended.
+func running(pod *corev1.Pod) bool {
+	phase := pod.Status.Phase
+	return phase != corev1.PodPending && phase != corev1.PodSucceeded && phase != corev1.PodFailed
 }
 
 // controllerKey identifies the controller of a pod, or the pod if it has none.
