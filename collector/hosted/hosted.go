@@ -40,6 +40,8 @@ const (
 // ControlPlane is a hosted cluster as its management cluster has it.
 type ControlPlane struct {
 	Cluster *hypershift.HostedCluster
+	// Management is the cluster that runs the control plane. It pulls the release.
+	Management *cluster.Cluster
 	// pools are the NodePools of the cluster by name; poolsError is why they could not be read.
 	pools      []hypershift.NodePool
 	poolsError error
@@ -77,7 +79,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	if err != nil {
 		return nil, fmt.Errorf("could not read HostedCluster %s/%s: %w", namespace, name, err)
 	}
-	c := &ControlPlane{Cluster: &hypershift.HostedCluster{}, named: len(pools) > 0}
+	c := &ControlPlane{Cluster: &hypershift.HostedCluster{}, Management: management, named: len(pools) > 0}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c.Cluster); err != nil {
 		return nil, fmt.Errorf("HostedCluster %s/%s cannot be decoded: %w", namespace, name, err)
 	}
@@ -114,6 +116,17 @@ func (c *ControlPlane) selectPools(names []string) error {
 }
 
 func (c *ControlPlane) name() string { return c.Cluster.Namespace + "/" + c.Cluster.Name }
+
+// Selected names what is judged: the hosted cluster, NAMESPACE/NAME, and the pools that are to be
+// updated as well, sorted by name.
+func (c *ControlPlane) Selected() (name string, pools []string) {
+	for i := range c.pools {
+		if c.named {
+			pools = append(pools, c.pools[i].Name)
+		}
+	}
+	return c.name(), pools
+}
 
 // namespace is the namespace of the pods of the control plane.
 func (c *ControlPlane) namespace() string {
