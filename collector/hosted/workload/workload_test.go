@@ -170,7 +170,7 @@ func TestJudge(t *testing.T) {
 			},
 		},
 		"ForbiddenNamespace": {
-			reason: "a missing permission is told once", want: "ControlPlanePodsUnknown Unknown", text: "could not list the Deployments of namespace clusters-example",
+			reason: "a missing permission is reported once", want: "ControlPlanePodsUnknown Unknown", text: "could not list the Deployments of namespace clusters-example",
 			change: func(w *world) { w.forbidden["/apis/apps/v1/namespaces/clusters-example/deployments"] = true },
 		},
 		"ForbiddenNodes": {
