@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted/workload"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/words"
@@ -50,6 +51,7 @@ type ControlPlane struct {
 	supportedError error
 	backups        []backup
 	backupsError   error
+	workload       *workload.State
 	// guestError is why the guest cannot be reached; nil where it can.
 	guestError error
 	// named is true for pools that are named for this update.
@@ -58,13 +60,14 @@ type ControlPlane struct {
 
 // Reads are the requests of Open, for a hosted cluster in this namespace.
 func Reads(namespace, name string) access.Needs {
+	controlPlane := hypershift.ControlPlaneNamespace(namespace, name)
 	return access.Needs{
 		Required: []access.Request{check.Get(hypershift.Group, "hostedclusters", namespace, name)},
-		Optional: []access.Request{
+		Optional: append([]access.Request{
 			{Verb: "list", Group: hypershift.Group, Resource: "nodepools", Namespace: namespace},
 			check.Get("", "configmaps", operatorNamespace, supportedVersions),
-			{Verb: "list", Group: hypershift.Group, Resource: "hcpetcdbackups", Namespace: hypershift.ControlPlaneNamespace(namespace, name)},
-		},
+			{Verb: "list", Group: hypershift.Group, Resource: "hcpetcdbackups", Namespace: controlPlane},
+		}, workload.Reads(controlPlane)...),
 	}
 }
 
@@ -90,6 +93,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	}
 	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.namespace())
 	c.supported, c.supportedError = readSupported(ctx, management)
+	c.workload = workload.Read(ctx, management, c.namespace())
 	return c, nil
 }
 

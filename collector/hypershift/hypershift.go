@@ -155,6 +155,9 @@ type Management struct {
 		Strategy      string         `json:"strategy,omitempty"`
 		RollingUpdate *RollingUpdate `json:"rollingUpdate,omitempty"`
 	} `json:"replace,omitempty"`
+	InPlace *struct {
+		MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	} `json:"inPlace,omitempty"`
 }
 
 // RollingUpdate bounds the machines of a pool during its update: numbers or percentages.
