@@ -147,16 +147,23 @@ func (m *model) reference(at int) Reference {
 // nodeOf is the node of a pod before the update.
 func (m *model) nodeOf(at int) string { return m.input.Cluster.Pods[at].Spec.NodeName }
 
+// grace is how many seconds a pod may take to end. One that is migrated leaves its node when what
+// it runs does not run there any more.
+func (m *model) grace(at int) int64 {
+	seconds := m.input.Cluster.Pods[at].Spec.TerminationGracePeriodSeconds
+	if seconds == nil || m.pods[at].owner.Behavior == owner.Migrates {
+		return 0
+	}
+	return max(0, *seconds)
+}
+
 // graces are the evicted pods with long grace periods, the longest first.
 func (m *model) graces(evicted []bool) []Grace {
 	var found []Grace
 	for i := range m.pods {
-		of := &m.input.Cluster.Pods[i]
-		seconds := of.Spec.TerminationGracePeriodSeconds
-		if !evicted[i] || seconds == nil || *seconds < int64(longGrace/time.Second) {
-			continue
+		if seconds := m.grace(i); evicted[i] && seconds >= int64(longGrace/time.Second) {
+			found = append(found, Grace{Pod: m.reference(i), Node: m.nodeOf(i), Seconds: seconds})
 		}
-		found = append(found, Grace{Pod: m.reference(i), Node: of.Spec.NodeName, Seconds: *seconds})
 	}
 	slices.SortStableFunc(found, func(a, b Grace) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), compareReferences(a.Pod, b.Pod))

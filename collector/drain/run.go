@@ -139,7 +139,9 @@ func (r *run) drainOnce() bool {
 		if !r.evict(int(each.pod), each.node) {
 			continue
 		}
-		evicted[each.record.nodes[each.node]]++
+		node := each.record.nodes[each.node]
+		evicted[node]++
+		node.GraceSeconds = max(node.GraceSeconds, r.m.grace(int(each.pod)))
 		if r.choices.shuffled && len(r.m.pods) <= smallCluster && r.random.IntN(2) == 0 {
 			r.place()
 		}
@@ -197,7 +199,6 @@ func (r *run) migrate(at, node int) bool {
 		return false
 	}
 	healthy := r.now.live[at].healthy
-	r.log.evicted[at] = true
 	r.leave(at, node)
 	r.now.live[at].healthy = healthy
 	r.now.arrive(at, target, r.choices.hopeful)

@@ -97,6 +97,14 @@ func TestStates(t *testing.T) {
 				owned(w.budget("vm", 0, 1, 1, 1), "kubevirt.io/v1", "VirtualMachineInstance", "vm")
 			},
 		},
+		"MigratesAtOnce": {
+			reason: "the pod of a machine that was migrated ends without the grace period of the machine", outcome: drain.Clear,
+			build: func(w *world) {
+				machine(w, "LiveMigrate", "True")
+				w.pods[0].Spec.TerminationGracePeriodSeconds = new(int64(3600))
+			},
+			reports: func(r drain.Rehearsal) bool { return len(r.Graces) == 0 && r.Pools[0].Nodes[0].GraceSeconds == 0 },
+		},
 		"NotMigratable": {
 			reason: "without a budget the webhook of KubeVirt denies the eviction, for ever", outcome: drain.Sticks, cause: drain.Operator,
 			build: func(w *world) { machine(w, "LiveMigrate", "False") },
@@ -164,7 +172,9 @@ func TestStates(t *testing.T) {
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{TerminationGracePeriodSeconds: new(int64(86400))}, "w0")
 			},
-			reports: func(r drain.Rehearsal) bool { return len(r.Graces) == 1 && r.Graces[0].Period() == 24*time.Hour },
+			reports: func(r drain.Rehearsal) bool {
+				return len(r.Graces) == 1 && r.Graces[0].Period() == 24*time.Hour && r.Pools[0].Nodes[0].Grace() == 24*time.Hour
+			},
 		},
 		"Terminating": {
 			reason: "a pod with a finalizer has been terminating for an hour", outcome: drain.Sticks, cause: drain.Terminating,

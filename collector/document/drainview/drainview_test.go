@@ -24,7 +24,7 @@ func plan() drainview.Plan {
 		APIVersion: report.APIVersion, Kind: draining.Kind, Time: "2026-11-25T08:00:00Z", Outcome: drain.Sticks,
 		Rehearsal: drain.Rehearsal{
 			Pools: []drain.Pool{
-				{Name: "master", Outcome: drain.Clear, Nodes: []drain.Node{{Name: "m0", Evicted: 20, Kept: 30}, {Name: "m1", Step: 1, Evicted: 21, Kept: 30, Waits: 2}}},
+				{Name: "master", Outcome: drain.Clear, Nodes: []drain.Node{{Name: "m0", Evicted: 20, Kept: 30}, {Name: "m1", Step: 1, Evicted: 21, Kept: 30, Waits: 2, GraceSeconds: 600}}},
 				{Name: "infra", Outcome: drain.Blocked, Why: "1 of its nodes may be unavailable, and these are: i0", Waiting: 1},
 				{Name: "gpu", Outcome: drain.Undetermined, Why: "Strimzi: is restarted", Stuck: []drain.Node{{Name: "g0", Obstacles: []drain.Obstacle{
 					{Pod: of("kafka-0"), Outcome: eviction.Unknown, Cause: drain.Operator, By: "an operator owns the pod or its budget"},

@@ -10,18 +10,19 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Prolonging are the drains of an update that take long, a clause for each pool and for each long
-// grace period: drains that do not end first, those that wait for budgets, then grace periods. An
-// error is about what could not be read.
-func Prolonging(ctx context.Context, cluster *snapshot.Cluster, now time.Time) ([]string, error) {
+// Rehearsal is the rehearsal of the drains of an update, at a time by the cluster's clock. An error
+// is about what could not be read; the rehearsal is nil if there is none without it.
+func Rehearsal(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (*drain.Rehearsal, error) {
 	of, err := rehearsalOf(ctx, cluster, now)
 	if err != nil {
 		return nil, err
 	}
-	return prolonging(&of.rehearsal), of.unread()
+	return &of.rehearsal, of.unread()
 }
 
-func prolonging(of *drain.Rehearsal) []string {
+// Prolonging are the drains of an update that take long, a clause for each pool and for each long
+// grace period: drains that do not end first, those that wait for budgets, then grace periods.
+func Prolonging(of *drain.Rehearsal) []string {
 	var endless, slow, graces []string
 	for i := range of.Pools {
 		pool := &of.Pools[i]
