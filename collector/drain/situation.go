@@ -110,6 +110,10 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 	switch p.owner.Behavior {
 	case owner.Stays:
 		return eviction.Answer{Outcome: eviction.Never, Cause: Operator}
+	case owner.Holds:
+		if refused {
+			return eviction.Answer{Outcome: eviction.Never, Cause: Operator}
+		}
 	case owner.Moves, owner.Migrates:
 		if answer.Cause != eviction.SeveralBudgets {
 			return eviction.Answer{Outcome: eviction.Evicted, Cause: Operator}

@@ -121,6 +121,13 @@ func TestStates(t *testing.T) {
 			reason: "the only instance of a Cluster has no other instance to hand over to", outcome: drain.Sticks, cause: drain.Operator,
 			build: func(w *world) { postgres(w, 1) },
 		},
+		"PostgresWithoutBudget": {
+			reason: "the only instance of a Cluster without budgets is evicted", outcome: drain.Clear,
+			build: func(w *world) {
+				postgres(w, 1)
+				w.budgets = nil
+			},
+		},
 		"Strimzi": {
 			reason: "the drain cleaner has the operator of Kafka move the pod", outcome: drain.Clear,
 			build: func(w *world) {
@@ -234,6 +241,8 @@ func postgres(w *world, instances int64) {
 
 // kafka adds a pod of Strimzi, by its objects.
 func kafka(w *world) {
-	w.pod("kafka-0", "kafka", "w0", "StrimziPodSet", corev1.PodSpec{}).OwnerReferences[0].APIVersion = "core.strimzi.io/v1beta2"
+	broker := w.pod("kafka-0", "kafka", "w0", "StrimziPodSet", corev1.PodSpec{})
+	broker.OwnerReferences[0].APIVersion = "core.strimzi.io/v1beta2"
+	broker.Labels["strimzi.io/kind"], broker.Labels["strimzi.io/name"] = "Kafka", "shop-kafka"
 	owned(w.budget("kafka", 0, 1, 1, 1), "core.strimzi.io/v1beta2", "StrimziPodSet", "kafka")
 }
