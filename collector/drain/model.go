@@ -2,6 +2,7 @@ package drain
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -48,6 +49,7 @@ type pod struct {
 	owner      owner.Answer
 	controller int
 	services   []int
+	started    int64  // when the kubelet saw it, in seconds; the last of all if it has not
 	stuck      string // why the deletion of a pod does not end
 	admission  eviction.Outcome
 	by         string
@@ -72,7 +74,10 @@ func modelOf(input *Input) *model {
 		p.budgets = budgets.Of(of.Namespace, of.Labels)
 		p.owner = input.Owners.Of(of)
 		p.services = services.of(of)
-		p.stuck = m.stuck(of)
+		p.stuck, p.started = m.stuck(of), math.MaxInt64
+		if of.Status.StartTime != nil {
+			p.started = of.Status.StartTime.Unix()
+		}
 		p.recreation = m.recreation(of, p.Kept)
 		p.controller = m.controller(of, controllers)
 		if input.Admission != nil && p.Kept == "" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -126,6 +127,21 @@ func TestRehearse(t *testing.T) {
 				important.Priority = new(int32(1000))
 				w.deploy("db", important, "w0")
 				w.deploy("cart", requesting("3"), "w1", "w2")
+			},
+		},
+		"PreemptsTheNewest": {
+			reason: "of pods with the same priority, the one that started last goes", want: []string{"worker Clear w0\n", "pending shop/a-0"},
+			build: func(w *world) {
+				w.nodes = []corev1.Node{w.nodes[0], w.nodes[3]}
+				important := requesting("2")
+				important.Priority = new(int32(1000))
+				w.deploy("db", important, "w0")
+				for i, cpu := range []string{"2", "1500m"} {
+					fixed := requesting(cpu)
+					fixed.NodeSelector = map[string]string{corev1.LabelHostname: "i0"}
+					w.deploy(string("ab"[i]), fixed, "i0")
+					w.pods[i+1].Status.StartTime = new(metav1.NewTime(now.Add(-time.Duration(i) * time.Hour)))
+				}
 			},
 		},
 		"Vanished": {
