@@ -49,6 +49,7 @@ type pod struct {
 	owner      owner.Answer
 	controller int
 	services   []int
+	grace      int64  // in seconds
 	started    int64  // when the kubelet saw it, in seconds; the last of all if it has not
 	stuck      string // why the deletion of a pod does not end
 	admission  eviction.Outcome
@@ -73,7 +74,7 @@ func modelOf(input *Input) *model {
 		}
 		p.budgets = budgets.Of(of.Namespace, of.Labels)
 		p.owner = input.Owners.Of(of)
-		p.services = services.of(of)
+		p.services, p.grace = services.of(of), graceOf(of, p.owner)
 		p.stuck, p.started = m.stuck(of), math.MaxInt64
 		if of.Status.StartTime != nil {
 			p.started = of.Status.StartTime.Unix()
@@ -152,21 +153,20 @@ func (m *model) reference(at int) Reference {
 // nodeOf is the node of a pod before the update.
 func (m *model) nodeOf(at int) string { return m.input.Cluster.Pods[at].Spec.NodeName }
 
-// grace is how many seconds a pod may take to end. One that is migrated leaves its node when what
+// graceOf is how many seconds a pod may take to end. One that is migrated leaves its node when what
 // it runs does not run there any more.
-func (m *model) grace(at int) int64 {
-	seconds := m.input.Cluster.Pods[at].Spec.TerminationGracePeriodSeconds
-	if seconds == nil || m.pods[at].owner.Behavior == owner.Migrates {
+func graceOf(of *corev1.Pod, by owner.Answer) int64 {
+	if of.Spec.TerminationGracePeriodSeconds == nil || by.Behavior == owner.Migrates {
 		return 0
 	}
-	return max(0, *seconds)
+	return max(0, *of.Spec.TerminationGracePeriodSeconds)
 }
 
 // graces are the evicted pods with long grace periods, the longest first.
 func (m *model) graces(evicted []bool) []Grace {
 	var found []Grace
 	for i := range m.pods {
-		if seconds := m.grace(i); evicted[i] && seconds >= int64(longGrace/time.Second) {
+		if seconds := m.pods[i].grace; evicted[i] && seconds >= int64(longGrace/time.Second) {
 			found = append(found, Grace{Pod: m.reference(i), Node: m.nodeOf(i), Seconds: seconds})
 		}
 	}

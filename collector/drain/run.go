@@ -141,7 +141,7 @@ func (r *run) drainOnce() bool {
 		}
 		node := each.record.nodes[each.node]
 		evicted[node]++
-		node.GraceSeconds = max(node.GraceSeconds, r.m.grace(int(each.pod)))
+		node.GraceSeconds = max(node.GraceSeconds, r.m.pods[each.pod].grace)
 		if r.choices.shuffled && len(r.m.pods) <= smallCluster && r.random.IntN(2) == 0 {
 			r.place()
 		}
