@@ -48,6 +48,7 @@ type pod struct {
 	recreation recreation.Answer
 	owner      owner.Answer
 	controller int
+	alike      bool // whether the pods of its controller are the same: those of a DaemonSet have a node each, and those of a StatefulSet volumes
 	services   []int
 	grace      int64  // in seconds
 	started    int64  // when the kubelet saw it, in seconds; the last of all if it has not
@@ -80,7 +81,7 @@ func modelOf(input *Input) *model {
 			p.started = of.Status.StartTime.Unix()
 		}
 		p.recreation = m.recreation(of, p.Kept)
-		p.controller = m.controller(of, controllers)
+		p.controller, p.alike = m.controller(of, controllers), alike(of)
 		if input.Admission != nil && p.Kept == "" {
 			p.admission, p.by = input.Admission(of)
 		}
@@ -110,6 +111,11 @@ func (m *model) recreation(of *corev1.Pod, kept eviction.Kept) recreation.Answer
 		return recreation.Answer{Outcome: recreation.Lost, Why: "is of a DaemonSet that does not exist"}
 	}
 	return answer
+}
+
+func alike(of *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(of)
+	return owner != nil && (owner.Kind == "ReplicaSet" || owner.Kind == "ReplicationController")
 }
 
 // controller numbers the controllers of pods.

@@ -17,6 +17,9 @@ type choices struct {
 	hopeful bool
 	// slow is which pool waits for the others: -1 for none.
 	slow int
+	// newest places the pods first that were evicted last. The queue of the scheduler depends on
+	// how often it has tried each pod.
+	newest bool
 	// shuffled evicts and places pods in a random order, and has nodes return one by one.
 	shuffled bool
 	seed     uint64
@@ -29,6 +32,7 @@ type run struct {
 	random  *rand.Rand
 	now     *situation
 	pending []int32
+	waits   int // counts the pods that have left a node
 	log     log
 }
 
@@ -59,6 +63,7 @@ func (m *model) run(choices choices) *run {
 	}
 	for at := range r.now.live {
 		if r.now.live[at].why != "" {
+			r.now.live[at].since = len(r.pending)
 			r.pending = append(r.pending, int32(at))
 		}
 	}
@@ -226,7 +231,8 @@ func (r *run) recreate(at int) {
 		if p.controller >= 0 {
 			r.now.active[p.controller]++
 		}
-		l.moved = true
+		r.waits++
+		l.moved, l.since = true, len(r.m.pods)+r.waits
 		r.pending = append(r.pending, int32(at)) //nolint:gosec // bounded by the pods
 	}
 }

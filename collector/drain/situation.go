@@ -31,6 +31,7 @@ type live struct {
 	// tolerates. A drain evicts the pods that the node had at first.
 	stays bool
 	why   string // why it has no node
+	since int    // its place among the pods that have been without one
 }
 
 // situation is the one at the start.
