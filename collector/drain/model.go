@@ -81,6 +81,9 @@ func modelOf(input *Input) *model {
 			p.started = of.Status.StartTime.Unix()
 		}
 		p.recreation = m.recreation(of, p.Kept)
+		if p.owner.Behavior == owner.Moves && p.recreation.Outcome == recreation.Unknown {
+			p.recreation = recreation.Answer{Outcome: recreation.Recreated} // by its operator
+		}
 		p.controller, p.alike = m.controller(of, controllers), alike(of)
 		if input.Admission != nil && p.Kept == "" {
 			p.admission, p.by = input.Admission(of)

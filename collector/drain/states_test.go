@@ -115,7 +115,8 @@ func TestStates(t *testing.T) {
 		},
 		"Postgres": {
 			reason: "CloudNativePG makes another instance the primary when the node is cordoned", outcome: drain.Clear,
-			build: func(w *world) { postgres(w, 3) },
+			build:   func(w *world) { postgres(w, 3) },
+			reports: func(r drain.Rehearsal) bool { return len(r.Pending) == 0 },
 		},
 		"PostgresAlone": {
 			reason: "the only instance of a Cluster has no other instance to hand over to", outcome: drain.Sticks, cause: drain.Operator,

@@ -169,7 +169,7 @@ func (p Plan) pending() []string {
 	for _, each := range p.Rehearsal.Pending {
 		text := fmt.Sprintf("%s: %s", each.Pod, each.Why)
 		if each.Uncertain {
-			text += " (depends on the nodes that the scheduler chooses)"
+			text += " (it may get a node)"
 		}
 		found = append(found, text)
 	}
