@@ -3,6 +3,7 @@ package drain_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -107,27 +108,33 @@ func (p *place) deploy(of corev1.PodTemplateSpec) {
 	p.must(err)
 }
 
-// operated creates an object of an operator that is not run, with its pod on a worker, and its budget
-// where it has one.
-func (p *place) operated(version schema.GroupVersion, kind, plural string, fields, labels map[string]any, budget bool, role string) {
+// operated is an object of an operator that is not run.
+type operated struct {
+	schema.GroupVersionKind
+
+	plural string
+	fields map[string]any
+	// role is that of the nodes of its pod, and labels are more labels of the pod.
+	role   string
+	labels map[string]string
+}
+
+// operate creates an object of an operator, with its pod. It returns the object as an owner.
+func (p *place) operate(by operated) metav1.OwnerReference {
 	p.t.Helper()
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version.String(), "kind": kind, "metadata": map[string]any{"name": "o"}}}
-	for name, value := range fields {
-		object.Object[name] = value
-	}
-	made, err := dynamic.NewForConfigOrDie(local.Config).Resource(version.WithResource(plural)).Namespace(p.namespace).Create(p.t.Context(), object, metav1.CreateOptions{})
+	version, kind := by.ToAPIVersionAndKind()
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": "o"}}}
+	maps.Copy(object.Object, by.fields)
+	objects := dynamic.NewForConfigOrDie(local.Config).Resource(by.GroupVersion().WithResource(by.plural)).Namespace(p.namespace)
+	made, err := objects.Create(p.t.Context(), object, metav1.CreateOptions{})
 	p.must(err)
-	owner := []metav1.OwnerReference{{APIVersion: version.String(), Kind: kind, Name: "o", UID: made.GetUID(), Controller: new(true)}}
-	of := template(role)
-	for name, value := range labels {
-		of.Labels[name] = fmt.Sprint(value)
-	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "o-1", Labels: of.Labels, OwnerReferences: owner}, Spec: of.Spec}
+	owner := metav1.OwnerReference{APIVersion: version, Kind: kind, Name: "o", UID: made.GetUID(), Controller: new(true)}
+	of := template(by.role)
+	maps.Copy(of.Labels, by.labels)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "o-1", Labels: of.Labels, OwnerReferences: []metav1.OwnerReference{owner}}, Spec: of.Spec}
 	_, err = p.clients.CoreV1().Pods(p.namespace).Create(p.t.Context(), pod, metav1.CreateOptions{})
 	p.must(err)
-	if budget {
-		p.budget(policyv1.PodDisruptionBudgetSpec{MinAvailable: one()}, owner...)
-	}
+	return owner
 }
 
 // budget creates a budget over the pods of the place.

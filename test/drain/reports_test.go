@@ -29,16 +29,22 @@ import (
 
 func one() *intstr.IntOrString { return new(intstr.FromInt32(1)) }
 
-func kubevirt() schema.GroupVersion { return schema.GroupVersion{Group: "kubevirt.io", Version: "v1"} }
-
-func postgres() schema.GroupVersion {
-	return schema.GroupVersion{Group: "postgresql.cnpg.io", Version: "v1"}
+// machine is a VirtualMachineInstance with evictionStrategy LiveMigrate.
+func machine(role, migratable, reason string) operated {
+	condition := map[string]any{"type": "LiveMigratable", "status": migratable, "reason": reason}
+	return operated{
+		GroupVersionKind: schema.GroupVersionKind{Group: "kubevirt.io", Version: "v1", Kind: "VirtualMachineInstance"}, plural: "virtualmachineinstances", role: role,
+		fields: map[string]any{"spec": map[string]any{"evictionStrategy": "LiveMigrate"}, "status": map[string]any{"conditions": []any{condition}}},
+	}
 }
 
-// machine is a VirtualMachineInstance with evictionStrategy LiveMigrate.
-func machine(migratable, reason string) map[string]any {
-	condition := map[string]any{"type": "LiveMigratable", "status": migratable, "reason": reason}
-	return map[string]any{"spec": map[string]any{"evictionStrategy": "LiveMigrate"}, "status": map[string]any{"conditions": []any{condition}}}
+// primary is a Cluster of CloudNativePG with three instances, and its primary.
+func primary() operated {
+	return operated{
+		GroupVersionKind: schema.GroupVersionKind{Group: "postgresql.cnpg.io", Version: "v1", Kind: "Cluster"}, plural: "clusters", role: "worker",
+		labels: map[string]string{"cnpg.io/instanceRole": "primary"},
+		fields: map[string]any{"spec": map[string]any{"instances": int64(3)}, "status": map[string]any{"readyInstances": int64(3)}},
+	}
 }
 
 // interceptor is the webhook of KubeVirt. It is taken for one that responds, since it is not in the
@@ -135,20 +141,17 @@ func TestReports(t *testing.T) {
 		"machine": {
 			reason: "the eviction starts the migration of the virtual machine (kubevirt/kubevirt#6982)", answer: http.StatusTooManyRequests,
 			build: func(p *place) {
-				p.operated(kubevirt(), "VirtualMachineInstance", "virtualmachineinstances", machine("True", ""), nil, true, "worker")
+				p.budget(policyv1.PodDisruptionBudgetSpec{MinAvailable: one()}, p.operate(machine("worker", "True", "")))
 			},
 		},
 		"machine-stays": {
 			reason: "the webhook of KubeVirt denies the eviction of a machine that cannot migrate, without a budget", want: "DrainOperator-machine-stays.o-1 Fail OperatorMovesPods",
-			build: func(p *place) {
-				p.operated(kubevirt(), "VirtualMachineInstance", "virtualmachineinstances", machine("False", "DisksNotLiveMigratable"), nil, false, "virt")
-			},
+			build: func(p *place) { p.operate(machine("virt", "False", "DisksNotLiveMigratable")) },
 		},
 		"primary": {
 			reason: "CloudNativePG makes another instance the primary when the node is cordoned", answer: http.StatusTooManyRequests,
 			build: func(p *place) {
-				fields := map[string]any{"spec": map[string]any{"instances": int64(3)}, "status": map[string]any{"readyInstances": int64(3)}}
-				p.operated(postgres(), "Cluster", "clusters", fields, map[string]any{"cnpg.io/instanceRole": "primary"}, true, "worker")
+				p.budget(policyv1.PodDisruptionBudgetSpec{MinAvailable: one()}, p.operate(primary()))
 			},
 		},
 	}
