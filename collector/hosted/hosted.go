@@ -87,7 +87,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	}
 	c.pools, c.poolsError = list[hypershift.NodePool](ctx, management, "nodepools", namespace)
 	c.pools = slices.DeleteFunc(c.pools, func(p hypershift.NodePool) bool { return p.Spec.ClusterName != name })
-	if err := c.selectPools(pools); err != nil && c.poolsError == nil {
+	if err := selectPools(c, pools); err != nil && c.poolsError == nil {
 		return nil, err
 	}
 	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.namespace())
@@ -101,7 +101,7 @@ func resource(plural string) schema.GroupVersionResource {
 }
 
 // selectPools leaves the pools of these names.
-func (c *ControlPlane) selectPools(names []string) error {
+func selectPools(c *ControlPlane, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
