@@ -89,7 +89,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	}
 	c.pools, c.poolsError = list[hypershift.NodePool](ctx, management, "nodepools", namespace)
 	c.pools = slices.DeleteFunc(c.pools, func(p hypershift.NodePool) bool { return p.Spec.ClusterName != name })
-	if err := c.selectPools(pools); err != nil && c.poolsError == nil {
+	if err := selectPools(c, pools); err != nil && c.poolsError == nil {
 		return nil, err
 	}
 	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.namespace())
@@ -103,7 +103,7 @@ func resource(plural string) schema.GroupVersionResource {
 }
 
 // selectPools leaves the pools of these names.
-func (c *ControlPlane) selectPools(names []string) error {
+func selectPools(c *ControlPlane, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -121,6 +121,9 @@ func (c *ControlPlane) selectPools(names []string) error {
 }
 
 func (c *ControlPlane) name() string { return c.Cluster.Namespace + "/" + c.Cluster.Name }
+
+// Pools are the NodePools that are judged, by name, or why they could not be read.
+func (c *ControlPlane) Pools() ([]hypershift.NodePool, error) { return c.pools, c.poolsError }
 
 // Selected names what is judged: the hosted cluster, NAMESPACE/NAME, and the pools that are to be
 // updated as well, sorted by name.

@@ -60,7 +60,7 @@ func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Versi
 	}
 	const most = 10
 	now := "none that the HostedCluster lists"
-	if targets := c.poolTargets(present, completed); len(targets) > 0 {
+	if targets := poolTargets(c, present, completed); len(targets) > 0 {
 		now = words.List(targets, most)
 	}
 	switch {
@@ -73,9 +73,9 @@ func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Versi
 }
 
 // poolTargets are the listed releases after that of the pool that it may go to now, the newest first.
-func (c *ControlPlane) poolTargets(present, completed semver.Version) []string {
+func poolTargets(c *ControlPlane, present, completed semver.Version) []string {
 	var versions []semver.Version
-	for _, each := range c.releases() {
+	for _, each := range c.Cluster.Releases() {
 		version, err := semver.Parse(each.Version)
 		if err == nil && version.GT(present) && hypershift.PoolMayRun(present, completed, version) {
 			versions = append(versions, version)

@@ -2,10 +2,10 @@ package hosted
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"strings"
+	"regexp"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/openshift/update-preflight/collector/check"
@@ -84,7 +84,7 @@ func requestCheck(c *ControlPlane) check.Check {
 
 // judgeRequest is what HyperShift would do with the request for a version.
 func judgeRequest(c *ControlPlane, version string) []finding.Finding {
-	image, known := c.imageOf(version)
+	image, known := c.Cluster.ImageOf(version)
 	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})
 	if err != nil {
 		return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown, "what HyperShift does with the request is unknown: %s", err))}
@@ -92,7 +92,7 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 	forced, annotated := c.Cluster.Annotations[hypershift.AnnotationForce]
 	switch decision.Rule {
 	case hypershift.RuleOtherForced:
-		if !known && forced != c.desiredImage() {
+		if !known && forced != c.Cluster.Desired() {
 			return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown,
 				"the annotation %s of HostedCluster %s names %s, and it is unknown whether that is %s", hypershift.AnnotationForce, c.name(), words.External(forced), version))}
 		}
@@ -105,7 +105,7 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 	case hypershift.RuleCurrent, hypershift.RuleUpgradeable, hypershift.RulePatch:
 	}
 	found := []finding.Finding{c.about(finding.Pass(reasonRequestAccepted, "HyperShift accepts the request for %s", version))}
-	if annotated && (known && forced != image || forced == c.desiredImage()) {
+	if annotated && (known && forced != image || forced == c.Cluster.Desired()) {
 		found = append(found, c.about(finding.Warn(reasonStaleForce, "the annotation %s of HostedCluster %s names another release, %s: when ClusterVersionUpgradeable is not True, HyperShift refuses every update because of it",
 			hypershift.AnnotationForce, c.name(), words.External(forced))).Do(removeForce(c)))
 	}
@@ -115,7 +115,7 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 // judgePending is about the release that is requested at present.
 func judgePending(c *ControlPlane) []finding.Finding {
 	wanted := c.Cluster.Wanted()
-	if c.Cluster.Status.Version == nil || sameImage(wanted, c.desiredImage()) {
+	if c.Cluster.Status.Version == nil || hypershift.SameImage(wanted, c.Cluster.Desired()) {
 		return nil
 	}
 	cause, refused := refusal(c, wanted)
@@ -124,7 +124,7 @@ func judgePending(c *ControlPlane) []finding.Finding {
 	}
 	found := c.about(finding.Fail(reasonRequestRefused, "HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
 		c.name(), words.External(wanted), words.External(cause)))
-	if command := request(found.Objects[0], c.desiredImage()); command != "" {
+	if command := Request(found.Objects[0], c.Cluster.Desired()); command != "" {
 		found = found.Do(finding.Run("%s", command))
 	}
 	return []finding.Finding{found}
@@ -136,7 +136,7 @@ func refusal(c *ControlPlane, wanted string) (string, bool) {
 	if reported := meta.FindStatusCondition(c.Cluster.Status.Conditions, "Progressing"); reported != nil && reported.Reason == "Blocked" {
 		return reported.Message, true
 	}
-	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: wanted, Version: c.versionOf(wanted)})
+	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: wanted, Version: c.Cluster.VersionOf(wanted)})
 	return decision.Message, err == nil && !decision.Accepts
 }
 
@@ -172,58 +172,16 @@ func (c *ControlPlane) about(f finding.Finding) finding.Finding {
 	return f.About(finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HostedCluster", Namespace: c.Cluster.Namespace, Name: c.Cluster.Name})
 }
 
-// desiredImage is the release that the cluster-version operator of the guest wants.
-func (c *ControlPlane) desiredImage() string {
-	if c.Cluster.Status.Version == nil {
+// Request is the command that requests a release of a HostedCluster or of a NodePool; empty where the
+// image cannot be part of a command.
+func Request(object finding.Object, image string) string {
+	if !regexp.MustCompile(`^[A-Za-z0-9.:@/_-]+$`).MatchString(image) { // a command is copied into a shell
 		return ""
 	}
-	return c.Cluster.Status.Version.Desired.Image
-}
-
-// releases are the releases that the HostedCluster lists: present, past, available and conditional.
-func (c *ControlPlane) releases() []configv1.Release {
-	status := c.Cluster.Status.Version
-	if status == nil {
-		return nil
+	kind := map[string]string{"HostedCluster": "hostedcluster", "NodePool": "nodepool"}[object.Kind]
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"release": hypershift.Release{Image: image}}})
+	if err != nil {
+		return ""
 	}
-	known := append([]configv1.Release{status.Desired}, status.AvailableUpdates...)
-	for i := range status.ConditionalUpdates {
-		known = append(known, status.ConditionalUpdates[i].Release)
-	}
-	for _, past := range status.History {
-		known = append(known, configv1.Release{Version: past.Version, Image: past.Image})
-	}
-	return known
-}
-
-// imageOf is the image of a version that the hosted cluster lists.
-func (c *ControlPlane) imageOf(version string) (string, bool) {
-	for _, known := range c.releases() {
-		if known.Version == version && known.Image != "" {
-			return known.Image, true
-		}
-	}
-	return "", false
-}
-
-// versionOf is the version of an image that the hosted cluster lists; empty for another.
-func (c *ControlPlane) versionOf(image string) string {
-	for _, known := range c.releases() {
-		if sameImage(known.Image, image) {
-			return known.Version
-		}
-	}
-	return ""
-}
-
-// sameImage compares images as HyperShift does where it can, by the digest.
-func sameImage(a, b string) bool {
-	digest := func(image string) string {
-		_, after, found := strings.Cut(image, "@")
-		if !found {
-			return image
-		}
-		return after
-	}
-	return digest(a) == digest(b)
+	return fmt.Sprintf("oc -n %s patch %s %s --type=merge -p '%s'", object.Namespace, kind, object.Name, patch)
 }

@@ -49,8 +49,13 @@ func versionCheck(c *ControlPlane) check.Check {
 	}
 }
 
+// Refusal is why HyperShift does not accept the update between these versions; empty where it does.
+func Refusal(c *ControlPlane, from, to semver.Version) hypershift.Refusal {
+	return hypershift.Refuses(c.Cluster, from, to, c.supported)
+}
+
 func judgeVersion(c *ControlPlane, from, to semver.Version) []finding.Finding {
-	if refusal := hypershift.Refuses(c.Cluster, from, to, c.supported); refusal != "" {
+	if refusal := Refusal(c, from, to); refusal != "" {
 		return []finding.Finding{c.about(finding.Fail(reasonVersionRefused, "HyperShift does not accept %s: %s", to, explainRefusal(c, refusal)))}
 	}
 	var found []finding.Finding

@@ -20,7 +20,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/health/draining"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/updateplan/planner"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -34,7 +36,8 @@ import (
 type authFlags struct {
 	running.RunFlags
 
-	bind []string
+	bind          []string
+	hostedCluster string
 }
 
 func newAuth(client *cli.Client) *cobra.Command {
@@ -60,6 +63,9 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
   # For runs with --images=pull
   oc preflight auth run --images pull
 
+  # For a hosted cluster: the roles of the management cluster, then those of the guest
+  oc preflight auth targets --hosted-cluster clusters/example
+
   # For a ServiceAccount that only verifies
   oc preflight auth verify --bind serviceaccount:ci:verifier`,
 		ValidArgs: commandNames(),
@@ -70,6 +76,7 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	flags.Pull.Add(c)
 	flags.AddImages(c)
 	flags.Site.Add(c)
+	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to \"targets\".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }
@@ -79,6 +86,8 @@ type commandRole struct {
 	needs   access.Needs
 	// remarks are printed above the roles.
 	remarks []string
+	// suffix is of the names of the roles, so that they do not replace those of the cluster itself.
+	suffix string
 }
 
 // jobsRunAs is the consequence of a role that an administrator must know before
@@ -96,26 +105,26 @@ const copiesGrant = "A check with an existing ServiceAccount runs as a temporary
 func commandRoles(images image.Mode) []commandRole {
 	const given = "The API server refuses to create a role with permissions that its creator does not have, so the rules of the roles in %s have to be added to these."
 	return []commandRole{
-		{"run", runner.RunNeeds(images), []string{
+		{command: "run", needs: runner.RunNeeds(images), remarks: []string{
 			fmt.Sprintf("For runs with --images=%s.", images),
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
 			copiesGrant, jobsRunAs, createsSecrets,
 		}},
-		{"targets", targets.Needs(), nil},
-		{"plan", planner.Needs(), nil},
-		{"drain-plan", draining.Needs(), nil},
-		{"checks", runner.ChecksNeeds(), nil},
-		{"verify", estate.VerifyNeeds(), nil},
-		{"collect", support.CollectNeeds(), nil},
-		{"ack", decide.AckNeeds(), nil},
-		{"accept", decide.AcceptNeeds(), nil},
-		{"cleanup", runs.CleanupNeeds(), nil},
-		{"status", runs.StatusNeeds(), nil},
-		{"history", runs.HistoryNeeds(), nil},
-		{"diff", runs.RecordNeeds(), nil},
-		{"logs", runs.LogsNeeds(), nil},
-		{"cancel", hold.CancelNeeds(), nil},
-		{"conformance", conformance.Needs(), []string{
+		{command: "targets", needs: targets.Needs()},
+		{command: "plan", needs: planner.Needs()},
+		{command: "drain-plan", needs: draining.Needs()},
+		{command: "checks", needs: runner.ChecksNeeds()},
+		{command: "verify", needs: estate.VerifyNeeds()},
+		{command: "collect", needs: support.CollectNeeds()},
+		{command: "ack", needs: decide.AckNeeds()},
+		{command: "accept", needs: decide.AcceptNeeds()},
+		{command: "cleanup", needs: runs.CleanupNeeds()},
+		{command: "status", needs: runs.StatusNeeds()},
+		{command: "history", needs: runs.HistoryNeeds()},
+		{command: "diff", needs: runs.RecordNeeds()},
+		{command: "logs", needs: runs.LogsNeeds()},
+		{command: "cancel", needs: hold.CancelNeeds()},
+		{command: "conformance", needs: conformance.Needs(), remarks: []string{
 			fmt.Sprintf(given, "the manifest"),
 			copiesGrant, jobsRunAs,
 		}},
@@ -139,6 +148,11 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
+	if flags.hostedCluster != "" {
+		if chosen, err = ofHosted(flags.hostedCluster, commands, chosen); err != nil {
+			return exitcode.BadUsage(err)
+		}
+	}
 	if flags.Release != (runner.Target{}) {
 		if !slices.Equal(commands, []string{"run"}) {
 			return exitcode.BadUsage(errors.New("--to, --to-latest and --to-image apply to the roles of \"run\" only"))
@@ -147,7 +161,7 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 		if err != nil {
 			return err
 		}
-		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.Images), copiesGrant, jobsRunAs, createsSecrets}}}
+		chosen = []commandRole{{command: "run", needs: needs, remarks: []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.Images), copiesGrant, jobsRunAs, createsSecrets}}}
 	}
 	if len(flags.Checks) > 0 && flags.Release == (runner.Target{}) {
 		return exitcode.BadUsage(errors.New("--checks requires --to, --to-latest or --to-image"))
@@ -158,6 +172,21 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 		}
 	}
 	return nil
+}
+
+// ofHosted are the roles of both sides of a hosted cluster.
+func ofHosted(of string, commands []string, guest []commandRole) ([]commandRole, error) {
+	namespace, name, ok := strings.Cut(of, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || !slices.Equal(commands, []string{"targets"}) {
+		return nil, errors.New("--hosted-cluster wants NAMESPACE/NAME, and applies to the roles of \"targets\" only")
+	}
+	management := hosted.Reads(namespace, name)
+	management.Optional = append(management.Optional, check.Get("", "secrets", namespace, name+"-admin-kubeconfig"))
+	guest[0].remarks = append(guest[0].remarks, "In the guest of HostedCluster "+of+".")
+	return []commandRole{{command: "targets", needs: management, suffix: "-" + namespace + "-" + name, remarks: []string{
+		"In the management cluster of HostedCluster " + of + ".",
+		"The Secret is the one that status.kubeconfig of the HostedCluster names, by default NAME-admin-kubeconfig. It has the credentials of an administrator of the guest: with --guest-kubeconfig it is not read.",
+	}}, guest[0]}, nil
 }
 
 // choose selects the commands by name; without names, all of them.
@@ -239,7 +268,7 @@ func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) 
 	for _, remark := range r.remarks {
 		comment(&page, remark)
 	}
-	for _, object := range r.needs.Roles("oc-preflight-"+r.command, subjects) {
+	for _, object := range r.needs.Roles("oc-preflight-"+r.command+r.suffix, subjects) {
 		text, err := yaml.Marshal(object)
 		if err != nil {
 			return err

@@ -72,7 +72,7 @@ type Said struct {
 func (s *State) Judge(said Said) []finding.Finding {
 	if s.unread != nil {
 		return []finding.Finding{finding.Unknown(reasonPodsUnknown, "the pods of the control plane are unknown: %s", s.unread).
-			About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: s.namespace}).Do(finding.Roles())}
+			About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: s.namespace})}
 	}
 	found := s.replicas(said)
 	found = append(found, s.evictions()...)

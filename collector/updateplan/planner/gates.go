@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/update"
@@ -26,7 +27,7 @@ func evaluateGates(ctx context.Context, s scene.Scene, best path.Path, miss func
 		}
 		checks := []check.Check{removedapi.Check(s.Settings.Judgement.Fixed), gate.IncompatibleOperators()}
 		if side := s.Settings.Hosted; side != nil {
-			checks = append(checks, side.Ahead(len(found) == 0)...)
+			checks = append(checks, hosted.Ahead(side, len(found) == 0)...)
 		}
 		if len(found) == 0 {
 			checks = append(checks, adminack.Check())

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/hosted/route"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -86,11 +87,11 @@ func Plan(ctx context.Context, s scene.Scene, request Request) (updateplan.Plan,
 
 // ordered adds the updates of a hosted cluster in order.
 func ordered(made updateplan.Plan, side *hosted.ControlPlane, image string) updateplan.Plan {
-	path := []hosted.Release{{Version: made.From, Image: image}}
+	path := []route.Release{{Version: made.From, Image: image}}
 	for _, each := range made.Updates {
-		path = append(path, hosted.Release{Version: each.To, Image: each.Image})
+		path = append(path, route.Release{Version: each.To, Image: each.Image})
 	}
-	steps, unknown, err := side.Order(path)
+	steps, unknown, err := route.Order(side, path)
 	for _, each := range steps {
 		made.Steps = append(made.Steps, updateplan.Step(each))
 	}
@@ -101,7 +102,7 @@ func ordered(made updateplan.Plan, side *hosted.ControlPlane, image string) upda
 		const most = 10
 		made.Missing = append(made.Missing, "the updates of NodePools that do not report their version: "+words.List(unknown, most))
 	}
-	if skip := side.Skips(path); skip != "" {
+	if skip := route.Skips(side, path); skip != "" {
 		made.Notices = append(made.Notices, skip)
 	}
 	return made

@@ -1,14 +1,16 @@
-package hosted
+// Package route answers: in which order are the control plane and the NodePools of a hosted cluster updated?
+//
+// [Order] has the updates along a path of releases, each with its command, and [Skips] what HyperShift
+// would accept although the path has it not.
+package route
 
 import (
-	"encoding/json"
 	"fmt"
-	"regexp"
 
 	"github.com/blang/semver/v4"
 
-	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -26,7 +28,7 @@ type Step struct {
 
 // Order are the updates of the control plane and of its NodePools along a path that starts with the
 // present release, and the pools whose version is unknown.
-func (c *ControlPlane) Order(path []Release) (steps []Step, unknown []string, err error) {
+func Order(c *hosted.ControlPlane, path []Release) (steps []Step, unknown []string, err error) {
 	var versions []semver.Version
 	images := map[string]string{}
 	for _, each := range path {
@@ -36,23 +38,24 @@ func (c *ControlPlane) Order(path []Release) (steps []Step, unknown []string, er
 		}
 		versions, images[parsed.String()] = append(versions, parsed), each.Image
 	}
+	all, err := c.Pools()
 	var pools []hypershift.Running
-	for i := range c.pools {
-		oldest, ok := oldestOf(&c.pools[i])
+	for i := range all {
+		oldest, ok := oldestOf(&all[i])
 		if !ok {
-			unknown = append(unknown, c.pools[i].Name)
+			unknown = append(unknown, all[i].Name)
 			continue
 		}
-		pools = append(pools, hypershift.Running{Pool: c.pools[i].Name, Version: oldest})
+		pools = append(pools, hypershift.Running{Pool: all[i].Name, Version: oldest})
 	}
 	for _, each := range hypershift.Order(versions, pools) {
 		object := finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HostedCluster", Namespace: c.Cluster.Namespace, Name: c.Cluster.Name}
 		if each.Pool != "" {
 			object.Kind, object.Name = "NodePool", each.Pool
 		}
-		steps = append(steps, Step{Object: object, From: each.From.String(), To: each.To.String(), Command: request(object, images[each.To.String()])})
+		steps = append(steps, Step{Object: object, From: each.From.String(), To: each.To.String(), Command: hosted.Request(object, images[each.To.String()])})
 	}
-	return steps, unknown, c.poolsError
+	return steps, unknown, err
 }
 
 // oldestOf is the version of the oldest nodes of a pool; false where it is unknown.
@@ -71,38 +74,16 @@ func oldestOf(pool *hypershift.NodePool) (semver.Version, bool) {
 	return oldest, len(versions) > 0
 }
 
-// request is the command that requests a release.
-func request(object finding.Object, image string) string {
-	if !regexp.MustCompile(`^[A-Za-z0-9.:@/_-]+$`).MatchString(image) { // a command is copied into a shell
-		return ""
-	}
-	kind := map[string]string{"HostedCluster": "hostedcluster", "NodePool": "nodepool"}[object.Kind]
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"release": hypershift.Release{Image: image}}})
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("oc -n %s patch %s %s --type=merge -p '%s'", object.Namespace, kind, object.Name, patch)
-}
-
-// Ahead are the checks that can be evaluated for each update of a path: whether HyperShift accepts its
-// version, and for the first update, its request.
-func (c *ControlPlane) Ahead(first bool) []check.Check {
-	if first {
-		return []check.Check{requestCheck(c), versionCheck(c)}
-	}
-	return []check.Check{versionCheck(c)}
-}
-
 // Skips states that HyperShift would accept the request for the last release of a path at once; empty
 // where the path has one update, or HyperShift would not.
-func (c *ControlPlane) Skips(path []Release) string {
+func Skips(c *hosted.ControlPlane, path []Release) string {
 	if len(path) < 3 {
 		return ""
 	}
 	from, to := path[0].Version, path[len(path)-1].Version
 	older, err := semver.Parse(from)
 	newer, failed := semver.Parse(to)
-	if err != nil || failed != nil || hypershift.Skipped(older, newer) == 0 || hypershift.Refuses(c.Cluster, older, newer, c.supported) != "" {
+	if err != nil || failed != nil || hypershift.Skipped(older, newer) == 0 || hosted.Refusal(c, older, newer) != "" {
 		return ""
 	}
 	return fmt.Sprintf("HyperShift accepts the request for %s at once, and the update graph has no update from %s to it: request each release in turn", words.External(to), words.External(from))
