@@ -68,6 +68,9 @@ func New(client dynamic.Interface, mode guard.Mode, now func() time.Time) (*Swit
 	return &Switch{objects: objects(client), mode: mode, now: now}, nil
 }
 
+// On reports whether the switch has a mode.
+func (s *Switch) On() bool { return s.mode != "" }
+
 // objects are in the order in which they are applied: a policy takes effect by its binding.
 func objects(client dynamic.Interface) owned.Objects {
 	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}

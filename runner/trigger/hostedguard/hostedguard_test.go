@@ -202,7 +202,7 @@ func uninstall(ctx context.Context, t *testing.T) []string {
 	if err != nil {
 		t.Error(err)
 	}
-	await.Until(t, "nothing is denied", func(ctx context.Context) bool {
+	await.Until(t, "nothing is denied", func(ctx context.Context) bool { //nolint:contextcheck // also in a cleanup
 		return !request(ctx, t, "hostedclusters", "clusters/one", release(image("5"))).objects() &&
 			!request(ctx, t, "nodepools", "clusters/workers", release(image("5"))).objects()
 	})
