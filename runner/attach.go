@@ -38,7 +38,7 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source gra
 	if options.Selection, err = covered.Selection(run); err != nil {
 		return report.Report{}, err
 	}
-	if options.Judgement, err = covered.Judging(options.Judgement, run); err != nil {
+	if options.Judgement, err = covered.Judging(options.Settings(), run); err != nil {
 		return report.Report{}, err
 	}
 	if len(covered.Path) > 0 {

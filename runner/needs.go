@@ -5,6 +5,7 @@ import (
 	"github.com/openshift/update-preflight/collector/builtin"
 	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/runner/definition"
+	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/jobs"
@@ -24,43 +25,24 @@ func RunNeeds(images image.Mode) access.Needs {
 }
 
 // ChecksNeeds are the permissions of Checks.
-func ChecksNeeds() access.Needs { return VerifyNeeds().And(registryNeeds()).And(proof.PolicyNeeds()) }
-
-// VerifyNeeds are the permissions to read the keyrings and signature stores of the
-// cluster (signature.Override). The certificate authorities of spec.signatureStores have names that the
-// administrator chooses, and a store without them is not used.
-func VerifyNeeds() access.Needs {
-	return access.Needs{
-		Required: []access.Request{
-			{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
-			{Verb: "get", Group: "config.openshift.io", Resource: "proxies", Name: "cluster"},
-			{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "release-verification"},
-			{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "trusted-ca-bundle"},
-			{Verb: "list", Resource: "configmaps", Namespace: "openshift-config-managed"},
-		},
-		Optional: []access.Request{{Verb: "get", Resource: "configmaps", Namespace: "openshift-config"}},
-	}
+func ChecksNeeds() access.Needs {
+	return estate.VerifyNeeds().And(estate.RegistryNeeds()).And(proof.PolicyNeeds())
 }
 
-// registryNeeds are the permissions to find out how the cluster pulls images, and
-// which manifests apply to it.
-func registryNeeds() access.Needs {
-	return access.Needs{Optional: []access.Request{
-		{Verb: "list", Group: "config.openshift.io", Resource: "imagedigestmirrorsets"},
-		{Verb: "list", Group: "config.openshift.io", Resource: "imagetagmirrorsets"},
-		{Verb: "list", Group: "operator.openshift.io", Resource: "imagecontentsourcepolicies"},
-		{Verb: "get", Group: "config.openshift.io", Resource: "images", Name: "cluster"},
-		{Verb: "get", Resource: "secrets", Namespace: "openshift-config", Name: "pull-secret"},
-		{Verb: "get", Group: "config.openshift.io", Resource: "featuregates", Name: "cluster"},
-		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
-		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: "openshift-cluster-version", Name: "cluster-version-operator"},
-		{Verb: "list", Resource: "nodes"},
-	}}
+// checksNeeds are ChecksNeeds in the cluster that runs the checks.
+func (o Options) checksNeeds() access.Needs {
+	if o.Hosted != nil {
+		return estate.GuestNeeds()
+	}
+	return ChecksNeeds()
 }
 
 // readingNeeds are the permissions of a run before it writes, for every release.
 func (o Options) readingNeeds() access.Needs {
-	needs := ChecksNeeds().And(builtin.Needs()).And(definition.Needs())
+	if o.guestUnread() {
+		return access.Needs{}
+	}
+	needs := o.checksNeeds().And(builtin.Needs()).And(definition.Needs())
 	if o.Selection.NoJobs {
 		return needs
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/scene/departure"
@@ -30,8 +31,11 @@ type Options struct {
 	Trust     proof.Trust
 	Access    Access
 	Judgement scene.Judgement
-	Limits    Limits
-	Hooks     Hooks
+	// Hosted is the management cluster's side of the hosted cluster whose guest is judged; nil for a cluster
+	// that is judged by itself. A guest that cannot be reached runs no checks and has no record.
+	Hosted *hosted.ControlPlane
+	Limits Limits
+	Hooks  Hooks
 }
 
 // Access is what this machine adds to how the cluster pulls images.
@@ -100,11 +104,17 @@ func (o Options) withDefaults() Options {
 	o.Selection.Images = cmp.Or(o.Selection.Images, image.Manifests)
 	o.Hooks.Requester = cmp.Or(o.Hooks.Requester, record.ByUser)
 	o.Hooks.Logger = cmp.Or(o.Hooks.Logger, slog.New(slog.DiscardHandler))
+	if o.guestUnread() {
+		o.Selection.NoJobs, o.Limits.Unrecorded = true, true
+	}
 	if o.Hooks.OnInterrupt == nil {
 		o.Hooks.OnInterrupt = func(string) Interruption { return CleanUp }
 	}
 	return o
 }
+
+// guestUnread reports whether the options are those of a hosted cluster whose guest cannot be reached.
+func (o Options) guestUnread() bool { return o.Hosted != nil && o.Hosted.GuestUnread() }
 
 // Settings are what a scene needs of the options. The observer and the logger of the hooks
 // receive its steps.
@@ -114,7 +124,7 @@ func (o Options) Settings() scene.Settings {
 }
 
 func (o Options) settings(observer *progress.Serial) scene.Settings {
-	return scene.Settings{Judgement: o.Judgement, Timeout: o.Limits.Timeout, ToolVersion: o.Hooks.ToolVersion, Step: observer.Step}
+	return scene.Settings{Judgement: o.Judgement, Hosted: o.Hosted, Timeout: o.Limits.Timeout, ToolVersion: o.Hooks.ToolVersion, Step: observer.Step}
 }
 
 // Coverage is the text by which the record of a run from the present release states what
@@ -122,5 +132,5 @@ func (o Options) settings(observer *progress.Serial) scene.Settings {
 func (o Options) Coverage() string { return o.coverage(departure.Present()) }
 
 func (o Options) coverage(from departure.Departure) string {
-	return selection.Covering(o.Selection, o.Judgement, from.Path()).String()
+	return selection.Covering(o.Selection, scene.Settings{Judgement: o.Judgement, Hosted: o.Hosted}, from.Path()).String()
 }

@@ -24,9 +24,9 @@ import (
 	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/contents"
+	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/proof"
-	"github.com/openshift/update-preflight/runner/registry"
 )
 
 // Run makes the preflight of one target.
@@ -97,8 +97,8 @@ type preparation struct {
 	progress *progress.Serial
 	scene    scene.Scene
 	// target is the requested release, with what was found out about it.
-	target     update.Release
-	registries *registry.Access
+	target  update.Release
+	pulling estate.Pulling
 }
 
 // observe reads the cluster and resolves the target. It waits for CVO only where the target
@@ -112,6 +112,9 @@ func observe(ctx context.Context, r request, needs access.Needs) (preparation, e
 		return preparation{}, err
 	}
 	options := r.options.withDefaults()
+	if err := estate.Review(ctx, options.Hosted); err != nil {
+		return preparation{}, err
+	}
 	observer := progress.New(options.Hooks.Observer, options.Hooks.Logger)
 	s, err := scene.Open(ctx, r.cluster, options.settings(observer), needs)
 	if err != nil {
@@ -128,14 +131,12 @@ func observe(ctx context.Context, r request, needs access.Needs) (preparation, e
 	if err != nil {
 		return preparation{}, err
 	}
-	registries := registry.FromCluster(ctx, registry.Cluster{
-		Kubernetes: s.Cluster.Kubernetes, OpenShift: s.Cluster.OpenShift, Dynamic: s.Cluster.Dynamic, Release: s.About.Image,
-	}, options.Access.Local)
-	return preparation{request: r, options: options, progress: observer, scene: s, target: resolved, registries: registries}, nil
+	pulling := estate.Pull(ctx, s, options.Access.Local)
+	return preparation{request: r, options: options, progress: observer, scene: s, target: resolved, pulling: pulling}, nil
 }
 
 func (p preparation) verifier() proof.Verifier {
-	return proof.Verifier{Scene: p.scene, From: p.request.from, Trust: p.options.Trust, Registries: p.registries}
+	return proof.Verifier{Scene: p.scene, From: p.request.from, Trust: p.options.Trust, Registries: p.pulling.Release}
 }
 
 func (p preparation) reader() contents.Reader {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/admission"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 )
 
 type webhook = admissionregistrationv1.ValidatingWebhook
@@ -102,6 +103,10 @@ func TestMatch(t *testing.T) {
 			conditions("request.userInfo.username == 'x'")),
 		"ConditionOnKubelet": row{reason: "the kubelet is in its group", webhook: called(rule("", "v1", "nodes/status", update)), request: admission.ReportNodes(nodes)}.with(
 			conditions("!('system:nodes' in request.userInfo.groups)")),
+		"ConditionOnRun": row{reason: "the guard of a preflight concerns requests of its own pods alone", webhook: called(rule("*", "*", "*/*", admissionregistrationv1.OperationAll)), request: admission.EvictPods(pods)}.with(
+			conditions("request.dryRun || " + ownsignal.Requester("0123456789"))),
+		"ConditionOnOtherPod": row{reason: "the name of the pod that evicts is not known", webhook: called(rule("*", "*", "*/*", admissionregistrationv1.OperationAll)), request: admission.EvictPods(pods), want: admission.Uncertain}.with(
+			conditions("request.dryRun || " + ownsignal.Requester("controller"))),
 		"ConditionOnSpec":       row{reason: "the spec is not known", webhook: newPods, request: created, want: admission.Uncertain}.with(conditions("!has(object.spec.hostNetwork)")),
 		"ConditionOnSpecAndOne": row{reason: "one condition that does not hold excludes the request, independent of the others", webhook: newPods, request: created}.with(conditions("has(object.spec.hostNetwork)", "request.name == 'x'")),
 		"ConditionErrs":         row{reason: "an error may have another cause than in the API server", webhook: newPods, request: created, want: admission.Uncertain}.with(conditions("object.metadata.labels['missing'] == 'x'")),

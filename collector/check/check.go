@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -47,6 +48,8 @@ type Subject struct {
 	Later bool
 	// Hosted is true where the update is one of a hosted cluster that its management cluster requests.
 	Hosted bool
+	// NodePools are those of a hosted cluster that are updated as well. They are meaningful with Hosted.
+	NodePools []order.NodePool
 	// Now is the time of the run by the cluster's clock.
 	Now time.Time
 }

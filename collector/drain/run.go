@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/owner"
 	"github.com/openshift/update-preflight/collector/drain/placement"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
@@ -28,6 +29,8 @@ type run struct {
 	choices choices
 	random  *rand.Rand
 	now     *situation
+	// pools are those of the input, of which a NodePool's nodes may be in another order.
+	pools   []order.Pool
 	pending []int32
 	log     log
 }
@@ -54,7 +57,12 @@ func (m *model) run(choices choices) *run {
 		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(), //nolint:gosec // choices need no secrecy
 		log: log{evicted: make([]bool, len(m.pods)), lost: map[int]bool{}, dark: map[int][]string{}},
 	}
-	for range m.input.Order.Pools {
+	r.pools = slices.Clone(m.input.Order.Pools)
+	for i := range r.pools {
+		if pool := &r.pools[i]; choices.shuffled && pool.Unordered {
+			pool.Nodes = slices.Clone(pool.Nodes)
+			r.random.Shuffle(len(pool.Nodes), func(i, j int) { pool.Nodes[i], pool.Nodes[j] = pool.Nodes[j], pool.Nodes[i] })
+		}
 		r.log.pools = append(r.log.pools, poolLog{started: map[string]bool{}, nodes: map[int]*Node{}})
 	}
 	for at := range r.now.live {
@@ -89,8 +97,8 @@ func (m *model) bound() int { return len(m.pods) + len(m.input.Cluster.Nodes) + 
 // cordon starts the next nodes of each pool.
 func (r *run) cordon(step int) bool {
 	changed := false
-	for i := range r.m.input.Order.Pools {
-		pool, record := &r.m.input.Order.Pools[i], &r.log.pools[i]
+	for i := range r.pools {
+		pool, record := &r.pools[i], &r.log.pools[i]
 		started := func(node string) bool { return record.started[node] }
 		for _, name := range pool.Next(started, len(record.draining)) {
 			record.started[name], changed = true, true

@@ -1,6 +1,15 @@
 package hosted
 
-import "github.com/openshift/update-preflight/collector/check"
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hosted/workload"
+)
 
 // Checks are the checks of the management cluster's side, and of a guest that cannot be reached. A
 // new one is added here.
@@ -8,6 +17,7 @@ func (c *ControlPlane) Checks() []check.Check {
 	checks := []check.Check{
 		backupCheck(c),
 		controlPlaneCheck(c),
+		podsCheck(c),
 		poolsCheck(c),
 		skewCheck(c),
 		reconciliationCheck(c),
@@ -18,4 +28,18 @@ func (c *ControlPlane) Checks() []check.Check {
 		checks = append(checks, guestCheck(c))
 	}
 	return checks
+}
+
+// podsCheck is the check HostedControlPlanePods.
+func podsCheck(c *ControlPlane) check.Check {
+	return check.Check{
+		Name: workload.Name, Kind: finding.SourceHealth, Side: check.Management,
+		Run: func(context.Context, check.Subject) ([]finding.Finding, error) {
+			return c.workload.Judge(workload.Said{
+				Etcd:      c.Cluster.Is("EtcdAvailable", metav1.ConditionFalse),
+				APIServer: c.Cluster.Is("KubeAPIServerAvailable", metav1.ConditionFalse),
+				Unmanaged: meta.FindStatusCondition(c.Cluster.Status.Conditions, "UnmanagedEtcdAvailable") != nil,
+			}), nil
+		},
+	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted/workload"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/words"
@@ -40,6 +41,8 @@ const (
 // ControlPlane is a hosted cluster as its management cluster has it.
 type ControlPlane struct {
 	Cluster *hypershift.HostedCluster
+	// Management is the cluster that runs the control plane. It pulls the release.
+	Management *cluster.Cluster
 	// pools are the NodePools of the cluster by name; poolsError is why they could not be read.
 	pools      []hypershift.NodePool
 	poolsError error
@@ -48,6 +51,7 @@ type ControlPlane struct {
 	supportedError error
 	backups        []backup
 	backupsError   error
+	workload       *workload.State
 	// guestError is why the guest cannot be reached; nil where it can.
 	guestError error
 	// named is true for pools that are named for this update.
@@ -56,13 +60,14 @@ type ControlPlane struct {
 
 // Reads are the requests of Open, for a hosted cluster in this namespace.
 func Reads(namespace, name string) access.Needs {
+	controlPlane := hypershift.ControlPlaneNamespace(namespace, name)
 	return access.Needs{
 		Required: []access.Request{check.Get(hypershift.Group, "hostedclusters", namespace, name)},
-		Optional: []access.Request{
+		Optional: append([]access.Request{
 			{Verb: "list", Group: hypershift.Group, Resource: "nodepools", Namespace: namespace},
 			check.Get("", "configmaps", operatorNamespace, supportedVersions),
-			{Verb: "list", Group: hypershift.Group, Resource: "hcpetcdbackups", Namespace: hypershift.ControlPlaneNamespace(namespace, name)},
-		},
+			{Verb: "list", Group: hypershift.Group, Resource: "hcpetcdbackups", Namespace: controlPlane},
+		}, workload.Reads(controlPlane)...),
 	}
 }
 
@@ -77,7 +82,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	if err != nil {
 		return nil, fmt.Errorf("could not read HostedCluster %s/%s: %w", namespace, name, err)
 	}
-	c := &ControlPlane{Cluster: &hypershift.HostedCluster{}, named: len(pools) > 0}
+	c := &ControlPlane{Cluster: &hypershift.HostedCluster{}, Management: management, named: len(pools) > 0}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c.Cluster); err != nil {
 		return nil, fmt.Errorf("HostedCluster %s/%s cannot be decoded: %w", namespace, name, err)
 	}
@@ -88,6 +93,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	}
 	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.namespace())
 	c.supported, c.supportedError = readSupported(ctx, management)
+	c.workload = workload.Read(ctx, management, c.namespace())
 	return c, nil
 }
 
@@ -114,6 +120,17 @@ func (c *ControlPlane) selectPools(names []string) error {
 }
 
 func (c *ControlPlane) name() string { return c.Cluster.Namespace + "/" + c.Cluster.Name }
+
+// Selected names what is judged: the hosted cluster, NAMESPACE/NAME, and the pools that are to be
+// updated as well, sorted by name.
+func (c *ControlPlane) Selected() (name string, pools []string) {
+	for i := range c.pools {
+		if c.named {
+			pools = append(pools, c.pools[i].Name)
+		}
+	}
+	return c.name(), pools
+}
 
 // namespace is the namespace of the pods of the control plane.
 func (c *ControlPlane) namespace() string {

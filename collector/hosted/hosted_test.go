@@ -3,7 +3,10 @@ package hosted_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,6 +45,7 @@ func TestMain(m *testing.M) {
 	testcluster.Main(m, func(c *testcluster.Cluster) {
 		server = checktest.Connect(c.Config)
 		config := rest.CopyConfig(c.Config)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readyControlPlane{next} })
 		reached, err := cluster.Connect(config, "hosted_test")
 		if err != nil {
 			panic(err)
@@ -131,6 +135,25 @@ func judge(t *testing.T, to string, pools ...string) map[string]string {
 		}
 	}
 	return got
+}
+
+// readyControlPlane answers the requests for the workloads of a control plane, of which the controllers of the
+// server would report that none is ready.
+type readyControlPlane struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (r readyControlPlane) RoundTrip(request *http.Request) (*http.Response, error) {
+	const ready = `{"metadata":{"namespace":"clusters-example","name":"%s"},"spec":{"replicas":1,"strategy":{"type":"Recreate"}},"status":{"readyReplicas":1}}`
+	var body string
+	switch request.URL.Path {
+	case "/apis/apps/v1/namespaces/clusters-example/statefulsets/etcd":
+		body = strings.Replace(fmt.Sprintf(ready, "etcd"), "{", `{"kind":"StatefulSet","apiVersion":"apps/v1",`, 1)
+	case "/apis/apps/v1/namespaces/clusters-example/deployments":
+		body = `{"kind":"DeploymentList","apiVersion":"apps/v1","items":[` + fmt.Sprintf(ready, "kube-apiserver") + `]}`
+	default:
+		return r.next.RoundTrip(request)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request}, nil
 }
 
 const noBackup = "BackupOld Warn"

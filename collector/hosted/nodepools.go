@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
@@ -74,6 +75,30 @@ func poolsCheck(c *ControlPlane) check.Check {
 			return found, nil
 		},
 	}
+}
+
+// NodePools are the pools that are named for this update, as their nodes are drained; empty where none is,
+// since the update of a control plane drains no node.
+func (c *ControlPlane) NodePools() []order.NodePool {
+	named := []order.NodePool{}
+	if !c.named {
+		return named
+	}
+	for i := range c.pools {
+		spec := &c.pools[i].Spec
+		pool := order.NodePool{Name: c.pools[i].Name, Replicas: spec.Replicas, InPlace: spec.Management.UpgradeType == "InPlace"}
+		if in := spec.Management.InPlace; pool.InPlace && in != nil {
+			pool.MaxUnavailable = in.MaxUnavailable
+		}
+		if replace := spec.Management.Replace; !pool.InPlace && replace != nil && replace.RollingUpdate != nil {
+			pool.MaxUnavailable, pool.MaxSurge = replace.RollingUpdate.MaxUnavailable, replace.RollingUpdate.MaxSurge
+		}
+		if spec.NodeDrainTimeout != nil {
+			pool.Timeout = spec.NodeDrainTimeout.Duration
+		}
+		named = append(named, pool)
+	}
+	return named
 }
 
 // judgePool is what keeps a pool from being updated.

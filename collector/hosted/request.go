@@ -3,7 +3,6 @@ package hosted
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -125,8 +124,8 @@ func judgePending(c *ControlPlane) []finding.Finding {
 	}
 	found := c.about(finding.Fail(reasonRequestRefused, "HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
 		c.name(), words.External(wanted), words.External(cause)))
-	if back := c.desiredImage(); regexp.MustCompile(`^[A-Za-z0-9.:@/_-]+$`).MatchString(back) { // a command is copied into a shell
-		found = found.Do(finding.Run(`oc -n %s patch hostedcluster %s --type=merge -p '{"spec":{"release":{"image":"%s"}}}'`, c.Cluster.Namespace, c.Cluster.Name, back))
+	if command := request(found.Objects[0], c.desiredImage()); command != "" {
+		found = found.Do(finding.Run("%s", command))
 	}
 	return []finding.Finding{found}
 }
@@ -145,7 +144,7 @@ func refusal(c *ControlPlane, wanted string) (string, bool) {
 // cluster-version operator of a hosted cluster evaluates no request.
 func (c *ControlPlane) Predict(version string) report.CVO {
 	findings := judgeRequest(c, version)
-	predicted := report.CVO{Reason: "HyperShift", Message: findings[0].Message}
+	predicted := report.CVO{Reason: report.ReasonHyperShift, Message: findings[0].Message}
 	switch {
 	case findings[0].Inconclusive():
 	case findings[0].Reason == reasonForced.String():

@@ -35,6 +35,9 @@ func (c *ControlPlane) WithoutGuest(cause error) *ControlPlane {
 	return &changed
 }
 
+// GuestError is why the guest cannot be reached; nil where it can.
+func (c *ControlPlane) GuestError() error { return c.guestError }
+
 // GuestUnread reports whether the guest cannot be reached.
 func (c *ControlPlane) GuestUnread() bool { return c.guestError != nil }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,6 +49,10 @@ type HostedCluster struct {
 		Networking  struct {
 			NetworkType string `json:"networkType,omitempty"`
 		} `json:"networking"`
+		// PullSecret is the Secret in the namespace of the HostedCluster by which releases are pulled, and
+		// ImageContentSources are mirrors beside those of the management cluster.
+		PullSecret          corev1.LocalObjectReference `json:"pullSecret"`
+		ImageContentSources []ImageContentSource        `json:"imageContentSources,omitempty"`
 	} `json:"spec"`
 	Status struct {
 		Version    *VersionStatus     `json:"version,omitempty"`
@@ -62,6 +67,12 @@ type HostedCluster struct {
 // Release is the image of a release.
 type Release struct {
 	Image string `json:"image"`
+}
+
+// ImageContentSource are mirrors of a repository.
+type ImageContentSource struct {
+	Source  string   `json:"source"`
+	Mirrors []string `json:"mirrors,omitempty"`
 }
 
 // VersionStatus is the status of the version of the control plane, as that of ClusterVersion.
@@ -144,6 +155,9 @@ type Management struct {
 		Strategy      string         `json:"strategy,omitempty"`
 		RollingUpdate *RollingUpdate `json:"rollingUpdate,omitempty"`
 	} `json:"replace,omitempty"`
+	InPlace *struct {
+		MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	} `json:"inPlace,omitempty"`
 }
 
 // RollingUpdate bounds the machines of a pool during its update: numbers or percentages.

@@ -13,6 +13,7 @@
 package ownsignal
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -51,6 +52,15 @@ func Suffix(run string) string {
 // Guard is the name of the ValidatingAdmissionPolicyBinding that denies the pods of a run to write. Pods
 // with the label of a run that has one are own, and are deleted when the run ends.
 func Guard(run string) string { return guardPrefix + Suffix(run) }
+
+// Requester is the condition, in the Common Expression Language of admission policies, that a request
+// comes from a pod of the run with this suffix. Only such a request has the name of its pod with the
+// suffix: a user cannot set it.
+func Requester(suffix string) string {
+	const podName = "authentication.kubernetes.io/pod-name"
+	return fmt.Sprintf("has(request.userInfo.extra) && '%[1]s' in request.userInfo.extra && "+
+		"request.userInfo.extra['%[1]s'].exists(name, name.matches('-%[2]s-[a-z0-9]+$'))", podName, suffix)
+}
 
 // Alert reports whether an alert is own, by its name and its label namespace.
 func Alert(name, namespace string) bool {

@@ -170,13 +170,16 @@ type Target struct {
 	Signers []string `json:"signers"`
 }
 
+// ReasonHyperShift is the Reason of CVO for a hosted cluster: HyperShift decides on the request.
+const ReasonHyperShift = "HyperShift"
+
 // CVO is what the cluster-version operator of this cluster would do with the same
-// request.
+// request; for a hosted cluster, what HyperShift would do.
 type CVO struct {
 	// Accepts is nil where it is unknown.
 	Accepts *bool `json:"accepts"`
 	// Reason is the step that refuses, as the reason of the condition ReleaseAccepted
-	// of ClusterVersion, or NotEvaluated.
+	// of ClusterVersion, NotEvaluated, or ReasonHyperShift.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }

@@ -96,11 +96,20 @@ func (s Scene) Account(version string) acceptance.Account {
 	return acceptance.Judge(s.Acceptances, acceptance.Scope{Target: version, Cluster: s.About.ID, Now: s.Start})
 }
 
-// ControlPlaneArchitecture is the architecture of the nodes that run the operators; empty
+// Management is the cluster that runs the control plane: its nodes pull the release, and its keys and
+// image policies decide. It is Cluster, unless that is the guest of a hosted cluster.
+func (s Scene) Management() *cluster.Cluster {
+	if side := s.Settings.Hosted; side != nil {
+		return side.Management
+	}
+	return s.Cluster
+}
+
+// ControlPlaneArchitecture is the architecture of the nodes that run the control plane; empty
 // where they cannot be read.
 func (s Scene) ControlPlaneArchitecture(ctx context.Context) string {
 	for _, role := range []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"} {
-		nodes, err := s.Cluster.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: role, Limit: 1})
+		nodes, err := s.Management().Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: role, Limit: 1})
 		if err == nil && len(nodes.Items) > 0 {
 			return nodes.Items[0].Status.NodeInfo.Architecture
 		}

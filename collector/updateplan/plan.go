@@ -54,6 +54,8 @@ type Plan struct {
 	// Updates are the updates of the path, in order; none if the cluster has the target or
 	// there is no path.
 	Updates []Update `json:"updates"`
+	// Steps are, for a hosted cluster, the updates of its control plane and of its NodePools, in order.
+	Steps []Step `json:"steps,omitempty"`
 	// Alternatives are other paths; none if the path has the fewest updates and no
 	// conditional one.
 	Alternatives []Alternative   `json:"alternatives"`
@@ -102,6 +104,15 @@ type Update struct {
 	Unpause []string `json:"unpause"`
 	// ControlPlane is the duration without the nodes of other pools.
 	ControlPlane report.Range `json:"controlPlane"`
+}
+
+// Step is the update of one object of a hosted cluster, which its management cluster has.
+type Step struct {
+	Object finding.Object `json:"object"`
+	From   string         `json:"from"`
+	To     string         `json:"to"`
+	// Command requests the update in the management cluster; empty where there is none.
+	Command string `json:"command,omitempty"`
 }
 
 // Risk is a risk of a conditional update.

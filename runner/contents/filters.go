@@ -45,10 +45,17 @@ func features(ctx context.Context, s scene.Scene) *manifestfilter.Features {
 	return nil
 }
 
+// hostedProfile is the profile of the cluster-version operator of every hosted cluster (hypershift
+// control-plane-operator, v2/cvo).
+const hostedProfile = "ibm-cloud-managed"
+
 // profile is the cluster profile and the name by which manifests are excluded:
 // what the cluster-version operator was started with, otherwise what the topology
 // implies. Empty is the default of either.
 func profile(ctx context.Context, s scene.Scene) (profile, exclude string) {
+	if s.Settings.Hosted != nil {
+		return hostedProfile, ""
+	}
 	deployment, err := s.Cluster.Kubernetes.AppsV1().Deployments("openshift-cluster-version").Get(ctx, "cluster-version-operator", metav1.GetOptions{})
 	if err == nil {
 		for _, container := range deployment.Spec.Template.Spec.Containers {
@@ -59,7 +66,7 @@ func profile(ctx context.Context, s scene.Scene) (profile, exclude string) {
 	}
 	infrastructure, err := s.Snapshot.Infrastructure(ctx)
 	if err == nil && infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode {
-		return "ibm-cloud-managed", "" // HyperShift runs all its control planes with it
+		return hostedProfile, ""
 	}
 	return "", ""
 }

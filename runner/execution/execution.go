@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/contents"
+	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -25,7 +26,6 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/launch/writeguard"
 	"github.com/openshift/update-preflight/runner/progress"
-	"github.com/openshift/update-preflight/runner/registry"
 )
 
 // Execution runs the checks of one run.
@@ -34,10 +34,9 @@ type Execution struct {
 	From     departure.Departure
 	Target   update.Release
 	Contents contents.Contents
-	// Registries is how the cluster pulls images, and Images how closely those of the
-	// release are inspected.
-	Registries *registry.Access
-	Images     image.Mode
+	// Pulling is how images are pulled, and Images how closely those of the release are inspected.
+	Pulling estate.Pulling
+	Images  image.Mode
 	// Jobs are the Jobs of the release; nil for a run without Jobs.
 	Jobs *Jobs
 	// Sources are the findings of the stages before.
@@ -127,8 +126,12 @@ func (e Execution) reported(source string, findings []finding.Finding) {
 	e.Progress.Reported(findings)
 }
 
-// foresee are the built-in checks that compare the release with the cluster.
+// foresee are the built-in checks that compare the release with the cluster; none of a guest that
+// cannot be reached.
 func (e Execution) foresee() []collector.Source {
+	if side := e.Scene.Settings.Hosted; side != nil && side.GuestUnread() {
+		return nil
+	}
 	subject, err := departure.Subject(e.Scene, e.From, e.Target.Version)
 	if err != nil {
 		return nil // departure.Sources reports it

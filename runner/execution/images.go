@@ -26,7 +26,7 @@ func (e Execution) images(ctx context.Context) []collector.Source {
 	check := image.Check{
 		Release: e.Target, Images: e.Contents.Images(), Mode: e.Images, Architectures: e.Scene.Architectures(ctx),
 		// Nodes do not have the user's own credentials.
-		Access: func(context.Context) *registry.Access { return e.Registries.OfNodes() },
+		Access: func(context.Context) *registry.Access { return e.Pulling.Nodes.OfNodes() },
 	}
 	if check.Mode.Pulls() {
 		check.ToPull = e.imagesToPull()

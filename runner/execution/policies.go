@@ -39,8 +39,8 @@ func (e Execution) componentPolicies() []collector.Source {
 	return []collector.Source{{
 		Name: nameComponentsPolicy, Kind: finding.SourceSignature,
 		Collect: func(ctx context.Context) ([]finding.Finding, error) {
-			defer e.Registries.Close()
-			images := imagesToHold{pullSpecs: covered, architectures: e.Scene.Architectures(ctx), puller: proof.Puller(e.Registries)}
+			defer e.Pulling.Release.Close()
+			images := imagesToHold{pullSpecs: covered, architectures: e.Scene.Architectures(ctx), puller: proof.Puller(e.Pulling.Release)}
 			return groupByReason(images.names(), images.hold(ctx, e.Contents.Proof.Policies)), nil
 		},
 	}}
@@ -71,8 +71,12 @@ func groupByReason(components []string, results []finding.Finding) []finding.Fin
 
 // sitePolicies is the check of the images of the site's checks that an image policy
 // covers; none where no image is covered. The nodes do not run an image that it rejects, so
-// the check of the site is inconclusive.
+// the check of the site is inconclusive. A guest of a hosted cluster has no machine-config-operator by
+// which image policies reach its nodes.
 func (e Execution) sitePolicies() []collector.Source {
+	if e.Scene.Settings.Hosted != nil {
+		return nil
+	}
 	covered := map[string]string{}
 	for _, check := range e.planned() {
 		if !check.Site {
@@ -90,8 +94,8 @@ func (e Execution) sitePolicies() []collector.Source {
 	return []collector.Source{{
 		Name: nameSitePolicy, Kind: finding.SourceJob,
 		Collect: func(ctx context.Context) ([]finding.Finding, error) {
-			defer e.Registries.Close()
-			images := imagesToHold{pullSpecs: covered, architectures: e.Scene.Architectures(ctx), puller: proof.Puller(e.Registries)}
+			defer e.Pulling.Release.Close()
+			images := imagesToHold{pullSpecs: covered, architectures: e.Scene.Architectures(ctx), puller: proof.Puller(e.Pulling.Release)}
 			results := images.hold(ctx, e.Contents.Proof.Policies)
 			for i, f := range results {
 				if f.Outcome == preflight.Fail {

@@ -53,7 +53,7 @@ func (v Verifier) Verify(ctx context.Context, release update.Release) (Proof, er
 	signed, failure := v.prove(ctx, pullSpec)
 	if failure == nil {
 		proven := Proof{PullSpec: pullSpec, Release: &signed, CVO: signed.CVOAccepts()}
-		proven.Sources = []collector.Source{collector.Known(nameSignature, finding.SourceSignature, signedBy(signed)...)}
+		proven.Sources = []collector.Source{collector.Known(nameSignature, finding.SourceSignature, v.signedBy(signed)...)}
 		return v.holdAgainstPolicies(ctx, proven), nil
 	}
 	if known, ok := errors.AsType[*refusal.Error](failure); ok && known.Reason == refusal.ReasonInvalidPullSpec {
@@ -93,7 +93,7 @@ func (v Verifier) byDigest(ctx context.Context, pullSpec string) (string, error)
 }
 
 func (v Verifier) prove(ctx context.Context, pullSpec string) (signature.Release, error) {
-	c := v.Scene.Cluster
+	c := v.Scene.Management()
 	given := signature.Trust{Keyrings: v.Trust.Keyrings, Stores: v.Trust.Stores}
 	trust, err := signature.Override(ctx, c.Kubernetes.CoreV1(), c.OpenShift.ConfigV1(), given)
 	if err != nil {
@@ -141,7 +141,7 @@ func (v Verifier) unproven(failure error) finding.Finding {
 // cluster before it is read: nodes do so before they run it. It adds no result
 // where no policy covers the image.
 func (v Verifier) holdAgainstPolicies(ctx context.Context, proven Proof) Proof {
-	policies, err := imagepolicy.FromCluster(ctx, v.Scene.Cluster.OpenShift.ConfigV1())
+	policies, err := imagepolicy.FromCluster(ctx, v.Scene.Management().OpenShift.ConfigV1())
 	if err != nil {
 		proven.Sources = append(proven.Sources, collector.Known(NameReleasePolicy, finding.SourceSignature,
 			finding.Unknown(reasonImagePoliciesUnavailable, "unknown which images the nodes admit: %v", err).Named(NameReleasePolicy).
@@ -153,7 +153,10 @@ func (v Verifier) holdAgainstPolicies(ctx context.Context, proven Proof) Proof {
 		return proven
 	}
 	v.Scene.Step("checking %s against the image policies of the cluster", proven.Release.PullSpec())
-	image := imagepolicy.Image{PullSpec: proven.Release.PullSpec(), Architectures: v.Scene.Architectures(ctx)}
+	image := imagepolicy.Image{PullSpec: proven.Release.PullSpec()} // of all architectures
+	if v.Scene.Settings.Hosted == nil {
+		image.Architectures = v.Scene.Architectures(ctx)
+	}
 	result := policies.Check(ctx, image, Puller(v.Registries)).Named(NameReleasePolicy)
 	proven.Sources = append(proven.Sources, collector.Known(NameReleasePolicy, finding.SourceSignature, result))
 	return proven

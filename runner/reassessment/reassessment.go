@@ -41,7 +41,7 @@ func Of(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored
 	if err != nil {
 		return report.Report{}, err
 	}
-	if settings.Judgement, err = covered.Judging(settings.Judgement, run); err != nil {
+	if settings.Judgement, err = covered.Judging(settings, run); err != nil {
 		return report.Report{}, err
 	}
 	settings.Judgement.Accept = acceptance.Named("run "+run.ID, stored.Verdict.Accepted...)

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -29,9 +30,13 @@ import (
 const (
 	configNamespace  = "openshift-config"
 	managedNamespace = "openshift-config-managed"
-	pullSecret       = "pull-secret"
 	trustedBundle    = "trusted-ca-bundle"
 )
+
+// globalPullSecret is the Secret by which the nodes of a cluster pull.
+func globalPullSecret() types.NamespacedName {
+	return types.NamespacedName{Namespace: configNamespace, Name: "pull-secret"}
+}
 
 // Cluster is the cluster whose configuration decides how images are pulled.
 type Cluster struct {
@@ -40,6 +45,17 @@ type Cluster struct {
 	Dynamic    dynamic.Interface
 	// Release is the pull spec of the current release of the cluster.
 	Release string
+	// Hosted is what a HostedCluster adds, where the release is that of one; nil otherwise.
+	Hosted *Hosted
+}
+
+// Hosted is how the release of a HostedCluster is pulled beside how its management cluster pulls images.
+type Hosted struct {
+	Name types.NamespacedName
+	// PullSecret is the name of a Secret in the same namespace, whose credentials come first.
+	PullSecret string
+	// Mirrors are its imageContentSources.
+	Mirrors []configv1.ImageDigestMirrors
 }
 
 // FromCluster reads once how the cluster pulls images. Configuration that cannot
@@ -55,9 +71,15 @@ func FromCluster(ctx context.Context, cluster Cluster, local Local) *Access {
 	settings.mirrors = append(settings.mirrors, read.digestMirrors(ctx)...)
 	settings.mirrors = append(settings.mirrors, read.tagMirrors(ctx)...)
 	settings.mirrors = append(settings.mirrors, read.policies(ctx)...)
+	if of := cluster.Hosted; of != nil {
+		settings.mirrors = append(settings.mirrors, digestMirrorSets(of.Mirrors, hostedCluster, of.Name.String())...)
+	}
 	read.image(ctx, &settings)
 	read.proxy(ctx)
-	read.pullSecret(ctx)
+	if of := cluster.Hosted; of != nil {
+		read.pullSecret(ctx, types.NamespacedName{Namespace: of.Name.Namespace, Name: of.PullSecret})
+	}
+	read.pullSecret(ctx, globalPullSecret())
 	rules, warnings := newRules(settings)
 	a.rules = rules
 	a.warnings = append(a.warnings, warnings...)
@@ -96,12 +118,18 @@ func (r reading) digestMirrors(ctx context.Context) []mirrorSet {
 	}
 	var sets []mirrorSet
 	for _, object := range list.Items {
-		for _, each := range object.Spec.ImageDigestMirrors {
-			sets = append(sets, mirrorSet{
-				source: each.Source, mirrors: asText(each.Mirrors), never: each.MirrorSourcePolicy == configv1.NeverContactSource,
-				kind: digestMirrorSet, name: object.Name,
-			})
-		}
+		sets = append(sets, digestMirrorSets(object.Spec.ImageDigestMirrors, digestMirrorSet, object.Name)...)
+	}
+	return sets
+}
+
+// digestMirrorSets are the mirrors of the object of that kind and name.
+func digestMirrorSets(mirrors []configv1.ImageDigestMirrors, kind, name string) []mirrorSet {
+	var sets []mirrorSet
+	for _, each := range mirrors {
+		sets = append(sets, mirrorSet{
+			source: each.Source, mirrors: asText(each.Mirrors), never: each.MirrorSourcePolicy == configv1.NeverContactSource, kind: kind, name: name,
+		})
 	}
 	return sets
 }
@@ -217,18 +245,18 @@ func (r reading) configMap(ctx context.Context, namespace, name string) (*corev1
 	return r.cluster.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-func (r reading) pullSecret(ctx context.Context) {
-	name := fmt.Sprintf("Secret %s/%s", configNamespace, pullSecret)
-	secret, err := r.cluster.Kubernetes.CoreV1().Secrets(configNamespace).Get(ctx, pullSecret, metav1.GetOptions{})
+func (r reading) pullSecret(ctx context.Context, of types.NamespacedName) {
+	name := "Secret " + of.String()
+	secret, err := r.cluster.Kubernetes.CoreV1().Secrets(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	if r.failed(err, reasonPullSecretUnreadable, name) {
 		return
 	}
 	global, err := credential.ParseAuth(name, secret.Data[corev1.DockerConfigJsonKey])
 	if err != nil {
-		r.access.warn(reasonPullSecretUnreadable, err.Error(), "Correct the pull secret.", finding.Run(setPullSecret))
+		r.access.warn(reasonPullSecretUnreadable, err.Error(), "Correct the pull secret.", renew(of))
 		return
 	}
-	global.Cluster, global.Helper, global.Helpers = true, "", nil
+	global.Secret, global.Helper, global.Helpers = &of, "", nil
 	r.access.credentials = append(r.access.credentials, global)
 }
 

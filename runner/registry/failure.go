@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
@@ -129,16 +130,16 @@ func (f failures) entryRemedy(reference name.Reference, place Place) (string, []
 
 // accountRemedy depends on which credential was rejected.
 func (f failures) accountRemedy(host string, rejected credential.Credential) (string, []finding.Action) {
-	renew, again := finding.Run(setPullSecret), finding.Run(login, host)
-	if rejected.Store.Cluster {
-		return "Renew the entry of the cluster's pull secret; nodes are rejected too.", []finding.Action{renew}
+	again := finding.Run(login, host)
+	if rejected.Store.Secret != nil {
+		return "Renew the entry of the cluster's pull secret; nodes are rejected too.", []finding.Action{renew(*rejected.Store.Secret)}
 	}
 	if warning, ok := f.warned(reasonPullSecretUnreadable); ok {
 		return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the pull secret: " +
 			warning.Message + ".", []finding.Action{again}
 	}
 	if rejected.Key == "" {
-		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes.", []finding.Action{again, renew}
+		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes.", []finding.Action{again, renew(globalPullSecret())}
 	}
 	return "Log in with an account that may pull the image.", []finding.Action{again}
 }
@@ -174,7 +175,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // The commands of remedies.
 const (
 	editImageConfig = "oc edit image.config.openshift.io cluster"
-	setPullSecret   = "oc set data secret/pull-secret -n openshift-config --from-file=.dockerconfigjson=FILE" //nolint:gosec // no credential
 	mirrorRelease   = "oc adm release mirror"
 	login           = "podman login %s"
 )
+
+// renew is the command that replaces the credentials of a pull secret.
+func renew(secret types.NamespacedName) finding.Action {
+	return finding.Run("oc set data secret/%s -n %s --from-file=.dockerconfigjson=FILE", secret.Name, secret.Namespace)
+}

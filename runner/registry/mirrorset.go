@@ -15,6 +15,7 @@ const (
 	digestMirrorSet     = "ImageDigestMirrorSet"
 	tagMirrorSet        = "ImageTagMirrorSet"
 	contentSourcePolicy = "ImageContentSourcePolicy"
+	hostedCluster       = "HostedCluster"
 )
 
 // mirrorSet is one source with its mirrors, of one object.
@@ -22,7 +23,7 @@ type mirrorSet struct {
 	source  string
 	mirrors []string
 	never   bool
-	// kind and name identify the object.
+	// kind and name identify the object; the name of a HostedCluster is NAMESPACE/NAME.
 	kind, name string
 	// tags is true for mirrors of tags, false for mirrors of digests.
 	tags bool
@@ -40,10 +41,14 @@ func (s mirrorSet) effective() bool {
 // add is the command that adds an entry to the object of the set.
 func (s mirrorSet) add(source, mirror string) finding.Action {
 	list := map[string]string{
-		digestMirrorSet: "imageDigestMirrors", tagMirrorSet: "imageTagMirrors", contentSourcePolicy: "repositoryDigestMirrors",
+		digestMirrorSet: "imageDigestMirrors", tagMirrorSet: "imageTagMirrors", contentSourcePolicy: "repositoryDigestMirrors", hostedCluster: "imageContentSources",
 	}[s.kind]
+	object := s.name
+	if namespace, name, namespaced := strings.Cut(s.name, "/"); namespaced {
+		object = name + " -n " + namespace
+	}
 	return finding.Run(`oc patch %s %s --type=json -p '[{"op":"add","path":"/spec/%s/-","value":{"source":%q,"mirrors":[%q]}}]'`,
-		strings.ToLower(s.kind), s.name, list, source, mirror)
+		strings.ToLower(s.kind), object, list, source, mirror)
 }
 
 // nearest is the mirror set for a reference by digest or by tag whose source has the most parts

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -26,6 +27,10 @@ type Coverage struct {
 	IgnoredAlerts     []string `json:"ignoredAlerts,omitempty"`
 	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
 	Fixed             string   `json:"fixed,omitempty"`
+	// HostedCluster is the hosted cluster that its management cluster has under this name, NAMESPACE/NAME,
+	// and NodePools are its pools that are to be updated as well.
+	HostedCluster string   `json:"hostedCluster,omitempty"`
+	NodePools     []string `json:"nodePools,omitempty"`
 	// Path is set for a later update of a path: the releases before the target.
 	Path []Release `json:"path,omitempty"`
 }
@@ -36,13 +41,17 @@ type Release struct {
 	Image   string `json:"image"`
 }
 
-// Covering is the coverage of a run with that selection and judgement, of an update after
+// Covering is the coverage of a run with that selection and settings, of an update after
 // the releases of a path.
-func Covering(s Selection, judgement scene.Judgement, path []update.Release) Coverage {
+func Covering(s Selection, settings scene.Settings, path []update.Release) Coverage {
+	judgement := settings.Judgement
 	sorted := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 	c := Coverage{
 		Only: sorted(s.Only), Skip: sorted(s.Skip), NoJobs: s.NoJobs, Site: site.IDs(s.Site), Images: string(cmp.Or(s.Images, image.Manifests)),
 		IgnoredAlerts: sorted(judgement.IgnoredAlerts), IgnoredNamespaces: sorted(judgement.IgnoredNamespaces), Fixed: judgement.Fixed.String(),
+	}
+	if settings.Hosted != nil {
+		c.HostedCluster, c.NodePools = settings.Hosted.Selected()
 	}
 	for _, each := range path {
 		c.Path = append(c.Path, Release{Version: each.Version, Image: each.Image})
@@ -77,14 +86,32 @@ func (c Coverage) Selection(run record.Record) (Selection, error) {
 	return Selection{Only: c.Only, Skip: c.Skip, NoJobs: c.NoJobs, Images: image.Mode(c.Images), Site: sources}, nil
 }
 
-// Judging is a judgement with what a recorded run covers of it.
-func (c Coverage) Judging(judgement scene.Judgement, run record.Record) (scene.Judgement, error) {
+// Judging is a judgement with what a recorded run covers of it. An *input.Error is about a hosted
+// cluster that the run covers and that the settings do not have.
+func (c Coverage) Judging(settings scene.Settings, run record.Record) (scene.Judgement, error) {
+	if wanted := Covering(Selection{}, settings, nil); wanted.HostedCluster != c.HostedCluster || !slices.Equal(wanted.NodePools, c.NodePools) {
+		return scene.Judgement{}, c.otherCluster(run)
+	}
+	judgement := settings.Judgement
 	judgement.IgnoredAlerts, judgement.IgnoredNamespaces = c.IgnoredAlerts, c.IgnoredNamespaces
 	var err error
 	if judgement.Fixed, err = removedapi.ParseFixTime(c.Fixed); err != nil && c.Fixed != "" {
 		return scene.Judgement{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)
 	}
 	return judgement, nil
+}
+
+// otherCluster is the error for settings of another cluster than the run covers: half of its findings
+// could not be made again.
+func (c Coverage) otherCluster(run record.Record) error {
+	if c.HostedCluster == "" {
+		return input.Errorf("run %s judged this cluster by itself: leave out --hosted-cluster, with the kubeconfig of the cluster", run.ID)
+	}
+	flags := "--hosted-cluster " + c.HostedCluster
+	for _, pool := range c.NodePools {
+		flags += " --nodepool " + pool
+	}
+	return input.Errorf("run %s judged a hosted cluster: add %s, with the kubeconfig of its management cluster", run.ID, words.Printable(flags))
 }
 
 // Attachment has the directories of the checks of the site, for the record.

@@ -41,11 +41,19 @@ func applyObjects(ctx context.Context, c *cluster.Cluster, root string) error {
 		},
 	}
 	for _, step := range steps {
-		kubectl := exec.CommandContext(ctx, filepath.Join(root, "bin", "kubectl"), step...) //nolint:gosec // our own arguments
-		kubectl.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
-		if out, err := kubectl.CombinedOutput(); err != nil {
-			return fmt.Errorf("kubectl %s: %w: %s", step[0], err, out)
+		if err := kubectl(ctx, c, root, step...); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// kubectl runs kubectl on the cluster.
+func kubectl(ctx context.Context, c *cluster.Cluster, root string, arguments ...string) error {
+	program := exec.CommandContext(ctx, filepath.Join(root, "bin", "kubectl"), arguments...) //nolint:gosec // our own arguments
+	program.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+	if out, err := program.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl %s: %w: %s", arguments[0], err, out)
 	}
 	return nil
 }

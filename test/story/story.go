@@ -53,7 +53,11 @@ type Remedy struct {
 // the root of the repository. Prepare calls step before each step.
 func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, step func(string)) (string, error) {
 	step("building the release " + To + " with the checks of examples/")
-	pullSpec, err := push(ctx, c.Registry, root)
+	pullSpec, err := push(ctx, c.Registry, root, To, map[string]string{ //nolint:gosec // names of components, not credentials
+		"cloud-credential-operator": "cloud-credential",
+		"cluster-ingress-operator":  "ingress",
+		"machine-config-operator":   "machine-config",
+	})
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +66,7 @@ func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, st
 	if err != nil {
 		return "", err
 	}
-	state, err := state(pullSpec, signer, directory)
+	state, err := state(pullSpec, To, signer, directory)
 	if err != nil {
 		return "", err
 	}
@@ -76,18 +80,14 @@ func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, st
 	return pullSpec, applyObjects(ctx, c, root)
 }
 
-// push pushes the images of the examples and of the release.
-func push(ctx context.Context, registry, root string) (string, error) {
+// push pushes the images of the examples, by component, and of the release of that version.
+func push(ctx context.Context, registry, root, version string, examples map[string]string) (string, error) {
 	target := release.Release{
-		Version: To, Previous: []string{From}, Padding: 200, PaddingBytes: 2048,
+		Version: version, Previous: []string{From}, Padding: 200, PaddingBytes: 2048,
 		Metadata: map[string]string{"url": "https://access.redhat.com/errata/RHBA-2026:0001"},
 	}
 	var binaries release.Binaries
-	for component, example := range map[string]string{ //nolint:gosec // names of components, not credentials
-		"cloud-credential-operator": "cloud-credential",
-		"cluster-ingress-operator":  "ingress",
-		"machine-config-operator":   "machine-config",
-	} {
+	for component, example := range examples {
 		program, err := binaries.Build(ctx, "examples/"+example)
 		if err != nil {
 			return "", err
@@ -128,8 +128,8 @@ func readManifests(directory string) (map[string]string, error) {
 
 // state returns the state of the cluster. The signature is in the cluster, as in one that
 // is disconnected, and in a store on disk.
-func state(pullSpec string, signer *release.Signer, directory string) (openshift.State, error) {
-	signature, err := signer.Sign(pullSpec, "quay.io/openshift-release-dev/ocp-release:"+To+"-x86_64")
+func state(pullSpec, version string, signer *release.Signer, directory string) (openshift.State, error) {
+	signature, err := signer.Sign(pullSpec, "quay.io/openshift-release-dev/ocp-release:"+version+"-x86_64")
 	if err != nil {
 		return openshift.State{}, err
 	}
@@ -145,7 +145,7 @@ func state(pullSpec string, signer *release.Signer, directory string) (openshift
 	}
 	return openshift.State{
 		Version: From, Image: "registry.example.com/openshift/release@sha256:" + fmt.Sprintf("%064d", 0),
-		Available:  map[string]string{To: pullSpec},
+		Available:  map[string]string{version: pullSpec},
 		Keys:       map[string][]byte{"verifier-public-key-story": key},
 		Stores:     map[string]string{"store-story": "file://" + signatures},
 		Signatures: store,

@@ -26,6 +26,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/image"
 )
@@ -104,7 +105,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"plan", planner.Needs(), nil},
 		{"drain-plan", draining.Needs(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
-		{"verify", runner.VerifyNeeds(), nil},
+		{"verify", estate.VerifyNeeds(), nil},
 		{"collect", support.CollectNeeds(), nil},
 		{"ack", decide.AckNeeds(), nil},
 		{"accept", decide.AcceptNeeds(), nil},

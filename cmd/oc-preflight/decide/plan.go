@@ -40,6 +40,7 @@ type planFlags struct {
 	prometheus          string
 	stored              flagset.Pull
 	imageSet, directory string
+	hosted              flagset.Hosted
 	output              flagset.Output
 }
 
@@ -63,6 +64,10 @@ and gates of later updates are provisional, since the cluster will have changed.
 A graph of an update service is stored in the user's cache directory, and used instead of
 a request for ten minutes. --offline uses the stored graph however old it is, and the plan
 has its age.
+
+With --hosted-cluster, the plan is that of a hosted cluster (HyperShift): the updates of its
+control plane, and where those of its NodePools come between them, with the commands for the
+management cluster.
 
 With --from, no cluster is used: no risk is evaluated, and durations are those of the
 documentation.
@@ -102,6 +107,7 @@ apply, 130 interrupted.`,
 		RunE: func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
 	}
 	flags.register(c)
+	flags.hosted.Add(c)
 	client.ArchiveFlag(c)
 	return c
 }
@@ -232,14 +238,18 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 		return updateplan.Plan{}, err
 	}
 	options := runner.Options{Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...)}, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
+	if f.from != "" && f.hosted.Named() {
+		return updateplan.Plan{}, exitcode.BadUsage(errors.New("--from uses no cluster, and --hosted-cluster names one: leave out one of them"))
+	}
 	if f.from != "" {
 		request.Transport = registry.OwnOutbound()
 		return planner.PlanWithout(ctx, request, options.Settings())
 	}
-	reached, err := client.Open(ctx)
+	reached, side, err := f.hosted.Open(ctx, client)
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
+	options.Hosted = side
 	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
 	if err != nil {
 		return updateplan.Plan{}, exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
@@ -252,7 +262,7 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
-	request.Transport = registry.Outbound(ctx, reached)
+	request.Transport = registry.Outbound(ctx, s.Management())
 	return planner.Plan(ctx, s, request)
 }
 

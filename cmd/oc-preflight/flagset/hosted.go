@@ -31,6 +31,9 @@ func (h *Hosted) Add(c *cobra.Command) {
 	c.Flags().StringVar(&h.guestKubeconfig, "guest-kubeconfig", "", "Kubeconfig of the guest of --hosted-cluster. Default: the Secret that the status of the HostedCluster names.")
 }
 
+// Named reports whether a hosted cluster is selected.
+func (h *Hosted) Named() bool { return h.cluster != "" }
+
 // Open opens the cluster whose updates are judged: the guest of the hosted cluster with the side of its
 // management cluster, or the cluster of the client without one. A guest that cannot be reached is
 // no error.

@@ -99,15 +99,15 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 }
 
 // next is the request to continue with. A version can be judged also where no update is listed,
-// and an archive or a hosted cluster has no more than was shown of the only target.
+// and an archive has no more than was shown of the only target.
 func (p Phrase) next(judged report.Targets) string {
 	next, ok := judged.Next()
 	switch {
 	case !ok:
 		return p.Verb("targets", "--to VERSION", p.Given)
-	case next.Verdict.Decision == verdict.Ready && !p.Given.has(hostedCluster):
+	case next.Verdict.Decision == verdict.Ready:
 		return p.Verb("run", "--to "+next.Version, p.Given)
-	case len(judged.Targets) == 1 && (p.Given.has("archive") || p.Given.has(hostedCluster)):
+	case len(judged.Targets) == 1 && p.Given.has("archive"):
 		return ""
 	}
 	return p.Verb("targets", "--to "+next.Version, p.Given)
@@ -140,9 +140,6 @@ func (p Phrase) command(action finding.Action) string {
 		}
 		return p.Verb("ack", action.Value, p.Given.Global())
 	case finding.ActionForce:
-		if p.Given.has(hostedCluster) {
-			return "" // only a run can be forced
-		}
 		return p.again(p.Given.with("force"))
 	case finding.ActionTargets:
 		return p.Verb("targets", "", p.Given.cluster())
@@ -157,11 +154,8 @@ func (p Phrase) command(action finding.Action) string {
 	return action.Command
 }
 
-// again is the command line that judges the target again. "run" judges no hosted cluster.
+// again is the command line that judges the target again.
 func (p Phrase) again(flags Flags) string {
-	if p.Given.has(hostedCluster) {
-		return p.Verb("targets", p.Target, flags)
-	}
 	return p.Verb("run", p.Target, flags)
 }
 

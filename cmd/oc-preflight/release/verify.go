@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/refusal"
 )
@@ -75,7 +75,7 @@ func trustOf(c *cobra.Command, client *cli.Client, flags *flagset.Trust) (signat
 	if err != nil {
 		return signature.Trust{}, err
 	}
-	if err := client.Review(c.Context(), reached, runner.VerifyNeeds()); err != nil {
+	if err := client.Review(c.Context(), reached, estate.VerifyNeeds()); err != nil {
 		return signature.Trust{}, err
 	}
 	given := signature.Trust{Keyrings: keyrings, Stores: stores}

@@ -57,7 +57,7 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 	}
 	defer out.Close()
 	flags.out = out
-	store, err := runs.OpenRunStore(c.Context(), client, runs.RecordNeeds())
+	store, side, err := runs.OpenHosted(c.Context(), client, flags.hosted, runs.RecordNeeds())
 	if err != nil {
 		return err
 	}
@@ -66,12 +66,13 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 		return err
 	}
 	if found.Phase != record.Running {
-		return runs.Status(c, client, []string{found.ID}, runs.StatusFlags{Prometheus: flags.Prometheus}, out)
+		return runs.Status(c, client, []string{found.ID}, runs.StatusFlags{Hosted: flags.hosted, Prometheus: flags.Prometheus}, out)
 	}
 	options, err := flags.Options(c.Context(), client, store.Cluster)
 	if err != nil {
 		return err
 	}
+	options.Hosted = side
 	flags.Release.Version = found.Target.Version
 	source, err := flags.route.graph.Request(c.Context(), client, flags.Pull)
 	if err != nil {

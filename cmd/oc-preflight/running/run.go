@@ -40,6 +40,10 @@ results hold, unless --rerun is given. See also history, status and diff.
 Ctrl-C either deletes what the run has created or detaches from it and leaves its
 checks running; on a terminal you are asked. A second Ctrl-C stops the program at once.
 
+With --hosted-cluster, a hosted cluster (HyperShift) is judged, with the kubeconfig of its
+management cluster: there the signature is verified by the keys of the management cluster, and
+HostedCluster and NodePools are judged; the checks run in the guest, which has the record.
+
 With --archive, the cluster of an archive is judged: no checks are run and nothing is
 recorded. What rests on state that the archive does not have is Unknown, NotInArchive.
 
@@ -65,6 +69,9 @@ the objects that the run created; the exit code is 1 if they could not be delete
   # Checks of your own besides those of the release; see "oc preflight init --site"
   oc preflight run --to 4.19.3 --checks ./site-checks --checks registry.example.com/checks@sha256:...
 
+  # The update of a hosted cluster and of one of its NodePools
+  oc preflight run --hosted-cluster clusters/example --nodepool workers --to 4.19.3
+
   # A release that ClusterVersion does not list
   oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
 		Args: flags.NoArgument,
@@ -89,7 +96,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 	}
 	defer out.Close()
 	flags.out = out
-	reached, err := client.Open(c.Context())
+	reached, side, err := flags.hosted.Open(c.Context(), client)
 	if err != nil {
 		return err
 	}
@@ -97,7 +104,10 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 	if err != nil {
 		return err
 	}
-	options.Access.Partial = true
+	options.Access.Partial, options.Hosted = true, side
+	if side != nil && flags.route.requested() {
+		return exitcode.BadUsage(errors.New("--path and --hop cannot be combined with --hosted-cluster: a hosted cluster updates control plane and NodePools apart; \"plan --hosted-cluster\" has the order"))
+	}
 	if flags.route.requested() {
 		return runPath(c, client, flags, reached, options)
 	}

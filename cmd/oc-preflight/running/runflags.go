@@ -25,6 +25,7 @@ type RunFlags struct {
 	flagset.Site
 
 	route        pathFlags
+	hosted       flagset.Hosted
 	only, skip   []string
 	parallelism  int
 	timeout      time.Duration
@@ -52,6 +53,7 @@ func (f *RunFlags) addCommon(c *cobra.Command) {
 	f.Trust.Add(c)
 	f.Judge.Add(c)
 	f.Pull.Add(c)
+	f.hosted.Add(c)
 	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of Jobs that are unfinished at one time.")
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")

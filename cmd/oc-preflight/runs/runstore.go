@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -52,6 +53,24 @@ func OpenRunStore(ctx context.Context, c *cli.Client, needs access.Needs) (runSt
 	if err != nil {
 		return runStore{}, err
 	}
+	return openStore(ctx, c, reached, needs)
+}
+
+// OpenHosted is OpenRunStore of the cluster that the flags select, with the side of its management cluster
+// where that is the guest of a hosted cluster.
+func OpenHosted(ctx context.Context, c *cli.Client, selected flagset.Hosted, needs access.Needs) (runStore, *hosted.ControlPlane, error) {
+	reached, side, err := selected.Open(ctx, c)
+	if err != nil {
+		return runStore{}, nil, err
+	}
+	if side != nil && side.GuestError() != nil {
+		return runStore{}, nil, fmt.Errorf("the records of the runs are in the guest: %w", side.GuestError())
+	}
+	store, err := openStore(ctx, c, reached, needs)
+	return store, side, err
+}
+
+func openStore(ctx context.Context, c *cli.Client, reached *cluster.Cluster, needs access.Needs) (runStore, error) {
 	if err := c.Review(ctx, reached, needs); err != nil {
 		return runStore{}, err
 	}

@@ -35,6 +35,8 @@ import (
 type StatusFlags struct {
 	flagset.Watching
 
+	// Hosted selects a hosted cluster.
+	Hosted     flagset.Hosted
 	target     runner.Target
 	Prometheus string
 }
@@ -82,6 +84,9 @@ With --watch, changes of the run are shown at once where the user may watch Conf
 the namespace openshift-cluster-version, and otherwise after --interval. When the run has
 ended, the exit code is that of its report; Ctrl-C before is no error, exit code 0.
 
+With --hosted-cluster, the run is one of a hosted cluster, whose guest has the record; the
+HostedCluster and its NodePools are judged now as well.
+
 With --archive, the run is one that was recorded in the cluster of an archive, and the gates,
 risks and health are those of the archive. The key by which records are authenticated is a
 Secret, which an archive does not have, so the exit code is 4.
@@ -115,13 +120,14 @@ as you may read them, with the limits of each.
 	}
 	output.AddText(c, reportview.Report{})
 	flags.add(c)
+	flags.Hosted.Add(c)
 	client.ArchiveFlag(c)
 	return c
 }
 
 // Status writes the report of a recorded run, judged as the cluster is now; its error has the exit code.
 func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFlags, out *flagset.Destination) error {
-	store, err := OpenRunStore(c.Context(), client, StatusNeeds())
+	store, side, err := OpenHosted(c.Context(), client, flags.Hosted, StatusNeeds())
 	if err != nil {
 		return err
 	}
@@ -132,7 +138,7 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 	shown := flags.Watched(out, client)
 	return flags.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
 		// Metrics and alerts are read once by each client.
-		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
+		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hosted: side, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
 		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
 		if err != nil {
 			return false, err

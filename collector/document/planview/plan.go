@@ -31,6 +31,7 @@ func (p Plan) Document(view document.View) document.Document {
 		blocks = append(blocks, p.path()...)
 		blocks = append(blocks, p.duration(view), document.List{Lead: "What prolongs the updates:", Entries: p.Duration.ProlongedBy})
 	}
+	blocks = append(blocks, p.steps()...)
 	for i, each := range p.Updates {
 		blocks = append(blocks, section(each, i+1))
 	}
@@ -80,6 +81,26 @@ func (p Plan) openRisks() int {
 		}
 	}
 	return open
+}
+
+// steps are the updates of a hosted cluster with their commands; none for another cluster.
+func (p Plan) steps() []document.Block {
+	if len(p.Steps) == 0 {
+		return nil
+	}
+	list := document.List{Lead: "In the management cluster, one after the other, each when the one before is complete:"}
+	var commands []string
+	for i, each := range p.Steps {
+		list.Entries = append(list.Entries, fmt.Sprintf("%d. %s %s/%s: %s to %s", i+1, each.Object.Kind, each.Object.Namespace, each.Object.Name, each.From, each.To))
+		if each.Command != "" {
+			commands = append(commands, each.Command)
+		}
+	}
+	blocks := []document.Block{list}
+	if len(commands) > 0 {
+		blocks = append(blocks, document.Command{Lead: "The commands in this order, each after \"oc preflight run --hosted-cluster\" of its release:", Text: strings.Join(commands, "\n")})
+	}
+	return blocks
 }
 
 // comparison is what became of the stored plan; empty without one.

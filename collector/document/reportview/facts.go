@@ -57,11 +57,11 @@ func addBasis(r Report, table *document.Table, view document.View) {
 		if view.Full {
 			table.Row("Missing", limited(r.Expected.Missing, mostNamesOnPage))
 		}
-		table.Row("CVO", behavior(r.CVO))
+		table.Row(decider(r.CVO), behavior(r.CVO))
 		table.Row("Created", kinds(r.Created))
 	case accepts != nil && *accepts != (r.Verdict.Decision == verdict.Ready):
 		text, _, _ := strings.Cut(behavior(r.CVO), ": ")
-		table.Row("CVO", text)
+		table.Row(decider(r.CVO), text)
 	}
 	if view.Full && r.Removal != nil {
 		table.Row("Not deleted", limited(objectNames(r.Removal.Left), mostNamesOnPage))
@@ -124,15 +124,23 @@ func signature(target report.Target) string {
 	return "verified, signed by " + strings.Join(target.Signers, "; ")
 }
 
+// decider is what decides on the request: CVO, or for a hosted cluster HyperShift.
+func decider(cvo report.CVO) string {
+	if cvo.Reason == report.ReasonHyperShift {
+		return report.ReasonHyperShift
+	}
+	return "CVO"
+}
+
 // behavior is what CVO would do with the same request.
 func behavior(cvo report.CVO) string {
-	text := "unknown whether CVO would accept this update"
+	text := "unknown whether it would accept this update"
 	if cvo.Accepts != nil && *cvo.Accepts {
 		text = "would accept this update"
 	} else if cvo.Accepts != nil {
 		text = "would refuse this update"
 	}
-	if cvo.Reason != "" {
+	if cvo.Reason != "" && cvo.Reason != report.ReasonHyperShift {
 		text += " (" + cvo.Reason + ")"
 	}
 	if cvo.Message != "" {

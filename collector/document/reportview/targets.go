@@ -117,7 +117,7 @@ func (t Targets) candidateFacts(target report.Candidate) document.Table {
 	table.Row("Image", target.Image)
 	table.Row("Update", strings.TrimPrefix(target.UpdateKind+", from ", ", ")+t.Cluster.Version)
 	table.Row("Listed as", listing(target))
-	table.Row("CVO", behavior(target.CVO))
+	table.Row(decider(target.CVO), behavior(target.CVO))
 	if target.Duration != nil {
 		table.Row("Duration", target.Duration.String())
 	}

@@ -7,6 +7,7 @@ package order
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -20,6 +21,9 @@ const nodePoolLabel = "hypershift.openshift.io/nodePool"
 type Input struct {
 	Nodes []corev1.Node
 	Pools []machineconfigurationv1.MachineConfigPool
+	// NodePools are those of a hosted cluster that are updated; the nodes of others are not drained.
+	// Where nil, it is not known which are updated, and the nodes of all are drained one at a time.
+	NodePools []NodePool
 	// Topology is status.controlPlaneTopology of the Infrastructure "cluster".
 	Topology configv1.TopologyMode
 	// AtTarget reports whether a node has the configuration of the target already. Where
@@ -44,6 +48,8 @@ const (
 	AtTarget Skip = "AtTarget"
 	// NoPool is a node that no pool selects.
 	NoPool Skip = "NoPool"
+	// NotRequested is a node of a NodePool that is not updated.
+	NotRequested Skip = "NotRequested"
 	// NoDaemon is a node without the annotations of the machine-config-daemon.
 	NoDaemon Skip = "NoDaemon"
 	// SeveralPools is a node that several custom pools select: MCO reports an error.
@@ -74,6 +80,10 @@ type Pool struct {
 	Unavailable []string
 	// Unordered is true if the order of its nodes is not known: that of a NodePool.
 	Unordered bool
+	// Surge is how many nodes a NodePool adds before it drains one; none where it updates in place.
+	Surge int
+	// Timeout is after what time a NodePool deletes a node whose drain has not ended; 0 for never.
+	Timeout time.Duration
 	// last is the node that is deferred.
 	last string
 }
@@ -120,10 +130,9 @@ func Of(input Input) (Order, error) {
 		}
 	}
 	for _, name := range sortedKeys(hosted) {
-		if err := order.add(&pool{name: name}, hosted[name], &input); err != nil {
+		if err := order.addNodePool(name, hosted[name], &input); err != nil {
 			return Order{}, err
 		}
-		order.Pools[len(order.Pools)-1].Unordered = true
 	}
 	return order, nil
 }

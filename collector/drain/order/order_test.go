@@ -134,6 +134,39 @@ func TestOf(t *testing.T) {
 			}},
 			pools: []order.Pool{{Name: "blue", MaxUnavailable: 1, Nodes: []string{"a"}, Unordered: true}},
 		},
+		"NoneRequested": {
+			reason:  "the update of a control plane drains no node",
+			input:   order.Input{Topology: configv1.ExternalTopologyMode, NodePools: []order.NodePool{}, Nodes: nodes{node("a", "worker", "", 0, inBlue)}},
+			skipped: []order.Skipped{skipped("a", "blue", order.NotRequested, "")},
+		},
+		"Replace": {
+			reason: "one node more, then one is drained; a broken one does not stop the pool",
+			input: order.Input{Topology: configv1.ExternalTopologyMode, Nodes: nodes{node("a", "worker", "", 0, inBlue), node("b", "worker", "", 1, inBlue, notReady)}, NodePools: []order.NodePool{
+				{Name: "blue", Timeout: time.Minute},
+			}},
+			pools: []order.Pool{{Name: "blue", MaxUnavailable: 1, Nodes: []string{"a"}, Unordered: true, Surge: 1, Timeout: time.Minute}}, skipped: []order.Skipped{skipped("b", "blue", order.Unavailable, order.NotReady)},
+		},
+		"ReplaceMany": {
+			reason: "maxSurge is rounded up and maxUnavailable down, and both are drained together",
+			input: order.Input{Topology: configv1.ExternalTopologyMode, Nodes: nodes{node("a", "worker", "", 0, inBlue)}, NodePools: []order.NodePool{
+				{Name: "blue", Replicas: new(int32(10)), MaxSurge: new(intstr.FromString("15%")), MaxUnavailable: new(intstr.FromString("15%"))},
+			}},
+			pools: []order.Pool{{Name: "blue", MaxUnavailable: 3, Nodes: []string{"a"}, Unordered: true, Surge: 2}},
+		},
+		"InPlace": {
+			reason: "maxUnavailable is rounded down, nothing is added, and a drain has no limit of time",
+			input: order.Input{Topology: configv1.ExternalTopologyMode, Nodes: nodes{node("a", "worker", "", 0, inBlue)}, NodePools: []order.NodePool{
+				{Name: "blue", InPlace: true, Replicas: new(int32(10)), MaxUnavailable: new(intstr.FromString("25%")), Timeout: time.Minute},
+			}},
+			pools: []order.Pool{{Name: "blue", MaxUnavailable: 2, Nodes: []string{"a"}, Unordered: true}},
+		},
+		"InPlaceScaled": {
+			reason: "a percentage of a pool that is scaled automatically is one node",
+			input: order.Input{Topology: configv1.ExternalTopologyMode, Nodes: nodes{node("a", "worker", "", 0, inBlue)}, NodePools: []order.NodePool{
+				{Name: "blue", InPlace: true, MaxUnavailable: new(intstr.FromString("50%"))},
+			}},
+			pools: []order.Pool{{Name: "blue", MaxUnavailable: 1, Nodes: []string{"a"}, Unordered: true}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,6 +183,9 @@ func TestOf(t *testing.T) {
 		})
 	}
 }
+
+// inBlue is a node of the NodePool blue.
+func inBlue(node *corev1.Node) { node.Labels["hypershift.openshift.io/nodePool"] = "blue" }
 
 func TestNext(t *testing.T) {
 	t.Parallel()

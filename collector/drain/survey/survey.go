@@ -80,9 +80,10 @@ func Reads() []access.Request {
 }
 
 // Read reads what a rehearsal needs, at a time by the cluster's clock. An error is about what no
-// rehearsal can do without.
-func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (drain.Input, []Gap, error) {
-	r := &reader{cluster: cluster}
+// rehearsal can do without. NodePools are those of a hosted cluster that are updated; nil where that is
+// not known, and for any other cluster.
+func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePools []order.NodePool) (drain.Input, []Gap, error) {
+	r := &reader{cluster: cluster, nodePools: nodePools}
 	pods, err := cluster.Pods(ctx)
 	if err != nil {
 		return drain.Input{}, nil, fmt.Errorf("could not list the pods: %w", err)
@@ -97,7 +98,7 @@ func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (drain.
 		return drain.Input{}, nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
 	}
 	input := drain.Input{Order: found, Budgets: budgets, Now: now, Workloads: r.workloads(ctx)}
-	input.Cluster = r.placement(ctx, nodes, pods)
+	input.Cluster = r.placement(ctx, append(slices.Clip(nodes), surgeNodes(found.Pools, nodes, pods)...), pods)
 	reviewers := r.reviewers(ctx, input.Cluster.Namespaces)
 	input.Admission = reviewers.Of
 	if input.Services, err = cluster.Services(ctx); err != nil {
@@ -110,8 +111,9 @@ func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (drain.
 
 // reader reads resources, and collects those that could not be read.
 type reader struct {
-	cluster *snapshot.Cluster
-	gaps    []Gap
+	cluster   *snapshot.Cluster
+	nodePools []order.NodePool
+	gaps      []Gap
 }
 
 func (r *reader) gap(name string, err error) { r.gaps = append(r.gaps, Gap{Resource: name, Err: err}) }
@@ -157,7 +159,7 @@ func (r *reader) order(ctx context.Context, pods []corev1.Pod) (order.Order, []c
 	if err != nil && !apierrors.IsNotFound(err) {
 		return order.Order{}, nil, fmt.Errorf("could not list the MachineConfigPools: %w", err)
 	}
-	input := order.Input{Nodes: nodes, Pools: pools}
+	input := order.Input{Nodes: nodes, Pools: pools, NodePools: r.nodePools}
 	for i := range pods {
 		if pods[i].Namespace == operatorNamespace && pods[i].Labels["k8s-app"] == "machine-config-operator" {
 			input.Last = pods[i].Spec.NodeName

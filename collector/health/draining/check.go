@@ -22,7 +22,10 @@ func Check() check.Check {
 	return check.Check{
 		Name: nameDrain, Kind: finding.SourceHealth, Reads: survey.Reads(),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
-			of, err := rehearsalOf(ctx, s.Cluster, s.Now)
+			if s.Hosted && len(s.NodePools) == 0 {
+				return []finding.Finding{finding.Pass(check.ReasonAsExpected, "no node is drained by the update of the control plane alone; with --nodepool NAME the drains of a NodePool are rehearsed")}, nil
+			}
+			of, err := rehearsalOf(ctx, s.Cluster, s.Now, s.NodePools)
 			if err != nil {
 				return nil, err
 			}
@@ -32,7 +35,7 @@ func Check() check.Check {
 			case !of.pooled():
 				return s.WithoutAPI(ctx, "MachineConfigPools", machineconfigurationv1.GroupName)
 			}
-			findings := judge(of.rehearsal)
+			findings := judge(of.rehearsal, of.read.Order.Pools)
 			if len(of.gaps) > 0 {
 				findings = slices.DeleteFunc(findings, func(f finding.Finding) bool { return f.Outcome == preflight.Pass })
 			}
@@ -49,10 +52,14 @@ type rehearsed struct {
 }
 
 // rehearsalOf is the rehearsal of a cluster, which is made once for all updates: they drain the
-// same nodes.
-func rehearsalOf(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (rehearsed, error) {
-	return snapshot.Derived(ctx, cluster, "draining", func(ctx context.Context) (rehearsed, error) {
-		read, gaps, err := survey.Read(ctx, cluster, now)
+// same nodes. NodePools are those of survey.Read.
+func rehearsalOf(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePools []order.NodePool) (rehearsed, error) {
+	key := "draining"
+	if nodePools != nil {
+		key = "draining of NodePools"
+	}
+	return snapshot.Derived(ctx, cluster, key, func(ctx context.Context) (rehearsed, error) {
+		read, gaps, err := survey.Read(ctx, cluster, now, nodePools)
 		if err != nil {
 			return rehearsed{}, err
 		}

@@ -7,12 +7,14 @@ package draining
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -22,19 +24,18 @@ import (
 const maxNamed = 5
 
 // judge is what the rehearsal of an update comes to. Only a drain that does not end blocks.
-func judge(rehearsal drain.Rehearsal) []finding.Finding {
-	findings := obstacles(rehearsal)
+func judge(rehearsal drain.Rehearsal, drained []order.Pool) []finding.Finding {
+	pools := poolsOf(drained)
+	findings := obstacles(rehearsal, pools)
 	for i := range rehearsal.Pools {
 		pool := &rehearsal.Pools[i]
 		switch {
 		case pool.Outcome == drain.Blocked:
 			// The nodes themselves fail the check NodeHealth.
-			findings = append(findings, finding.Warn(reasonPoolBlocked, "MachineConfigPool %q updates no node: %s", pool.Name, pool.Why).
-				Named(finding.NameOf(namePool, pool.Name)).
-				About(finding.Object{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: pool.Name}).
-				Do(finding.Run("oc get machineconfigpool %s", pool.Name), finding.Run("oc get nodes")))
+			findings = append(findings, pools.about(pool.Name, finding.Warn(reasonPoolBlocked, "%s %q updates no node: %s", pools.kind(pool.Name), pool.Name, pool.Why).
+				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Run("oc get nodes")))
 		case pool.Outcome == drain.Undetermined && !inconclusive(pool):
-			findings = append(findings, undetermined(pool))
+			findings = append(findings, undetermined(pool, pools))
 		}
 	}
 	drafts := finding.Drafts(findings...)
@@ -43,7 +44,7 @@ func judge(rehearsal drain.Rehearsal) []finding.Finding {
 		if len(rehearsal.Pools) == 0 {
 			return []finding.Finding{finding.Pass(check.ReasonAsExpected, "no node is drained")}
 		}
-		return []finding.Finding{finding.Pass(check.ReasonAsExpected, "all nodes of %s can be drained", words.Count(len(rehearsal.Pools), "MachineConfigPool"))}
+		return []finding.Finding{finding.Pass(check.ReasonAsExpected, "all nodes of %s can be drained", words.Count(len(rehearsal.Pools), pools.kind(rehearsal.Pools[0].Name)))}
 	}
 	return append(finding.Bounded(drafts), warnings...)
 }
@@ -60,13 +61,17 @@ func inconclusive(pool *drain.Pool) bool {
 	return false
 }
 
-func undetermined(pool *drain.Pool) finding.Finding {
+func undetermined(pool *drain.Pool, pools pools) finding.Finding {
 	var nodes []string
 	for _, node := range pool.Stuck {
 		nodes = append(nodes, node.Name)
 	}
-	return finding.Unknown(reasonNotSatisfied, "it is unknown whether the drains of MachineConfigPool %q end, such as on %s: %s",
-		pool.Name, words.List(nodes, maxNamed), pool.Why).
+	outcome := preflight.Unknown
+	if pools.limit(nodes[0]) != 0 {
+		outcome = preflight.Warn
+	}
+	return finding.New(outcome, reasonNotSatisfied, "it is unknown whether the drains of %s %q end, such as on %s: %s",
+		pools.kind(pool.Name), pool.Name, words.List(nodes, maxNamed), pool.Why).
 		Named(finding.NameOf(namePool, pool.Name)).
 		Remedy("Make room for the pods of one more node, then run the preflight again.").
 		Do(finding.Run("oc describe nodes"))
@@ -77,10 +82,12 @@ type cause struct {
 	eviction.Cause
 
 	namespace, of string
+	// limit is after what time the node is deleted nevertheless; 0 for never.
+	limit time.Duration
 }
 
 // obstacles are the pods that cannot be evicted, by cause.
-func obstacles(rehearsal drain.Rehearsal) []finding.Finding {
+func obstacles(rehearsal drain.Rehearsal, pools pools) []finding.Finding {
 	var order []cause
 	grouped := map[cause][]drain.Obstacle{}
 	known := map[drain.Reference]bool{}
@@ -89,7 +96,7 @@ func obstacles(rehearsal drain.Rehearsal) []finding.Finding {
 			return
 		}
 		known[obstacle.Pod] = true
-		key := cause{obstacle.Cause, obstacle.Pod.Namespace, obstacle.By}
+		key := cause{obstacle.Cause, obstacle.Pod.Namespace, obstacle.By, pools.limit(obstacle.Node)}
 		if len(obstacle.Budgets) > 0 {
 			key.of = obstacle.Budgets[0].Name
 		}
@@ -130,7 +137,10 @@ func stuckBy(pool *drain.Pool) []drain.Obstacle {
 func describe(of cause, pods []drain.Obstacle) finding.Finding {
 	first := pods[0]
 	outcome := preflight.Fail
-	if first.Outcome == eviction.Unknown {
+	switch {
+	case of.limit != 0:
+		outcome = preflight.Warn
+	case first.Outcome == eviction.Unknown:
 		outcome = preflight.Unknown
 	}
 	var names []string
@@ -146,6 +156,9 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 	if len(first.Behind) > 0 {
 		pending := first.Behind[0]
 		text += fmt.Sprintf("; pod %q of the same budget has no node: %s", pending.Pod.Name, pending.Why)
+	}
+	if of.limit != 0 {
+		text += fmt.Sprintf("; after %s the NodePool deletes the node, and its pods with it (nodeDrainTimeout)", of.limit)
 	}
 	found := finding.New(outcome, reasonOf(of.Cause), "%s", text).Named(nameOf(of, first)).About(objects...)
 	remedy, actions := remedyOf(of, first)

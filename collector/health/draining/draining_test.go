@@ -74,7 +74,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			findings := draining.Judge(tc.rehearsal)
+			findings := draining.Judge(tc.rehearsal, nil)
 			var got []string
 			for _, f := range findings {
 				got = append(got, strings.Join([]string{f.Name, string(f.Outcome), f.Reason}, " "))

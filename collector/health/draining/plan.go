@@ -57,7 +57,7 @@ func Needs() access.Needs {
 // it. An *input.Error is a selection that does not exist.
 func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, selected Selection) (Plan, error) {
 	ctx, missing := gap.Track(ctx)
-	of, err := rehearsalOf(ctx, cluster, now)
+	of, err := rehearsalOf(ctx, cluster, now, nil)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -73,7 +73,7 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 		}
 	}
 	made.Rehearsal = selected.of(of.rehearsal, read.Order)
-	made.Findings = append(judge(made.Rehearsal), unusedIn(read)...)
+	made.Findings = append(judge(made.Rehearsal, read.Order.Pools), unusedIn(read)...)
 	for i, f := range made.Findings {
 		made.Findings[i] = f.Named(cmp.Or(f.Name, nameDrain)).From(finding.SourceHealth)
 	}

@@ -90,7 +90,11 @@ func Policy(s scene.Scene, d Departure, version string) verdict.Policy {
 // versions that cannot be compared.
 func Subject(s scene.Scene, d Departure, version string) (check.Subject, error) {
 	requested, err := update.Parse(d.From(s), version)
-	return check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d), Hosted: s.Settings.Hosted != nil}, err
+	subject := check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d)}
+	if side := s.Settings.Hosted; side != nil {
+		subject.Hosted, subject.NodePools = true, side.NodePools()
+	}
+	return subject, err
 }
 
 // Sources are the built-in checks of the update to a version. Of one that cannot be compared,

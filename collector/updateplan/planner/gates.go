@@ -25,6 +25,9 @@ func evaluateGates(ctx context.Context, s scene.Scene, best path.Path, miss func
 			continue
 		}
 		checks := []check.Check{removedapi.Check(s.Settings.Judgement.Fixed), gate.IncompatibleOperators()}
+		if side := s.Settings.Hosted; side != nil {
+			checks = append(checks, side.Ahead(len(found) == 0)...)
+		}
 		if len(found) == 0 {
 			checks = append(checks, adminack.Check())
 		} else {

@@ -19,7 +19,9 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/updateplan"
@@ -28,6 +30,7 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan/graphsource"
 	"github.com/openshift/update-preflight/collector/updateplan/imageset"
 	"github.com/openshift/update-preflight/collector/updateplan/path"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Request is what to plan.
@@ -74,7 +77,34 @@ func Plan(ctx context.Context, s scene.Scene, request Request) (updateplan.Plan,
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
-	return p.plan(ctx)
+	made, err := p.plan(ctx)
+	if side := s.Settings.Hosted; side != nil && err == nil {
+		made = ordered(made, side, s.About.Image)
+	}
+	return made, err
+}
+
+// ordered adds the updates of a hosted cluster in order.
+func ordered(made updateplan.Plan, side *hosted.ControlPlane, image string) updateplan.Plan {
+	path := []hosted.Release{{Version: made.From, Image: image}}
+	for _, each := range made.Updates {
+		path = append(path, hosted.Release{Version: each.To, Image: each.Image})
+	}
+	steps, unknown, err := side.Order(path)
+	for _, each := range steps {
+		made.Steps = append(made.Steps, updateplan.Step(each))
+	}
+	if err != nil {
+		made.Missing = append(made.Missing, fmt.Sprintf("the updates of the NodePools: %v", err))
+	}
+	if len(unknown) > 0 {
+		const most = 10
+		made.Missing = append(made.Missing, "the updates of NodePools that do not report their version: "+words.List(unknown, most))
+	}
+	if skip := side.Skips(path); skip != "" {
+		made.Notices = append(made.Notices, skip)
+	}
+	return made
 }
 
 // PlanWithout plans without a cluster: each risk is open that is not accepted, and the
@@ -165,6 +195,11 @@ func (c present) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk
 
 func (c present) inspect(ctx context.Context, best path.Path, miss func(string, ...any)) (updateplan.Rollout, map[string][]finding.Finding) {
 	c.scene.Step("reading the nodes and evaluating the gates")
+	if c.scene.Settings.Hosted != nil {
+		miss("the durations of the NodePools: each is updated by itself, after the control plane")
+		assumed := updateplan.Rollout{Model: rollout.Documented(0, ""), Basis: []string{"The numbers are those of the documentation for a cluster that is not hosted."}}
+		return assumed, evaluateGates(ctx, c.scene, best, miss)
+	}
 	return duration.Rollout(ctx, c.scene, miss), evaluateGates(ctx, c.scene, best, miss)
 }
 

@@ -41,7 +41,6 @@ func Objects(run jobplan.Run) []payload.Object {
 func guardPolicy(run jobplan.Run) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 	policy.TypeMeta, policy.ObjectMeta = guardMeta(run, inventory.PolicyKind)
-	const podName = "authentication.kubernetes.io/pod-name"
 	isProbe := fmt.Sprintf("request.dryRun && request.resource.resource == 'jobs' && request.?name.orValue('') == '%s'", guardProbe(run))
 	policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		// A guard that cannot be evaluated must not block the requests of the cluster.
@@ -59,9 +58,8 @@ func guardPolicy(run jobplan.Run) *admissionregistrationv1.ValidatingAdmissionPo
 		},
 		MatchConditions: []admissionregistrationv1.MatchCondition{
 			{
-				Name: "from-a-pod-of-this-run-or-its-probe",
-				Expression: fmt.Sprintf("%s || has(request.userInfo.extra) && '%s' in request.userInfo.extra && "+
-					"request.userInfo.extra['%s'].exists(name, name.matches('-%s-[a-z0-9]+$'))", isProbe, podName, podName, run.Suffix()),
+				Name:       "from-a-pod-of-this-run-or-its-probe",
+				Expression: isProbe + " || " + ownsignal.Requester(run.Suffix()),
 			},
 			{
 				Name:       "not-a-review",

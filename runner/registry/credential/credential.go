@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -36,8 +37,8 @@ const maxName = 200
 type Store struct {
 	// name identifies the store in messages.
 	name string
-	// Cluster is true for the pull secret that the nodes have.
-	Cluster bool
+	// Secret is the pull secret that the nodes have; nil for the user's own credentials.
+	Secret  *types.NamespacedName
 	entries map[string]authn.AuthConfig
 	// Helper is the credential helper for all hosts, helpers are those for single
 	// hosts. Both come only from the user's files, never from the pull secret.

@@ -1,0 +1,45 @@
+package hypershift
+
+import "github.com/blang/semver/v4"
+
+// Step is one update on the way of a hosted cluster to a release.
+type Step struct {
+	// Pool is the NodePool that is updated; empty for the control plane.
+	Pool     string
+	From, To semver.Version
+}
+
+// Running is the version of the oldest nodes of a NodePool.
+type Running struct {
+	Pool    string
+	Version semver.Version
+}
+
+// Order are the updates of a hosted cluster along the releases of a path, that of the control plane
+// first. The control plane precedes its NodePools, which may not be newer. A pool is updated as rarely as
+// its skew permits: before the control plane would leave it behind by more than [MaxSkew] minor versions,
+// and after the last update of the control plane. HyperShift updates a pool across minor versions at once.
+func Order(path []semver.Version, pools []Running) []Step {
+	var steps []Step
+	present := map[string]semver.Version{}
+	for _, each := range pools {
+		present[each.Pool] = each.Version
+	}
+	follow := func(to semver.Version, due func(semver.Version) bool) {
+		for _, each := range pools {
+			if from := present[each.Pool]; from.LT(to) && due(from) {
+				steps = append(steps, Step{Pool: each.Pool, From: from, To: to})
+				present[each.Pool] = to
+			}
+		}
+	}
+	for i := 1; i < len(path); i++ {
+		from, to := path[i-1], path[i]
+		follow(from, func(pool semver.Version) bool { return Skewed(pool, to) == SkewTooOld })
+		steps = append(steps, Step{From: from, To: to})
+	}
+	if len(path) > 0 {
+		follow(path[len(path)-1], func(semver.Version) bool { return true })
+	}
+	return steps
+}
