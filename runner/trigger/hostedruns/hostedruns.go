@@ -7,8 +7,8 @@
 // a time. Verdicts are shown by UpdatePreflights with spec.hostedCluster, and are honored by package
 // hostedguard.
 //
-// The verdicts are those that this process has itself made: the records of the runs are in the guests,
-// whose administrators could write others. Another leader makes them again, and leaves the policies
+// The verdicts are those of the runs that this process has made, or joined: the records are in the
+// guests, whose administrators could write others, and are not read otherwise. Another leader makes them again, and leaves the policies
 // as they are until it has tried each hosted cluster once, at most half an hour. A verdict counts for at most [MaxAge],
 // since the guest is not observed after the run, and not after the release that runs, the condition
 // ClusterVersionUpgradeable or the annotation that forces an update has changed.
@@ -25,6 +25,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/image"
@@ -94,17 +95,27 @@ func Add(m manager.Manager, management *cluster.Cluster, options Options) error 
 	})
 }
 
-// Needs are the permissions in the management cluster besides those of the controller. The Secrets
-// are those with the kubeconfigs of the guests, whose names the HostedClusters have.
+// Needs are the permissions in the management cluster besides those of the controller, for hosted
+// clusters in any namespace. The Secrets are those with the kubeconfigs of the guests, whose names the
+// HostedClusters have.
 func Needs() access.Needs {
-	return access.Needs{Required: []access.Request{
-		{Verb: "list", Group: hypershift.Group, Resource: "hostedclusters"},
-		{Verb: "get", Group: hypershift.Group, Resource: "hostedclusters"},
-		{Verb: "list", Group: hypershift.Group, Resource: "nodepools"},
-		{Verb: "list", Group: hypershift.Group, Resource: "hcpetcdbackups"},
-		{Verb: "get", Resource: "configmaps", Namespace: "hypershift", Name: "supported-versions"},
-		{Verb: "get", Resource: "secrets"},
-	}}
+	const namespace, name = "namespace", "name"
+	anywhere := func(requests []access.Request) []access.Request {
+		for i, request := range requests {
+			if request.Namespace == namespace || request.Namespace == hypershift.ControlPlaneNamespace(namespace, name) {
+				requests[i].Namespace = ""
+			}
+			if request.Name == name {
+				requests[i].Name = ""
+			}
+		}
+		return requests
+	}
+	reads := hosted.Reads(namespace, name)
+	needs := access.Needs{Required: anywhere(reads.Required), Optional: anywhere(reads.Optional)}
+	needs.Required = append(needs.Required,
+		access.Request{Verb: "list", Group: hypershift.Group, Resource: "hostedclusters"}, access.Request{Verb: "get", Resource: "secrets"})
+	return needs
 }
 
 // fleet are the hosted clusters of a management cluster.

@@ -34,7 +34,7 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 			return report.Report{}, err
 		}
 		options := options
-		options.Hooks.Requester = target.Requester
+		options.Hosted, options.Hooks.Requester = side, target.Requester
 		options.Hooks.OnInterrupt = func(string) runner.Interruption {
 			if errors.Is(context.Cause(ctx), errNotNeeded) {
 				return runner.CleanUp
