@@ -76,6 +76,10 @@ demo: demo-tools ## run a preflight on a real cluster: Blocked, its remedies, Re
 controller-demo: demo-tools ## install the controller on a real cluster: an offered update is Blocked, its remedies, Ready
 	@$(BIN)/controller-demo --switches "$(SWITCHES)"
 
+.PHONY: hosted-demo
+hosted-demo: tools ## judge a hosted cluster (HyperShift) from its management cluster and its guest: Blocked, its remedies, Ready
+	@go run ./test/story/hosted-demo
+
 .PHONY: image
 image: ## build the image of the controller and push it to REGISTRY (host:port), without a container engine
 	@go run ./test/build/image -registry "$(REGISTRY)"

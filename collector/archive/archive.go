@@ -46,6 +46,20 @@ func Open(ctx context.Context, paths ...string) (*Archive, error) {
 	return &Archive{state: state}, nil
 }
 
+// OpenHosted reads both clusters of a dump of HyperShift: the management cluster, and the guest of the
+// hosted cluster of that name, nil where the dump has none.
+func OpenHosted(ctx context.Context, name string, paths ...string) (management, guest *Archive, err error) {
+	above, below, err := inventory.OpenHosted(ctx, name, paths...)
+	if err != nil {
+		return nil, nil, err
+	}
+	management = &Archive{state: above}
+	if below != nil {
+		guest = &Archive{state: below}
+	}
+	return management, guest, nil
+}
+
 // About is the identity of the archive, and what of it could not be read so far.
 func (a *Archive) About() inventory.About { return a.state.About() }
 

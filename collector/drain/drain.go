@@ -101,6 +101,9 @@ type Node struct {
 	Kept    int `json:"kept"`
 	// Waits counts how often the drain waits for a replacement to be ready.
 	Waits int `json:"waits,omitempty"`
+	// GraceSeconds is the longest grace period of a pod that is evicted from it, also of one that
+	// came from another node.
+	GraceSeconds int64 `json:"graceSeconds,omitempty"`
 	// Obstacles are the pods that stay, sorted by name.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
 	// Uncertain is true if other choices of the scheduler lead to another result.
@@ -168,6 +171,11 @@ type Grace struct {
 }
 
 // Period is the grace period, at most a year.
-func (g Grace) Period() time.Duration {
-	return time.Duration(min(g.Seconds, int64(maxGrace/time.Second))) * time.Second
+func (g Grace) Period() time.Duration { return period(g.Seconds) }
+
+// Grace is the longest grace period of a pod that is evicted from the node, at most a year.
+func (n *Node) Grace() time.Duration { return period(n.GraceSeconds) }
+
+func period(seconds int64) time.Duration {
+	return time.Duration(min(seconds, int64(maxGrace/time.Second))) * time.Second
 }

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -47,7 +48,10 @@ type pod struct {
 	recreation recreation.Answer
 	owner      owner.Answer
 	controller int
+	alike      bool // whether the pods of its controller are the same: those of a DaemonSet have a node each, and those of a StatefulSet volumes
 	services   []int
+	grace      int64  // in seconds
+	started    int64  // when the kubelet saw it, in seconds; the last of all if it has not
 	stuck      string // why the deletion of a pod does not end
 	admission  eviction.Outcome
 	by         string
@@ -71,10 +75,16 @@ func modelOf(input *Input) *model {
 		}
 		p.budgets = budgets.Of(of.Namespace, of.Labels)
 		p.owner = input.Owners.Of(of)
-		p.services = services.of(of)
-		p.stuck = m.stuck(of)
+		p.services, p.grace = services.of(of), graceOf(of, p.owner)
+		p.stuck, p.started = m.stuck(of), math.MaxInt64
+		if of.Status.StartTime != nil {
+			p.started = of.Status.StartTime.Unix()
+		}
 		p.recreation = m.recreation(of, p.Kept)
-		p.controller = m.controller(of, controllers)
+		if p.owner.Behavior == owner.Moves && p.recreation.Outcome == recreation.Unknown {
+			p.recreation = recreation.Answer{Outcome: recreation.Recreated} // by its operator
+		}
+		p.controller, p.alike = m.controller(of, controllers), alike(of)
 		if input.Admission != nil && p.Kept == "" {
 			p.admission, p.by = input.Admission(of)
 		}
@@ -104,6 +114,11 @@ func (m *model) recreation(of *corev1.Pod, kept eviction.Kept) recreation.Answer
 		return recreation.Answer{Outcome: recreation.Lost, Why: "is of a DaemonSet that does not exist"}
 	}
 	return answer
+}
+
+func alike(of *corev1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(of)
+	return owner != nil && (owner.Kind == "ReplicaSet" || owner.Kind == "ReplicationController")
 }
 
 // controller numbers the controllers of pods.
@@ -147,16 +162,22 @@ func (m *model) reference(at int) Reference {
 // nodeOf is the node of a pod before the update.
 func (m *model) nodeOf(at int) string { return m.input.Cluster.Pods[at].Spec.NodeName }
 
+// graceOf is how many seconds a pod may take to end. One that is migrated leaves its node when what
+// it runs does not run there any more.
+func graceOf(of *corev1.Pod, by owner.Answer) int64 {
+	if of.Spec.TerminationGracePeriodSeconds == nil || by.Behavior == owner.Migrates {
+		return 0
+	}
+	return max(0, *of.Spec.TerminationGracePeriodSeconds)
+}
+
 // graces are the evicted pods with long grace periods, the longest first.
 func (m *model) graces(evicted []bool) []Grace {
 	var found []Grace
 	for i := range m.pods {
-		of := &m.input.Cluster.Pods[i]
-		seconds := of.Spec.TerminationGracePeriodSeconds
-		if !evicted[i] || seconds == nil || *seconds < int64(longGrace/time.Second) {
-			continue
+		if seconds := m.pods[i].grace; evicted[i] && seconds >= int64(longGrace/time.Second) {
+			found = append(found, Grace{Pod: m.reference(i), Node: m.nodeOf(i), Seconds: seconds})
 		}
-		found = append(found, Grace{Pod: m.reference(i), Node: of.Spec.NodeName, Seconds: *seconds})
 	}
 	slices.SortStableFunc(found, func(a, b Grace) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), compareReferences(a.Pod, b.Pod))

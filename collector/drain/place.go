@@ -14,7 +14,7 @@ func (r *run) place() bool {
 	placed := false
 	r.shuffle(r.pending)
 	slices.SortStableFunc(r.pending, func(a, b int32) int {
-		return cmp.Compare(r.m.cluster.Pods[b].Priority, r.m.cluster.Pods[a].Priority)
+		return cmp.Or(cmp.Compare(r.m.cluster.Pods[b].Priority, r.m.cluster.Pods[a].Priority), r.choices.compare(&r.now.live[a], &r.now.live[b]))
 	})
 	waiting := r.pending
 	r.pending = nil
@@ -22,7 +22,7 @@ func (r *run) place() bool {
 	var rest []int32
 	for _, at := range waiting {
 		controller := r.m.pods[at].controller
-		if controller >= 0 && failed[controller] && r.m.cluster.Pods[at].Impossible == "" && r.m.cluster.Pods[at].Unknown == "" {
+		if r.m.pods[at].alike && failed[controller] && r.m.cluster.Pods[at].Impossible == "" && r.m.cluster.Pods[at].Unknown == "" {
 			r.now.live[at].why = "as another pod of its controller"
 			rest = append(rest, at)
 			continue
@@ -32,14 +32,24 @@ func (r *run) place() bool {
 			clear(failed)
 			continue
 		}
-		if controller >= 0 {
-			failed[controller] = true
-		}
+		failed[controller] = true
 		rest = append(rest, at)
 	}
 	// Preempted pods are pending now, too.
 	r.pending = append(r.pending, rest...)
 	return placed
+}
+
+// compare orders pods by the time since when they are without a node, unless they are shuffled.
+func (c choices) compare(a, b *live) int {
+	since := cmp.Compare(a.since, b.since)
+	switch {
+	case c.shuffled:
+		return 0
+	case c.newest:
+		return -since
+	}
+	return since
 }
 
 func (r *run) placeOne(at int) bool {

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/drain/placement"
@@ -28,7 +29,7 @@ func (r *run) preempt(at int) int {
 		if tried++; tried > maxPreempting {
 			break
 		}
-		victims := r.now.victims(at, node)
+		victims := r.victims(at, node)
 		if len(victims) == 0 {
 			continue
 		}
@@ -47,9 +48,11 @@ func (r *run) preempt(at int) int {
 	return best.node
 }
 
-// victims are the pods of a node that have to go for a pod; none if that does not suffice.
-func (s *situation) victims(at, node int) []int32 {
-	of := &s.m.cluster.Pods[at]
+// victims are the pods of a node that have to go for a pod; none if that does not suffice. Those
+// whose budgets forbid it, with a higher priority, and that started earlier stay first (kubernetes
+// pkg/scheduler/util, MoreImportantPod); times have seconds.
+func (r *run) victims(at, node int) []int32 {
+	s, of := r.now, &r.m.cluster.Pods[at]
 	var lower []int32
 	for _, other := range s.onNode[node] {
 		if s.m.cluster.Pods[other].Priority < of.Priority && (!s.m.pods[other].Ended || s.live[other].moved) {
@@ -58,8 +61,9 @@ func (s *situation) victims(at, node int) []int32 {
 		}
 	}
 	fits := s.state.Reject(of, node) == placement.None
-	slices.SortStableFunc(lower, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.violates(b), s.violates(a)), cmp.Compare(s.m.cluster.Pods[b].Priority, s.m.cluster.Pods[a].Priority))
+	slices.SortStableFunc(r.shuffle(lower), func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.violates(b), s.violates(a)), cmp.Compare(s.m.cluster.Pods[b].Priority, s.m.cluster.Pods[a].Priority),
+			cmp.Compare(s.started(a), s.started(b)))
 	})
 	var victims []int32
 	for _, other := range lower {
@@ -75,6 +79,14 @@ func (s *situation) victims(at, node int) []int32 {
 	return victims
 }
 
+// started is when a pod started, in seconds; a replacement has started after all others.
+func (s *situation) started(at int32) int64 {
+	if s.live[at].moved {
+		return math.MaxInt64
+	}
+	return s.m.pods[at].started
+}
+
 // violates is 1 if the deletion of a pod violates a budget, otherwise 0.
 func (s *situation) violates(at int32) int {
 	for _, budget := range s.m.pods[at].budgets {
@@ -85,7 +97,8 @@ func (s *situation) violates(at int32) int {
 	return 0
 }
 
-// compareVictims prefers fewer violated budgets, lower priorities and fewer pods.
+// compareVictims prefers fewer violated budgets, lower priorities, fewer pods, and those of the
+// highest priority that started later.
 func (s *situation) compareVictims(a, b []int32) int {
 	violated := func(victims []int32) (sum int) {
 		for _, victim := range victims {
@@ -100,5 +113,14 @@ func (s *situation) compareVictims(a, b []int32) int {
 		}
 		return most
 	}
-	return cmp.Or(cmp.Compare(violated(a), violated(b)), cmp.Compare(highest(a), highest(b)), cmp.Compare(len(a), len(b)))
+	earliest := func(victims []int32) int64 {
+		least := int64(math.MaxInt64)
+		for _, victim := range victims {
+			if s.m.cluster.Pods[victim].Priority == highest(victims) {
+				least = min(least, s.started(victim))
+			}
+		}
+		return least
+	}
+	return cmp.Or(cmp.Compare(violated(a), violated(b)), cmp.Compare(highest(a), highest(b)), cmp.Compare(len(a), len(b)), cmp.Compare(earliest(b), earliest(a)))
 }

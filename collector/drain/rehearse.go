@@ -43,6 +43,8 @@ func choicesFor(pools, pods int) []choices {
 		{preference: placement.Any, slow: -1},
 		{preference: placement.Any, slow: -1, hopeful: true},
 		{preference: placement.Fullest, slow: -1},
+		{preference: placement.Emptiest, slow: -1, newest: true},
+		{preference: placement.Any, slow: -1, newest: true, hopeful: true},
 	}
 	for slow := range min(pools, maxSlow) {
 		if pools > 1 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +62,8 @@ func TestRehearse(t *testing.T) {
 		reason string
 		build  func(*world)
 		want   []string
+		// without is what the rehearsal does not have.
+		without string
 	}{
 		"Empty": {reason: "nodes without pods", build: func(*world) {}, want: []string{"worker Clear w0 w1 w2"}},
 		"OnePerNode": {
@@ -128,6 +131,45 @@ func TestRehearse(t *testing.T) {
 				w.deploy("cart", requesting("3"), "w1", "w2")
 			},
 		},
+		"PreemptsTheNewest": {
+			reason: "of pods with the same priority, the one that started last goes", want: []string{"worker Clear w0\n", "pending shop/a-0"},
+			build: func(w *world) {
+				w.nodes = []corev1.Node{w.nodes[0], w.nodes[3]}
+				important := requesting("2")
+				important.Priority = new(int32(1000))
+				w.deploy("db", important, "w0")
+				for i, cpu := range []string{"2", "1500m"} {
+					fixed := requesting(cpu)
+					fixed.NodeSelector = map[string]string{corev1.LabelHostname: "i0"}
+					w.deploy(string("ab"[i]), fixed, "i0")
+					w.pods[i+1].Status.StartTime = new(metav1.NewTime(now.Add(-time.Duration(i) * time.Hour)))
+				}
+			},
+		},
+		"Daemons": {
+			reason: "a pod of a DaemonSet has no room on its node, and another one gets some on its own", want: []string{"worker Clear w0 w1", "pending shop/agent-0"}, without: "agent-1",
+			build: func(w *world) {
+				w.nodes = []corev1.Node{w.nodes[0], w.nodes[1], w.nodes[3]}
+				for i, node := range []string{"i0", "w0"} {
+					spec := requesting("2")
+					spec.NodeSelector = map[string]string{corev1.LabelHostname: node}
+					w.pod(fmt.Sprintf("agent-%d", i), "agent", "", "DaemonSet", spec)
+				}
+				w.deploy("cart", requesting("3"), "i0")
+				w.deploy("db", requesting("3"), "w0")
+			},
+		},
+		"Queue": {
+			reason: "many pods wait for room, and which of them gets that of a node that returns is not known: it may be the one that was evicted", want: []string{"worker Unknown "},
+			build: func(w *world) {
+				w.nodes, w.pools = w.nodes[:2], w.pools[:1]
+				for i := range 100 {
+					w.deploy(fmt.Sprintf("waiting%d", i), requesting("3"), "")
+				}
+				w.deploy("cart", requesting("3"), "w0", "w1")
+				w.budget("cart", 1, 2, 1, 2)
+			},
+		},
 		"Vanished": {
 			reason: "a pod of a node that is gone, and one whose owners own each other", want: []string{"worker Clear w0 w1 w2"},
 			build: func(w *world) {
@@ -147,6 +189,9 @@ func TestRehearse(t *testing.T) {
 				if !strings.Contains(got+"\n", line) {
 					t.Errorf("%s: %q is not in\n%s", tc.reason, line, got)
 				}
+			}
+			if tc.without != "" && strings.Contains(got, tc.without) {
+				t.Errorf("%s: %q is in\n%s", tc.reason, tc.without, got)
 			}
 			if again := summary(w.rehearse(t)); again != got {
 				t.Errorf("another rehearsal of the same cluster differs: %s", cmp.Diff(got, again))

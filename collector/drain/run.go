@@ -18,6 +18,9 @@ type choices struct {
 	hopeful bool
 	// slow is which pool waits for the others: -1 for none.
 	slow int
+	// newest places the pods first that were evicted last. The queue of the scheduler depends on
+	// how often it has tried each pod.
+	newest bool
 	// shuffled evicts and places pods in a random order, and has nodes return one by one.
 	shuffled bool
 	seed     uint64
@@ -32,6 +35,7 @@ type run struct {
 	// pools are those of the input, of which a NodePool's nodes may be in another order.
 	pools   []order.Pool
 	pending []int32
+	waits   int // counts the pods that have left a node
 	log     log
 }
 
@@ -67,6 +71,7 @@ func (m *model) run(choices choices) *run {
 	}
 	for at := range r.now.live {
 		if r.now.live[at].why != "" {
+			r.now.live[at].since = len(r.pending)
 			r.pending = append(r.pending, int32(at))
 		}
 	}
@@ -147,7 +152,9 @@ func (r *run) drainOnce() bool {
 		if !r.evict(int(each.pod), each.node) {
 			continue
 		}
-		evicted[each.record.nodes[each.node]]++
+		node := each.record.nodes[each.node]
+		evicted[node]++
+		node.GraceSeconds = max(node.GraceSeconds, r.m.pods[each.pod].grace)
 		if r.choices.shuffled && len(r.m.pods) <= smallCluster && r.random.IntN(2) == 0 {
 			r.place()
 		}
@@ -205,7 +212,6 @@ func (r *run) migrate(at, node int) bool {
 		return false
 	}
 	healthy := r.now.live[at].healthy
-	r.log.evicted[at] = true
 	r.leave(at, node)
 	r.now.live[at].healthy = healthy
 	r.now.arrive(at, target, r.choices.hopeful)
@@ -233,7 +239,8 @@ func (r *run) recreate(at int) {
 		if p.controller >= 0 {
 			r.now.active[p.controller]++
 		}
-		l.moved = true
+		r.waits++
+		l.moved, l.since = true, len(r.m.pods)+r.waits
 		r.pending = append(r.pending, int32(at)) //nolint:gosec // bounded by the pods
 	}
 }

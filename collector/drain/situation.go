@@ -31,6 +31,7 @@ type live struct {
 	// tolerates. A drain evicts the pods that the node had at first.
 	stays bool
 	why   string // why it has no node
+	since int    // its place among the pods that have been without one
 }
 
 // situation is the one at the start.
@@ -110,6 +111,10 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 	switch p.owner.Behavior {
 	case owner.Stays:
 		return eviction.Answer{Outcome: eviction.Never, Cause: Operator}
+	case owner.Holds:
+		if refused {
+			return eviction.Answer{Outcome: eviction.Never, Cause: Operator}
+		}
 	case owner.Moves, owner.Migrates:
 		if answer.Cause != eviction.SeveralBudgets {
 			return eviction.Answer{Outcome: eviction.Evicted, Cause: Operator}

@@ -97,6 +97,14 @@ func TestStates(t *testing.T) {
 				owned(w.budget("vm", 0, 1, 1, 1), "kubevirt.io/v1", "VirtualMachineInstance", "vm")
 			},
 		},
+		"MigratesAtOnce": {
+			reason: "the pod of a machine that was migrated ends without the grace period of the machine", outcome: drain.Clear,
+			build: func(w *world) {
+				machine(w, "LiveMigrate", "True")
+				w.pods[0].Spec.TerminationGracePeriodSeconds = new(int64(3600))
+			},
+			reports: func(r drain.Rehearsal) bool { return len(r.Graces) == 0 && r.Pools[0].Nodes[0].GraceSeconds == 0 },
+		},
 		"NotMigratable": {
 			reason: "without a budget the webhook of KubeVirt denies the eviction, for ever", outcome: drain.Sticks, cause: drain.Operator,
 			build: func(w *world) { machine(w, "LiveMigrate", "False") },
@@ -107,11 +115,19 @@ func TestStates(t *testing.T) {
 		},
 		"Postgres": {
 			reason: "CloudNativePG makes another instance the primary when the node is cordoned", outcome: drain.Clear,
-			build: func(w *world) { postgres(w, 3) },
+			build:   func(w *world) { postgres(w, 3) },
+			reports: func(r drain.Rehearsal) bool { return len(r.Pending) == 0 },
 		},
 		"PostgresAlone": {
 			reason: "the only instance of a Cluster has no other instance to hand over to", outcome: drain.Sticks, cause: drain.Operator,
 			build: func(w *world) { postgres(w, 1) },
+		},
+		"PostgresWithoutBudget": {
+			reason: "the only instance of a Cluster without budgets is evicted", outcome: drain.Clear,
+			build: func(w *world) {
+				postgres(w, 1)
+				w.budgets = nil
+			},
 		},
 		"Strimzi": {
 			reason: "the drain cleaner has the operator of Kafka move the pod", outcome: drain.Clear,
@@ -164,7 +180,9 @@ func TestStates(t *testing.T) {
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{TerminationGracePeriodSeconds: new(int64(86400))}, "w0")
 			},
-			reports: func(r drain.Rehearsal) bool { return len(r.Graces) == 1 && r.Graces[0].Period() == 24*time.Hour },
+			reports: func(r drain.Rehearsal) bool {
+				return len(r.Graces) == 1 && r.Graces[0].Period() == 24*time.Hour && r.Pools[0].Nodes[0].Grace() == 24*time.Hour
+			},
 		},
 		"Terminating": {
 			reason: "a pod with a finalizer has been terminating for an hour", outcome: drain.Sticks, cause: drain.Terminating,
@@ -224,6 +242,8 @@ func postgres(w *world, instances int64) {
 
 // kafka adds a pod of Strimzi, by its objects.
 func kafka(w *world) {
-	w.pod("kafka-0", "kafka", "w0", "StrimziPodSet", corev1.PodSpec{}).OwnerReferences[0].APIVersion = "core.strimzi.io/v1beta2"
+	broker := w.pod("kafka-0", "kafka", "w0", "StrimziPodSet", corev1.PodSpec{})
+	broker.OwnerReferences[0].APIVersion = "core.strimzi.io/v1beta2"
+	broker.Labels["strimzi.io/kind"], broker.Labels["strimzi.io/name"] = "Kafka", "shop-kafka"
 	owned(w.budget("kafka", 0, 1, 1, 1), "core.strimzi.io/v1beta2", "StrimziPodSet", "kafka")
 }

@@ -24,6 +24,9 @@ func (c *ControlPlane) Checks() []check.Check {
 		requestCheck(c),
 		versionCheck(c),
 	}
+	if c.named {
+		checks = append(checks, poolTargetsCheck(c))
+	}
 	if c.guestError != nil {
 		checks = append(checks, guestCheck(c))
 	}

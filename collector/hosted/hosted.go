@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hosted/workload"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/input"
@@ -139,12 +140,16 @@ func (c *ControlPlane) namespace() string {
 
 // list reads the objects of a namespace, sorted by name.
 func list[T any](ctx context.Context, management *cluster.Cluster, plural, namespace string) ([]T, error) {
+	ctx, log := gap.Track(ctx)
 	objects, err := management.Dynamic.Resource(resource(plural)).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: maxObjects})
 	if err != nil {
 		return nil, fmt.Errorf("could not list the %s of namespace %s: %w", plural, namespace, err)
 	}
 	if objects.GetContinue() != "" {
 		return nil, fmt.Errorf("namespace %s has more than %d %s", namespace, maxObjects, plural)
+	}
+	if gaps := log.All(); len(gaps) > 0 {
+		return nil, fmt.Errorf("the archive has %s", gaps[0])
 	}
 	slices.SortFunc(objects.Items, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	var all []T

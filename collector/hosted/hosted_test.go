@@ -71,6 +71,7 @@ func hostedCluster() *hypershift.HostedCluster {
 	h.Spec.Release.Image, h.Spec.ClusterID = present, "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 	h.Status.Version = &hypershift.VersionStatus{
 		Desired:          configv1.Release{Version: "4.18.5", Image: present},
+		History:          []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "4.18.5", Image: present}},
 		AvailableUpdates: []configv1.Release{{Version: "4.18.6", Image: "quay.io/release@sha256:cc"}, {Version: "4.19.0", Image: next}},
 	}
 	for _, name := range []string{"Available", "EtcdAvailable", "KubeAPIServerAvailable", "InfrastructureReady", "ClusterVersionUpgradeable"} {
@@ -300,7 +301,25 @@ func TestChecks(t *testing.T) {
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
 				replace(p, "RollingUpdate", new(intstr.FromInt32(0)))
 			},
-			want: map[string]string{"NodePools": "NodePoolDeadlock Fail"},
+			want: map[string]string{"NodePools": "NodePoolDeadlock Fail", "NodePoolTargets": "NodePoolWaits Warn"},
+		},
+		"PoolNow": {
+			reason: "a pool that is behind may go to the version of the control plane; whether there is room is not known", to: "4.18.6", pools: []string{"workers"},
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { p.Status.Version = "4.17.9" },
+			want:   map[string]string{"NodePools": "NodePoolSurge Warn"},
+		},
+		"PoolWaits": {
+			reason: "a pool goes to no minor version that the control plane has not completed", to: "4.19.0", pools: []string{"workers"},
+			want: map[string]string{"NodePools": "NodePoolSurge Warn", "NodePoolTargets": "NodePoolWaits Warn"},
+		},
+		"PoolNodesDiffer": {
+			reason: "status.version of a pool that is not automated is not that of its nodes", to: "4.19.0",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				if err := json.Unmarshal([]byte(`{"nodesInfo":{"nodeVersions":[{"ocpVersion":"4.17.2","readyNodeCount":1}]}}`), &p.Status); err != nil {
+					panic(err)
+				}
+			},
+			want: map[string]string{"NodePools": "NodePoolNodesDiffer Warn"},
 		},
 		"OnDelete": {
 			reason: "a pool whose machines are deleted by hand", to: "4.19.0",

@@ -45,6 +45,11 @@ var (
 		Cause:   "Its condition UpdatingVersion or UpdatingConfig is True.",
 		Remedy:  "Wait until the update of the NodePool is complete.",
 	})
+	reasonPoolSurge = finding.NewReason("NodePoolSurge", finding.Explanation{
+		Meaning: "Reported when a NodePool that is named for the update adds machines before it removes others.",
+		Cause:   "The maxSurge of its rolling update is not 0, and whether the infrastructure has room and quota for them is not known.",
+		Remedy:  "Check the quota of the infrastructure for the machines of the pool.",
+	})
 	reasonPoolNodesDiffer = finding.NewReason("NodePoolNodesDiffer", finding.Explanation{
 		Meaning: "Reported when nodes of a NodePool have another version than the NodePool states.",
 		Cause:   "HyperShift does not update the nodes of this pool itself, or the update is not complete.",
@@ -63,6 +68,9 @@ func poolsCheck(c *ControlPlane) check.Check {
 			var found []finding.Finding
 			for i := range c.pools {
 				for _, f := range judgePool(&c.pools[i], s.Now) {
+					if f.Reason == reasonPoolSurge.String() && !c.named {
+						continue // nothing is added by the update of the control plane
+					}
 					if f.Outcome == preflight.Fail && !c.named {
 						f = f.Judged(preflight.Warn)
 					}
@@ -108,6 +116,9 @@ func judgePool(pool *hypershift.NodePool, now time.Time) []finding.Finding {
 		found = append(found, f)
 	}
 	found = append(found, judgeStrategy(pool)...)
+	if replaces(pool) {
+		found = append(found, finding.Warn(reasonPoolSurge, "NodePool %s adds machines (maxSurge %s) before it removes others, and whether the infrastructure has room for them is unknown", nameOf(pool), surgeOf(pool)))
+	}
 	for _, name := range []string{"ValidReleaseImage", "ValidMachineConfig", "ValidGeneratedPayload", "ValidPlatformImage", "UpdateManagementEnabled", "AllMachinesReady", "AllNodesHealthy"} {
 		if condition := meta.FindStatusCondition(pool.Status.Conditions, name); condition != nil && condition.Status == metav1.ConditionFalse {
 			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition)))
@@ -139,6 +150,22 @@ func judgeStrategy(pool *hypershift.NodePool) []finding.Finding {
 		return []finding.Finding{finding.Fail(reasonPoolDeadlock, "NodePool %s has maxSurge 0 and maxUnavailable 0, so no machine is replaced", nameOf(pool))}
 	}
 	return nil
+}
+
+// replaces reports whether a pool adds machines before it removes others.
+func replaces(pool *hypershift.NodePool) bool {
+	replace := pool.Spec.Management.Replace
+	onDelete := replace != nil && replace.Strategy == "OnDelete"
+	return pool.Spec.Management.UpgradeType == "Replace" && !onDelete && surgeOf(pool) != "0" && surgeOf(pool) != "0%"
+}
+
+// surgeOf is maxSurge of a pool, by default 1.
+func surgeOf(pool *hypershift.NodePool) string {
+	replace := pool.Spec.Management.Replace
+	if replace == nil || replace.RollingUpdate == nil || replace.RollingUpdate.MaxSurge == nil {
+		return "1"
+	}
+	return words.External(replace.RollingUpdate.MaxSurge.String())
 }
 
 // isZero reports whether a number or percentage is 0, or absent where the default is 0.

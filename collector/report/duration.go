@@ -39,10 +39,12 @@ func hours(minutes int) string {
 
 // Duration is how long one update, or all updates of a path, take.
 type Duration struct {
-	// ControlPlane is without the nodes of other pools. Total has those as well, where
-	// each node is drained quickly.
+	// ControlPlane is without the nodes of other pools. Total has those as well.
 	ControlPlane Range `json:"controlPlane"`
 	Total        Range `json:"total"`
+	// DrainsRehearsed is true if both have what the drains take by a rehearsal; otherwise each
+	// drain is assumed to be quick.
+	DrainsRehearsed bool `json:"drainsRehearsed,omitempty"`
 	// Basis is where the numbers come from.
 	Basis []string `json:"basis"`
 	// ProlongedBy is what makes the updates take longer than that.
@@ -53,7 +55,15 @@ type Duration struct {
 func (d Duration) String() string {
 	text := "control plane " + d.ControlPlane.String()
 	if d.Total != d.ControlPlane {
-		text += "; all nodes " + d.Total.String() + ", if every drain is quick"
+		text += "; all nodes " + d.AllNodes()
 	}
 	return text
+}
+
+// AllNodes is the total on one line, with what is assumed of the drains.
+func (d Duration) AllNodes() string {
+	if d.DrainsRehearsed {
+		return d.Total.String() + ", with the drains as rehearsed"
+	}
+	return d.Total.String() + ", if every drain is quick"
 }

@@ -72,6 +72,6 @@ func (m Model) Calibrated(nodes []time.Duration) (Model, bool) {
 	if len(nodes) < minSamples {
 		return m, false
 	}
-	m.Node = ofHistory(nodes)
+	m.Node, m.Measured = ofHistory(nodes), true
 	return m, true
 }

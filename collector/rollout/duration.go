@@ -51,8 +51,13 @@ func rounded(duration time.Duration) time.Duration {
 type Model struct {
 	// Operators is how long the operators take for an update of each kind, without nodes.
 	Operators map[update.Kind]Range
-	// Node is how long one node takes to drain, update and reboot.
-	Node Range
+	// Node is how long one node takes to drain, update and reboot. Measured is true for times
+	// of the last roll-out of this cluster, which have its drains.
+	Node     Range
+	Measured bool
+	// Drains is how much longer than quick ones the drains of a pool take, by the pool; nil
+	// where they were not rehearsed.
+	Drains map[string]Range
 	// Masters is the number of control plane nodes, which are updated one after the other;
 	// 0 for a control plane that is not in the cluster.
 	Masters int
@@ -91,7 +96,26 @@ type Pool struct {
 // roll is how long the nodes of a pool take.
 func (m Model) roll(pool Pool) Range {
 	parallel := max(1, pool.Parallel)
-	return m.Node.times((pool.Nodes + parallel - 1) / parallel)
+	return m.nodes(pool.Name, (pool.Nodes+parallel-1)/parallel)
+}
+
+// nodes is how long that many nodes of a pool take, one after the other. What was measured may
+// have been quick because pods ended before their grace periods did.
+func (m Model) nodes(pool string, count int) Range {
+	quick, drains := m.Node.times(count), m.Drains[pool]
+	if m.Measured {
+		quick.High = max(quick.High, quick.Low+drains.High)
+		return quick
+	}
+	return quick.plus(drains)
+}
+
+// masters is how long the nodes of the control plane take.
+func (m Model) masters() Range {
+	if m.Masters == 0 {
+		return Range{}
+	}
+	return m.nodes("master", m.Masters)
 }
 
 // controlPlane is how long an update of that kind takes without other pools.
@@ -99,7 +123,7 @@ func (m Model) controlPlane(kind update.Kind) Range {
 	if past := m.History[kind]; len(past) > 0 {
 		return ofHistory(past)
 	}
-	return m.Operators[kind].plus(m.Node.times(m.Masters))
+	return m.Operators[kind].plus(m.masters())
 }
 
 // ofHistory is the median, from the minimum to the maximum; what took more than three
@@ -118,7 +142,7 @@ func ofHistory(past []time.Duration) Range {
 type Estimate struct {
 	// ControlPlane is the time of each update, without other pools.
 	ControlPlane []Range
-	// Total has the other pools as well: each drain is assumed to be quick.
+	// Total has the other pools as well. Drains that do not end are not in it.
 	Total Range
 }
 
@@ -127,7 +151,7 @@ type Estimate struct {
 // they are unpaused has been reached.
 func (m Model) Estimate(kinds []update.Kind, pools []Pool) Estimate {
 	var estimate Estimate
-	masters := m.Node.times(m.Masters)
+	masters := m.masters()
 	for i := 0; i <= len(kinds); i++ {
 		var unpaused Range
 		for _, pool := range pools {

@@ -101,6 +101,8 @@ func TestEstimate(t *testing.T) {
 		masters, node, updates int
 		pools                  []rollout.Pool
 		history                []time.Duration
+		drains                 map[string]rollout.Range
+		measured               bool
 		control, total         int
 	}{
 		"one node at a time":       {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, control: 75, total: 90},
@@ -113,13 +115,16 @@ func TestEstimate(t *testing.T) {
 		"two updates, paused":      {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1, 2)}, control: 75, total: 400},
 		"unpaused before as well":  {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(10, 1, 0, 2)}, control: 75, total: 250},
 		"history includes masters": {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, history: []time.Duration{80 * time.Minute}, control: 80, total: 95},
+		"waiting drains":           {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, drains: map[string]rollout.Range{"worker": same(20)}, control: 75, total: 110},
+		"drains of masters":        {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, drains: map[string]rollout.Range{"master": same(10)}, control: 85, total: 90},
+		"measured with drains":     {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, drains: map[string]rollout.Range{"worker": {Low: time.Minute, Expected: time.Minute}}, measured: true, control: 75, total: 90},
 		"an interrupted update":    {masters: 3, node: 5, updates: 1, history: []time.Duration{50 * time.Minute, 50 * time.Minute, 999 * time.Minute}, control: 50, total: 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			model := rollout.Model{
 				Operators: map[update.Kind]rollout.Range{update.Minor: same(60)}, Node: same(tc.node), Masters: tc.masters,
-				History: map[update.Kind][]time.Duration{update.Minor: tc.history},
+				Drains: tc.drains, Measured: tc.measured, History: map[update.Kind][]time.Duration{update.Minor: tc.history},
 			}
 			var kinds []update.Kind
 			var control []rollout.Range

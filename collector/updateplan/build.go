@@ -247,6 +247,7 @@ func (p *Plan) estimate(on Rollout) {
 		control = rollout.Range{Low: control.Low + each.Low, Expected: control.Expected + each.Expected, High: control.High + each.High}
 	}
 	p.Duration = report.Duration{
-		ControlPlane: report.RangeOf(control), Total: report.RangeOf(estimate.Total), Basis: on.Basis, ProlongedBy: on.ProlongedBy,
+		ControlPlane: report.RangeOf(control), Total: report.RangeOf(estimate.Total), DrainsRehearsed: on.Model.Drains != nil,
+		Basis: on.Basis, ProlongedBy: on.ProlongedBy,
 	}
 }

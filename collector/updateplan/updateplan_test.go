@@ -97,10 +97,15 @@ func TestGolden(t *testing.T) {
 		channels         []string
 		decision         updateplan.Decision
 		all              bool
+		drains           map[string]rollout.Range
 	}{
 		"fewest": {
 			reason: "every risk applies: the path with the fewest updates has more open risks", from: "4.12.28", to: "4.14.16",
 			channels: []string{"eus-4.14"}, decision: updateplan.OpenRisks, all: true,
+		},
+		"drains": {
+			reason: "the drains of pool worker wait, and one may take long", from: "4.16.27", to: "4.18.52", channels: []string{"eus-4.18"}, decision: updateplan.Clear,
+			drains: map[string]rollout.Range{"worker": {Expected: 20 * time.Minute, High: 25 * time.Hour}},
 		},
 		"risks":   {reason: "a risk that applies is on every path", from: "4.16.27", to: "4.18.17", channels: []string{"eus-4.18"}, decision: updateplan.OpenRisks},
 		"clear":   {reason: "the path has no conditional update", from: "4.16.27", to: "4.18.52", channels: []string{"eus-4.18"}, decision: updateplan.Clear},
@@ -110,6 +115,7 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			subject := basis(t, tc.from, tc.channels...)
+			subject.Rollout.Model.Drains = tc.drains
 			if tc.all {
 				subject.Assess = func(graph.Risk) updateplan.Assessment {
 					return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.CVO}

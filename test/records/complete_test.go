@@ -1,11 +1,14 @@
 package records_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/exit"
@@ -26,6 +29,15 @@ func TestCompletion(t *testing.T) {
 	if err := openshift.Apply(t.Context(), local.Config, state); err != nil {
 		t.Fatal(err)
 	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "completed-0"}}
+	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.client.CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), node.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	run := w.detachedRun('2', []string{"Etcd.Quorum", "Ingress.Certificate"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
 	tests := map[string]struct {
 		reason string
@@ -42,6 +54,7 @@ func TestCompletion(t *testing.T) {
 		"accept":    {"risks of the updates, and open findings of the newest runs", []string{"run", "--accept", ""}, []string{"SlowStorage", "Etcd.Quorum"}},
 		"risks":     {"only risks are stored in ClusterVersion", []string{"accept", "Slow"}, []string{"SlowStorage"}},
 		"version":   {"available and conditional updates", []string{"targets", "--to", "4.18"}, []string{"4.18.4\tavailable", "4.18.5\tconditional"}},
+		"node":      {"the nodes", []string{"drain-plan", "--node", "comp"}, []string{"completed-0"}},
 		"gates":     {"the admin gates", []string{"ack", "ack-4.18-a"}, []string{"ack-4.18-api"}},
 	}
 	for name, test := range tests {

@@ -41,7 +41,7 @@ func PrepareHosted(ctx context.Context, guest, management *cluster.Cluster, root
 	}
 	step("creating the objects of HyperShift in the management cluster, which has the keys")
 	if err := openshift.Apply(ctx, management.Config, openshift.State{
-		Version: From, Image: side.Image, Keys: side.Keys, Stores: side.Stores, Signatures: side.Signatures, Namespaces: []string{"clusters", "hypershift"},
+		Version: From, Image: side.Image, Keys: side.Keys, Stores: side.Stores, Signatures: side.Signatures, Namespaces: []string{"clusters", "clusters-example", "hypershift"},
 	}); err != nil {
 		return err
 	}
@@ -82,6 +82,8 @@ func applyManagement(ctx context.Context, guest, management *cluster.Cluster, ro
 	for _, step := range [][]string{
 		{"apply", "--server-side", "-f", objects},
 		{"apply", "--server-side", "--subresource=status", "-f", objects, "--selector=story=status"},
+		{"-n", "clusters-example", "rollout", "status", "deployment/kube-apiserver", "--timeout=1m"},
+		{"-n", "clusters-example", "rollout", "status", "statefulset/etcd", "--timeout=1m"},
 		{"-n", "clusters", "create", "secret", "generic", "example-admin-kubeconfig", "--from-file=kubeconfig=" + kubeconfig},
 	} {
 		if err := kubectl(ctx, management, root, step...); err != nil {

@@ -94,6 +94,27 @@ func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--archive: %w", err)
 	}
+	return c.connectArchive(ctx, opened)
+}
+
+// OpenHosted makes the clients of both clusters of the archive, a dump of HyperShift; the guest is nil
+// where the archive has none of the hosted cluster of that name.
+func (c *Client) OpenHosted(ctx context.Context, name string) (management, guest *cluster.Cluster, err error) {
+	defer c.Waiting("reading the archive")()
+	debug.SetGCPercent(archiveGCPercent)
+	above, below, err := archive.OpenHosted(ctx, name, c.archives...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--archive: %w", err)
+	}
+	if management, err = c.connectArchive(ctx, above); err != nil || below == nil {
+		return management, nil, err
+	}
+	guest, err = c.connectArchive(ctx, below)
+	return management, guest, err
+}
+
+// connectArchive makes the clients of an archive, and lists what could not be read.
+func (c *Client) connectArchive(ctx context.Context, opened *archive.Archive) (*cluster.Cluster, error) {
 	about := opened.About()
 	c.Log.InfoContext(ctx, "the archive replaces the cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time", about.Time)
 	for _, file := range about.LeftOut {

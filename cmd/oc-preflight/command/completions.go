@@ -6,9 +6,12 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
@@ -24,6 +27,9 @@ import (
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 )
 
+// maxNames bounds the objects whose names are read for one completion.
+const maxNames = 500
+
 // recentRuns bounds the records that are read for one completion.
 const recentRuns = 3
 
@@ -38,6 +44,8 @@ func addCompletions(c *cli.Client, root *cobra.Command) {
 	flags := map[string]cobra.CompletionFunc{
 		"to": completion.Of(c, updateVersions), "hop": completion.Of(c, updateVersions), "channel": completion.Of(c, channels),
 		"only": completion.ListOf(c, knownChecks), "skip": completion.ListOf(c, knownChecks), "accept": completion.ListOf(c, acceptable),
+		"pool":         completion.Of(c, namesOf(machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"))),
+		"node":         completion.Of(c, namesOf(corev1.SchemeGroupVersion.WithResource("nodes"))),
 		"color":        completion.Fixed(terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever),
 		"on-interrupt": completion.Fixed(running.Ask, string(runner.CleanUp), string(runner.Detach)),
 		"images":       completion.Fixed(imageModes()...),
@@ -82,6 +90,21 @@ func updateVersions(ctx context.Context, reached *cluster.Cluster, _ []string) (
 		}
 	}
 	return found, nil
+}
+
+// namesOf completes the names of the objects of a resource of the cluster.
+func namesOf(resource schema.GroupVersionResource) func(context.Context, *cluster.Cluster, []string) ([]cobra.Completion, error) {
+	return func(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
+		list, err := reached.Metadata.Resource(resource).List(ctx, metav1.ListOptions{Limit: maxNames})
+		if err != nil {
+			return nil, err
+		}
+		var found []cobra.Completion
+		for i := range list.Items {
+			found = append(found, list.Items[i].Name)
+		}
+		return found, nil
+	}
 }
 
 // channels completes the channels that the current release is in.

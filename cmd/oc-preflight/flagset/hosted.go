@@ -46,8 +46,11 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 		return reached, nil, err
 	}
 	namespace, name, ok := strings.Cut(h.cluster, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || client.Archived() {
-		return nil, nil, exitcode.BadUsage(errors.New("--hosted-cluster wants NAMESPACE/NAME, and cannot be combined with --archive"))
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return nil, nil, exitcode.BadUsage(errors.New("--hosted-cluster wants NAMESPACE/NAME"))
+	}
+	if client.Archived() {
+		return h.openArchive(ctx, client, namespace, name)
 	}
 	management, err := client.Connect()
 	if err != nil {
@@ -64,6 +67,26 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 	return h.reach(ctx, management, side)
 }
 
+// openArchive opens both sides of a dump of HyperShift.
+func (h *Hosted) openArchive(ctx context.Context, client *cli.Client, namespace, name string) (*cluster.Cluster, *hosted.ControlPlane, error) {
+	if h.guestKubeconfig != "" {
+		return nil, nil, exitcode.BadUsage(errors.New("--guest-kubeconfig cannot be combined with --archive, which has the guest"))
+	}
+	management, guest, err := client.OpenHosted(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	side, err := hosted.Open(ctx, management, namespace, name, h.pools...)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = fmt.Errorf("the archive has no directory hostedcluster-%s", name)
+	if guest != nil {
+		err = side.Confirm(ctx, guest)
+	}
+	return connected(side, guest, err)
+}
+
 // reach connects the guest.
 func (h *Hosted) reach(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane) (*cluster.Cluster, *hosted.ControlPlane, error) {
 	guest, err := h.guest(ctx, management, side)
@@ -75,11 +98,17 @@ func (h *Hosted) reach(ctx context.Context, management *cluster.Cluster, side *h
 		defer cancel()
 		err = side.Confirm(limited, guest)
 	}
-	if err == nil || hosted.IsAnother(err) {
-		return guest, side, err
+	return connected(side, guest, err)
+}
+
+// connected is the guest with the side of its management cluster, or what stands for a guest that
+// cannot be reached for that cause.
+func connected(side *hosted.ControlPlane, guest *cluster.Cluster, cause error) (*cluster.Cluster, *hosted.ControlPlane, error) {
+	if cause == nil || hosted.IsAnother(cause) {
+		return guest, side, cause
 	}
-	side = side.WithoutGuest(err)
-	guest, err = cli.ConnectTo(side.Unread())
+	side = side.WithoutGuest(cause)
+	guest, err := cli.ConnectTo(side.Unread())
 	return guest, side, err
 }
 

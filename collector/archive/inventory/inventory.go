@@ -129,27 +129,41 @@ func (f *file) text() (text []byte, err error) {
 // Open reads the archives of one cluster. Where a path has several clusters, or none, the error
 // lists what was found.
 func Open(ctx context.Context, paths ...string) (*Inventory, error) {
-	var trees []*tree
 	i := &Inventory{tables: map[part]*Table{}}
-	kept := 0
-	for _, path := range paths {
-		found, err := load(ctx, path, &kept, &i.leftOut)
-		if err != nil {
-			return nil, err
-		}
-		trees = append(trees, found...)
+	trees, err := loadAll(ctx, paths, &i.leftOut)
+	if err != nil {
+		return nil, err
 	}
 	id, trees, err := choose(trees, len(paths), &i.leftOut)
 	if err != nil {
 		return nil, err
 	}
+	i.hold(id, trees)
+	return i, nil
+}
+
+// loadAll reads the files of all paths.
+func loadAll(ctx context.Context, paths []string, leftOut *omissions) ([]*tree, error) {
+	var trees []*tree
+	kept := 0
+	for _, path := range paths {
+		found, err := load(ctx, path, &kept, leftOut)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, found...)
+	}
+	return trees, nil
+}
+
+// hold makes it the inventory of the trees of a cluster.
+func (i *Inventory) hold(id string, trees []*tree) {
 	i.trees = trees
 	i.about, i.index = describe(trees)
 	i.about.ClusterID = id
 	i.lists = sync.OnceValue(func() tables { return listed(trees, &i.leftOut) })
 	i.relations = sync.OnceValue(func() relations { return relationsOf(trees) })
 	i.served = sync.OnceValue(func() map[Resource]bool { return discovered(trees, &i.leftOut) })
-	return i, nil
 }
 
 // load reads the files of one path.

@@ -120,7 +120,11 @@ func pool(of *drain.Pool, view document.View) document.Section {
 		section.Blocks = append(section.Blocks, list("What holds up "+of.Stuck[i].Name+":", obstacles(&of.Stuck[i]), view))
 	}
 	if of.Waiting > 0 {
-		section.Blocks = append(section.Blocks, document.Paragraph{Text: "Not drained after that: " + words.Count(of.Waiting, "node") + "."})
+		lead := "Not drained: "
+		if len(table.Rows) > 0 {
+			lead = "Not drained after that: "
+		}
+		section.Blocks = append(section.Blocks, document.Paragraph{Text: lead + words.Count(of.Waiting, "node") + "."})
 	}
 	return section
 }
@@ -165,7 +169,7 @@ func (p Plan) pending() []string {
 	for _, each := range p.Rehearsal.Pending {
 		text := fmt.Sprintf("%s: %s", each.Pod, each.Why)
 		if each.Uncertain {
-			text += " (depends on the nodes that the scheduler chooses)"
+			text += " (it may get a node)"
 		}
 		found = append(found, text)
 	}

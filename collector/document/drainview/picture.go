@@ -33,7 +33,7 @@ func (p Plan) picture() []document.Block {
 			names = append(names, fmt.Sprintf("%s (%s)", pool.Stuck[at].Name, result))
 		}
 		if len(names) > 0 {
-			lines = append(lines, "  "+pool.Name+": "+strings.Join(shorten(names), " > "))
+			lines = append(lines, chain(pool.Name+":", shorten(names)))
 		}
 	}
 	if len(rows) == 0 {
@@ -74,6 +74,26 @@ func shorten(names []string) []string {
 	const ends = mostDrawn / 2
 	middle := fmt.Sprintf("(%d more)", len(names)-mostDrawn)
 	return append(append(append([]string{}, names[:ends]...), middle), names[len(names)-ends:]...)
+}
+
+// lineWidth is how many columns a line of nodes has, unless one node needs more.
+const lineWidth = 78
+
+// chain is names in their order, in as many lines as they need.
+func chain(lead string, names []string) string {
+	var text strings.Builder
+	line := "  " + lead
+	for i, name := range names {
+		if i > 0 {
+			name = "> " + name
+		}
+		if i > 0 && len(line)+1+len(name) > lineWidth {
+			text.WriteString(line + "\n")
+			line = "   "
+		}
+		line += " " + name
+	}
+	return text.String() + line
 }
 
 // drainResult is how the drain of a node ends at which its pool sticks.

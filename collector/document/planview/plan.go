@@ -133,7 +133,7 @@ func (p Plan) duration(view document.View) document.Block {
 	table := document.Table{Title: "Estimated durations"}
 	text := "control plane " + p.Duration.ControlPlane.String()
 	if len(p.Pools) > 0 {
-		text += "\nall nodes " + p.Duration.Total.String() + ", if every drain is quick"
+		text += "\nall nodes " + p.Duration.AllNodes()
 	}
 	table.Row("Duration", strings.Join(append([]string{text}, p.Duration.Basis...), "\n"))
 	for _, pool := range p.Pools {

@@ -26,8 +26,11 @@ const (
 	Migrates Behavior = "Migrates"
 	// Stops is a pod that is evicted with an interruption of what it serves.
 	Stops Behavior = "Stops"
-	// Stays is a pod whose eviction is refused until the settings of the operator change.
+	// Stays is a pod whose eviction the operator denies until its settings change.
 	Stays Behavior = "Stays"
+	// Holds is a pod whose budget the operator keeps until its settings change: a refusal by
+	// its budget does not end.
+	Holds Behavior = "Holds"
 	// Adjusts is a pod whose operator changes the budget by the health of what it runs,
 	// which the API does not show.
 	Adjusts Behavior = "Adjusts"
@@ -80,8 +83,8 @@ type Operator struct {
 	Name string
 	// Group is a part of the API group of its objects.
 	Group string
-	// Shows is what the API shows, and Source where that is documented, Since the first
-	// version of the operator for which it holds.
+	// Shows is what the API shows, and Source where that is documented or done, Since the first
+	// version of the operator for which it holds, or what is not confirmed about it.
 	Shows, Source, Since string
 
 	judge func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer

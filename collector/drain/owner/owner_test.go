@@ -1,6 +1,7 @@
 package owner_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -27,13 +28,21 @@ func kubevirt(strategy string) []unstructured.Unstructured {
 	return []unstructured.Unstructured{object("kubevirt.io/v1", "KubeVirt", map[string]any{"configuration": map[string]any{"evictionStrategy": strategy}}, nil)}
 }
 
-func cluster(ready int64, maintained bool) []unstructured.Unstructured {
-	return []unstructured.Unstructured{object("postgresql.cnpg.io/v1", "Cluster",
-		map[string]any{"nodeMaintenanceWindow": map[string]any{"inProgress": maintained}}, map[string]any{"readyInstances": ready})}
+// cluster is a Cluster of CloudNativePG with that many instances, all ready, and these other fields of its
+// spec.
+func cluster(instances int64, spec map[string]any) []unstructured.Unstructured {
+	all := map[string]any{"instances": instances}
+	maps.Copy(all, spec)
+	return []unstructured.Unstructured{object("postgresql.cnpg.io/v1", "Cluster", all, map[string]any{"readyInstances": instances})}
+}
+
+func window(fields map[string]any) map[string]any {
+	return map[string]any{"nodeMaintenanceWindow": fields}
 }
 
 func TestOf(t *testing.T) {
 	t.Parallel()
+	broker := map[string]string{"strimzi.io/kind": "Kafka", "strimzi.io/name": "shop-kafka"}
 	const machines, clusters = "kubevirt.io/v1 VirtualMachineInstance", "postgresql.cnpg.io/v1 Cluster"
 	for name, tc := range map[string]struct {
 		reason   string
@@ -56,12 +65,16 @@ func TestOf(t *testing.T) {
 		"DefaultUnread":   {reason: "the strategy of the cluster is not known", owner: machines, objects: machine("", "False"), want: owner.Adjusts, operator: "KubeVirt"},
 		"External":        {reason: "another controller migrates it", owner: machines, objects: machine("External", "True"), want: owner.Adjusts, operator: "KubeVirt"},
 		"MachineUnread":   {reason: "the machine could not be read", owner: machines, want: owner.Adjusts, operator: "KubeVirt"},
-		"Primary":         {reason: "another instance becomes the primary", owner: clusters, objects: cluster(3, false), want: owner.Moves, operator: "CloudNativePG"},
-		"OnlyInstance":    {reason: "there is no other instance", owner: clusters, objects: cluster(1, false), want: owner.Stays, operator: "CloudNativePG"},
-		"Maintained":      {reason: "a maintenance window removes the budget", owner: clusters, objects: cluster(1, true), want: owner.Stops, operator: "CloudNativePG"},
-		"Replica":         {reason: "the budget of replicas is an ordinary one", owner: clusters, labels: map[string]string{"cnpg.io/instanceRole": "replica"}, operator: "CloudNativePG"},
-		"DrainCleaner":    {reason: "the drain cleaner has the operator restart the pod", owner: "core.strimzi.io/v1beta2 StrimziPodSet", webhooks: []string{"strimzi-drain-cleaner.strimzi.io"}, want: owner.Moves, operator: "Strimzi"},
-		"NoCleaner":       {reason: "without it the budget decides", owner: "core.strimzi.io/v1beta2 StrimziPodSet", operator: "Strimzi"},
+		"Primary":         {reason: "another instance becomes the primary", owner: clusters, objects: cluster(3, nil), want: owner.Moves, operator: "CloudNativePG"},
+		"OnlyInstance":    {reason: "there is no other instance, and its budget stays", owner: clusters, objects: cluster(1, nil), want: owner.Holds, operator: "CloudNativePG"},
+		"Maintained":      {reason: "a maintenance window removes the budget", owner: clusters, objects: cluster(1, window(map[string]any{"inProgress": true})), want: owner.Stops, operator: "CloudNativePG"},
+		"VolumeLost":      {reason: "a maintenance window keeps the budget of an instance whose volume is not reused", owner: clusters, objects: cluster(1, window(map[string]any{"inProgress": true, "reusePVC": false})), want: owner.Holds, operator: "CloudNativePG"},
+		"MaintainedHA":    {reason: "a maintenance window keeps the budget of a primary, which hands over", owner: clusters, objects: cluster(3, window(map[string]any{"inProgress": true})), want: owner.Moves, operator: "CloudNativePG"},
+		"NoBudgets":       {reason: "the budgets of the Cluster are disabled", owner: clusters, objects: cluster(1, map[string]any{"enablePDB": false}), want: owner.Stops, operator: "CloudNativePG"},
+		"Replica":         {reason: "the budget of replicas allows one", owner: clusters, labels: map[string]string{"cnpg.io/instanceRole": "replica"}, operator: "CloudNativePG"},
+		"DrainCleaner":    {reason: "the drain cleaner has the operator restart the pod", owner: "core.strimzi.io/v1beta2 StrimziPodSet", labels: broker, webhooks: []string{"strimzi-drain-cleaner.strimzi.io"}, want: owner.Moves, operator: "Strimzi"},
+		"KafkaConnect":    {reason: "the drain cleaner ignores what is not a broker", owner: "core.strimzi.io/v1beta2 StrimziPodSet", labels: map[string]string{"strimzi.io/kind": "KafkaConnect", "strimzi.io/name": "shop-connect"}, webhooks: []string{"strimzi-drain-cleaner.strimzi.io"}, operator: "Strimzi"},
+		"NoCleaner":       {reason: "without it the budget decides", owner: "core.strimzi.io/v1beta2 StrimziPodSet", labels: broker, operator: "Strimzi"},
 		"Longhorn":        {reason: "the operator removes its budget", owner: "longhorn.io/v1beta2 InstanceManager", want: owner.Adjusts, operator: "Longhorn"},
 		"Portworx":        {reason: "the operator sets its budget", owner: "core.libopenstorage.org/v1 StorageCluster", want: owner.Adjusts, operator: "Portworx"},
 		"Rook":            {reason: "recognized by a label", owner: "apps/v1 ReplicaSet", labels: map[string]string{"ceph-osd-id": "0"}, want: owner.Adjusts, operator: "Rook"},

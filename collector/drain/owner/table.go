@@ -14,29 +14,30 @@ func Table() []Operator {
 	return []Operator{{
 		Name: "KubeVirt", Group: "kubevirt.io",
 		Shows:  "condition LiveMigratable and spec.evictionStrategy of the VirtualMachineInstance; spec.configuration.evictionStrategy of the KubeVirt",
-		Source: "kubevirt docs/handling-eviction-requests.md", Since: "0.59",
-		judge: virtualMachine,
+		Source: "kubevirt docs/handling-eviction-requests.md; since kubevirt#11286, the webhook itself refuses while it migrates, with or without a budget",
+		Since:  "the first release with LiveMigrateIfPossible, of 2023 (kubevirt#9798); its number is not confirmed",
+		judge:  virtualMachine,
 	}, {
 		Name: "CloudNativePG", Group: "postgresql.cnpg.io",
 		Shows:  "spec.instances, status.readyInstances, spec.enablePDB and spec.nodeMaintenanceWindow of the Cluster; label cnpg.io/instanceRole",
-		Source: "cloudnative-pg.io documentation, Kubernetes Upgrade and Maintenance", Since: "1.24",
+		Source: "cloudnative-pg docs/src/kubernetes_upgrade.md and reconcilePodDisruptionBudget of its controller", Since: "1.23 (enablePDB, cloudnative-pg#3837)",
 		judge: postgres,
 	}, {
 		Name: "Strimzi", Group: "strimzi.io",
-		Shows:  "the webhook " + strimziWebhook + " on pods/eviction",
-		Source: "Strimzi documentation, Evicting pods with the Drain Cleaner", Since: "Drain Cleaner 0.2",
+		Shows:  "the webhook " + strimziWebhook + " on pods/eviction; labels strimzi.io/kind and strimzi.io/name",
+		Source: "strimzi/drain-cleaner README.md and src/main/java/io/strimzi/ValidatingWebhook.java", Since: "Strimzi 0.21; it denies evictions itself since Drain Cleaner 1.1",
 		judge: kafka,
 	}, {
 		Name: "Longhorn", Group: "longhorn.io",
 		Shows:  "budgets of the instance managers, which exist while a node has volumes or last replicas",
-		Source: "Longhorn documentation, setting node-drain-policy", Since: "1.4",
+		Source: "longhorn-manager controller, canDeleteInstanceManagerPDB", Since: "1.4.2 and 1.3.3 (longhorn#5549)",
 		judge: adjusts("removes the budget of its instance manager once the node has no attached volume and no last replica",
 			"Check the setting node-drain-policy of Longhorn and the replicas of its volumes."),
 	}, {
 		Name: "Portworx", Group: "libopenstorage.org",
-		Shows:  "budget px-storage, whose minAvailable the operator sets by the number of storage nodes",
-		Source: "Portworx documentation, Pod Disruption Budget", Since: "operator 1.5",
-		judge: adjusts("sets its budget by the number of storage nodes that are up",
+		Shows:  "budget px-storage, or a budget for each node (px-NODE, which the operator deletes to let the pod go), and budget px-kvdb",
+		Source: "libopenstorage/operator drivers/storage/portworx/component/disruption_budget.go", Since: "budgets for each node since 2024 (operator#1508, #1580); the number of the release is not confirmed",
+		judge: adjusts("sets its budgets by the number of storage nodes, and deletes that of a node to let its pod go",
 			"Check that all storage nodes are online in the StorageCluster."),
 	}}
 }
@@ -53,15 +54,15 @@ func labeled() []row {
 	return []row{{
 		Operator: Operator{
 			Name: "Rook", Shows: "budgets rook-ceph-osd*, which the operator replaces while the data is not healthy",
-			Source: "rook design/ceph/ceph-managed-disruptionbudgets.md", Since: "1.6",
+			Source: "rook design/ceph/ceph-managed-disruptionbudgets.md", Since: "1.5 (rook#6497), by default since 1.6 (rook#7082)",
 			judge: adjusts("replaces its budgets while a node is drained, until all placement groups are clean",
 				"Check that the CephCluster is healthy, and that spec.disruptionManagement.managePodBudgets is true."),
 		}, label: "ceph-osd-id",
 	}, {
 		Operator: Operator{
-			Name: "Elastic Cloud on Kubernetes", Shows: "the default budget, which allows one pod while the cluster is green",
-			Source: "Elastic Cloud on Kubernetes documentation, Pod disruption budget", Since: "1.0",
-			judge: adjusts("allows one disruption while the cluster of Elasticsearch is green",
+			Name: "Elastic Cloud on Kubernetes", Shows: "the default budget, which allows one pod while the cluster is green; with an Enterprise license one for each role, of which some need yellow",
+			Source: "Elastic Cloud on Kubernetes documentation, Pod disruption budget", Since: "1.0, by role since 3.2",
+			judge: adjusts("allows one disruption while the health of Elasticsearch permits it",
 				"Check status.health of the Elasticsearch, or set spec.podDisruptionBudget in it."),
 		}, label: "elasticsearch.k8s.elastic.co/cluster-name",
 	}}
@@ -73,9 +74,9 @@ func adjusts(why, remedy string) func(*Owners, *corev1.Pod, *metav1.OwnerReferen
 	}
 }
 
-// virtualMachine is a pod of KubeVirt. Its webhook on pods/eviction approves the eviction of a
-// machine that can be migrated, and the machine's own budget then answers 429 while the
-// migration runs; it denies that of one that must be migrated and cannot be.
+// virtualMachine is a pod of KubeVirt. Its webhook on pods/eviction has a machine migrated that can
+// be: the machine's own budget, or the webhook, answers 429 while the migration runs. The webhook
+// denies the eviction of a machine that must be migrated and cannot be.
 func virtualMachine(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference) Answer {
 	const remedy = "Make the virtual machine migratable, set another evictionStrategy, or stop it before the update."
 	if reference.Kind != "VirtualMachineInstance" {
@@ -144,22 +145,36 @@ func postgres(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference) Answ
 	if cluster == nil {
 		return Answer{Behavior: Adjusts, Why: "belongs to a Cluster of CloudNativePG that could not be read", Remedy: "Check that the Cluster has more than one ready instance."}
 	}
-	if maintained, _, _ := unstructured.NestedBool(cluster.Object, "spec", "nodeMaintenanceWindow", "inProgress"); maintained {
-		return Answer{Behavior: Stops, Why: "is in a maintenance window, in which it has no budget"}
+	if enabled, found, _ := unstructured.NestedBool(cluster.Object, "spec", "enablePDB"); found && !enabled {
+		return Answer{Behavior: Stops, Why: "belongs to a Cluster whose budgets are disabled (spec.enablePDB)"}
 	}
 	if ready, _, _ := unstructured.NestedInt64(cluster.Object, "status", "readyInstances"); ready > 1 {
 		return Answer{Behavior: Moves, Why: "hands over to another instance when its node is cordoned"}
 	}
+	if instances, _, _ := unstructured.NestedInt64(cluster.Object, "spec", "instances"); instances == 1 && maintained(cluster) {
+		return Answer{Behavior: Stops, Why: "is in a maintenance window, in which it has no budget"}
+	}
 	return Answer{
-		Behavior: Stays, Why: "is the only ready instance of its Cluster",
+		Behavior: Holds, Why: "is the only ready instance of its Cluster",
 		Remedy: "Give the Cluster more instances, open its maintenance window (spec.nodeMaintenanceWindow.inProgress), or set spec.enablePDB to false.",
 	}
 }
 
-// kafka is a pod of Strimzi. Its drain cleaner marks the pod, and the operator restarts it
-// elsewhere.
-func kafka(o *Owners, _ *corev1.Pod, _ *metav1.OwnerReference) Answer {
-	if o.webhook[strimziWebhook] {
+// maintained reports whether a Cluster with one instance has no budget: in a maintenance window,
+// unless its volume is not kept.
+func maintained(cluster *unstructured.Unstructured) bool {
+	inProgress, _, _ := unstructured.NestedBool(cluster.Object, "spec", "nodeMaintenanceWindow", "inProgress")
+	reuse, found, _ := unstructured.NestedBool(cluster.Object, "spec", "nodeMaintenanceWindow", "reusePVC")
+	return inProgress && (reuse || !found)
+}
+
+// kafka is a pod of Strimzi. Its drain cleaner marks the pods of Kafka and of ZooKeeper, and the
+// operator restarts them elsewhere; it ignores others, such as those of Kafka Connect. Its settings
+// may exclude namespaces and one of both, which the API shows only in its Deployment.
+func kafka(o *Owners, pod *corev1.Pod, _ *metav1.OwnerReference) Answer {
+	name := pod.Labels["strimzi.io/name"]
+	broker := pod.Labels["strimzi.io/kind"] == "Kafka" && (strings.HasSuffix(name, "-kafka") || strings.HasSuffix(name, "-zookeeper"))
+	if broker && o.webhook[strimziWebhook] {
 		return Answer{Behavior: Moves, Why: "is restarted on another node by the operator, which the drain cleaner notifies"}
 	}
 	return Answer{}

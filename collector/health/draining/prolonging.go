@@ -10,25 +10,26 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Prolonging are the drains of an update that take long, a clause for each pool and for each long
-// grace period: drains that do not end first, those that wait for budgets, then grace periods. An
-// error is about what could not be read.
-func Prolonging(ctx context.Context, cluster *snapshot.Cluster, now time.Time) ([]string, error) {
+// Rehearsal is the rehearsal of the drains of an update, at a time by the cluster's clock. An error
+// is about what could not be read; the rehearsal is nil if there is none without it.
+func Rehearsal(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (*drain.Rehearsal, error) {
 	of, err := rehearsalOf(ctx, cluster, now, nil)
 	if err != nil {
 		return nil, err
 	}
-	return prolonging(&of.rehearsal, poolsOf(of.read.Order.Pools)), of.unread()
+	return &of.rehearsal, of.unread()
 }
 
-func prolonging(of *drain.Rehearsal, pools pools) []string {
+// Prolonging are the drains of an update that take long, a clause for each pool and for each long
+// grace period: drains that do not end first, those that wait for budgets, then grace periods.
+func Prolonging(of *drain.Rehearsal) []string {
 	var endless, slow, graces []string
 	for i := range of.Pools {
 		pool := &of.Pools[i]
-		if text := endlessDrain(pool, pools.kind(pool.Name)); text != "" {
+		if text := endlessDrain(pool); text != "" {
 			endless = append(endless, text)
 		}
-		if text := slowDrains(pool, pools.kind(pool.Name)); text != "" {
+		if text := slowDrains(pool); text != "" {
 			slow = append(slow, text)
 		}
 	}
@@ -39,7 +40,7 @@ func prolonging(of *drain.Rehearsal, pools pools) []string {
 }
 
 // endlessDrain is where the drains of a pool do not end, or may not; empty if they end.
-func endlessDrain(pool *drain.Pool, kind string) string {
+func endlessDrain(pool *drain.Pool) string {
 	if len(pool.Stuck) == 0 {
 		return ""
 	}
@@ -48,7 +49,7 @@ func endlessDrain(pool *drain.Pool, kind string) string {
 		verb = "may not end"
 	}
 	node := &pool.Stuck[0]
-	text := fmt.Sprintf("the drain of node %s of %s %q %s", node.Name, kind, pool.Name, verb)
+	text := fmt.Sprintf("the drain of node %s of MachineConfigPool %q %s", node.Name, pool.Name, verb)
 	if len(node.Obstacles) > 0 {
 		first := node.Obstacles[0]
 		text += fmt.Sprintf(" (pod %s: %s)", first.Pod, first.Cause)
@@ -58,7 +59,7 @@ func endlessDrain(pool *drain.Pool, kind string) string {
 
 // slowDrains is how often the drains of a pool wait until replacements are ready; empty if they do
 // not.
-func slowDrains(pool *drain.Pool, kind string) string {
+func slowDrains(pool *drain.Pool) string {
 	waits, nodes := 0, 0
 	for i := range pool.Nodes {
 		if pool.Nodes[i].Waits > 0 {
@@ -68,6 +69,6 @@ func slowDrains(pool *drain.Pool, kind string) string {
 	if waits == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the drains of %s of %s %q wait %s until pods that were evicted are ready again, since their PodDisruptionBudgets allow no other eviction before",
-		words.Count(nodes, "node"), kind, pool.Name, words.Count(waits, "time"))
+	return fmt.Sprintf("the drains of %s of MachineConfigPool %q wait %s until pods that were evicted are ready again, since their PodDisruptionBudgets allow no other eviction before",
+		words.Count(nodes, "node"), pool.Name, words.Count(waits, "time"))
 }

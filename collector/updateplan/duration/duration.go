@@ -58,6 +58,7 @@ func Of(ctx context.Context, s scene.Scene, kind update.Kind) *report.Duration {
 func Rollout(ctx context.Context, s scene.Scene, miss func(string, ...any)) updateplan.Rollout {
 	i := inventory{scene: s, miss: miss}
 	on := i.rollout(ctx)
+	drains := i.drains(ctx, &on)
 	parallel := map[string]int{}
 	for _, pool := range on.Pools {
 		parallel[pool.Name] = pool.Parallel
@@ -73,8 +74,24 @@ func Rollout(ctx context.Context, s scene.Scene, miss func(string, ...any)) upda
 		on.Basis = append(on.Basis, fmt.Sprintf("%s for a node: the last roll-out of this cluster by its MachineConfigNodes (n=%d).",
 			report.RangeOf(model.Node), len(took)))
 	}
-	on.ProlongedBy = i.prolongedBy(ctx)
+	on.ProlongedBy = append(i.slowDaemonSets(ctx), firstCauses(drains, "drains that take long")...)
 	return on
+}
+
+// drains adds what the drains take by a rehearsal, and returns what prolongs them.
+func (i inventory) drains(ctx context.Context, on *updateplan.Rollout) []string {
+	rehearsal, err := draining.Rehearsal(ctx, i.scene.Snapshot, i.scene.Start)
+	if err != nil {
+		i.miss("drains that prolong updates: %v", err)
+	}
+	if rehearsal == nil {
+		return nil
+	}
+	on.Model.Drains = rollout.Drains(rehearsal)
+	for _, pool := range slices.Sorted(maps.Keys(on.Model.Drains)) {
+		on.Basis = append(on.Basis, fmt.Sprintf("%s for the drains of pool %s beyond quick ones: a rehearsal of the drains.", report.RangeOf(on.Model.Drains[pool]), pool))
+	}
+	return draining.Prolonging(rehearsal)
 }
 
 // Assumed is the rollout of a plan without a cluster, by the documentation.
@@ -98,23 +115,18 @@ type inventory struct {
 // maxCauses bounds the objects of one kind that are named as what prolongs updates.
 const maxCauses = 10
 
-// prolongedBy are the DaemonSets and drains that prolong updates.
-func (i inventory) prolongedBy(ctx context.Context) []string {
-	var causes []string
-	if all, err := i.scene.Snapshot.DaemonSets(ctx); err != nil {
-		i.miss("DaemonSets that prolong updates: %v", err)
-	} else {
-		var slow []string
-		for _, each := range rollout.SlowDaemonSets(all) {
-			slow = append(slow, each.String())
-		}
-		causes = firstCauses(slow, "DaemonSets that replace one pod at a time")
-	}
-	drains, err := draining.Prolonging(ctx, i.scene.Snapshot, i.scene.Start)
+// slowDaemonSets are the DaemonSets that prolong updates.
+func (i inventory) slowDaemonSets(ctx context.Context) []string {
+	all, err := i.scene.Snapshot.DaemonSets(ctx)
 	if err != nil {
-		i.miss("drains that prolong updates: %v", err)
+		i.miss("DaemonSets that prolong updates: %v", err)
+		return nil
 	}
-	return append(causes, firstCauses(drains, "drains that take long")...)
+	var slow []string
+	for _, each := range rollout.SlowDaemonSets(all) {
+		slow = append(slow, each.String())
+	}
+	return firstCauses(slow, "DaemonSets that replace one pod at a time")
 }
 
 // firstCauses are at most maxCauses, and how many more there are of that kind.

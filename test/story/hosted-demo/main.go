@@ -41,7 +41,7 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.Step("starting two Kubernetes clusters: a management cluster without nodes, and the guest")
+	t.Step("starting two Kubernetes clusters: a management cluster with simulated nodes, and the guest")
 	guest, stop, err := start(ctx, t)
 	defer func() { err = errors.Join(err, stop(ctx)) }()
 	if err != nil {
@@ -53,12 +53,15 @@ func run(ctx context.Context) (err error) {
 	return script.Hosted(ctx, t, guest)
 }
 
+// controlPlaneNodes are the simulated nodes of the management cluster.
+const controlPlaneNodes = 3
+
 // start starts the clusters and the monitoring of the guest. What it returns stops those that run.
 func start(ctx context.Context, t *terminal.Terminal) (guest *cluster.Cluster, stop func(context.Context) error, err error) {
 	var monitoring *prometheus.Prometheus
 	group, bounded := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		t.Cluster, err = cluster.Start(bounded, filepath.Join(t.Directory, "management"), cluster.ControlPlaneOnly())
+		t.Cluster, err = cluster.Start(bounded, filepath.Join(t.Directory, "management"), cluster.ControlPlaneOnly(), cluster.KWOK(controlPlaneNodes))
 		return err
 	})
 	group.Go(func() (err error) {

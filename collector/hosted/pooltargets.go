@@ -1,0 +1,90 @@
+package hosted
+
+import (
+	"context"
+	"slices"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+var (
+	namePoolTargets = finding.NewName("NodePoolTargets",
+		"The releases that the NodePools which are named for an update may go to: HyperShift accepts no minor version before that "+
+			"of the pool, and none after the newest completed one of the control plane (condition ValidReleaseImage of the NodePool).")
+
+	reasonPoolTargets = finding.NewReason("NodePoolTargets", finding.Explanation{
+		Meaning: "Reported with the releases that a NodePool may go to at present, and whether the target is one of them.",
+		Cause:   "The releases are those that the HostedCluster lists.",
+	})
+	reasonPoolWaits = finding.NewReason("NodePoolWaits", finding.Explanation{
+		Meaning: "Reported when a NodePool may go to the target only after the control plane has completed its update: until then its condition ValidReleaseImage is False, and nothing of the pool is reconciled.",
+		Cause:   "The target has a later minor version than the newest completed update of the control plane.",
+		Remedy:  "Update the control plane first, wait until status.version.history of the HostedCluster has the release as Completed, then set spec.release of the NodePool.",
+	})
+	reasonPoolDowngrade = finding.NewReason("NodePoolDowngrade", finding.Explanation{
+		Meaning: "Reported when the target has an earlier minor version than a NodePool, which HyperShift does not accept for the pool.",
+		Cause:   "The NodePool was updated to a later release.",
+		Remedy:  "Choose a target that is not before the NodePool.",
+	})
+)
+
+// poolTargetsCheck is the check NodePoolTargets. It is about pools that are named.
+func poolTargetsCheck(c *ControlPlane) check.Check {
+	return check.Check{
+		Name: namePoolTargets, Kind: finding.SourceGate, Side: check.Management,
+		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
+			if c.poolsError != nil {
+				return nil, c.poolsError
+			}
+			var found []finding.Finding
+			for i := range c.pools {
+				found = append(found, aboutPool(&c.pools[i], judgeTarget(c, &c.pools[i], s.Update.To)))
+			}
+			return found, nil
+		},
+	}
+}
+
+// judgeTarget is whether a pool may go to the target, and to which other releases.
+func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Version) finding.Finding {
+	present, err := semver.Parse(pool.Status.Version)
+	completed, problem := semver.Parse(c.Cluster.Completed())
+	if err != nil || problem != nil {
+		return finding.Unknown(reasonSkewUnknown, "to which releases NodePool %s may go is unknown: it is of %q, and the newest completed version of the control plane is %q",
+			nameOf(pool), words.External(pool.Status.Version), words.External(c.Cluster.Completed()))
+	}
+	const most = 10
+	now := "none that the HostedCluster lists"
+	if targets := c.poolTargets(present, completed); len(targets) > 0 {
+		now = words.List(targets, most)
+	}
+	switch {
+	case hypershift.PoolMayRun(present, completed, target):
+		return finding.Pass(reasonPoolTargets, "NodePool %s (%s) may go to %s now; the releases are: %s", nameOf(pool), present, target, now)
+	case hypershift.PoolMayRun(present, target, target):
+		return finding.Warn(reasonPoolWaits, "NodePool %s (%s) may go to %s only after the control plane, which completed %s, has completed it; now it may go to: %s", nameOf(pool), present, target, completed, now)
+	}
+	return finding.Fail(reasonPoolDowngrade, "NodePool %s (%s) may not go to %s, whose minor version is earlier; now it may go to: %s", nameOf(pool), present, target, now)
+}
+
+// poolTargets are the listed releases after that of the pool that it may go to now, the newest first.
+func (c *ControlPlane) poolTargets(present, completed semver.Version) []string {
+	var versions []semver.Version
+	for _, each := range c.releases() {
+		version, err := semver.Parse(each.Version)
+		if err == nil && version.GT(present) && hypershift.PoolMayRun(present, completed, version) {
+			versions = append(versions, version)
+		}
+	}
+	slices.SortFunc(versions, func(a, b semver.Version) int { return b.Compare(a) })
+	var texts []string
+	for _, version := range versions {
+		texts = append(texts, version.String())
+	}
+	return slices.Compact(texts)
+}
