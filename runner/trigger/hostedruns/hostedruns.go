@@ -72,11 +72,11 @@ type Options struct {
 func (o Options) validate() error {
 	switch {
 	case o.Clusters < 1 || o.Clusters > MaxClusters:
-		return fmt.Errorf("%d hosted clusters are not 1 to %d", o.Clusters, MaxClusters)
+		return fmt.Errorf("the number of hosted clusters is %d; it must be 1 to %d", o.Clusters, MaxClusters)
 	case o.Runs < 1 || o.Runs > MaxRuns:
-		return fmt.Errorf("%d runs side by side are not 1 to %d", o.Runs, MaxRuns)
+		return fmt.Errorf("the number of runs side by side is %d; it must be 1 to %d", o.Runs, MaxRuns)
 	case o.Ahead < 0 || o.Ahead > runplan.MaxAhead:
-		return fmt.Errorf("%d targets ahead are not 0 to %d", o.Ahead, runplan.MaxAhead)
+		return fmt.Errorf("the number of targets ahead is %d; it must be 0 to %d", o.Ahead, runplan.MaxAhead)
 	case o.Preflight == nil || o.Selection == nil || o.Guard == nil || o.Interval <= 0 || o.Logger == nil:
 		return errors.New("a required option is missing")
 	}

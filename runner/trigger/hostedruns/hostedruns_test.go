@@ -131,9 +131,10 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	patch := `{"spec":{"release":{"image":"` + pullSpec("4") + `"}}}`
-	if _, err := w.hostedClusters().Patch(t.Context(), "one", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	await.Until(t, "the API server uses no policy of a former test", func(ctx context.Context) bool {
+		_, err := w.hostedClusters().Patch(ctx, "one", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err == nil
+	})
 	w.lead(func(o *hostedruns.Options) { o.Clusters = 1; o.Ahead = 0 })
 	w.awaitShown("one 4.18.4 selected Ready", "one Ready", "two New")
 	if diff := cmp.Diff([]string{"one 4.18.4", "one "}, w.runs()); diff != "" {

@@ -22,7 +22,7 @@ const guestTimeout = 30 * time.Second
 
 // OnGuests makes the runs with these options by package runner, in the guests, which are reached by
 // the kubeconfigs that the HostedClusters name. The report on a guest that cannot be reached is
-// Undecided, and has what the management cluster tells.
+// Undecided, and has the findings about the management cluster.
 func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 	return func(ctx context.Context, of *hypershift.HostedCluster, target runplan.Target) (report.Report, error) {
 		side, err := hosted.Open(ctx, management, of.Namespace, of.Name)
