@@ -41,6 +41,7 @@ type flags struct {
 	leaderElect, uninstall              bool
 	lease, renew, retry                 time.Duration
 	verbosity                           int
+	hosted                              hostedFlags
 }
 
 // parse reads the arguments; errors and the help are written to out.
@@ -61,6 +62,7 @@ func parse(args []string, out io.Writer) (flags, error) {
 	set.StringVar(&f.metricsClientCA, "metrics-client-ca", "", fmt.Sprintf("CAs that sign client certificates: %q for those of the cluster (ConfigMap %s/%s), or a file, which is read again when it changes. /metrics then requires one with the name of --metrics-client. Default: /metrics requires no client certificate.", clusterCA, clientCANamespace, clientCAConfigMap))
 	set.StringVar(&f.metricsClient, "metrics-client", "system:serviceaccount:openshift-monitoring:prometheus-k8s", "Common name of the client certificate that may read /metrics.")
 	set.StringSliceVar(&f.signals, "signal", nil, fmt.Sprintf("Signal by which an unmodified CVO honors the verdicts: %s. May be repeated. Others are removed. Default: none.", strings.Join(guard.Choices(), ", ")))
+	f.hosted.add(set)
 	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals, the ClusterOperator and the published verdicts, print them, and end. The controller must have ended.")
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "Act only while holding the Lease of the leader.")
 	set.DurationVar(&f.lease, "leader-elect-lease-duration", leaseDuration, "How long others wait after the last renewal of the Lease.")
@@ -94,5 +96,5 @@ func (f flags) validate() error {
 	if _, err := guard.Choose(f.signals...); err != nil {
 		return fmt.Errorf("--signal: %w", err)
 	}
-	return nil
+	return f.hosted.validate()
 }

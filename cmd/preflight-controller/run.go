@@ -76,7 +76,7 @@ func (f flags) serve(ctx context.Context, config *rest.Config, reached *cluster.
 	if err != nil {
 		return fmt.Errorf("--signal: %w", err)
 	}
-	if err := controller.Needs().And(chosen.Needs()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := controller.Needs().And(chosen.Needs()).And(f.hosted.needs()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
 	options, err := f.options(reached, logger, chosen)
@@ -88,6 +88,9 @@ func (f flags) serve(ctx context.Context, config *rest.Config, reached *cluster.
 		return err
 	}
 	if err := controller.Add(m, reached, options); err != nil {
+		return err
+	}
+	if err := f.hosted.addTo(m, reached, options, logger); err != nil {
 		return err
 	}
 	return m.Start(ctx)

@@ -10,6 +10,8 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
+	"github.com/openshift/update-preflight/runner/trigger/hostedruns"
 	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
@@ -25,7 +27,7 @@ func needs() access.Needs {
 		leader.Required = append(leader.Required, access.Verbs(event, "create", "patch")...)
 	}
 	everySwitch := guard.Choice{Alert: true, ClusterOperator: true, Admission: guard.Deny}
-	return controller.Needs().And(guard.Choice{}.Needs()).And(everySwitch.Needs()).And(leader)
+	return controller.Needs().And(guard.Choice{}.Needs()).And(everySwitch.Needs()).And(hostedguard.Needs("")).And(leader)
 }
 
 func TestRBACIsCurrent(t *testing.T) {
@@ -42,6 +44,38 @@ func TestRBACIsCurrent(t *testing.T) {
 		objects = append(objects, object)
 	}
 	expectCurrent(t, "base/rbac.yaml", write(t, comment, objects))
+}
+
+// The permissions for hosted clusters are a part of their own, of management clusters.
+func TestHostedRBACIsCurrent(t *testing.T) {
+	const comment = `# Generated from the permissions that the packages declare, by
+# go test ./test/manifests -update
+#
+# The Secrets with the kubeconfigs of the guests, which the HostedClusters name, are those of
+# administrators of the guests: the controller can do everything there.
+`
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
+	var objects []any
+	for _, object := range hostedruns.Needs().And(hostedguard.Needs(guard.Deny)).Roles(hostedName, subjects) {
+		objects = append(objects, object)
+	}
+	expectCurrent(t, "switches/hosted-clusters/rbac.yaml", write(t, comment, objects))
+}
+
+// hostedName is the name of the roles for hosted clusters.
+const hostedName = "update-preflight-hosted"
+
+// hosted are the policies for hosted clusters, those that deny first.
+func hosted() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
+		for _, each := range hostedguard.Names() {
+			policy := stub("admissionregistration.k8s.io/v1", kind, "")
+			policy.SetName(each)
+			all = append(all, policy)
+		}
+	}
+	return all
 }
 
 // guards are the objects that the controller creates for CVO, those that deny first.
@@ -105,7 +139,7 @@ func TestUninstallIsCurrent(t *testing.T) {
 		"Kubernetes": {reason: "kubectl fails for kinds that the cluster does not have", directory: "kubernetes", file: "kubernetes/uninstall.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := append(guards(), overlay(t, tc.directory)...)
+			all := slices.Concat(hosted(), guards(), overlay(t, tc.directory, "hosted-clusters"))
 			slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 			var stubs []any
 			for _, each := range all {

@@ -72,7 +72,9 @@ func (o *objects) read(ctx context.Context) error {
 	if err := o.cache.List(ctx, &all); err != nil {
 		return fmt.Errorf("could not list the UpdatePreflights: %w", err)
 	}
-	o.last = slices.DeleteFunc(all.Items, func(object v1alpha1.UpdatePreflight) bool { return !object.DeletionTimestamp.IsZero() })
+	o.last = slices.DeleteFunc(all.Items, func(object v1alpha1.UpdatePreflight) bool {
+		return !object.DeletionTimestamp.IsZero() || object.Spec.HostedCluster != nil // those are package hostedruns's
+	})
 	if len(o.last) > runplan.MaxObjects {
 		o.logger.Warn("there are too many UpdatePreflights: the newest have no status", "number", len(o.last), "limit", runplan.MaxObjects)
 	}

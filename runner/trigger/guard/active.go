@@ -9,6 +9,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/openshift/update-preflight/runner/trigger/owned"
 )
 
 // Effect is a switch that is on in a cluster.
@@ -30,13 +32,13 @@ func Active(ctx context.Context, client dynamic.Interface) ([]Effect, error) {
 	var active []Effect
 	var errs []error
 	for _, each := range all(client) {
-		each.objects = []object{each.effective()}
-		present, err := each.read(ctx)
+		each.objects.All = []owned.Object{each.effective()}
+		present, err := each.objects.Read(ctx)
 		errs = append(errs, err)
 		if err != nil || present[0] == nil {
 			continue
 		}
-		if effect, on := effectOf(each.name, present[0]); on {
+		if effect, on := effectOf(each.Name(), present[0]); on {
 			active = append(active, effect)
 		}
 	}
@@ -45,7 +47,7 @@ func Active(ctx context.Context, client dynamic.Interface) ([]Effect, error) {
 }
 
 // effective is the object by which a switch takes effect: the last one that is applied.
-func (s *Switch) effective() object { return s.objects[len(s.objects)-1] }
+func (s *Switch) effective() owned.Object { return s.objects.All[len(s.objects.All)-1] }
 
 // effectOf reads the effect of a switch from its effective object; false while it has none.
 func effectOf(name string, effective *unstructured.Unstructured) (Effect, bool) {

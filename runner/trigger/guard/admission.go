@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/openshift/update-preflight/collector/ownsignal"
+	"github.com/openshift/update-preflight/runner/trigger/owned"
 )
 
 //go:embed admission.yaml
@@ -20,11 +21,11 @@ var admissionManifests string
 
 // admissionObjects are in the order in which they are applied: the policy takes effect by
 // its binding.
-func admissionObjects() []object {
+func admissionObjects() []owned.Object {
 	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
-	return []object{
-		{GroupVersionResource: group.WithResource("validatingadmissionpolicies"), kind: "ValidatingAdmissionPolicy", name: ownsignal.ClusterOperator},
-		{GroupVersionResource: group.WithResource("validatingadmissionpolicybindings"), kind: "ValidatingAdmissionPolicyBinding", name: ownsignal.ClusterOperator},
+	return []owned.Object{
+		{GroupVersionResource: group.WithResource("validatingadmissionpolicies"), Kind: "ValidatingAdmissionPolicy", Name: ownsignal.ClusterOperator},
+		{GroupVersionResource: group.WithResource("validatingadmissionpolicybindings"), Kind: "ValidatingAdmissionPolicyBinding", Name: ownsignal.ClusterOperator},
 	}
 }
 
@@ -40,9 +41,9 @@ func Admission(client dynamic.Interface, mode Mode, now func() time.Time) (*Swit
 		return nil, fmt.Errorf("the mode %q of the admission policy is neither %s nor %s", mode, Warn, Deny)
 	}
 	return &Switch{
-		name: nameAdmission, client: client, now: now, objects: admissionObjects(),
+		objects: objectsOf(nameAdmission, client, admissionObjects()...), now: now,
 		build: func(state State, _ []*unstructured.Unstructured, now time.Time) ([]*unstructured.Unstructured, error) {
-			contents, err := parse(strings.Split(admissionManifests, "\n---\n")...)
+			contents, err := owned.Parse(strings.Split(admissionManifests, "\n---\n")...)
 			if err != nil {
 				return nil, err
 			}

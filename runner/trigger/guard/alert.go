@@ -9,15 +9,16 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/openshift/update-preflight/collector/ownsignal"
+	"github.com/openshift/update-preflight/runner/trigger/owned"
 )
 
 //go:embed alert.yaml
 var alertManifest string
 
-func prometheusRule() object {
-	return object{
+func prometheusRule() owned.Object {
+	return owned.Object{
 		GroupVersionResource: schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheusrules"},
-		kind:                 "PrometheusRule", namespace: ownsignal.Namespace, name: ownsignal.ClusterOperator,
+		Kind:                 "PrometheusRule", Namespace: ownsignal.Namespace, Name: ownsignal.ClusterOperator,
 	}
 }
 
@@ -32,9 +33,9 @@ const Service = "update-preflight"
 // [Service].
 func Alert(client dynamic.Interface) *Switch {
 	return &Switch{
-		name: nameAlert, client: client, now: time.Now, objects: []object{prometheusRule()},
+		objects: objectsOf(nameAlert, client, prometheusRule()), now: time.Now,
 		build: func(State, []*unstructured.Unstructured, time.Time) ([]*unstructured.Unstructured, error) {
-			return parse(alertManifest)
+			return owned.Parse(alertManifest)
 		},
 	}
 }

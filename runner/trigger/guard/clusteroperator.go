@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/owned"
 )
 
 const (
@@ -21,10 +22,10 @@ const (
 	maxMessage = 1024
 )
 
-func clusterOperator() object {
-	return object{
+func clusterOperator() owned.Object {
+	return owned.Object{
 		GroupVersionResource: configv1.GroupVersion.WithResource("clusteroperators"),
-		kind:                 "ClusterOperator", name: ownsignal.ClusterOperator, hasStatus: true,
+		Kind:                 "ClusterOperator", Name: ownsignal.ClusterOperator, HasStatus: true,
 	}
 }
 
@@ -33,7 +34,7 @@ func clusterOperator() object {
 // that is Ready, and True without a chosen target.
 func ClusterOperator(client dynamic.Interface, version string, now func() time.Time) *Switch {
 	made := Operator(client, version, now)
-	made.optional = false
+	made.objects.Optional = false
 	made.build = operatorBuilder(version, func(state State, now time.Time) []configv1.ClusterOperatorStatusCondition {
 		return append(health(state), upgradeable(state.Verdicts, now))
 	})
@@ -47,8 +48,10 @@ func ClusterOperator(client dynamic.Interface, version string, now func() time.T
 // Degraded is True while [State.Degraded] has a cause. Progressing is False: the
 // controller has nothing to roll out.
 func Operator(client dynamic.Interface, version string, now func() time.Time) *Switch {
+	objects := objectsOf(nameOperator, client, clusterOperator())
+	objects.Optional = true
 	return &Switch{
-		name: nameOperator, client: client, now: now, objects: []object{clusterOperator()}, optional: true,
+		objects: objects, now: now,
 		build: operatorBuilder(version, func(state State, _ time.Time) []configv1.ClusterOperatorStatusCondition { return health(state) }),
 	}
 }
@@ -72,7 +75,7 @@ func readOperator(present *unstructured.Unstructured) (configv1.ClusterOperator,
 		return read, nil
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(present.Object, &read); err != nil {
-		return read, fmt.Errorf("could not read the conditions of %s: %w", clusterOperator().describe(), err)
+		return read, fmt.Errorf("could not read the conditions of %s: %w", clusterOperator().Describe(), err)
 	}
 	return read, nil
 }
@@ -90,9 +93,9 @@ func operatorContent(version string, conditions []configv1.ClusterOperatorStatus
 			{Group: "preflight.openshift.io", Resource: "updatepreflights"},
 		},
 	}
-	for _, related := range append([]object{prometheusRule()}, admissionObjects()...) {
+	for _, related := range append([]owned.Object{prometheusRule()}, admissionObjects()...) {
 		status.RelatedObjects = append(status.RelatedObjects, configv1.ObjectReference{
-			Group: related.Group, Resource: related.Resource, Namespace: related.namespace, Name: related.name,
+			Group: related.Group, Resource: related.Resource, Namespace: related.Namespace, Name: related.Name,
 		})
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)

@@ -78,8 +78,8 @@ func (v Verdict) isReady(now time.Time) bool {
 
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// check returns an error for verdicts that no object can express.
-func check(verdicts []Verdict) error {
+// Check returns an error for verdicts that no object can express.
+func Check(verdicts []Verdict) error {
 	if len(verdicts) > MaxVerdicts {
 		return fmt.Errorf("%d verdicts are more than the %d that a switch can have", len(verdicts), MaxVerdicts)
 	}

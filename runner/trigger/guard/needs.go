@@ -1,11 +1,14 @@
 package guard
 
-import "github.com/openshift/update-preflight/collector/access"
+import (
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/trigger/owned"
+)
 
 // Needs are the permissions of [Set.Apply] with the choice: to apply the switches that are
 // on and the ClusterOperator, and to remove the other switches.
 func (c Choice) Needs() access.Needs {
-	needs, applied, removed := access.Needs{}, []object{clusterOperator()}, []object{}
+	needs, applied, removed := access.Needs{}, []owned.Object{clusterOperator()}, []owned.Object{}
 	if c.Alert {
 		applied = append(applied, prometheusRule())
 	} else {
@@ -17,10 +20,10 @@ func (c Choice) Needs() access.Needs {
 		removed = append(removed, admissionObjects()...)
 	}
 	for _, each := range applied {
-		needs.Required = append(needs.Required, each.requests("get", "create", "patch")...)
+		needs.Required = append(needs.Required, each.Requests("get", "create", "patch")...)
 	}
 	for _, each := range removed {
-		needs.Required = append(needs.Required, each.requests("get", "delete")...)
+		needs.Required = append(needs.Required, each.Requests("get", "delete")...)
 	}
 	return needs
 }
@@ -29,8 +32,8 @@ func (c Choice) Needs() access.Needs {
 func UninstallNeeds() access.Needs {
 	var needs access.Needs
 	for _, each := range all(nil) {
-		for _, object := range each.objects {
-			needs.Required = append(needs.Required, object.requests("get", "delete")...)
+		for _, object := range each.objects.All {
+			needs.Required = append(needs.Required, object.Requests("get", "delete")...)
 		}
 	}
 	return needs
@@ -42,21 +45,8 @@ func ReadNeeds() access.Needs {
 	var needs access.Needs
 	for _, each := range all(nil) {
 		read := each.effective()
-		read.namespace = ""
-		needs.Optional = append(needs.Optional, read.requests("get")...)
+		read.Namespace = ""
+		needs.Optional = append(needs.Optional, read.Requests("get")...)
 	}
 	return needs
-}
-
-// requests are those with these verbs for the object and, to patch, for its status.
-func (o object) requests(verbs ...string) []access.Request {
-	like := access.Request{Group: o.Group, Resource: o.Resource, Namespace: o.namespace, Name: o.name}
-	requests := access.Verbs(like, verbs...)
-	for _, request := range requests {
-		if request.Verb == "patch" && o.hasStatus {
-			request.Subresource = "status"
-			requests = append(requests, request)
-		}
-	}
-	return requests
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/trigger/owned"
 )
 
 // Set is the switches and the ClusterOperator of one controller. Its methods must not be
@@ -34,7 +35,7 @@ func NewSet(client dynamic.Interface, chosen Choice, version string, now func() 
 	}
 	*alerts = append(*alerts, Alert(client))
 	if chosen.Admission == "" {
-		set.off = append(set.off, withoutContent(client, nameAdmission, admissionObjects()))
+		set.off = append(set.off, withoutContent(client, nameAdmission, admissionObjects()...))
 		return set, nil
 	}
 	admission, err := Admission(client, chosen.Admission, now)
@@ -46,8 +47,8 @@ func NewSet(client dynamic.Interface, chosen Choice, version string, now func() 
 }
 
 // withoutContent is a switch that can be listed and removed.
-func withoutContent(client dynamic.Interface, name string, objects []object) *Switch {
-	return &Switch{name: name, client: client, objects: objects}
+func withoutContent(client dynamic.Interface, name string, objects ...owned.Object) *Switch {
+	return &Switch{objects: objectsOf(name, client, objects...)}
 }
 
 // Apply removes the switches that are off, until each was removed once, and applies those
@@ -68,11 +69,11 @@ func (s *Set) Apply(ctx context.Context, state State) (next time.Time, err error
 		state.Degraded = err.Error()
 	}
 	errs = append(errs, s.operator.Apply(ctx, state))
-	return firstExpiry(state.Verdicts, s.now()), errors.Join(errs...)
+	return FirstExpiry(state.Verdicts, s.now()), errors.Join(errs...)
 }
 
-// firstExpiry is the next time at which a verdict expires; zero for none.
-func firstExpiry(verdicts []Verdict, now time.Time) time.Time {
+// FirstExpiry is the next time at which a verdict expires; zero for none.
+func FirstExpiry(verdicts []Verdict, now time.Time) time.Time {
 	var first time.Time
 	for _, verdict := range verdicts {
 		if now.Before(verdict.ValidUntil) && (first.IsZero() || verdict.ValidUntil.Before(first)) {
@@ -99,8 +100,8 @@ func Uninstall(ctx context.Context, client dynamic.Interface) ([]preflight.Objec
 // all are the switches in the order of their removal, without content.
 func all(client dynamic.Interface) []*Switch {
 	return []*Switch{
-		withoutContent(client, nameAdmission, admissionObjects()),
-		withoutContent(client, nameAlert, []object{prometheusRule()}),
-		withoutContent(client, nameOperator, []object{clusterOperator()}),
+		withoutContent(client, nameAdmission, admissionObjects()...),
+		withoutContent(client, nameAlert, prometheusRule()),
+		withoutContent(client, nameOperator, clusterOperator()),
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/owned"
 	"github.com/openshift/update-preflight/test/await"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
@@ -69,7 +70,7 @@ func TestSwitches(t *testing.T) {
 			for _, object := range listed {
 				found := get(t, object)
 				first = append(first, content(found))
-				if found.GetLabels()[guard.Label] != each.Name() || found.GetManagedFields()[0].Manager != guard.FieldManager {
+				if found.GetLabels()[owned.Label] != each.Name() || found.GetManagedFields()[0].Manager != owned.FieldManager {
 					t.Errorf("%v: labels %v, manager %q", object, found.GetLabels(), found.GetManagedFields()[0].Manager)
 				}
 			}

@@ -81,6 +81,9 @@ func (p projected) words(status v1alpha1.UpdatePreflightStatus) (reason, message
 		}
 	case v1alpha1.Ready, v1alpha1.Blocked, v1alpha1.Undecided:
 		message = VerdictMessage(status)
+		if hosted := p.object.Spec.HostedCluster; hosted != nil {
+			message += fmt.Sprintf(" (of hosted cluster %s/%s: with the kubeconfig of its guest)", hosted.Namespace, hosted.Name)
+		}
 	case v1alpha1.Expired:
 		message = p.ended
 		switch {

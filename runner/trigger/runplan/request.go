@@ -2,6 +2,8 @@ package runplan
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -214,11 +216,23 @@ func created(target Target, taken map[string]bool) v1alpha1.UpdatePreflight {
 	if name == "" || taken[name] {
 		name = strings.TrimPrefix(name+"-", "-") + label.ReleaseValue(target.Digest())
 	}
+	spec := v1alpha1.UpdatePreflightSpec{Target: v1alpha1.Target{Image: target.Image}, Images: string(image.Manifests)}
+	if target.Hosted != (v1alpha1.HostedCluster{}) {
+		spec.HostedCluster, name = &target.Hosted, hostedName(target)
+	}
 	taken[name] = true
 	return v1alpha1.UpdatePreflight{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelRequester: string(target.Requester)}},
-		Spec:       v1alpha1.UpdatePreflightSpec{Target: v1alpha1.Target{Image: target.Image}, Images: string(image.Manifests)},
+		Spec:       spec,
 	}
+}
+
+// hostedName is the name of the object of a hosted cluster and a release. Other hosted clusters may
+// have the same name or release, so it ends in digits of all.
+func hostedName(target Target) string {
+	const digits = 5 // bytes
+	sum := sha256.Sum256([]byte(target.Hosted.Namespace + "/" + target.Hosted.Name + "/" + target.Digest()))
+	return nameOf(target.Hosted.Name+"-"+target.Version) + "-" + hex.EncodeToString(sum[:digits])
 }
 
 // nameOf is the name of the object of a version, as of RFC 1123: 4.19.0-rc.1. It is empty

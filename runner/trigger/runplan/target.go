@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
 // MaxAhead bounds the targets that are run ahead.
@@ -27,6 +28,8 @@ type Target struct {
 	Selection string
 	// Object is the UpdatePreflight of a request; zero for others.
 	Object Object
+	// Hosted is the hosted cluster that is to be updated; zero for the cluster itself.
+	Hosted v1alpha1.HostedCluster
 }
 
 // Object is what a run depends on of the UpdatePreflight that requests it.

@@ -2,11 +2,12 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// UpdatePreflight is the preflight of one update of this cluster.
+// UpdatePreflight is the preflight of one update of this cluster, or of a hosted cluster that it manages.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster
+// +kubebuilder:printcolumn:name="Hosted Cluster",type=string,JSONPath=`.spec.hostedCluster.name`
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target.version`
 // +kubebuilder:printcolumn:name="Decision",type=string,JSONPath=`.status.decision`
 // +kubebuilder:printcolumn:name="Blocking",type=string,JSONPath=`.status.blocking`
@@ -34,7 +35,15 @@ type UpdatePreflightList struct {
 }
 
 // UpdatePreflightSpec is the request of a preflight.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.hostedCluster) == has(oldSelf.hostedCluster)",message="the hosted cluster is immutable: create another UpdatePreflight"
 type UpdatePreflightSpec struct {
+	// hostedCluster names the HostedCluster (HyperShift) to update; without it, the update is that
+	// of this cluster. It is immutable.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the hosted cluster is immutable: create another UpdatePreflight"
+	HostedCluster *HostedCluster `json:"hostedCluster,omitempty"`
 	// target selects the release. It is immutable: another release is another object.
 	//
 	// +required
@@ -62,6 +71,18 @@ type UpdatePreflightSpec struct {
 	// +default="check"
 	// +kubebuilder:validation:Enum=check;check-blobs;pull;pull-all;off
 	Images string `json:"images,omitempty"`
+}
+
+// HostedCluster names a HostedCluster of this management cluster.
+type HostedCluster struct {
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
 }
 
 // Target selects a release. Exactly one field is set.

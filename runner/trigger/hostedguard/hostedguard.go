@@ -1,0 +1,152 @@
+// Package hostedguard answers: how is HyperShift made to honor a verdict on the update of a hosted cluster?
+//
+// By admission policies of the management cluster, which [Switch.Apply] writes: one warns of, or
+// denies, the change of the release of a HostedCluster that has no verdict which is Ready, and one
+// that of a NodePool. HyperShift itself has no admission check of a release, and refuses a request only
+// after it is stored. Every other change of the objects passes, and so does:
+//
+//   - a change back to the release that runs, or that the pool has. While HyperShift refuses a
+//     request it reconciles nothing of the hosted cluster;
+//   - a change of a NodePool to the release that its control plane has completed. As in a
+//     standalone cluster, the nodes follow the control plane, which the verdict was about;
+//   - an image that the annotation hypershift.openshift.io/force-upgrade-to names, by which an
+//     administrator forces HyperShift as well. It has no meaning to HyperShift on a NodePool;
+//   - a change of a hosted cluster or a NodePool that has no version yet: it updates nothing.
+//
+// A pull spec without a digest is not allowed, since its tag can name another image later. Verdicts are
+// per hosted cluster. Creation is no update, and is not judged. The policies have no clock:
+// without the controller, a verdict stays in them after it has expired.
+//
+// What runs is read in the status of the HostedCluster, which HyperShift copies from the guest: an
+// administrator of the guest can forge it there.
+package hostedguard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/hypershift"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/owned"
+)
+
+const (
+	// Name is the name of the switch.
+	Name = "hostedAdmission"
+	// MaxClusters bounds the hosted clusters of one Apply. Their verdicts are at most
+	// [guard.MaxVerdicts] in total.
+	MaxClusters = 100
+)
+
+// Cluster is a hosted cluster, with the verdicts on its updates.
+type Cluster struct {
+	Object   *hypershift.HostedCluster
+	Verdicts []guard.Verdict
+}
+
+func (c Cluster) name() string { return c.Object.Namespace + "/" + c.Object.Name }
+
+// Switch has the policies exist, in a mode, or not exist. It has no state but these objects.
+type Switch struct {
+	objects owned.Objects
+	mode    guard.Mode
+	now     func() time.Time
+}
+
+// New makes a switch that warns or denies, or that is off, without a mode. It makes no request. An
+// unknown mode is an error.
+func New(client dynamic.Interface, mode guard.Mode, now func() time.Time) (*Switch, error) {
+	if mode != "" && mode != guard.Warn && mode != guard.Deny {
+		return nil, fmt.Errorf("the mode %q of the admission policies is neither %s nor %s", mode, guard.Warn, guard.Deny)
+	}
+	return &Switch{objects: objects(client), mode: mode, now: now}, nil
+}
+
+// On reports whether the switch has a mode.
+func (s *Switch) On() bool { return s.mode != "" }
+
+// objects are in the order in which they are applied: a policy takes effect by its binding.
+func objects(client dynamic.Interface) owned.Objects {
+	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	made := owned.Objects{Switch: Name, Client: client}
+	for _, kind := range []struct{ kind, resource string }{
+		{"ValidatingAdmissionPolicy", "validatingadmissionpolicies"}, {"ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"},
+	} {
+		for _, name := range Names() {
+			made.All = append(made.All, owned.Object{GroupVersionResource: group.WithResource(kind.resource), Kind: kind.kind, Name: name})
+		}
+	}
+	return made
+}
+
+// Names are the names of the policies, and of their bindings.
+func Names() []string {
+	return []string{"update-preflight-hostedclusters", "update-preflight-nodepools"}
+}
+
+// Apply makes the policies, or changes them to these verdicts; it removes them where the switch is off.
+// Verdicts that have expired are left out: call Apply again at next, when the first of the others
+// expires, which is zero if none does. Verdicts that are not valid are an error, and so are more than
+// the policies can have, and a policy of another client with the name of one of them, which is not changed.
+func (s *Switch) Apply(ctx context.Context, clusters []Cluster) (next time.Time, err error) {
+	if s.mode == "" {
+		_, err := s.objects.Remove(ctx)
+		return time.Time{}, err
+	}
+	now := s.now()
+	written, err := contentOf(clusters, now)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if _, err := s.objects.Read(ctx); err != nil {
+		return time.Time{}, err
+	}
+	contents, err := manifests(s.mode, written)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return firstExpiry(clusters, now), s.objects.Apply(ctx, contents)
+}
+
+// List returns the objects of the switch that exist, in the order in which they are applied.
+func (s *Switch) List(ctx context.Context) ([]preflight.Object, error) { return s.objects.List(ctx) }
+
+// Uninstall deletes the policies, those that deny first, and returns what it has deleted. It may be
+// repeated. The controller must have ended, which would apply them again.
+func Uninstall(ctx context.Context, client dynamic.Interface) ([]preflight.Object, error) {
+	return objects(client).Remove(ctx)
+}
+
+// Needs are the permissions of [Switch.Apply] in a mode, or without one of a switch that is off.
+func Needs(mode guard.Mode) access.Needs {
+	if mode == "" {
+		return needs("get", "delete")
+	}
+	return needs("get", "create", "patch")
+}
+
+// UninstallNeeds are the permissions of [Uninstall].
+func UninstallNeeds() access.Needs { return needs("get", "delete") }
+
+func needs(verbs ...string) access.Needs {
+	var all access.Needs
+	for _, object := range objects(nil).All {
+		all.Required = append(all.Required, object.Requests(verbs...)...)
+	}
+	return all
+}
+
+// firstExpiry is the next time at which a verdict expires; zero for none.
+func firstExpiry(clusters []Cluster, now time.Time) time.Time {
+	var all []guard.Verdict
+	for _, cluster := range clusters {
+		all = append(all, cluster.Verdicts...)
+	}
+	return guard.FirstExpiry(all, now)
+}

@@ -1,0 +1,90 @@
+package hostedruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
+)
+
+// guestTimeout bounds the first request to a guest.
+const guestTimeout = 30 * time.Second
+
+// OnGuests makes the runs with these options by package runner, in the guests, which are reached by
+// the kubeconfigs that the HostedClusters name. The report on a guest that cannot be reached is
+// Undecided, and has the findings about the management cluster.
+func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
+	return func(ctx context.Context, of *hypershift.HostedCluster, target runplan.Target) (report.Report, error) {
+		side, err := hosted.Open(ctx, management, of.Namespace, of.Name)
+		if err != nil {
+			return report.Report{}, err
+		}
+		guest, side, err := reach(ctx, management, side, options.Hooks.ToolVersion)
+		if err != nil {
+			return report.Report{}, err
+		}
+		options := options
+		options.Hosted, options.Hooks.Requester = side, target.Requester
+		options.Hooks.OnInterrupt = func(string) runner.Interruption {
+			if errors.Is(context.Cause(ctx), errNotNeeded) {
+				return runner.CleanUp
+			}
+			return runner.Detach // the next leader continues
+		}
+		if object := target.Object; object.Name != "" {
+			options.Selection.Images = object.Images
+			options.Judgement.Accept = slices.Concat(options.Judgement.Accept, acceptance.Named("UpdatePreflight "+object.Name, object.Accepted...))
+		}
+		return runner.Run(ctx, guest, runner.Target{Image: target.Image}, options)
+	}
+}
+
+// reach connects the guest. One that cannot be reached is no error, another cluster is.
+func reach(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane, version string) (*cluster.Cluster, *hosted.ControlPlane, error) {
+	guest, err := connect(ctx, management, side, version)
+	if err == nil || hosted.IsAnother(err) {
+		return guest, side, err
+	}
+	side = side.WithoutGuest(err)
+	guest, err = cluster.Connect(side.Unread(), agent(version))
+	return guest, side, err
+}
+
+func connect(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane, version string) (*cluster.Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, guestTimeout)
+	defer cancel()
+	config, err := side.Guest(ctx, management)
+	if err != nil {
+		return nil, err
+	}
+	guest, err := cluster.Connect(config, agent(version))
+	if err != nil {
+		return nil, fmt.Errorf("the kubeconfig of the guest cannot be used: %w", err)
+	}
+	return guest, side.Confirm(ctx, guest)
+}
+
+func agent(version string) string { return "preflight-controller/" + version }
+
+// Selection is the selection of the runs with these options, for a mode of the images: empty for that
+// of the options.
+func Selection(options runner.Options) func(image.Mode) string {
+	return func(images image.Mode) string {
+		other := options
+		other.Selection.Images = images
+		if coverage := other.Coverage(); coverage != options.Coverage() {
+			return coverage
+		}
+		return ""
+	}
+}
