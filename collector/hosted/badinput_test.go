@@ -42,7 +42,7 @@ func (s *stub) RoundTrip(request *http.Request) (*http.Response, error) {
 	code, body := http.StatusOK, s.objects[request.URL.Path]
 	if body == nil {
 		reasons := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}
-		code, body = s.code, metav1.Status{Status: metav1.StatusFailure, Reason: reasons[s.code], Code: int32(s.code), Message: "no"} //nolint:gosec // a code of HTTP
+		code, body = s.code, metav1.Status{Status: metav1.StatusFailure, Reason: reasons[s.code], Code: int32(s.code), Message: "no"}
 	}
 	text, err := json.Marshal(body)
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text))), Request: request}, err

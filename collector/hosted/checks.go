@@ -49,9 +49,6 @@ func podsCheck(c *ControlPlane) check.Check {
 
 // Ahead are the checks that can be evaluated for each update of a path: whether HyperShift accepts its
 // version, and for the first update, its request.
-func Ahead(c *ControlPlane, first bool) []check.Check {
-	if first {
-		return []check.Check{requestCheck(c), versionCheck(c)}
-	}
-	return []check.Check{versionCheck(c)}
+func Ahead(c *ControlPlane) (first, later []check.Check) {
+	return []check.Check{requestCheck(c), versionCheck(c)}, []check.Check{versionCheck(c)}
 }

@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -67,13 +68,11 @@ func poolsCheck(c *ControlPlane) check.Check {
 			}
 			var found []finding.Finding
 			for i := range c.pools {
-				for _, f := range judgePool(&c.pools[i], s.Now) {
-					if f.Reason == reasonPoolSurge.String() && !c.named {
-						continue // nothing is added by the update of the control plane
-					}
-					if f.Outcome == preflight.Fail && !c.named {
-						f = f.Judged(preflight.Warn)
-					}
+				judged := judgePool(&c.pools[i], s.Now)
+				if !c.named {
+					judged = asWarnings(judged)
+				}
+				for _, f := range judged {
 					found = append(found, aboutPool(&c.pools[i], f))
 				}
 			}
@@ -83,6 +82,17 @@ func poolsCheck(c *ControlPlane) check.Check {
 			return found, nil
 		},
 	}
+}
+
+// asWarnings are the findings about a pool that is not updated: none of them blocks, and no machine is added.
+func asWarnings(judged []finding.Finding) []finding.Finding {
+	judged = slices.DeleteFunc(judged, func(f finding.Finding) bool { return f.Reason == reasonPoolSurge.String() })
+	for i, f := range judged {
+		if f.Outcome == preflight.Fail {
+			judged[i] = f.Judged(preflight.Warn)
+		}
+	}
+	return judged
 }
 
 // NodePools are the pools that are named for this update, as their nodes are drained; empty where none is,

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
@@ -90,4 +91,15 @@ func clusterVersionOf(c *ControlPlane) *configv1.ClusterVersion {
 		v.Status.AvailableUpdates, v.Status.ConditionalUpdates = status.AvailableUpdates, status.ConditionalUpdates
 	}
 	return v
+}
+
+// Reached is the guest with the side of its management cluster. A guest that could not be reached for that
+// cause is replaced by clients of Unread, which connect makes; another cluster is an error.
+func Reached(c *ControlPlane, guest *cluster.Cluster, cause error, connect func(*rest.Config) (*cluster.Cluster, error)) (*cluster.Cluster, *ControlPlane, error) {
+	if cause == nil || IsAnother(cause) {
+		return guest, c, cause
+	}
+	c = c.WithoutGuest(cause)
+	guest, err := connect(c.Unread())
+	return guest, c, err
 }

@@ -21,6 +21,7 @@ func TestExtractFilters(t *testing.T) {
 		set, gate = "release.openshift.io/feature-set", "release.openshift.io/feature-gate"
 		exclude   = "exclude.release.openshift.io/"
 		capable   = "capability.openshift.io/name"
+		side      = "openshift.io/preflight-side"
 	)
 	known := manifestfilter.Cluster{
 		Exclude:  "internal-openshift-hosted",
@@ -84,6 +85,11 @@ func TestExtractFilters(t *testing.T) {
 		"Capability without a name": {reason: "no capability is without a name, so the operator takes it for a disabled one", annotations: []string{capable, "Console+"}, outcome: preflight.Skipped, want: "CapabilityNotKnown"},
 		"Capabilities, none":        {reason: "an empty list requires nothing", annotations: []string{capable, ""}},
 		"Capability, unknown":       {reason: "an old cluster has no capabilities", annotations: []string{capable, "Console"}, cluster: &manifestfilter.Cluster{}, outcome: preflight.Unknown, want: "CapabilitiesUnknown"},
+
+		"Management":          {reason: "a cluster that is not hosted is both sides", annotations: []string{side, "management"}},
+		"Management, hosted":  {reason: "the guest has nothing that the check reads", annotations: []string{side, "management"}, cluster: &manifestfilter.Cluster{Hosted: true}, outcome: preflight.Unknown, want: "ManagementSide"},
+		"Guest, hosted":       {reason: "checks run in the guest", annotations: []string{side, "guest"}, cluster: &manifestfilter.Cluster{Hosted: true}},
+		"Unknown side":        {reason: "a typing error must not run the check on the wrong side", annotations: []string{side, "Management"}, outcome: preflight.Unknown, want: "UnknownSide"},
 
 		"Delete": {reason: "an object to be deleted is never run", annotations: []string{"release.openshift.io/delete", "false"}, outcome: preflight.Fail, want: "DeleteAnnotation"},
 		"Create": {reason: "the annotation is not a filter", annotations: []string{"release.openshift.io/create-only", "true"}},

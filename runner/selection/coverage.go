@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/input"
@@ -107,11 +108,11 @@ func (c Coverage) otherCluster(run record.Record) error {
 	if c.HostedCluster == "" {
 		return input.Errorf("run %s judged this cluster by itself: leave out --hosted-cluster, with the kubeconfig of the cluster", run.ID)
 	}
-	flags := "--hosted-cluster " + c.HostedCluster
+	flags := []string{"--hosted-cluster " + c.HostedCluster}
 	for _, pool := range c.NodePools {
-		flags += " --nodepool " + pool
+		flags = append(flags, "--nodepool "+pool)
 	}
-	return input.Errorf("run %s judged a hosted cluster: add %s, with the kubeconfig of its management cluster", run.ID, words.Printable(flags))
+	return input.Errorf("run %s judged a hosted cluster: add %s, with the kubeconfig of its management cluster", run.ID, words.Printable(strings.Join(flags, " ")))
 }
 
 // Attachment has the directories of the checks of the site, for the record.

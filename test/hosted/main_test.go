@@ -57,7 +57,7 @@ func startWorld(t *testing.T) world {
 	if w.Preflight, err = build.Compile(t.Context(), "cmd/oc-preflight"); err != nil {
 		t.Fatal(err)
 	}
-	if err := story.PrepareHosted(t.Context(), guest, w.Cluster, w.Root, w.Directory, func(string) {}); err != nil {
+	if err := story.PrepareHosted(t.Context(), guest, w.Cluster, w.Directory, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/release"
@@ -24,8 +25,12 @@ const (
 
 // PrepareHosted creates a hosted cluster in a management cluster and its guest: an annotation of an
 // earlier update blocks even a patch, a NodePool is too old, and a budget never allows the drain
-// of its node. Files are written to directory. Root is the root of the repository.
-func PrepareHosted(ctx context.Context, guest, management *cluster.Cluster, root, directory string, step func(string)) error {
+// of its node. Files are written to directory.
+func PrepareHosted(ctx context.Context, guest, management *cluster.Cluster, directory string, step func(string)) error {
+	root, err := build.Root()
+	if err != nil {
+		return err
+	}
 	step("building the release " + Patch + " with a check of examples/, and signing it")
 	pullSpec, err := push(ctx, guest.Registry, root, Patch, map[string]string{"cloud-credential-operator": "cloud-credential"}) //nolint:gosec // a name, not a credential
 	if err != nil {

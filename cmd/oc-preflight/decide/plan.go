@@ -44,6 +44,30 @@ type planFlags struct {
 	output              flagset.Output
 }
 
+// planExamples are those of its help.
+const planExamples = `  # The newest release that can be reached
+  oc preflight plan --channel eus-4.18
+
+  # Store the plan, and check it again after each update
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o json > plan.json
+  oc preflight plan --follow plan.json --channel eus-4.18
+
+  # For a change ticket
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o markdown > plan.md
+
+  # For approvers: one page with pictures of the path and of the durations
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o html > plan.html
+
+  # Without a cluster: what to mirror with oc-mirror
+  oc preflight plan --from 4.16.27 --to 4.18.17 --graph eus-4.18.json -o imageset > imageset.yaml
+
+  # Again, without access to the update service
+  oc preflight plan --from 4.16.27 --to 4.18.17 --channel eus-4.18 --offline
+
+  # The graph of an EUS channel, on a machine with access to the update service
+  curl -H 'Accept: application/json' -o eus-4.18.json \
+      'https://api.openshift.com/api/upgrades_info/v1/graph?channel=eus-4.18&arch=amd64'`
+
 // NewPlan makes "plan", which plans the updates to a release and changes nothing.
 func NewPlan(client *cli.Client) *cobra.Command {
 	var flags planFlags
@@ -81,28 +105,7 @@ Exit codes: 0 a path without open risks, 1 the tool failed, 2 wrong usage or bad
 such as a target without a path, 3 every path has open risks and one applies, or the plan
 of --follow no longer holds, 4 every path has open risks and it is unknown whether they
 apply, 130 interrupted.`,
-		Example: `  # The newest release that can be reached
-  oc preflight plan --channel eus-4.18
-
-  # Store the plan, and check it again after each update
-  oc preflight plan --to 4.18.17 --channel eus-4.18 -o json > plan.json
-  oc preflight plan --follow plan.json --channel eus-4.18
-
-  # For a change ticket
-  oc preflight plan --to 4.18.17 --channel eus-4.18 -o markdown > plan.md
-
-  # For approvers: one page with pictures of the path and of the durations
-  oc preflight plan --to 4.18.17 --channel eus-4.18 -o html > plan.html
-
-  # Without a cluster: what to mirror with oc-mirror
-  oc preflight plan --from 4.16.27 --to 4.18.17 --graph eus-4.18.json -o imageset > imageset.yaml
-
-  # Again, without access to the update service
-  oc preflight plan --from 4.16.27 --to 4.18.17 --channel eus-4.18 --offline
-
-  # The graph of an EUS channel, on a machine with access to the update service
-  curl -H 'Accept: application/json' -o eus-4.18.json \
-      'https://api.openshift.com/api/upgrades_info/v1/graph?channel=eus-4.18&arch=amd64'`,
+		Example: planExamples,
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
 	}

@@ -84,7 +84,7 @@ func (h *Hosted) openArchive(ctx context.Context, client *cli.Client, namespace,
 	if guest != nil {
 		err = side.Confirm(ctx, guest)
 	}
-	return connected(side, guest, err)
+	return hosted.Reached(side, guest, err, cli.ConnectTo)
 }
 
 // reach connects the guest.
@@ -98,18 +98,7 @@ func (h *Hosted) reach(ctx context.Context, management *cluster.Cluster, side *h
 		defer cancel()
 		err = side.Confirm(limited, guest)
 	}
-	return connected(side, guest, err)
-}
-
-// connected is the guest with the side of its management cluster, or what stands for a guest that
-// cannot be reached for that cause.
-func connected(side *hosted.ControlPlane, guest *cluster.Cluster, cause error) (*cluster.Cluster, *hosted.ControlPlane, error) {
-	if cause == nil || hosted.IsAnother(cause) {
-		return guest, side, cause
-	}
-	side = side.WithoutGuest(cause)
-	guest, err := cli.ConnectTo(side.Unread())
-	return guest, side, err
+	return hosted.Reached(side, guest, err, cli.ConnectTo)
 }
 
 // guest makes the clients of the guest. It sends no request to it.

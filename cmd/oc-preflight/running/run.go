@@ -15,6 +15,32 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
+// runExamples are those of its help.
+const runExamples = `  # Is it safe to update to the newest available release?
+  oc preflight run --to-latest
+
+  # Accept one finding by its name, and keep the report
+  oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
+
+  # For people on the terminal, and for a CI system and an approver in files
+  oc preflight run --to 4.19.3 --report junit=junit_preflight.xml --report html=report.html
+
+  # Accept the risks of a file, each with its reason
+  oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
+
+  # Each update of the best path to 4.18, or of the path that is named
+  oc preflight run --path --to-minor 4.18 --channel eus-4.18
+  oc preflight run --hop 4.17.33 --hop 4.18.17 --channel eus-4.18
+
+  # Checks of your own besides those of the release; see "oc preflight init --site"
+  oc preflight run --to 4.19.3 --checks ./site-checks --checks registry.example.com/checks@sha256:...
+
+  # The update of a hosted cluster and of one of its NodePools
+  oc preflight run --hosted-cluster clusters/example --nodepool workers --to 4.19.3
+
+  # A release that ClusterVersion does not list
+  oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`
+
 // NewRun makes "run", which runs the checks of a release and gives the verdict.
 func NewRun(client *cli.Client) *cobra.Command {
 	var flags RunFlags
@@ -50,30 +76,7 @@ recorded. What rests on state that the archive does not have is Unknown, NotInAr
 The report is written to standard output, progress to standard error. The report lists
 the objects that the run created; the exit code is 1 if they could not be deleted.
 ` + exitcode.Help,
-		Example: `  # Is it safe to update to the newest available release?
-  oc preflight run --to-latest
-
-  # Accept one finding by its name, and keep the report
-  oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
-
-  # For people on the terminal, and for a CI system and an approver in files
-  oc preflight run --to 4.19.3 --report junit=junit_preflight.xml --report html=report.html
-
-  # Accept the risks of a file, each with its reason
-  oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
-
-  # Each update of the best path to 4.18, or of the path that is named
-  oc preflight run --path --to-minor 4.18 --channel eus-4.18
-  oc preflight run --hop 4.17.33 --hop 4.18.17 --channel eus-4.18
-
-  # Checks of your own besides those of the release; see "oc preflight init --site"
-  oc preflight run --to 4.19.3 --checks ./site-checks --checks registry.example.com/checks@sha256:...
-
-  # The update of a hosted cluster and of one of its NodePools
-  oc preflight run --hosted-cluster clusters/example --nodepool workers --to 4.19.3
-
-  # A release that ClusterVersion does not list
-  oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
+		Example: runExamples,
 		Args: flags.NoArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}

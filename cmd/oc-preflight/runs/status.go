@@ -58,6 +58,19 @@ func (f *StatusFlags) check(args []string) error {
 	return f.Check()
 }
 
+// statusExamples are those of its help.
+const statusExamples = `  # The run in progress or the newest run
+  oc preflight status
+
+  # Update only if a run of this target is Ready and nothing speaks against it now
+  oc preflight status --to 4.19.3 > /dev/null && oc adm upgrade --to 4.19.3
+
+  # Follow the run until it has ended
+  oc preflight status --watch
+
+  # One line for a chat
+  oc preflight status 3b6f2c1e -o short`
+
 // NewStatus makes "status", which judges a recorded run as the cluster is now.
 func NewStatus(client *cli.Client) *cobra.Command {
 	var output flagset.Output
@@ -94,17 +107,7 @@ Secret, which an archive does not have, so the exit code is 4.
 The report names the switches by which the controller has CVO honor its verdicts, as far
 as you may read them, with the limits of each.
 ` + exitcode.Help,
-		Example: `  # The run in progress or the newest run
-  oc preflight status
-
-  # Update only if a run of this target is Ready and nothing speaks against it now
-  oc preflight status --to 4.19.3 > /dev/null && oc adm upgrade --to 4.19.3
-
-  # Follow the run until it has ended
-  oc preflight status --watch
-
-  # One line for a chat
-  oc preflight status 3b6f2c1e -o short`,
+		Example: statusExamples,
 		Args: flagset.AtMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := errors.Join(flags.check(args), checkWatch(client, flags.Watching)); err != nil {

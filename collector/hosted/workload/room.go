@@ -2,6 +2,7 @@ package workload
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +40,7 @@ func (s *State) rollouts() []rollout {
 	if len(surging) == 0 {
 		return found
 	}
-	pods := s.all[:len(s.all):len(s.all)]
+	pods := slices.Clip(s.all)
 	for _, deployment := range surging {
 		pods = append(pods, nextPod(deployment))
 	}

@@ -27,7 +27,11 @@ func evaluateGates(ctx context.Context, s scene.Scene, best path.Path, miss func
 		}
 		checks := []check.Check{removedapi.Check(s.Settings.Judgement.Fixed), gate.IncompatibleOperators()}
 		if side := s.Settings.Hosted; side != nil {
-			checks = append(checks, hosted.Ahead(side, len(found) == 0)...)
+			first, later := hosted.Ahead(side)
+			if len(found) == 0 {
+				later = first
+			}
+			checks = append(checks, later...)
 		}
 		if len(found) == 0 {
 			checks = append(checks, adminack.Check())

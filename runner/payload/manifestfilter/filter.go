@@ -37,6 +37,9 @@ const (
 	featureGateAnnotation  = "release.openshift.io/feature-gate"
 	MajorVersionAnnotation = "release.openshift.io/major-version"
 	capabilityAnnotation   = "capability.openshift.io/name"
+	// sideAnnotation names the cluster of a hosted cluster that a check is for: its guest, which is the
+	// default, or its management cluster. A cluster that is not hosted is both.
+	sideAnnotation, sideGuest, sideManagement = "openshift.io/preflight-side", "guest", "management"
 
 	// defaultProfile is the cluster profile of a cluster that names none
 	// (cluster-version-operator pkg/payload/payload.go).
@@ -56,6 +59,8 @@ type Cluster struct {
 	Architecture string
 	// Profile is the cluster profile; empty means self-managed-high-availability.
 	Profile string
+	// Hosted is true for the guest of a hosted cluster.
+	Hosted bool
 	// Exclude is the cluster-version operator's EXCLUDE_MANIFESTS.
 	Exclude string
 	// Features are the features that FeatureGate "cluster" enables and disables; nil when unknown.
@@ -79,7 +84,7 @@ type Features struct {
 func (c Cluster) Filter(object manifest) *Violation {
 	annotations := object.GetAnnotations()
 	for _, rule := range []func(manifest, map[string]string) *Violation{
-		c.excluded, c.contradictory, c.featureSet, c.featureGates, c.majorVersion, c.capabilities,
+		c.excluded, c.contradictory, c.featureSet, c.featureGates, c.majorVersion, c.capabilities, c.side,
 	} {
 		if found := rule(object, annotations); found != nil {
 			return found
@@ -211,6 +216,22 @@ func (c Cluster) capabilities(object manifest, annotations map[string]string) *V
 		default:
 			return skipped(reasonCapabilityNotKnown, capabilityAnnotation, fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", Identity(object), words.External(name)))
 		}
+	}
+	return nil
+}
+
+// side keeps a check for the management cluster from running in the guest, where it has nothing to read.
+func (c Cluster) side(object manifest, annotations map[string]string) *Violation {
+	value, ok := annotations[sideAnnotation]
+	switch {
+	case ok && value != sideGuest && value != sideManagement:
+		return undecided(reasonUnknownSide, sideAnnotation,
+			fmt.Sprintf("%s has the annotation %s with the value %q, which is neither %s nor %s", Identity(object), sideAnnotation, words.External(value), sideGuest, sideManagement),
+			ToAuthors+"set the value to "+sideGuest+" or "+sideManagement+", or remove the annotation.")
+	case value == sideManagement && c.Hosted:
+		return undecided(reasonManagementSide, sideAnnotation,
+			fmt.Sprintf("%s is for the management cluster of a hosted cluster, where this preflight runs no checks", Identity(object)),
+			"Check by hand in the management cluster what the manifest checks, and accept the finding.")
 	}
 	return nil
 }

@@ -41,6 +41,16 @@ var (
 			"operator applies no other manifest with it.",
 		Remedy: "Report it to the authors of the component: check the version of the target in the check.",
 	})
+	reasonManagementSide = finding.NewReason("ManagementSide", finding.Explanation{
+		Meaning: "Reported for a check of the release that is for the management cluster, when a hosted cluster is judged. It is not run.",
+		Cause:   "Its manifest has the annotation " + sideAnnotation + ": management, and checks run in the guest.",
+		Remedy:  "Check by hand in the management cluster what the manifest checks, and accept the finding.",
+	})
+	reasonUnknownSide = finding.NewReason("UnknownSide", finding.Explanation{
+		Meaning: "Reported for a check of the release whose annotation " + sideAnnotation + " has another value than guest and management. It is not run.",
+		Cause:   "A typing error in the manifest.",
+		Remedy:  "Report it to the authors of the component.",
+	})
 	reasonCapabilitiesUnknown = finding.NewReason("CapabilitiesUnknown", finding.Explanation{
 		Meaning: "Reported when the capabilities of the cluster could not be read.",
 		Cause:   "ClusterVersion \"version\" has no capabilities in its status.",

@@ -88,8 +88,8 @@ func TestUnreachable(t *testing.T) {
 	if got := w.object("b-unreachable").Status.Undecided; !slices.Equal(got, []string{"Guest"}) || w.most != 2 {
 		t.Errorf("inconclusive: %q; %d runs side by side", got, w.most)
 	}
-	await.Until(t, "the failure is shown", func(context.Context) bool { //nolint:contextcheck // a test's own
-		failed := meta.FindStatusCondition(w.object("c-fails").Status.Conditions, v1alpha1.ConditionReady)
+	await.Until(t, "the failure is shown", func(context.Context) bool {
+		failed := meta.FindStatusCondition(w.object("c-fails").Status.Conditions, v1alpha1.ConditionReady) //nolint:contextcheck // that of the test
 		return failed != nil && strings.Contains(failed.Message, "the release cannot be read")
 	})
 	if err := w.hostedClusters().Delete(t.Context(), "a-hangs", metav1.DeleteOptions{}); err != nil {

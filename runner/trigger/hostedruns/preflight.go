@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
@@ -29,7 +31,9 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 		if err != nil {
 			return report.Report{}, err
 		}
-		guest, side, err := reach(ctx, management, side, options.Hooks.ToolVersion)
+		version := options.Hooks.ToolVersion
+		guest, err := connect(ctx, management, side, version)
+		guest, side, err = hosted.Reached(side, guest, err, func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, agent(version)) })
 		if err != nil {
 			return report.Report{}, err
 		}
@@ -47,17 +51,6 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 		}
 		return runner.Run(ctx, guest, runner.Target{Image: target.Image}, options)
 	}
-}
-
-// reach connects the guest. One that cannot be reached is no error, another cluster is.
-func reach(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane, version string) (*cluster.Cluster, *hosted.ControlPlane, error) {
-	guest, err := connect(ctx, management, side, version)
-	if err == nil || hosted.IsAnother(err) {
-		return guest, side, err
-	}
-	side = side.WithoutGuest(err)
-	guest, err = cluster.Connect(side.Unread(), agent(version))
-	return guest, side, err
 }
 
 func connect(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane, version string) (*cluster.Cluster, error) {

@@ -47,7 +47,7 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := story.PrepareHosted(ctx, guest, t.Cluster, t.Root, directory, t.Step); err != nil {
+	if err := story.PrepareHosted(ctx, guest, t.Cluster, directory, t.Step); err != nil {
 		return err
 	}
 	return script.Hosted(ctx, t, guest)
