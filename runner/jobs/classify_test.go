@@ -390,6 +390,10 @@ func TestWaiting(t *testing.T) {
 			reason: "waiting does not lift a cordon", observe: observe(pod(unscheduledAs(cordonedNodes)), waited(finding.ReportedReason("NoSchedulableNode"), transient)),
 			want: "Unknown(NoSchedulableNode)", inMessage: "2 node(s) were unschedulable", inRemedy: "oc adm uncordon",
 		},
+		"NoNodes": {
+			reason: "a hosted cluster without NodePools gets no node by waiting", observe: observe(pod(unscheduledAs("no nodes available to schedule pods")), waited(finding.ReportedReason("NoSchedulableNode"), transient)),
+			want: "Unknown(NoSchedulableNode)", inMessage: "the cluster has no node", inRemedy: "NodePool",
+		},
 		"CordonedIn137": {
 			reason:  "the message of Kubernetes 1.37 does not name the taint, and nodes for infrastructure do not match",
 			observe: observe(pod(unscheduledAs("0/4 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) had untolerated taint(s), 2 node(s) were unschedulable. no new claims to deallocate, preemption: none."))),

@@ -19,9 +19,9 @@ var (
 		Remedy:  "Free resources on a node that the pod may run on, or add nodes: `oc get nodes`.",
 	})
 	reasonNoSchedulableNode = finding.NewReason("NoSchedulableNode", finding.Explanation{
-		Meaning: "Reported for a check whose pod may run on cordoned nodes only.",
-		Cause:   "An administrator or an update has cordoned all nodes.",
-		Remedy:  "Make a node schedulable: `oc adm uncordon NODE`.",
+		Meaning: "Reported for a check whose pod may run on cordoned nodes only, or in a cluster without nodes.",
+		Cause:   "An administrator or an update has cordoned all nodes, or a hosted cluster has no NodePool.",
+		Remedy:  "Make a node schedulable: `oc adm uncordon NODE`, or add one.",
 	})
 	reasonImagePull = finding.NewReason("ImagePull", finding.Explanation{
 		Meaning: "Reported for a check whose image cannot be pulled.",
@@ -87,6 +87,11 @@ func unschedulable(message string) cause {
 		remedy:  "Free resources on a node that the pod may run on, or add nodes.",
 		actions: []finding.Action{finding.Run("oc get nodes")},
 	}
+	if strings.HasPrefix(message, noNodes) {
+		why.reason, why.timeout = reasonNoSchedulableNode, TransientTimeout
+		why.detail = "its pod cannot be scheduled: the cluster has no node"
+		why.remedy = "Add a node; to a hosted cluster, a NodePool."
+	}
 	if allCordoned(message) {
 		why.reason, why.timeout = reasonNoSchedulableNode, TransientTimeout
 		why.detail = checkresult.Sentence("every node that its pod may run on is cordoned", message)
@@ -95,6 +100,10 @@ func unschedulable(message string) cause {
 	}
 	return why
 }
+
+// noNodes begins the message of the scheduler in a cluster without nodes (Kubernetes pkg/scheduler,
+// ErrNoNodesAvailable).
+const noNodes = "no nodes available to schedule pods"
 
 // allCordoned is true for a message of the scheduler, such as "0/3 nodes are available: 1 node(s)
 // had untolerated taint {node-role.kubernetes.io/master: }, 2 node(s) were unschedulable.", with
