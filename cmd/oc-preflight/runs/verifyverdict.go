@@ -62,7 +62,7 @@ another release, 8 forged: not signed by this key, changed, or not a verdict.`,
 	c.Flags().StringVar(&flags.key, "key", "", "File with the public key in PEM, ECDSA P-256 or Ed25519. Required.")
 	c.Flags().StringVar(&flags.expected.Cluster, "cluster", "", "ID of the cluster that the verdict must be about: spec.clusterID of ClusterVersion. Default: any.")
 	c.Flags().StringVar(&flags.expected.Release, "to", "", "Version or digest (sha256:...) of the release that the verdict must be about. Default: any.")
-	flags.output.AddText(c, attestation.Verification{})
+	flags.output.Add(c, attestation.Verification{})
 	return c
 }
 
