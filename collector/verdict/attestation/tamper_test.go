@@ -20,7 +20,9 @@ const inToto = "application/vnd.in-toto+json"
 // payloadOf is what is signed by an envelope.
 func payloadOf(tb testing.TB, envelope []byte) []byte {
 	tb.Helper()
-	var text struct{ Payload string }
+	var text struct {
+		Payload string `json:"payload"`
+	}
 	if err := json.Unmarshal(envelope, &text); err != nil {
 		tb.Fatal(err)
 	}
