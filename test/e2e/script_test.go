@@ -1,11 +1,15 @@
 package e2e_test
 
 import (
+	"crypto/elliptic"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
 )
 
 // The scripts show the commands of an administrator and their output. They share a
@@ -22,9 +26,21 @@ func TestScripts(t *testing.T) {
 			env.Setenv("KUBECONFIG", local.Kubeconfig)
 			env.Setenv("RELEASE", w.PullSpec)
 			env.Setenv("PROMETHEUS", testCluster.Monitoring)
-			return nil
+			return writeKeys(env.WorkDir)
 		},
 	})
+}
+
+// writeKeys writes the keys with which a script signs and verifies verdicts.
+func writeKeys(directory string) error {
+	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(directory, "preflight.key"), private, 0o600),
+		os.WriteFile(filepath.Join(directory, "preflight.pub"), public, 0o600),
+	)
 }
 
 // exits runs a command and compares its exit code: exits CODE COMMAND ARG...

@@ -76,7 +76,7 @@ combines the findings into one verdict.`,
 	addGroups(root, []verbGroup{
 		{"decide", "Decide on an update:", []*cobra.Command{decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), decide.NewAck(client), decide.NewAccept(client), decide.NewExplain(streams)}},
 		{"runs", "Follow and compare runs:", []*cobra.Command{
-			runs.NewStatus(client), runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewRender(streams), runs.NewCancel(client), runs.NewCleanup(client),
+			runs.NewStatus(client), runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewRender(streams), runs.NewVerifyVerdict(streams), runs.NewCancel(client), runs.NewCleanup(client),
 		}},
 		{"release", "Inspect a release:", []*cobra.Command{release.NewVerify(client), release.NewChecks(client)}},
 		{"support", "Work without access to a cluster:", []*cobra.Command{support.NewCollect(client)}},

@@ -87,6 +87,9 @@ func setup(env *testscript.Env) error {
 			return err
 		}
 	}
+	if err := signVerdicts(env); err != nil {
+		return err
+	}
 	if err := startAttackers(env); err != nil {
 		return err
 	}

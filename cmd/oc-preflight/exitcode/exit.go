@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/attestation"
 )
 
 // The exit codes. They are the same for every output format and never change.
@@ -24,6 +25,14 @@ const (
 	Blocked     = 3
 	Undecided   = 4
 	Interrupted = 130
+)
+
+// The exit codes of a signed verdict that is not valid.
+const (
+	Expired      = 5
+	OtherCluster = 6
+	OtherRelease = 7
+	Forged       = 8
 )
 
 // Help is the help of the commands whose exit code is a decision.
@@ -98,6 +107,26 @@ func OfDrains(outcome drain.Outcome) error {
 	case drain.Undetermined:
 	}
 	return &Error{Code: Undecided}
+}
+
+// OfVerification is the error with the exit code of a signed verdict. One that is valid has that
+// of its decision; one that was forced permits nothing to those who verify it, and is Undecided.
+func OfVerification(made attestation.Verification) error {
+	switch made.Result {
+	case attestation.Valid:
+		if decision := made.Statement.Verdict; !decision.Forced || decision.Decision == verdict.Blocked {
+			return exitOfDecision(decision.Decision)
+		}
+		return &Error{Code: Undecided}
+	case attestation.Expired:
+		return &Error{Code: Expired}
+	case attestation.OtherCluster:
+		return &Error{Code: OtherCluster}
+	case attestation.OtherRelease:
+		return &Error{Code: OtherRelease}
+	case attestation.Forged:
+	}
+	return &Error{Code: Forged}
 }
 
 func exitOfDecision(decision verdict.Decision) error {

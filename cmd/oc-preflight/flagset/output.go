@@ -1,12 +1,9 @@
 package flagset
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,20 +95,17 @@ type Destination struct {
 }
 
 func (o *Destination) create(name, path string) error {
-	path, err := resolve(path)
+	file, err := CreateFile(path)
 	if err != nil {
 		return err
 	}
 	for _, other := range o.files {
-		if other.path == path {
+		if other.path == file.path {
+			file.Discard()
 			return errors.New("the file is named twice")
 		}
 	}
-	file := &reportFile{format: name, path: path}
-	if err := file.create(); err != nil {
-		return err
-	}
-	o.files = append(o.files, file)
+	o.files = append(o.files, &reportFile{format: name, File: file})
 	return nil
 }
 
@@ -135,77 +129,17 @@ func (o *Destination) WriteFiles(document any) error {
 // Close deletes what was created and not completed.
 func (o *Destination) Close() {
 	for _, file := range o.files {
-		file.discard()
+		file.Discard()
 	}
 }
 
-// resolve follows the symbolic links of a path to a regular file, or to one that does not
-// exist yet. Anything else, such as a device, would be replaced and is an error.
-func resolve(path string) (string, error) {
-	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		return "", err
-	}
-	if directory, err = filepath.Abs(directory); err != nil {
-		return "", err
-	}
-	path = filepath.Join(directory, filepath.Base(path))
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, os.ErrNotExist):
-		return path, nil
-	case err != nil:
-		return "", err
-	case info.Mode()&os.ModeSymlink != 0:
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return "", err
-		}
-		return resolve(path)
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is not a regular file", path)
-	}
-	return path, nil
-}
-
-// reportFile is a file that appears under its name once it is complete.
+// reportFile is a file for a document in one format.
 type reportFile struct {
-	format, path string
-	// unfinished is the temporary file; nil once it was renamed or deleted.
-	unfinished *os.File
+	*File
+
+	format string
 }
 
-// create makes the temporary file, with the permissions of any new file: those of a
-// temporary one would keep a web server from reading it.
-func (f *reportFile) create() error {
-	name := filepath.Join(filepath.Dir(f.path), ".preflight-"+rand.Text())
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // the umask decides
-	f.unfinished = file
-	return err
-}
-
-// write writes the document, and renames the file to its path.
 func (f *reportFile) write(document any) error {
-	if f.unfinished == nil {
-		if err := f.create(); err != nil {
-			return err
-		}
-	}
-	err := format.Write(f.unfinished, f.format, document, format.Style{})
-	if err := errors.Join(err, f.unfinished.Sync()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.unfinished.Name(), f.path); err != nil {
-		return err
-	}
-	err = f.unfinished.Close()
-	f.unfinished = nil
-	return err
-}
-
-func (f *reportFile) discard() {
-	if f.unfinished == nil {
-		return
-	}
-	_ = f.unfinished.Close()
-	_ = os.Remove(f.unfinished.Name())
-	f.unfinished = nil
+	return f.Replace(func(w io.Writer) error { return format.Write(w, f.format, document, format.Style{}) })
 }

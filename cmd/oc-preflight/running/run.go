@@ -38,6 +38,9 @@ const runExamples = `  # Is it safe to update to the newest available release?
   # The update of a hosted cluster and of one of its NodePools
   oc preflight run --hosted-cluster clusters/example --nodepool workers --to 4.19.3
 
+  # A signed verdict for those who approve the update
+  oc preflight run --to 4.19.3 --sign cosign.key --signed-verdict verdict.dsse.json
+
   # A release that ClusterVersion does not list
   oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`
 
@@ -73,6 +76,8 @@ HostedCluster and NodePools are judged; the checks run in the guest, which has t
 With --archive, the cluster of an archive is judged: no checks are run and nothing is
 recorded. What rests on state that the archive does not have is Unknown, NotInArchive.
 
+With --sign, the verdict is signed too, so that others can verify it; see "verify-verdict".
+
 The report is written to standard output, progress to standard error. The report lists
 the objects that the run created; the exit code is 1 if they could not be deleted.
 ` + exitcode.Help,
@@ -84,13 +89,14 @@ the objects that the run created; the exit code is 1 if they could not be delete
 	flags.route.add(c)
 	flags.addCommon(c)
 	flags.addSelection(c)
+	flags.signing.Add(c)
 	client.QuietFlag(c)
 	client.ArchiveFlag(c)
 	return c
 }
 
 func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
-	if err := errors.Join(flags.checkCommon(), flags.route.check(flags.Target, flags.Pull)); err != nil {
+	if err := errors.Join(flags.checkCommon(), flags.route.check(flags.Target, flags.Pull), flags.checkSigning(client)); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.Output.Open(client.Streams.Out, flags.document())
@@ -99,6 +105,10 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 	}
 	defer out.Close()
 	flags.out = out
+	if flags.signed, err = flags.signing.Open(c.Context(), client); err != nil {
+		return err
+	}
+	defer flags.signed.Close()
 	reached, side, err := flags.hosted.Open(c.Context(), client)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/document/reportview"
 	"github.com/openshift/update-preflight/runner"
@@ -34,6 +35,9 @@ type RunFlags struct {
 	Images       string
 	onInterrupt  string
 	Output       flagset.Output
+	signing      signing.Flags
+	// signed is where the signed verdict is written; nil for none.
+	signed *signing.Destination
 	// out is where the report is written, once the flags were checked.
 	out *flagset.Destination
 }
@@ -68,6 +72,15 @@ func (f *RunFlags) AddImages(c *cobra.Command) {
 
 func (f *RunFlags) checkCommon() error {
 	return errors.Join(f.Output.Check(f.document()), checkInterrupt(f.onInterrupt))
+}
+
+// checkSigning rejects what others could not rely on: a file that any user may have edited, and
+// a path, of which only the first update can be Ready.
+func (f *RunFlags) checkSigning(client *cli.Client) error {
+	if f.signing.Requested() && (client.Archived() || f.route.requested()) {
+		return errors.New("--sign cannot be combined with --archive, --path or --hop: what is signed is the verdict on the next update of a cluster")
+	}
+	return f.signing.Check()
 }
 
 // document is an empty document of the kind that the run makes.

@@ -25,7 +25,7 @@ func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options ru
 	follower := &observer{Observer: terminal.ProgressOnly(display), prompt: prompt, write: func(decided report.Report) error {
 		request := phrase.Of(c)
 		request.Target = flags.Selected()
-		return flags.out.Write(request.WithCommands(decided))
+		return errors.Join(flags.out.Write(request.WithCommands(decided)), flags.signed.Write(decided))
 	}}
 	options.Hooks.Observer, options.Hooks.OnInterrupt = follower, prompt.choose
 	decided, err := start(c.Context(), options)

@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report/diff"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/test/golden"
@@ -51,6 +52,7 @@ func documents() []document {
 		{name: "drain-plan", kind: draining.Kind, value: draining.Plan{}, written: "collector/document/drainview/testdata/*.json"},
 		{name: "explain", kind: explain.Kind, value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
 		{name: "checks", kind: listing.Kind, value: listing.Listing{}, written: "cmd/oc-preflight/listing/testdata/*.json"},
+		{name: "verify-verdict", kind: attestation.Kind, value: attestation.Verification{}, written: "collector/verdict/attestation/testdata/*.json"},
 		{name: "version", kind: versions.Kind, value: versions.Versions{}, written: "cmd/oc-preflight/versions/testdata/*.json"},
 		{name: "conformance", kind: conformance.Kind, value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
 	}

@@ -1,0 +1,126 @@
+// Package signing answers: with which key is a verdict signed, and where is it written?
+//
+// [Flags] are the flags of a command that signs; [Flags.Open] reads the key before anything is
+// run, and [Destination.Write] signs the verdict of a report.
+package signing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/sigstore/sigstore/pkg/signature"
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict/attestation"
+)
+
+// defaultVerdict is the file of a signed verdict that is not named.
+const defaultVerdict = "verdict.dsse.json"
+
+// Flags are the flags of a command that signs a verdict.
+type Flags struct{ key, verdict, summary string }
+
+// Add adds the flags to a command.
+func (f *Flags) Add(c *cobra.Command) {
+	c.Flags().StringVar(&f.key, "sign", "", "Private key with which the verdict is signed: a file in PEM, or k8s://NAMESPACE/SECRET with cosign.key and cosign.password. ECDSA P-256 or Ed25519; the password of a file is $COSIGN_PASSWORD.")
+	c.Flags().StringVar(&f.verdict, "signed-verdict", "", "File for the signed verdict of --sign, whatever the decision is. An existing one is deleted at the start. Default: "+defaultVerdict+".")
+	c.Flags().StringVar(&f.summary, "signed-svr", "", "File for a signed Simple Verification Result (SVR v0.2) as well, which is written only for a Ready without force. An existing one is deleted at the start.")
+}
+
+// Requested reports whether the verdict is to be signed.
+func (f *Flags) Requested() bool { return f.key != "" }
+
+// Check returns an error for flags that need another one.
+func (f *Flags) Check() error {
+	if !f.Requested() && f.verdict+f.summary != "" {
+		return errors.New("--signed-verdict and --signed-svr need --sign")
+	}
+	return nil
+}
+
+// Destination signs verdicts and writes them. The nil Destination writes nothing.
+type Destination struct {
+	key              signature.Signer
+	verdict, summary *flagset.File
+}
+
+// Open reads the key, creates the files and deletes those of an earlier run. The destination is
+// nil without --sign; it must be closed.
+func (f *Flags) Open(ctx context.Context, client *cli.Client) (*Destination, error) {
+	if !f.Requested() {
+		return nil, nil //nolint:nilnil // nothing is to be signed
+	}
+	key, err := f.signer(ctx, client)
+	if err != nil {
+		return nil, fmt.Errorf("--sign %s: %w", f.key, err)
+	}
+	opened := &Destination{key: key}
+	if opened.verdict, err = create("signed-verdict", f.verdict, defaultVerdict); err != nil {
+		return nil, err
+	}
+	if f.summary == "" {
+		return opened, nil
+	}
+	if opened.summary, err = create("signed-svr", f.summary, ""); err != nil {
+		opened.Close()
+		return nil, err
+	}
+	return opened, nil
+}
+
+func create(flag, path, otherwise string) (*flagset.File, error) {
+	if path == "" {
+		path = otherwise
+	}
+	file, err := flagset.CreateFile(path)
+	if err == nil {
+		err = file.Remove()
+	}
+	if err != nil {
+		file.Discard()
+		return nil, exitcode.BadUsage(fmt.Errorf("--%s %s: %w", flag, path, err))
+	}
+	return file, nil
+}
+
+// Write signs the verdict of a report, and writes it.
+func (d *Destination) Write(decided report.Report) error {
+	if d == nil {
+		return nil
+	}
+	stated, err := attestation.Of(decided)
+	if err != nil {
+		return fmt.Errorf("the verdict is not signed: %w", err)
+	}
+	err = d.write(d.verdict, stated.Verdict)
+	if d.summary == nil || stated.Summary == nil {
+		return err
+	}
+	return errors.Join(err, d.write(d.summary, stated.Summary))
+}
+
+func (d *Destination) write(file *flagset.File, stated []byte) error {
+	envelope, err := attestation.Sign(stated, d.key)
+	if err != nil {
+		return err
+	}
+	if err := file.Replace(func(w io.Writer) error { _, err := w.Write(append(envelope, '\n')); return err }); err != nil {
+		return fmt.Errorf("could not write the signed verdict: %w", err)
+	}
+	return nil
+}
+
+// Close deletes what was created and not completed.
+func (d *Destination) Close() {
+	if d == nil {
+		return
+	}
+	d.verdict.Discard()
+	d.summary.Discard()
+}

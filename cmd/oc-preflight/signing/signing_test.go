@@ -1,0 +1,198 @@
+package signing_test
+
+import (
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/attestation"
+)
+
+// opened parses the flags and opens their destination.
+func opened(t *testing.T, args ...string) (*signing.Destination, error) {
+	t.Helper()
+	verb := &cobra.Command{Use: "run"}
+	var flags signing.Flags
+	flags.Add(verb)
+	if err := verb.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := flags.Check(); err != nil {
+		return nil, err
+	}
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	made, err := flags.Open(t.Context(), cli.New(verb.PersistentFlags(), streams))
+	t.Cleanup(made.Close)
+	return made, err
+}
+
+func decided(decision verdict.Decision) report.Report {
+	now := time.Now().UTC()
+	return report.Report{
+		Run:     report.Run{CompletionTime: now.Format(time.RFC3339), Phase: report.PhaseComplete},
+		Cluster: report.Cluster{ID: "1c182977-5663-428d-92a3-3d2bdf3fffb6"},
+		Target:  report.Target{Version: "4.19.12", Image: "example.com/release@sha256:" + strings.Repeat("1", 64)},
+		Verdict: verdict.Verdict{Decision: decision, ValidUntil: now.Add(2 * time.Hour).Format(time.RFC3339)},
+	}
+}
+
+func TestWrite(t *testing.T) {
+	password := "a password"
+	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte(password)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("COSIGN_PASSWORD", password)
+	key, err := attestation.PublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		decision verdict.Decision
+		summary  bool
+	}{
+		"Ready":     {reason: "it has a Simple Verification Result too", decision: verdict.Ready, summary: true},
+		"Blocked":   {reason: "a Simple Verification Result would be one of another run", decision: verdict.Blocked},
+		"Undecided": {reason: "nothing has passed", decision: verdict.Undecided},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for file, content := range map[string]string{"cosign.key": string(private), "verdict.dsse.json": "of before", "svr.json": "of before"} {
+				if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			destination, err := opened(t, "--sign", "cosign.key", "--signed-svr", "svr.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat("svr.json"); err == nil {
+				t.Error("the file of an earlier run is still there while this one runs")
+			}
+			if err := destination.Write(decided(tc.decision)); err != nil {
+				t.Fatal(err)
+			}
+			destination.Close()
+			envelope, err := os.ReadFile("verdict.dsse.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			made := attestation.Verify(envelope, key, attestation.Expectation{}, time.Now())
+			if made.Result != attestation.Valid || made.Statement.Verdict.Decision != tc.decision {
+				t.Errorf("the signed verdict is %s: %s", made.Result, made.Message)
+			}
+			if _, err := os.Stat("svr.json"); (err == nil) != tc.summary {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if left, err := filepath.Glob(".preflight-*"); err != nil || len(left) > 0 {
+				t.Errorf("temporary files are left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestNoKey(t *testing.T) {
+	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for file, content := range map[string][]byte{"encrypted.key": private, "cosign.pub": public} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"Missing":     {reason: "there is no such file", args: []string{"--sign", "none.key"}, want: "no such file"},
+		"Public":      {reason: "a public key cannot sign", args: []string{"--sign", "cosign.pub"}, want: "no private key"},
+		"Password":    {reason: "the password is missing", args: []string{"--sign", "encrypted.key"}, want: "COSIGN_PASSWORD"},
+		"KMS":         {reason: "a key management service is not supported", args: []string{"--sign", "awskms:///alias/x"}, want: "neither a file nor k8s://"},
+		"Secret":      {reason: "the Secret has no namespace", args: []string{"--sign", "k8s://preflight"}, want: "k8s://NAMESPACE/SECRET"},
+		"WithoutSign": {reason: "nothing is signed", args: []string{"--signed-verdict", "verdict.json"}, want: "need --sign"},
+		"NoDirectory": {reason: "the file cannot be written", args: []string{"--sign", "ok.key", "--signed-verdict", "none/verdict.json"}, want: "none/verdict.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.args[1] == "ok.key" {
+				writePlainKey(t, "ok.key")
+			}
+			made, err := opened(t, tc.args...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || made != nil {
+				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func writePlainKey(t *testing.T, file string) {
+	t.Helper()
+	private, _, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, private, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A Secret is as "cosign generate-key-pair k8s://NAMESPACE/NAME" makes it.
+func TestSecretKey(t *testing.T) {
+	password := []byte("a password")
+	private, _, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc(password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := cryptoutils.MarshalPrivateKeyToPEM(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		data   map[string][]byte
+		want   string
+	}{
+		"Complete":   {reason: "it has the key and its password", data: map[string][]byte{"cosign.key": private, "cosign.password": password}},
+		"NoPassword": {reason: "the key is encrypted", data: map[string][]byte{"cosign.key": private}, want: "no password"},
+		"NoKey":      {reason: "it is another Secret", data: map[string][]byte{"token": nil}, want: "has no cosign.key"},
+		"RSA":        {reason: "cosign makes no RSA keys", data: map[string][]byte{"cosign.key": other}, want: "neither an ECDSA P-256 nor an Ed25519 key"},
+		"NoSecret":   {reason: "it does not exist", want: "cosign generate-key-pair k8s://preflight/key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			if tc.data != nil {
+				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "preflight", Name: "key"}, Data: tc.data}
+				if _, err := client.CoreV1().Secrets("preflight").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			key, err := signing.SecretKey(t.Context(), client.CoreV1(), "preflight", "key")
+			if tc.want == "" && (err != nil || key == nil) || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}

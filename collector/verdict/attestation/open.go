@@ -1,0 +1,114 @@
+package attestation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/sigstore/sigstore/pkg/signature"
+	"github.com/sigstore/sigstore/pkg/signature/dsse"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// envelope is a DSSE envelope (secure-systems-lab/dsse, envelope.md).
+type envelope struct {
+	PayloadType string              `json:"payloadType"`
+	Payload     string              `json:"payload"`
+	Signatures  []envelopeSignature `json:"signatures"`
+}
+
+type envelopeSignature struct {
+	KeyID string `json:"keyid"`
+	Sig   string `json:"sig"`
+}
+
+// open returns what the key signed. The bytes that are decoded are those that were verified.
+func open(text []byte, key signature.Verifier) (Predicate, *problem) {
+	if len(text) > MaxEnvelope {
+		return Predicate{}, forged(reasonTooLarge, "this is no signed verdict: it is larger than %d MiB", MaxEnvelope>>20)
+	}
+	var found envelope
+	if err := unmarshal(text, &found); err != nil {
+		return Predicate{}, forged(reasonEnvelope, "this is no DSSE envelope: %s", words.External(err.Error()))
+	}
+	switch {
+	case found.PayloadType != payloadType:
+		return Predicate{}, forged(reasonPayloadType, "the payload type of the envelope is %q, not %q", words.External(found.PayloadType), payloadType)
+	case len(found.Signatures) != 1:
+		return Predicate{}, forged(reasonSignatures, "the envelope has %s, not one", words.Count(len(found.Signatures), "signature"))
+	}
+	// The library ignores the case of names: it gets what was decoded here.
+	again, err := json.Marshal(found)
+	if err != nil {
+		return Predicate{}, forged(reasonEnvelope, "this is no DSSE envelope: %s", words.External(err.Error()))
+	}
+	var payload []byte
+	wrapped := dsse.WrapVerifier(key, dsse.WithExpectedPayloadType(payloadType), dsse.WithDecodedPayload(&payload))
+	if err := wrapped.VerifySignature(bytes.NewReader(again), nil); err != nil {
+		return Predicate{}, forged(reasonSignature, "the signature is not one of this key for this content: another key signed it, or it was changed (%s)", words.External(err.Error()))
+	}
+	return read(payload)
+}
+
+// read decodes a payload that the key signed.
+func read(payload []byte) (Predicate, *problem) {
+	var stated struct {
+		Type          string          `json:"_type"`
+		Subject       []subject       `json:"subject"`
+		PredicateType string          `json:"predicateType"`
+		Predicate     json.RawMessage `json:"predicate"`
+	}
+	if err := unmarshal(payload, &stated); err != nil {
+		return Predicate{}, forged(reasonStatement, "the key signed something else than an in-toto statement: %s", words.External(err.Error()))
+	}
+	if stated.Type != statementType {
+		return Predicate{}, forged(reasonStatement, "the key signed a statement of the type %q, not %q", words.External(stated.Type), statementType)
+	}
+	if stated.PredicateType == SummaryType {
+		return Predicate{}, forged(reasonPredicateType, "this is a Simple Verification Result, not a verdict: it states neither the cluster's decision in full nor until when it holds")
+	}
+	if stated.PredicateType != PredicateType {
+		return Predicate{}, forged(reasonPredicateType, "the predicate of the statement is of the type %q, not %q", words.External(stated.PredicateType), PredicateType)
+	}
+	var decided Predicate
+	if err := unmarshal(stated.Predicate, &decided); err != nil {
+		return Predicate{}, forged(reasonStatement, "the predicate of the statement is no verdict: %s", words.External(err.Error()))
+	}
+	return decided, decided.check(stated.Subject)
+}
+
+// unmarshal decodes JSON in which no name is repeated.
+func unmarshal(text []byte, into any) error {
+	strict, err := kjson.UnmarshalStrict(text, into, kjson.DisallowDuplicateFields)
+	return errors.Join(append(strict, err)...)
+}
+
+// check returns a problem for a predicate that its subjects or its own fields contradict.
+func (p Predicate) check(subjects []subject) *problem {
+	expected, err := subjectsOf(p.Cluster.ID, p.Target.Image)
+	if err != nil {
+		return forged(reasonSubjects, "the verdict names no cluster or no release: %s", words.External(err.Error()))
+	}
+	for _, each := range expected {
+		if !slices.ContainsFunc(subjects, func(other subject) bool { return maps.Equal(other.Digest, each.Digest) }) {
+			return forged(reasonSubjects, "%s, which the verdict is about, is not a subject of the statement", words.External(each.Name))
+		}
+	}
+	names := len(p.Verdict.Blocking) + len(p.Verdict.Undecided)
+	switch p.Verdict.Decision {
+	case verdict.Ready, verdict.NothingKnown:
+		if names > 0 || p.Run.Phase != report.PhaseComplete {
+			return forged(reasonContradiction, "the decision is %s, but the run is %s, and %s block or are inconclusive", p.Verdict.Decision, words.External(p.Run.Phase), words.Count(names, "finding"))
+		}
+	case verdict.Blocked, verdict.Undecided:
+	default:
+		return forged(reasonContradiction, "%q is no decision", words.External(string(p.Verdict.Decision)))
+	}
+	return nil
+}

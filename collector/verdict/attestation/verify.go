@@ -1,0 +1,169 @@
+package attestation
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/sigstore/sigstore/pkg/signature"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Kind is the kind of a Verification.
+const Kind = "PreflightVerdictVerification"
+
+// Result is the outcome of a verification.
+type Result string
+
+// The results, in the order of precedence: nothing is known about the content of a verdict
+// that is not authentic.
+const (
+	// Forged means that the key did not sign a verdict of this form.
+	Forged Result = "Forged"
+	// OtherCluster and OtherRelease mean that the verdict is about another cluster, or an
+	// update to another release, than is expected.
+	OtherCluster Result = "OtherCluster"
+	OtherRelease Result = "OtherRelease"
+	// Expired means that the verdict does not hold at this time.
+	Expired Result = "Expired"
+	// Valid means that the verdict is authentic and holds, whatever its decision is.
+	Valid Result = "Valid"
+)
+
+// The reasons of the results other than Valid.
+const (
+	reasonTooLarge      = "TooLarge"
+	reasonEnvelope      = "InvalidEnvelope"
+	reasonPayloadType   = "OtherPayloadType"
+	reasonSignatures    = "OtherSignatureCount"
+	reasonSignature     = "InvalidSignature"
+	reasonStatement     = "InvalidStatement"
+	reasonPredicateType = "OtherPredicateType"
+	reasonSubjects      = "OtherSubjects"
+	reasonContradiction = "Contradiction"
+	reasonCluster       = "OtherCluster"
+	reasonRelease       = "OtherRelease"
+	reasonEnded         = "ValidityEnded"
+	reasonNotComplete   = "NotComplete"
+	reasonFuture        = "OfTheFuture"
+)
+
+// maxClockDifference is how far the clock of the cluster may be ahead of that of the verifier.
+const maxClockDifference = time.Hour
+
+// Expectation is what a verdict has to be about. Its zero value expects nothing.
+type Expectation struct {
+	// Cluster is the ID of the cluster.
+	Cluster string
+	// Release is the version of the target, or its digest, such as "sha256:...".
+	Release string
+}
+
+// Verification is the result of a verification. It is a document.
+type Verification struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the verification was made, RFC 3339 in UTC.
+	Time   string `json:"time"`
+	Result Result `json:"result"`
+	// Reason is one word about the result, and Message a sentence.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Statement is what the key signed; nil where it is not authentic.
+	Statement *Predicate `json:"statement,omitempty"`
+}
+
+// Permits reports whether the verdict is valid and permits the update: its decision is Ready,
+// and was not forced.
+func (v Verification) Permits() bool {
+	return v.Result == Valid && v.Statement != nil && v.Statement.Verdict.Decision == verdict.Ready && !v.Statement.Verdict.Forced
+}
+
+// Verify verifies a signed verdict: that the key signed it, that it is about what is expected,
+// and that it holds at that time.
+func Verify(envelope []byte, key signature.Verifier, expected Expectation, now time.Time) Verification {
+	made := Verification{APIVersion: report.APIVersion, Kind: Kind, Time: words.Time(now), Result: Valid}
+	stated, problem := open(envelope, key)
+	if problem == nil {
+		made.Statement = &stated
+		problem = cmp.Or(stated.about(expected), stated.current(now))
+	}
+	if problem != nil {
+		made.Result, made.Reason, made.Message = problem.result, problem.reason, problem.message
+		return made
+	}
+	made.Reason, made.Message = string(stated.Verdict.Decision), stated.meaning()
+	return made
+}
+
+// problem is why a verdict is not valid.
+type problem struct {
+	result          Result
+	reason, message string
+}
+
+func forged(reason, format string, args ...any) *problem {
+	return &problem{Forged, reason, fmt.Sprintf(format, args...)}
+}
+
+// about returns a problem for another cluster or release than is expected.
+func (p Predicate) about(expected Expectation) *problem {
+	if expected.Cluster != "" && expected.Cluster != p.Cluster.ID {
+		return &problem{OtherCluster, reasonCluster, fmt.Sprintf("the verdict is about the cluster %s, not %s", words.External(p.Cluster.ID), words.External(expected.Cluster))}
+	}
+	release, err := releaseDigest(p.Target.Image)
+	if expected.Release == "" || err == nil && (expected.Release == release.String() || expected.Release == p.Target.Version) {
+		return nil
+	}
+	return &problem{OtherRelease, reasonRelease, fmt.Sprintf("the verdict is about the update to %s (%s), not to %s",
+		words.External(cmp.Or(p.Target.Version, "an unknown version")), release, words.External(expected.Release))}
+}
+
+// current returns a problem for a verdict that does not hold at that time.
+func (p Predicate) current(now time.Time) *problem {
+	expired := func(reason, format string, args ...any) *problem {
+		return &problem{Expired, reason, fmt.Sprintf(format, args...)}
+	}
+	if p.Verdict.ValidUntil == "" {
+		return expired(reasonNotComplete, "the run was not completed (%s), so its verdict holds at no time", words.External(p.Run.Phase))
+	}
+	from, until, err := validity(p.Run, p.Verdict)
+	switch {
+	case err != nil:
+		return expired(reasonNotComplete, "the verdict states no period in which it holds: %v", err)
+	case now.Add(maxClockDifference).Before(from):
+		return expired(reasonFuture, "the verdict is of %s, which is more than an hour ahead of the clock of this machine (%s)", words.Time(from), words.Time(now))
+	case !now.Before(until):
+		return expired(reasonEnded, "the verdict was valid until %s", words.Time(until))
+	}
+	return nil
+}
+
+// meaning is a sentence about a valid verdict.
+func (p Predicate) meaning() string {
+	subject := fmt.Sprintf("the update of the cluster %s from %s to %s", words.External(p.Cluster.ID),
+		words.External(cmp.Or(p.Cluster.Version, "an unknown version")), words.External(cmp.Or(p.Target.Version, "an unknown version")))
+	text := fmt.Sprintf("the verdict on %s is %s; this key signed it, and it holds until %s", subject, p.Verdict.Summary(), words.External(p.Verdict.ValidUntil))
+	if p.Verdict.Forced {
+		text += "; a forced verdict does not permit the update to those who verify it"
+	}
+	return text
+}
+
+// validity is the period in which a verdict holds: at most fingerprint.MaxAge after its run.
+func validity(run report.Run, stated verdict.Verdict) (from, until time.Time, err error) {
+	if from, err = time.Parse(time.RFC3339, run.CompletionTime); err != nil {
+		return from, until, err
+	}
+	if until, err = time.Parse(time.RFC3339, stated.ValidUntil); err != nil {
+		return from, until, err
+	}
+	if limit := from.Add(fingerprint.MaxAge); until.After(limit) {
+		until = limit
+	}
+	return from, until, nil
+}
