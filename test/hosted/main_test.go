@@ -66,7 +66,7 @@ func startWorld(t *testing.T) world {
 // call runs oc-preflight with a kubeconfig.
 func (w world) call(t *testing.T, kubeconfig string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	program := exec.CommandContext(t.Context(), w.Preflight, append(args, "--kubeconfig", kubeconfig)...) //nolint:gosec // the program under test
+	program := exec.CommandContext(t.Context(), w.Preflight, append(args, "--kubeconfig", kubeconfig)...)
 	var out, errOut bytes.Buffer
 	program.Stdout, program.Stderr = &out, &errOut
 	if err := program.Run(); err != nil && program.ProcessState == nil {

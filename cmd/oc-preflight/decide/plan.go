@@ -106,8 +106,8 @@ such as a target without a path, 3 every path has open risks and one applies, or
 of --follow no longer holds, 4 every path has open risks and it is unknown whether they
 apply, 130 interrupted.`,
 		Example: planExamples,
-		Args: flagset.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
+		Args:    flagset.NoArguments,
+		RunE:    func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
 	}
 	flags.register(c)
 	flags.hosted.Add(c)

@@ -82,8 +82,8 @@ The report is written to standard output, progress to standard error. The report
 the objects that the run created; the exit code is 1 if they could not be deleted.
 ` + exitcode.Help,
 		Example: runExamples,
-		Args: flags.NoArgument,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
+		Args:    flags.NoArgument,
+		RunE:    func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	flags.Target.Add(c)
 	flags.route.add(c)

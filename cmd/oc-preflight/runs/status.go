@@ -108,7 +108,7 @@ The report names the switches by which the controller has CVO honor its verdicts
 as you may read them, with the limits of each.
 ` + exitcode.Help,
 		Example: statusExamples,
-		Args: flagset.AtMostOneRun,
+		Args:    flagset.AtMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := errors.Join(flags.check(args), checkWatch(client, flags.Watching)); err != nil {
 				return exitcode.BadUsage(err)
