@@ -275,7 +275,7 @@ func TestKubectl(t *testing.T) {
 		t.Fatal(shown, err)
 	}
 	lines := strings.Split(shown, "\n")
-	if got, want := strings.Join(strings.Fields(lines[0]), " "), "NAME TARGET DECISION BLOCKING VALID UNTIL AGE"; got != want {
+	if got, want := strings.Join(strings.Fields(lines[0]), " "), "NAME HOSTED CLUSTER TARGET DECISION BLOCKING VALID UNTIL AGE"; got != want {
 		t.Errorf("columns %q, want %q", got, want)
 	}
 	if got, want := strings.Fields(lines[1])[:4], []string{"shown", "4.19.1", "Blocked", `["AdminAck-x","EtcdBackup"]`}; !cmp.Equal(got, want) {
