@@ -86,5 +86,5 @@ func Skips(c *hosted.ControlPlane, path []Release) string {
 	if err != nil || failed != nil || hypershift.Skipped(older, newer) == 0 || hosted.Refusal(c, older, newer) != "" {
 		return ""
 	}
-	return fmt.Sprintf("HyperShift accepts the request for %s at once, and the update graph has no update from %s to it: request each release in turn", words.External(to), words.External(from))
+	return fmt.Sprintf("HyperShift accepts the request for %s from %s at once, which leaves out minor versions: request each release in turn", words.External(to), words.External(from))
 }
