@@ -297,7 +297,7 @@ func TestBlockedJobs(t *testing.T) {
 		},
 		"Unschedulable": {
 			reason: "the cluster has no node", waits: true,
-			want: "Etcd.Check0 Unknown(Unschedulable)", words: "no nodes available",
+			want: "Etcd.Check0 Unknown(NoSchedulableNode)", words: "the cluster has no node",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -415,7 +415,7 @@ func TestDeadlineOfQueuedChecks(t *testing.T) {
 		reasons = append(reasons, f.Reason)
 	}
 	slices.Sort(reasons)
-	if diff := cmp.Diff([]string{"NotStarted", "Unschedulable"}, reasons); diff != "" {
+	if diff := cmp.Diff([]string{"NoSchedulableNode", "NotStarted"}, reasons); diff != "" {
 		t.Errorf("(-want, +got):\n%s\n%+v", diff, got.Findings)
 	}
 }
