@@ -92,7 +92,7 @@ func Subject(s scene.Scene, d Departure, version string) (check.Subject, error) 
 	requested, err := update.Parse(d.From(s), version)
 	subject := check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d)}
 	if side := s.Settings.Hosted; side != nil {
-		subject.Hosted, subject.NodePools = true, side.NodePools()
+		subject.Hosted, subject.NodePools = true, side.NodePools(s.Start)
 	}
 	return subject, err
 }
