@@ -145,6 +145,9 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 		// Metrics and alerts are read once by each client.
 		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hosted: side, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
 		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
+		if side != nil && flags.Watch && err == nil {
+			side, err = hosted.Again(c.Context(), side) // for the next time
+		}
 		if err != nil {
 			return false, err
 		}

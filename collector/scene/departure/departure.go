@@ -50,9 +50,9 @@ func (present) Checks(s scene.Scene) []check.Check {
 	case side == nil:
 		return builtin.Checks(s.Settings.Judgement)
 	case side.GuestUnread():
-		return side.Checks()
+		return builtin.ManagementChecks(side, s.Settings.Judgement)
 	}
-	return append(builtin.Checks(s.Settings.Judgement), side.Checks()...)
+	return append(builtin.Checks(s.Settings.Judgement), builtin.ManagementChecks(side, s.Settings.Judgement)...)
 }
 
 func (present) Postponed(scene.Scene) []report.AskedAgain { return nil }
