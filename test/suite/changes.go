@@ -71,7 +71,7 @@ func (c Changes) Touch(all []Package) []Package {
 // ofProduct reports whether a folder is one of the product.
 func ofProduct(folder string) bool {
 	wing, _, _ := strings.Cut(folder, "/")
-	return slices.Contains([]string{"cmd", "runner", "collector", "signature", "preflight-sdk", "examples"}, wing)
+	return slices.Contains([]string{"cmd", "fleet", "runner", "collector", "signature", "preflight-sdk", "examples"}, wing)
 }
 
 func git(ctx context.Context, dir string, args ...string) (string, error) {

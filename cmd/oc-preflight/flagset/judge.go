@@ -27,6 +27,14 @@ import (
 // Accepted accept risks.
 type Accepted struct {
 	Accept, acceptFiles []string
+	// Member is the cluster of a fleet that is judged; nil for a single cluster.
+	Member *Member
+}
+
+// Member is how a fleet knows a cluster.
+type Member struct {
+	Name   string
+	Labels map[string]string
 }
 
 // Add adds --accept and --accept-file to the command.
@@ -35,8 +43,23 @@ func (f *Accepted) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
 }
 
-// Read are the acceptances of the files.
+// Read are the acceptances of the files, for a member of a fleet those that are for it.
 func (f *Accepted) Read(ctx context.Context) ([]acceptance.Acceptance, error) {
+	accepted, err := f.ReadAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f.Member != nil {
+		return acceptance.For(accepted, f.Member.Name, f.Member.Labels), nil
+	}
+	if err := acceptance.CheckSingle(accepted); err != nil {
+		return nil, exitcode.BadUsage(fmt.Errorf("--accept-file: %w", err))
+	}
+	return accepted, nil
+}
+
+// ReadAll are all acceptances of the files.
+func (f *Accepted) ReadAll(ctx context.Context) ([]acceptance.Acceptance, error) {
 	var accepted []acceptance.Acceptance
 	for _, path := range f.acceptFiles {
 		read, err := readAcceptances(ctx, path)
@@ -60,8 +83,13 @@ type Judge struct {
 
 // Add adds the flags of a judgement to the command, with those of Accepted.
 func (f *Judge) Add(c *cobra.Command) {
-	f.Accepted.Add(c)
+	f.AddForFleet(c)
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+}
+
+// AddForFleet adds those that may be the same for many clusters.
+func (f *Judge) AddForFleet(c *cobra.Command) {
+	f.Accepted.Add(c)
 	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
 	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
 	c.Flags().StringVar(&f.since, "since", "", "Time, like 2026-11-22T14:20:00Z, or duration before now, like 3h, at which the clients of removed APIs were fixed. Requests are counted by the hour: those of hours that ended by then are warnings.")

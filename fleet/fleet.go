@@ -1,0 +1,178 @@
+// Package fleet answers: which of many clusters may be updated, and what keeps the others
+// from it?
+//
+// [Of] makes the [Table] of the rows of all clusters: pure, from values. [Judged] makes the
+// row of a cluster from the report on it; packages of this wing make the other rows.
+//
+// Every text of a row may come from a cluster that is not trusted: Of bounds it and removes
+// what a terminal would obey.
+package fleet
+
+import (
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Kind is the kind of a Table; its APIVersion is that of a report.
+const Kind = "PreflightFleet"
+
+// Cluster is one member of a fleet.
+type Cluster struct {
+	// Name is what the source of the cluster calls it. [Of] makes the names of a table
+	// unique.
+	Name string `json:"name"`
+	// ID is spec.clusterID of ClusterVersion; empty where it could not be read.
+	ID string `json:"id,omitempty"`
+	// Labels are those of the object by which the cluster is known, such as its
+	// ClusterDeployment or ManagedCluster.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Source is from where the cluster is known, such as "context admin".
+	Source string `json:"source"`
+}
+
+// State is whether a cluster may be updated, in one word.
+type State string
+
+// The states. Only Ready and Clear are in favor of the update.
+const (
+	// Ready means that all checks of the release ran, and none is against the update.
+	Ready State = "Ready"
+	// Clear means that no gate, risk or health check is against the update; the checks of
+	// the release were not run.
+	Clear State = "Clear"
+	// Blocked means that a finding must be fixed first.
+	Blocked State = "Blocked"
+	// Undecided means that a check was inconclusive, or that the verdict no longer holds.
+	Undecided State = "Undecided"
+	// Unreachable means that the cluster was not read, or not in time.
+	Unreachable State = "Unreachable"
+	// Hibernating means that the cluster is stopped on purpose: it is known, and has no verdict.
+	Hibernating State = "Hibernating"
+	// NotInstalled means that there is no cluster to update, as yet or any longer.
+	NotInstalled State = "NotInstalled"
+)
+
+// Row is what is known about one cluster.
+type Row struct {
+	Cluster Cluster `json:"cluster"`
+	State   State   `json:"state"`
+	// Version is the release that the cluster runs; empty where it is unknown.
+	Version string `json:"version,omitempty"`
+	// Target is the version that the row is about; empty for none.
+	Target string `json:"target,omitempty"`
+	// Targets are the updates that the cluster has, the best first, where none is requested.
+	Targets []Candidate `json:"targets,omitempty"`
+	// Message is why there is no verdict, or how far it is limited; empty for neither.
+	Message string `json:"message,omitempty"`
+	// Causes are what is against the update, each once.
+	Causes []Cause `json:"causes,omitempty"`
+	// Observed is when the cluster was read, and Until when the verdict ends: RFC 3339 in
+	// UTC, empty where unknown.
+	Observed string `json:"observed,omitempty"`
+	Until    string `json:"until,omitempty"`
+	// Evidence is how the row is known other than from the cluster itself, such as an
+	// earlier result; empty otherwise.
+	Evidence string `json:"evidence,omitempty"`
+}
+
+// Candidate is one update that a cluster has.
+type Candidate struct {
+	Version string `json:"version"`
+	State   State  `json:"state"`
+}
+
+// Cause is a finding that is against the update. Clusters have the same cause where name and
+// reason are equal; message and remediation may differ.
+type Cause struct {
+	Name        string            `json:"name"`
+	Outcome     preflight.Outcome `json:"outcome"`
+	Reason      string            `json:"reason"`
+	Message     string            `json:"message"`
+	Remediation string            `json:"remediation,omitempty"`
+	Actions     []finding.Action  `json:"actions,omitempty"`
+	// Acceptable is true where an administrator may accept it by name.
+	Acceptable bool `json:"acceptable"`
+}
+
+// Causes are the findings of the report that are against the update, in its order, those of
+// one name and reason once. A report that is against it without a finding has a cause that
+// states so.
+func Causes(judged report.Report) []Cause {
+	causes := CausesOf(judged.Findings)
+	if len(causes) > 0 || judged.Verdict.Decision == verdict.Ready {
+		return causes
+	}
+	return []Cause{{
+		Name: "Checks", Outcome: preflight.Unknown, Reason: "Incomplete",
+		Message: "Not every check has reported: " + words.Count(judged.Expected.Reported, "report") +
+			" of " + words.Count(judged.Expected.Checks, "check") + ".",
+		Remediation: "Run the preflight of this cluster again.",
+		Actions:     []finding.Action{finding.Retry("")},
+	}}
+}
+
+// CausesOf are the findings that are against the update, those of one name and reason once.
+func CausesOf(findings []finding.Finding) []Cause {
+	var causes []Cause
+	seen := map[identity]bool{}
+	for _, f := range findings {
+		is := identity{f.Name, f.Reason}
+		if !f.Open() || seen[is] {
+			continue
+		}
+		seen[is] = true
+		causes = append(causes, Cause{
+			Name: f.Name, Outcome: f.Outcome, Reason: f.Reason, Message: f.Message,
+			Remediation: f.Remediation, Actions: f.Actions, Acceptable: f.Source.Acceptable(),
+		})
+	}
+	return causes
+}
+
+// StateOf is the state of a cluster with that decision of a run; a decision that is unknown
+// is Undecided.
+func StateOf(decision verdict.Decision) State {
+	switch decision {
+	case verdict.Ready:
+		return Ready
+	case verdict.NothingKnown:
+		return Clear
+	case verdict.Blocked:
+		return Blocked
+	case verdict.Undecided:
+	}
+	return Undecided
+}
+
+// Judged is the row of a cluster from the report of a run.
+func Judged(cluster Cluster, judged report.Report) Row {
+	if judged.Cluster.ID != "" {
+		cluster.ID = judged.Cluster.ID
+	}
+	row := Row{
+		Cluster: cluster, State: StateOf(judged.Verdict.Decision), Version: judged.Cluster.Version,
+		Target: judged.Target.Version, Causes: Causes(judged),
+		Observed: judged.Run.CompletionTime, Until: judged.Verdict.ValidUntil,
+	}
+	if !judged.Holds() {
+		row.State, row.Message = Undecided, "the verdict no longer holds: "+words.Clauses(judged.Standing.Ended, 3)
+	}
+	return row
+}
+
+// identity is what two findings that are one cause have in common.
+type identity struct{ name, reason string }
+
+// Remedies are the actions of the cause, with that of accepting it last where it may be accepted.
+func (c Cause) Remedies() []finding.Action {
+	accepts := func(action finding.Action) bool { return action.Type == finding.ActionAccept }
+	if !c.Acceptable || slices.ContainsFunc(c.Actions, accepts) {
+		return c.Actions
+	}
+	return append(slices.Clone(c.Actions), finding.Accept(c.Name))
+}

@@ -1,0 +1,143 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+)
+
+// Table is the state of a fleet before an update.
+type Table struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the table was made, RFC 3339 in UTC; its caller sets it.
+	Time        string `json:"time"`
+	ToolVersion string `json:"toolVersion,omitempty"`
+	// Target is the version that was requested; empty where each row has its own.
+	Target string `json:"target,omitempty"`
+	// Decision is the worst of all rows.
+	Decision verdict.Decision `json:"decision"`
+	Counts   Counts           `json:"counts"`
+	// Groups are the causes: those first without which the most clusters are free.
+	Groups []Group `json:"groups"`
+	// Rows are sorted by state, the worst first, then by name.
+	Rows []Row `json:"rows"`
+	// Notices are what else is to be said about the members, such as one that is known twice.
+	Notices []string `json:"notices,omitempty"`
+	// Actions are the next steps. The program that shows the table adds them.
+	Actions []finding.Action `json:"actions,omitempty"`
+}
+
+// Counts are the numbers of clusters by state.
+type Counts struct {
+	Clusters     int `json:"clusters"`
+	Ready        int `json:"ready"`
+	Clear        int `json:"clear"`
+	Blocked      int `json:"blocked"`
+	Undecided    int `json:"undecided"`
+	Unreachable  int `json:"unreachable"`
+	Hibernating  int `json:"hibernating"`
+	NotInstalled int `json:"notInstalled"`
+}
+
+// Group is a cause and the clusters that have it.
+type Group struct {
+	// Cause is that of the first cluster by name.
+	Cause Cause `json:"cause"`
+	// Clusters are their names, sorted.
+	Clusters []string `json:"clusters"`
+	// Frees is the number of clusters that only this cause keeps from the update.
+	Frees int `json:"frees"`
+}
+
+// Of makes the table of the rows. target is the version that was requested; empty for none.
+// The same rows in any order give the same table. Rows of one cluster ID are one, the worst.
+func Of(target string, rows []Row) Table {
+	table := Table{
+		APIVersion: report.APIVersion, Kind: Kind, Target: line(target, maxName),
+		Decision: verdict.Undecided, Groups: []Group{}, Rows: make([]Row, 0, len(rows)),
+	}
+	for _, row := range rows {
+		table.Rows = append(table.Rows, Bounded(row))
+	}
+	slices.SortStableFunc(table.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Cluster.Name, b.Cluster.Name), cmp.Compare(a.Cluster.ID, b.Cluster.ID), cmp.Compare(a.Cluster.Source, b.Cluster.Source))
+	})
+	table.Rows, table.Notices = merged(table.Rows)
+	number(table.Rows)
+	table.Groups = groups(table.Rows)
+	slices.SortStableFunc(table.Rows, func(a, b Row) int { return cmp.Compare(a.State.rank(), b.State.rank()) })
+	table.Counts = count(table.Rows)
+	table.Decision = table.Counts.decide()
+	return table
+}
+
+// groups are the causes of the rows.
+func groups(rows []Row) []Group {
+	byCause := map[identity]int{}
+	found := []Group{}
+	for _, row := range rows {
+		for _, cause := range row.Causes {
+			is := identity{cause.Name, cause.Reason}
+			at, known := byCause[is]
+			if !known {
+				at = len(found)
+				byCause[is] = at
+				found = append(found, Group{Cause: cause})
+			}
+			found[at].Clusters = append(found[at].Clusters, row.Cluster.Name)
+			if len(row.Causes) == 1 {
+				found[at].Frees++
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Frees, a.Frees), cmp.Compare(len(b.Clusters), len(a.Clusters)),
+			a.Cause.Outcome.Compare(b.Cause.Outcome), cmp.Compare(a.Cause.Name, b.Cause.Name), cmp.Compare(a.Cause.Reason, b.Cause.Reason))
+	})
+	return found
+}
+
+func count(rows []Row) Counts {
+	counts := Counts{Clusters: len(rows)}
+	for _, row := range rows {
+		switch row.State {
+		case Ready:
+			counts.Ready++
+		case Clear:
+			counts.Clear++
+		case Blocked:
+			counts.Blocked++
+		case Unreachable:
+			counts.Unreachable++
+		case Hibernating:
+			counts.Hibernating++
+		case NotInstalled:
+			counts.NotInstalled++
+		case Undecided:
+			counts.Undecided++
+		}
+	}
+	return counts
+}
+
+// decide is the decision of the worst row. A cluster that does not exist has no part in it.
+func (c Counts) decide() verdict.Decision {
+	switch {
+	case c.Blocked > 0:
+		return verdict.Blocked
+	case c.Undecided+c.Unreachable+c.Hibernating > 0 || c.Ready+c.Clear == 0:
+		return verdict.Undecided
+	case c.Clear > 0:
+		return verdict.NothingKnown
+	}
+	return verdict.Ready
+}
+
+// rank orders states, the worst first.
+func (s State) rank() int {
+	return slices.Index([]State{Blocked, Undecided, Unreachable, Hibernating, NotInstalled, Clear, Ready}, s)
+}
