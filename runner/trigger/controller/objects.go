@@ -44,6 +44,8 @@ type objects struct {
 	watched, missing bool
 	// last are the objects of the last list.
 	last []v1alpha1.UpdatePreflight
+	// reporter adds what the hub of a fleet reads.
+	reporter reporter
 }
 
 // list returns the objects that are not being deleted, or those of the last list with an
@@ -145,8 +147,13 @@ func (o *objects) project(ctx context.Context, subjects []runplan.Subject, state
 	var next runplan.Plan
 	var failed []error
 	writes := 0
+	o.reporter.begin()
 	for _, subject := range subjects {
-		status := projection.Status(subject.Object, observation(subject, state, decided, timeout))
+		observed := observation(subject, state, decided, timeout)
+		if !subject.Object.Owned() {
+			next.Wait(o.reporter.add(ctx, &observed, subject, state))
+		}
+		status := projection.Status(subject.Object, observed)
 		next.Wait(projection.Next(subject.Object, status, state.Now))
 		if equality.Semantic.DeepEqual(status, subject.Object.Status) {
 			continue
