@@ -60,7 +60,9 @@ func (q Query) about(all []reported) (reported, bool) {
 }
 
 // ObjectName is the name of the UpdatePreflight by which a hub asks about an update to a version.
-func ObjectName(version string) string { return "fleet-" + strings.ToLower(strings.ReplaceAll(version, "+", "-")) }
+func ObjectName(version string) string {
+	return "fleet-" + strings.ToLower(strings.ReplaceAll(version, "+", "-"))
+}
 
 // current is why a report does not count at that time; nil where it does.
 func (q Query) current(of managedCluster, report reported, now time.Time) *problem {

@@ -131,7 +131,7 @@ func (c Cluster) pools() (reason, message string) {
 			degraded = append(degraded, pool.Name)
 		case pool.Spec.Paused:
 		case !poolHas(pool, machineconfigurationv1.MachineConfigPoolUpdated) || pool.Status.UpdatedMachineCount < pool.Status.MachineCount:
-			updating = append(updating, fmt.Sprintf("%s (%d of %d nodes)", pool.Name, pool.Status.UpdatedMachineCount, pool.Status.MachineCount))
+			updating = append(updating, fmt.Sprintf("%s (%d of %s)", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")))
 		}
 	}
 	switch {

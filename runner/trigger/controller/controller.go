@@ -33,6 +33,7 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
+	"github.com/openshift/update-preflight/runner/trigger/reporting"
 	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
 )
 
@@ -53,8 +54,8 @@ type Options struct {
 	// Signals state the verdicts.
 	Signals announcement.Signals
 	// Key signs the verdicts of the UpdatePreflights of administrators; nil signs none.
-	Key signature.Signer
-	Logger  *slog.Logger
+	Key    signature.Signer
+	Logger *slog.Logger
 	// Registry gets the metrics.
 	Registry prometheus.Registerer
 }
@@ -112,8 +113,8 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 		return fmt.Errorf("could not add the signals: %w", err)
 	}
 	c.objects = &objects{
-		reporter: reporter{cluster: cluster, key: options.Key, logger: options.Logger, signed: map[string]string{}},
-		cache: m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
+		reporter: reporting.New(cluster, options.Key, options.Logger),
+		cache:    m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
 	}
 	c.upgrades = upgradeconfig.New(cluster, m.GetCache(), func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error {
 		return built.Watch(source.Kind(m.GetCache(), object, plan[*unstructured.Unstructured](), changes))

@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
+	"github.com/openshift/update-preflight/runner/trigger/reporting"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
@@ -45,7 +46,7 @@ type objects struct {
 	// last are the objects of the last list.
 	last []v1alpha1.UpdatePreflight
 	// reporter adds what the hub of a fleet reads.
-	reporter reporter
+	reporter *reporting.Reporter
 }
 
 // list returns the objects that are not being deleted, or those of the last list with an
@@ -147,11 +148,11 @@ func (o *objects) project(ctx context.Context, subjects []runplan.Subject, state
 	var next runplan.Plan
 	var failed []error
 	writes := 0
-	o.reporter.begin()
+	o.reporter.Begin()
 	for _, subject := range subjects {
 		observed := observation(subject, state, decided, timeout)
 		if !subject.Object.Owned() {
-			next.Wait(o.reporter.add(ctx, &observed, subject, state))
+			next.Wait(o.reporter.Add(ctx, &observed, subject, state))
 		}
 		status := projection.Status(subject.Object, observed)
 		next.Wait(projection.Next(subject.Object, status, state.Now))

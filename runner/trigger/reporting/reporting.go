@@ -1,4 +1,9 @@
-package controller
+// Package reporting answers: what does the hub of a fleet read of a requested preflight, beside its
+// verdict?
+//
+// [Reporter.Add] adds it to the observation of an UpdatePreflight of an administrator: the signed
+// verdict, and whether the update to its target is complete.
+package reporting
 
 import (
 	"context"
@@ -25,10 +30,8 @@ const updatePause, updatedPause = time.Minute, 5 * time.Minute
 // maxSigned bounds the signed verdicts that are kept.
 const maxSigned = 2 * runplan.MaxRequests
 
-// reporter adds to the UpdatePreflights of administrators what the hub of a fleet reads: signed
-// verdicts, and whether an update is complete. Only Reconcile uses it, which is not called
-// concurrently.
-type reporter struct {
+// Reporter reports about one cluster. Its methods must not be called concurrently.
+type Reporter struct {
 	cluster *cluster.Cluster
 	// key signs; nil signs nothing.
 	key    signature.Signer
@@ -39,11 +42,16 @@ type reporter struct {
 	present *snapshot.Cluster
 }
 
-// begin has what is read for the next observations read anew.
-func (r *reporter) begin() { r.present = snapshot.Of(r.cluster) }
+// New makes a Reporter. Without a key, it signs nothing.
+func New(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger) *Reporter {
+	return &Reporter{cluster: reached, key: key, logger: logger, signed: map[string]string{}, present: snapshot.Of(reached)}
+}
 
-// add adds to an observation. It returns when it is to be made again; zero for the next event.
-func (r *reporter) add(ctx context.Context, o *projection.Observation, subject runplan.Subject, state runplan.State) time.Time {
+// Begin has what is read for the next observations read anew.
+func (r *Reporter) Begin() { r.present = snapshot.Of(r.cluster) }
+
+// Add adds to an observation of a subject. It returns when it is to be made again; zero for the next event.
+func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject runplan.Subject, state runplan.State) time.Time {
 	if o.Verdict != nil {
 		o.Attestation = r.sign(*o.Verdict)
 	}
@@ -68,7 +76,7 @@ func (r *reporter) add(ctx context.Context, o *projection.Observation, subject r
 }
 
 // sign is the envelope of the signed verdict of a report; empty where it is not signed.
-func (r *reporter) sign(decided report.Report) string {
+func (r *Reporter) sign(decided report.Report) string {
 	id := decided.Run.ID
 	if r.key == nil || id == "" {
 		return ""
