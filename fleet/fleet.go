@@ -9,6 +9,8 @@
 package fleet
 
 import (
+	"slices"
+
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -165,3 +167,12 @@ func Judged(cluster Cluster, judged report.Report) Row {
 
 // identity is what two findings that are one cause have in common.
 type identity struct{ name, reason string }
+
+// Remedies are the actions of the cause, with that of accepting it last where it may be accepted.
+func (c Cause) Remedies() []finding.Action {
+	accepts := func(action finding.Action) bool { return action.Type == finding.ActionAccept }
+	if !c.Acceptable || slices.ContainsFunc(c.Actions, accepts) {
+		return c.Actions
+	}
+	return append(slices.Clone(c.Actions), finding.Accept(c.Name))
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
@@ -26,6 +27,8 @@ type Table struct {
 	Rows []Row `json:"rows"`
 	// Notices are what else is to be said about the members, such as one that is known twice.
 	Notices []string `json:"notices,omitempty"`
+	// Actions are the next steps. The program that shows the table adds them.
+	Actions []finding.Action `json:"actions,omitempty"`
 }
 
 // Counts are the numbers of clusters by state.
@@ -51,7 +54,7 @@ type Group struct {
 }
 
 // Of makes the table of the rows. target is the version that was requested; empty for none.
-// The same rows in any order give the same table.
+// The same rows in any order give the same table. Rows of one cluster ID are one, the worst.
 func Of(target string, rows []Row) Table {
 	table := Table{
 		APIVersion: report.APIVersion, Kind: Kind, Target: line(target, maxName),
@@ -63,6 +66,7 @@ func Of(target string, rows []Row) Table {
 	slices.SortStableFunc(table.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Cluster.Name, b.Cluster.Name), cmp.Compare(a.Cluster.ID, b.Cluster.ID), cmp.Compare(a.Cluster.Source, b.Cluster.Source))
 	})
+	table.Rows, table.Notices = merged(table.Rows)
 	number(table.Rows)
 	table.Groups = groups(table.Rows)
 	slices.SortStableFunc(table.Rows, func(a, b Row) int { return cmp.Compare(a.State.rank(), b.State.rank()) })
@@ -92,7 +96,7 @@ func groups(rows []Row) []Group {
 	}
 	slices.SortStableFunc(found, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Frees, a.Frees), cmp.Compare(len(b.Clusters), len(a.Clusters)),
-			cmp.Compare(a.Cause.Name, b.Cause.Name), cmp.Compare(a.Cause.Reason, b.Cause.Reason))
+			a.Cause.Outcome.Compare(b.Cause.Outcome), cmp.Compare(a.Cause.Name, b.Cause.Name), cmp.Compare(a.Cause.Reason, b.Cause.Reason))
 	})
 	return found
 }

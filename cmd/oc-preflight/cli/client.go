@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
@@ -133,18 +132,7 @@ func ConnectTo(config *rest.Config) (*cluster.Cluster, error) {
 // ConnectFile makes the clients of the cluster of a kubeconfig, with the limits of the kubeconfig of
 // the flags.
 func ConnectFile(path string) (*cluster.Cluster, error) {
-	if err := checkFile(path); err != nil {
-		return nil, err
-	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{})
-	raw, err := loader.RawConfig()
-	if err != nil {
-		return nil, err
-	}
-	if err := checkReferenced(raw); err != nil {
-		return nil, err
-	}
-	config, err := loader.ClientConfig()
+	config, err := LoadFile(path)
 	if err != nil {
 		return nil, err
 	}

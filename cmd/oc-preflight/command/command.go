@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/fleets"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
@@ -74,7 +75,7 @@ combines the findings into one verdict.`,
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	addGroups(root, []verbGroup{
-		{"decide", "Decide on an update:", []*cobra.Command{decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), decide.NewAck(client), decide.NewAccept(client), decide.NewExplain(streams)}},
+		{"decide", "Decide on an update:", []*cobra.Command{decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), fleets.New(client), decide.NewAck(client), decide.NewAccept(client), decide.NewExplain(streams)}},
 		{"runs", "Follow and compare runs:", []*cobra.Command{
 			runs.NewStatus(client), runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewRender(streams), runs.NewVerifyVerdict(streams), runs.NewCancel(client), runs.NewCleanup(client),
 		}},

@@ -109,6 +109,15 @@ func OfDrains(outcome drain.Outcome) error {
 	return &Error{Code: Undecided}
 }
 
+// OfFleet is the error with the exit code of the worst cluster of a fleet. Clusters that are
+// clear without the checks of the release are so by request.
+func OfFleet(decision verdict.Decision) error {
+	if decision == verdict.NothingKnown {
+		return nil
+	}
+	return exitOfDecision(decision)
+}
+
 // OfVerification is the error with the exit code of a signed verdict. One that is valid has that
 // of its decision; one that was forced permits nothing to those who verify it, and is Undecided.
 func OfVerification(made attestation.Verification) error {

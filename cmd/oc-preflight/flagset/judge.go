@@ -60,8 +60,13 @@ type Judge struct {
 
 // Add adds the flags of a judgement to the command, with those of Accepted.
 func (f *Judge) Add(c *cobra.Command) {
-	f.Accepted.Add(c)
+	f.AddForFleet(c)
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+}
+
+// AddForFleet adds those that may be the same for many clusters.
+func (f *Judge) AddForFleet(c *cobra.Command) {
+	f.Accepted.Add(c)
 	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
 	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
 	c.Flags().StringVar(&f.since, "since", "", "Time, like 2026-11-22T14:20:00Z, or duration before now, like 3h, at which the clients of removed APIs were fixed. Requests are counted by the hour: those of hours that ended by then are warnings.")

@@ -42,6 +42,15 @@ type RunFlags struct {
 	out *flagset.Destination
 }
 
+// AddForFleet adds those that may be the same for the runs of many clusters.
+func (f *RunFlags) AddForFleet(c *cobra.Command) {
+	f.Trust.Add(c)
+	f.Judge.AddForFleet(c)
+	f.Pull.Add(c)
+	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of Jobs that are unfinished at one time in one cluster.")
+	f.addSelection(c)
+}
+
 // addSelection adds the flags that select checks.
 func (f *RunFlags) addSelection(c *cobra.Command) {
 	c.Flags().BoolVar(&f.rerun, "rerun", false, "Run all checks again, also those whose earlier results still hold.")

@@ -26,6 +26,7 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
+	"github.com/openshift/update-preflight/fleet"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/test/golden"
@@ -46,6 +47,7 @@ func documents() []document {
 		{name: "report", kind: report.Kind, value: report.Report{}, written: "collector/document/reportview/testdata/*.json"},
 		{name: "targets", kind: report.TargetsKind, value: report.Targets{}, written: "collector/document/reportview/testdata/*.json"},
 		{name: "path", kind: report.PathKind, value: report.Path{}, written: "collector/document/reportview/testdata/*.json"},
+		{name: "fleet", kind: fleet.Kind, value: fleet.Table{}, written: "fleet/tableview/testdata/*.json"},
 		{name: "diff", kind: diff.Kind, value: diff.Changes{}, written: "collector/report/diff/testdata/*.json"},
 		{name: "history", kind: history.Kind, value: history.History{}, written: "cmd/oc-preflight/history/testdata/*.json"},
 		{name: "plan", kind: updateplan.Kind, value: updateplan.Plan{}, written: "collector/updateplan/testdata/*.json"},

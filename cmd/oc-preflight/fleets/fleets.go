@@ -1,0 +1,168 @@
+// Package fleets answers: how are many clusters judged, from the command line to the exit code?
+//
+// [New] makes "fleet" with its commands. Each lists the members (package roster), asks them side
+// by side (package survey), and writes one table (package tableview).
+package fleets
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/roster"
+	"github.com/openshift/update-preflight/fleet/survey"
+	"github.com/openshift/update-preflight/fleet/tableview"
+)
+
+// New makes "fleet", which judges many clusters.
+func New(client *cli.Client) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fleet COMMAND",
+		Short: "Judge many clusters, and show them in one table",
+		Long: `Judge many clusters, and show them in one table: which may be updated, which may not, and for
+which few causes. The causes come first: those that alone keep the most clusters from the
+update, each with its clusters, its remedy and the command for it. Then come the clusters.
+
+The clusters are those of contexts, kubeconfigs and archives, and those that Hive or HyperShift
+know. One that cannot be read, or does not answer in time, is a row of the table.`,
+		Example: `  # Which clusters can go to 4.19.12, and what keeps the others from it?
+  oc preflight fleet targets --contexts 'prod-*' --to 4.19.12
+
+  # The whole preflight in each
+  oc preflight fleet run --contexts 'prod-*' --to 4.19.12`,
+		Args: flagset.NoArguments,
+	}
+	c.AddCommand(newTargets(client), newRun(client))
+	return c
+}
+
+// exitCodes ends the help of each command.
+const exitCodes = `
+Exit codes are those of the worst cluster: 0 all are Ready or Clear, 3 one is Blocked, 4 one is
+Undecided, Unreachable or Hibernating, or there is none. 1 the tool failed, 2 wrong usage or bad
+input, 130 interrupted.`
+
+// request is what the commands have in common.
+type request struct {
+	members  memberFlags
+	output   flagset.Output
+	limit    int
+	parallel int
+	timeout  time.Duration
+	flagset.Watching
+}
+
+// mostParallel bounds --max-parallel.
+const mostParallel = 200
+
+func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duration) {
+	const parallel, limit, interval = 10, 50, time.Minute
+	r.members.add(c)
+	c.Flags().IntVar(&r.parallel, "max-parallel", parallel, fmt.Sprintf("Number of clusters that are asked at one time, 1 to %d.", mostParallel))
+	c.Flags().DurationVar(&r.timeout, "cluster-timeout", timeout, "Time limit of one cluster. One that answers later is Unreachable.")
+	r.output.AddText(c, tableview.Table{})
+	flagset.LimitFlag(c, &r.limit, limit)
+	client.QuietFlag(c)
+	r.Watching.Add(c, interval, "Ctrl-C")
+}
+
+func (r *request) check() error {
+	switch {
+	case r.parallel < 1 || r.parallel > mostParallel:
+		return fmt.Errorf("--max-parallel=%d: it must be 1 to %d", r.parallel, mostParallel)
+	case r.timeout < time.Second:
+		return fmt.Errorf("--cluster-timeout=%s: it must be at least 1s", r.timeout)
+	}
+	return flagset.CheckLimit(r.limit)
+}
+
+// show asks the members, and writes the table: once, or again with --watch. Words are those of the
+// commands in the table.
+func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking survey.Survey, judge survey.Judge) error {
+	out, err := r.output.Open(client.Streams.Out, tableview.Table{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(r.limit), "--limit 0"
+	shown := r.Watched(out, client)
+	asking.Parallel = r.parallel
+	return r.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+		members, notices, err := r.members.list(c.Context(), client)
+		if err != nil {
+			return false, err
+		}
+		table, kept := r.ask(c.Context(), client, to, asking, worded(judge, phrase.OfFleet(c, to)), members)
+		table.Notices = append(notices, table.Notices...)
+		key := table
+		key.Time = ""
+		if err := shown.Write(tableview.Table{Table: table}, key); err != nil || r.Watch {
+			return false, err
+		}
+		if kept != nil {
+			return true, kept
+		}
+		if c.Context().Err() != nil {
+			return true, context.Cause(c.Context())
+		}
+		return true, exitcode.OfFleet(table.Decision)
+	})
+}
+
+// ask makes the table, and shows the progress. The error is that of keeping results.
+func (r *request) ask(ctx context.Context, client *cli.Client, to string, asking survey.Survey, judge survey.Judge, members []roster.Member) (fleet.Table, error) {
+	display := client.Display(terminal.About{})
+	defer display.Close()
+	display.Step("asking " + words.Count(len(members), "cluster"))
+	asking.Progress = func(done, all int, row fleet.Row) {
+		text := fmt.Sprintf("%d of %d: %s: %s", done, all, row.Cluster.Name, row.State)
+		if row.Message != "" {
+			text += ": " + row.Message
+		}
+		display.Step(text)
+	}
+	rows, err := asking.Rows(ctx, members, judge)
+	table := fleet.Of(to, rows)
+	table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
+	return table, err
+}
+
+// worded adds the commands of this program to the causes of each row. A cause that may be accepted has
+// the command for that last.
+func worded(judge survey.Judge, words phrase.Fleet) survey.Judge {
+	return func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+		row, err := judge(ctx, member, reached)
+		for i, cause := range row.Causes {
+			row.Causes[i].Actions = words.Actions(cause.Remedies(), member.Flags)
+		}
+		return row, err
+	}
+}
+
+// updated is the row of a cluster that runs the release already; false for one that does not.
+func updated(ctx context.Context, member roster.Member, reached roster.Connection, to string, state fleet.State) (fleet.Row, bool, error) {
+	found, err := reached.Cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
+	if err != nil {
+		return fleet.Row{}, false, fmt.Errorf("could not read ClusterVersion: %w", err)
+	}
+	history := found.Status.History
+	if len(history) == 0 || history[0].State != configv1.CompletedUpdate || history[0].Version != to {
+		return fleet.Row{}, false, nil
+	}
+	row := fleet.Row{Cluster: member.Cluster, State: state, Version: to, Target: to, Message: "it runs " + to + " already", Observed: words.Time(reached.Cluster.Now())}
+	row.Cluster.ID = string(found.Spec.ClusterID)
+	return row, true, nil
+}

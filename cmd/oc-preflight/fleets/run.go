@@ -1,0 +1,98 @@
+package fleets
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/roster"
+	"github.com/openshift/update-preflight/fleet/survey"
+	"github.com/openshift/update-preflight/runner"
+)
+
+// runFlags are the flags of "fleet run".
+type runFlags struct {
+	request
+	running.RunFlags
+}
+
+func newRun(client *cli.Client) *cobra.Command {
+	var flags runFlags
+	c := &cobra.Command{
+		Use:   "run --to VERSION",
+		Short: "Run the preflight of many clusters, and give one table of verdicts",
+		Long: `Run the whole preflight of an update in many clusters, as "run" does in one: the release is
+verified as each cluster would, its checks run as read-only Jobs there, and each run is recorded in
+its cluster. Nothing is updated, and the Jobs are deleted at the end.
+
+In the cluster of an archive no checks are run, so it is Undecided at best.
+
+Ctrl-C ends all runs, and deletes what they have created.
+` + exitCodes,
+		Example: `  # May these clusters be updated?
+  oc preflight fleet run --contexts 'prod-*' --to 4.19.12
+
+  # Twenty clusters at one time, at most half an hour for each
+  oc preflight fleet run --kubeconfigs ./clusters --to 4.19.12 --max-parallel 20 --cluster-timeout 30m
+
+  # With the risks that the fleet accepts
+  oc preflight fleet run --contexts 'prod-*' --to 4.19.12 --accept-file accepted-risks.yaml`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
+	}
+	c.Flags().Var(flagset.UpdateValue(&flags.Release.Version), "to", "Version of the update.")
+	flags.RunFlags.AddForFleet(c)
+	flags.request.add(c, client, runner.DefaultTimeout)
+	return c
+}
+
+// removalTime is the time in which a run that has exceeded its limit may delete what it created.
+const removalTime = time.Minute
+
+func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
+	if err := flags.request.check(); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	if flags.Release.Version == "" {
+		return exitcode.BadUsage(errors.New("--to is required: the version to which the clusters are to be updated"))
+	}
+	if err := errors.Join(flags.Target.Validate(), flags.Pull.Validate()); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	asking := survey.Survey{Timeout: flags.request.timeout + removalTime, Grace: removalTime}
+	return flags.show(c, client, flags.Release.Version, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+		return flags.judge(ctx, client, member, reached)
+	})
+}
+
+func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+	row, done, err := updated(ctx, member, reached, f.Release.Version, fleet.Ready)
+	if done || err != nil {
+		return row, err
+	}
+	options, err := f.RunFlags.Options(ctx, client, reached.Cluster)
+	if err != nil {
+		return fleet.Row{}, err
+	}
+	options.Limits.Timeout, options.Hosted, options.Access.Partial = f.request.timeout, reached.Hosted, true
+	if member.Archived {
+		options.Selection.NoJobs, options.Limits.Unrecorded = true, true
+	}
+	judged, err := runner.Run(ctx, reached.Cluster, f.Release, options)
+	if judged.Verdict.Decision == "" {
+		return fleet.Row{}, err
+	}
+	row = fleet.Judged(member.Cluster, judged)
+	if err != nil { // something of the run is left in the cluster
+		row.Message = words.External(err.Error())
+	}
+	return row, nil
+}

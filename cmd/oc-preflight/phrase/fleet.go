@@ -1,0 +1,90 @@
+package phrase
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+// Fleet words actions as command lines: for one cluster of a fleet, or for all of them.
+type Fleet struct {
+	program, verb, target string
+	given                 Flags
+}
+
+// OfFleet words the actions of the request for a fleet that the user typed. target is the
+// version that it is about; empty for none.
+func OfFleet(c *cobra.Command, target string) Fleet {
+	f := Fleet{program: c.Root().CommandPath(), verb: "fleet " + c.Name()}
+	if target != "" {
+		f.target = "--to " + target
+	}
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(notRepeated(), flag.Name) {
+			f.given = append(f.given, givenFlag{Name: flag.Name, Values: ValuesOf(flag), global: c.InheritedFlags().Lookup(flag.Name) != nil})
+		}
+	})
+	return f
+}
+
+// Actions fills in the commands of the actions of a finding about a cluster, which the flag
+// with that name and value selects; none where no flag does. An action that concerns the fleet
+// has the same request for all of it.
+func (f Fleet) Actions(actions []finding.Action, member []string) []finding.Action {
+	phrased := slices.Clone(actions)
+	for i := range phrased {
+		phrased[i].Command = cmp.Or(directed(phrased[i].Command, member), f.command(phrased[i], member))
+	}
+	return slices.DeleteFunc(phrased, func(action finding.Action) bool { return action.Command == "" })
+}
+
+func (f Fleet) command(action finding.Action, member []string) string {
+	p := Phrase{program: f.program, Given: f.selecting(member)}
+	switch action.Type {
+	case finding.ActionAccept:
+		return f.again(f.given.accepting(action.Value))
+	case finding.ActionAcknowledge:
+		if len(member) == 0 || member[0] == hostedCluster || member[0] == "archive" {
+			return "" // no flag selects the cluster whose ConfigMap has the acknowledgement
+		}
+		return p.Verb("ack", action.Value, p.Given)
+	case finding.ActionTargets:
+		return p.Verb("targets", "", p.Given)
+	case finding.ActionRoles:
+		return p.Verb("auth", "run", p.Given)
+	case finding.ActionRetry:
+		return f.again(f.given)
+	case finding.ActionForce, finding.ActionAttach, finding.ActionRun:
+	}
+	return ""
+}
+
+// directed is a command of oc with the flag that selects the cluster. One that is more than a single
+// call of oc, or is none, stays as it is.
+func directed(command string, member []string) string {
+	rest, ok := strings.CutPrefix(command, "oc ")
+	several := strings.ContainsAny(rest, "|;&`\n") || strings.Contains(rest, "$(")
+	if !ok || several || strings.HasPrefix(rest, "preflight ") || len(member) != 2 || member[0] != "context" && member[0] != "kubeconfig" {
+		return command
+	}
+	return "oc --" + member[0] + " " + shellWord(member[1]) + " " + rest
+}
+
+// selecting are the global flags, with the one that selects the cluster.
+func (f Fleet) selecting(member []string) Flags {
+	global := f.given.Global()
+	if len(member) == 2 {
+		return global.with(member[0], member[1])
+	}
+	return global
+}
+
+// again is the request for the fleet again.
+func (f Fleet) again(flags Flags) string {
+	return Phrase{program: f.program}.Verb(f.verb, f.target, flags)
+}

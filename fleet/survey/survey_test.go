@@ -1,0 +1,99 @@
+package survey_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/roster"
+	"github.com/openshift/update-preflight/fleet/survey"
+)
+
+// members are clusters of files with these names, which no request reaches.
+func members(t *testing.T, names ...string) []roster.Member {
+	t.Helper()
+	var files []string
+	for _, name := range names {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, path)
+	}
+	var all []roster.Member
+	for _, path := range files { // in the order of the names
+		made, err := roster.Kubeconfigs([]string{path}, func(string) (*rest.Config, error) { return &rest.Config{Host: "https://" + path}, nil },
+			func(*rest.Config) (*cluster.Cluster, error) { return &cluster.Cluster{}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, made...)
+	}
+	return all
+}
+
+// judge answers by the name of the member.
+func judge(ctx context.Context, member roster.Member, _ roster.Connection) (fleet.Row, error) {
+	row := fleet.Row{Cluster: member.Cluster, State: fleet.Ready}
+	switch member.Cluster.Name {
+	case "fails":
+		return row, errors.New("certificate has \x1b[31mexpired")
+	case "late":
+		<-ctx.Done()
+		return row, nil
+	}
+	return row, nil
+}
+
+func TestRows(t *testing.T) {
+	all := members(t, "fails", "late", "ready", "asleep", "hangs")
+	all[3].State, all[3].Message = fleet.Hibernating, "stopped"
+	synctest.Test(t, func(t *testing.T) {
+		began, released := time.Now(), make(chan struct{})
+		defer close(released)
+		rows, err := survey.Survey{Parallel: 3, Timeout: time.Minute}.Rows(t.Context(), all, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+			if member.Cluster.Name == "hangs" {
+				<-released // also when its time is up
+			}
+			return judge(ctx, member, reached)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []struct {
+			state   fleet.State
+			message string
+		}{
+			{fleet.Unreachable, "certificate has expired"},
+			{fleet.Unreachable, "did not answer within 1m0s"},
+			{fleet.Ready, ""},
+			{fleet.Hibernating, "stopped"},
+			{fleet.Unreachable, "did not answer within 1m0s"},
+		} {
+			if rows[i].State != want.state || !strings.Contains(rows[i].Message, want.message) {
+				t.Errorf("%s: %s, %q; want %s, %q", all[i].Cluster.Name, rows[i].State, rows[i].Message, want.state, want.message)
+			}
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("took %s: the time is that of the slowest member", took)
+		}
+	})
+}
+
+func TestInterruptedSurvey(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	rows, err := survey.Survey{Parallel: 1, Timeout: time.Minute}.Rows(ctx, members(t, "a"), judge)
+	if err != nil || rows[0].State != fleet.Unreachable || !strings.Contains(rows[0].Message, "interrupted") {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
