@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -121,34 +119,4 @@ func (r reader) managed(ctx context.Context) (map[string]managedCluster, error) 
 		return nil, errNotHub
 	}
 	return found, err
-}
-
-// placed are the clusters that the Placement of a query selects, each with its decision group; nil
-// without a Placement.
-func (r reader) placed(ctx context.Context, query Query) (map[string]string, error) {
-	placement := query.Placement
-	if placement.Name == "" {
-		return nil, nil
-	}
-	placements := r.client.Resource(clusterv1beta1.GroupVersion.WithResource("placements")).Namespace(placement.Namespace)
-	if _, err := placements.Get(ctx, placement.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-		return nil, errNoPlacement(placement)
-	} else if err != nil {
-		return nil, fmt.Errorf("could not read the Placement %s: %w", placement, err)
-	}
-	placed := map[string]string{}
-	options := metav1.ListOptions{LabelSelector: clusterv1beta1.PlacementLabel + "=" + placement.Name}
-	err := r.each(ctx, clusterv1beta1.GroupVersion.WithResource("placementdecisions"), placement.Namespace, options, func(object unstructured.Unstructured) error {
-		var typed clusterv1beta1.PlacementDecision
-		if err := into(object.Object, &typed); err != nil {
-			return fmt.Errorf("the PlacementDecision %s cannot be read: %w", object.GetName(), err)
-		}
-		for _, decision := range typed.Status.Decisions {
-			if name := strings.TrimSpace(decision.ClusterName); name != "" {
-				placed[name] = typed.Labels[clusterv1beta1.DecisionGroupNameLabel]
-			}
-		}
-		return nil
-	})
-	return placed, err
 }

@@ -57,6 +57,8 @@ type Member struct {
 // Fleet is what the clusters of a hub report.
 type Fleet struct {
 	Members []Member
+	// Incomplete is why clusters that do not answer may be missing; empty where none is.
+	Incomplete string
 	// Notices are what else is to be said about them.
 	Notices []string
 }
@@ -105,7 +107,7 @@ func Read(ctx context.Context, hub *cluster.Cluster, query Query) (Fleet, error)
 	if err != nil {
 		return Fleet{}, err
 	}
-	placed, err := reader.placed(ctx, query)
+	placed, incomplete, err := reader.placed(ctx, query)
 	if err != nil {
 		return Fleet{}, err
 	}
@@ -113,7 +115,11 @@ func Read(ctx context.Context, hub *cluster.Cluster, query Query) (Fleet, error)
 	if err != nil {
 		return Fleet{}, err
 	}
-	return query.members(managed, placed, reports, hub.Now()), nil
+	made := query.members(managed, placed, reports, hub.Now())
+	if made.Incomplete = incomplete; incomplete != "" {
+		made.Notices = append(made.Notices, incomplete)
+	}
+	return made, nil
 }
 
 // members are those of the clusters that the query selects, sorted by name.

@@ -226,6 +226,26 @@ func TestRead(t *testing.T) {
 	if diff := cmp.Diff([]string{"blocked", "ready"}, slices.Sorted(maps.Keys(w.read(all)))); diff != "" {
 		t.Errorf("a decision group is a wave (-want, +got):\n%s", diff)
 	}
+	for name, tc := range map[string]struct {
+		reason      string
+		tolerations []any
+		isComplete  bool
+	}{
+		"none":      {"OCM drops clusters that do not answer by default", nil, false},
+		"all":       {"everything is tolerated", []any{map[string]any{"operator": "Exists"}}, true},
+		"both":      {"the two taints of clusters that do not answer", []any{map[string]any{"key": clusterv1.ManagedClusterTaintUnreachable, "operator": "Exists"}, map[string]any{"key": clusterv1.ManagedClusterTaintUnavailable}}, true},
+		"one":       {"a cluster whose API server is down has the other taint", []any{map[string]any{"key": clusterv1.ManagedClusterTaintUnreachable, "operator": "Exists"}}, false},
+		"a-while":   {"they are dropped after a minute", []any{map[string]any{"operator": "Exists", "tolerationSeconds": int64(60)}}, false},
+		"preferred": {"the taints have another effect", []any{map[string]any{"operator": "Exists", "effect": "PreferNoSelect"}}, false},
+	} {
+		w.apply("cluster.open-cluster-management.io/v1beta1", "placements", &unstructured.Unstructured{Object: map[string]any{
+			"kind": "Placement", "metadata": map[string]any{"namespace": fleets, "name": "tolerates-" + name}, "spec": map[string]any{"tolerations": append([]any{}, tc.tolerations...)},
+		}})
+		found, err := hub.Read(t.Context(), w.hub, hub.Query{Placement: types.NamespacedName{Namespace: fleets, Name: "tolerates-" + name}, To: to})
+		if err != nil || (found.Incomplete == "") != tc.isComplete {
+			t.Errorf("%s: %s: %q, %v", name, tc.reason, found.Incomplete, err)
+		}
+	}
 	all.Placement.Name = "none"
 	if _, err := hub.Read(t.Context(), w.hub, all); err == nil || !strings.Contains(err.Error(), "none does not exist") {
 		t.Errorf("a Placement that does not exist is an error: %v", err)

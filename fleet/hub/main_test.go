@@ -55,7 +55,7 @@ func definitions() []string {
 		panic(err) //nolint:forbidigo // there are no tests without it
 	}
 	files := []string{"testdata/managedclusterviews.crd.yaml"}
-	for _, pattern := range []string{"cluster/v1/*managedclusters", "cluster/v1beta1/*placements", "cluster/v1beta1/*placementdecisions", "work/v1/*_manifestworks", "work/v1/*.manifestworks", "work/v1alpha1/*manifestworkreplicasets"} {
+	for _, pattern := range []string{"cluster/v1/*managedclusters", "cluster/v1beta1/*placements", "cluster/v1beta1/*placementdecisions", "work/v1/*_manifestworks", "work/v1alpha1/*manifestworkreplicasets"} {
 		found, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(module)), pattern+".crd.yaml"))
 		if err != nil {
 			panic(err) //nolint:forbidigo // the pattern is constant

@@ -45,6 +45,7 @@ func (g Gate) Document(view document.View) document.Document {
 		Blocks: []document.Block{
 			document.Verdict{Mark: document.Mark{Level: level, Word: string(g.Decision)}, Subject: "the wave after " + name, Meaning: sentence(g.Message)},
 			terms, table,
+			document.List{Lead: "Notices", Entries: g.Notices},
 		},
 	}
 }

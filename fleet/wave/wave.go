@@ -64,6 +64,9 @@ type Strategy struct {
 	ProgressDeadline time.Duration
 	// MaxFailures is how many clusters may fail. A mandatory group has the zero value.
 	MaxFailures Limit
+	// Incomplete is why clusters of the wave may be missing, which must not open the gate; empty
+	// where none is.
+	Incomplete string
 }
 
 // Status is the status of a cluster in a rollout, as Open Cluster Management names it, but for
@@ -103,6 +106,8 @@ type Gate struct {
 	FailuresAllowed int    `json:"failuresAllowed"`
 	// Clusters are sorted by status, those against the next wave first, then by name.
 	Clusters []Result `json:"clusters"`
+	// Notices are what else is to be said about the clusters; the caller sets them.
+	Notices []string `json:"notices,omitempty"`
 }
 
 // Result is the status of one cluster.
@@ -129,6 +134,9 @@ func Decide(strategy Strategy, clusters []Cluster, now time.Time) Gate {
 		return cmp.Or(cmp.Compare(a.Status.rank(), b.Status.rank()), cmp.Compare(a.Name, b.Name))
 	})
 	gate.decide()
+	if strategy.Incomplete != "" && gate.Decision == verdict.Ready {
+		gate.Decision, gate.Message = verdict.Undecided, words.Line(strategy.Incomplete, maxMessage)
+	}
 	return gate
 }
 

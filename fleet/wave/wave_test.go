@@ -106,6 +106,17 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// A Placement may drop clusters, which does not open the gate.
+func TestIncomplete(t *testing.T) {
+	strategy := wave.Strategy{Incomplete: "clusters are missing"}
+	if got := wave.Decide(strategy, times(3, at(wave.Updated, time.Hour)), noon()); got.Decision != "Undecided" || got.Message != strategy.Incomplete {
+		t.Errorf("want Undecided, got %s: %s", got.Decision, got.Message)
+	}
+	if got := wave.Decide(strategy, times(3, at(wave.Broken, time.Hour)), noon()); got.Decision != "Blocked" {
+		t.Errorf("what has failed stays so: got %s", got.Decision)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	got := map[string]string{}
 	for _, text := range []string{"0", "3", "5%", "100%", "101%", "-1", "5 %", "", "%", "1.5%", "9999999999"} {
