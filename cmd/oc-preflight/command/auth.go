@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/updateplan/planner"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -31,6 +32,7 @@ import (
 	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/launch/place"
 )
 
 type authFlags struct {
@@ -76,7 +78,7 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	flags.Pull.Add(c)
 	flags.AddImages(c)
 	flags.Site.Add(c)
-	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to \"targets\".")
+	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to \"targets\" and \"run\".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }
@@ -177,13 +179,16 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 // ofHosted are the roles of both sides of a hosted cluster.
 func ofHosted(of string, commands []string, guest []commandRole) ([]commandRole, error) {
 	namespace, name, ok := strings.Cut(of, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || !slices.Equal(commands, []string{"targets"}) {
-		return nil, errors.New("--hosted-cluster wants NAMESPACE/NAME, and applies to the roles of \"targets\" only")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || len(commands) != 1 || commands[0] != "targets" && commands[0] != "run" {
+		return nil, errors.New("--hosted-cluster wants NAMESPACE/NAME, and applies to the roles of \"targets\" or of \"run\" only")
 	}
 	management := hosted.Reads(namespace, name)
+	if commands[0] == "run" {
+		management = management.And(estate.ManagementNeeds()).And(place.ControlPlaneNeeds(hypershift.ControlPlaneNamespace(namespace, name)))
+	}
 	management.Optional = append(management.Optional, check.Get("", "secrets", namespace, name+"-admin-kubeconfig"))
 	guest[0].remarks = append(guest[0].remarks, "In the guest of HostedCluster "+of+".")
-	return []commandRole{{command: "targets", needs: management, suffix: "-" + namespace + "-" + name, remarks: []string{
+	return []commandRole{{command: commands[0], needs: management, suffix: "-" + namespace + "-" + name, remarks: []string{
 		"In the management cluster of HostedCluster " + of + ".",
 		"The Secret is the one that status.kubeconfig of the HostedCluster names, by default NAME-admin-kubeconfig. It has the credentials of an administrator of the guest: with --guest-kubeconfig it is not read.",
 	}}, guest[0]}, nil

@@ -55,11 +55,10 @@ func (p placement) moved(object payload.Object) payload.Object {
 	if object.GetNamespace() != "" {
 		copied.SetNamespace(p.controlPlane)
 	}
-	if binding, ok := copied.(*rbacv1.RoleBinding); ok {
-		for i := range binding.Subjects {
-			if binding.Subjects[i].Kind == rbacv1.ServiceAccountKind {
-				binding.Subjects[i].Namespace = p.controlPlane
-			}
+	subjects, _ := BindingOf(copied)
+	for i := range subjects {
+		if subjects[i].Kind == rbacv1.ServiceAccountKind {
+			subjects[i].Namespace = p.controlPlane
 		}
 	}
 	return copied

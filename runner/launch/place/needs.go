@@ -2,6 +2,7 @@ package place
 
 import (
 	"context"
+	"slices"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -63,28 +64,43 @@ func (p Place) Permitted(ctx context.Context, draft jobplan.Draft, hostedCluster
 }
 
 // confine are needs in one namespace: there, a run has no objects of the cluster but its guard, and lists and
-// watches no others.
+// watches no others. What is granted to an existing ServiceAccount is read in the whole cluster.
 func confine(needs access.Needs, namespace string) access.Needs {
-	needs.Required, needs.Optional = confined(needs.Required, namespace), confined(needs.Optional, namespace)
-	return needs
+	confined := access.Needs{Given: needs.Given}
+	for _, each := range needs.Required {
+		if request, ok := confinedRequest(each, namespace); ok {
+			confined.Required = append(confined.Required, request)
+		}
+	}
+	grants := rights.GrantsNeeds()
+	for _, each := range needs.Optional {
+		request, ok := confinedRequest(each, namespace)
+		if slices.Contains(grants, each) {
+			request, ok = each, true
+		}
+		if ok {
+			confined.Optional = append(confined.Optional, request)
+		}
+	}
+	return confined
 }
 
-func confined(requests []access.Request, namespace string) []access.Request {
-	kinds := map[string]inventory.Kind{}
+// confinedRequest is a request in one namespace; false for one about objects that a run has not there.
+func confinedRequest(request access.Request, namespace string) (access.Request, bool) {
+	if request.Namespace == "" && request.Group == "" && request.Resource == "events" {
+		request.Namespace = namespace
+		return request, true
+	}
 	for _, k := range inventory.Kinds() {
-		kinds[k.Request().Group+"/"+k.Request().Resource] = k
-	}
-	var all []access.Request
-	for _, each := range requests {
-		k, known := kinds[each.Group+"/"+each.Resource]
-		changes := each.Verb == "create" || each.Verb == "delete" || each.Verb == "watch"
-		switch {
-		case known && !k.Namespaced() && !k.Guard && changes:
-			continue // a copy of a ServiceAccount has no ClusterRole, but the original may
-		case each.Namespace == "" && (known && k.Namespaced() || each.Group == "" && each.Resource == "events"):
-			each.Namespace = namespace
+		if k.Request().Group != request.Group || k.Request().Resource != request.Resource || k.Guard {
+			continue
 		}
-		all = append(all, each)
+		if !k.Namespaced() {
+			return request, request.Name != ""
+		}
+		if request.Namespace == "" {
+			request.Namespace = namespace
+		}
 	}
-	return all
+	return request, true
 }
