@@ -69,8 +69,8 @@ func Review(ctx context.Context, side *hosted.ControlPlane) error {
 	return nil
 }
 
-// ManagementNeeds are the permissions to verify and pull a release in the management cluster of a hosted
-// cluster.
+// ManagementNeeds are the permissions in the management cluster of a hosted cluster to verify and pull its
+// release.
 func ManagementNeeds() access.Needs {
 	needs := VerifyNeeds().And(proof.PolicyNeeds()).And(pullNeeds())
 	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool { return request.Resource == "clusterversions" })

@@ -29,13 +29,13 @@ func Needs() access.Needs {
 
 // ControlPlaneNeeds are the permissions to run the checks of any release in the namespace of a control plane.
 func ControlPlaneNeeds(namespace string) access.Needs {
-	return confine(Needs().And(jobplan.AnyNeeds()), namespace)
+	return Confine(Needs().And(jobplan.AnyNeeds()), namespace)
 }
 
 // ReviewRemoval is an error for missing permissions to delete the objects of runs in the places but the first.
 func ReviewRemoval(ctx context.Context, places []Place) error {
 	for _, p := range places[1:] {
-		if err := confine(cleanup.Needs(), p.Objects.Namespace).Check(ctx, p.Cluster.Kubernetes.AuthorizationV1()); err != nil {
+		if err := Confine(cleanup.Needs(), p.Objects.Namespace).Check(ctx, p.Cluster.Kubernetes.AuthorizationV1()); err != nil {
 			return p.located(err)
 		}
 	}
@@ -49,7 +49,7 @@ func (p Place) Permitted(ctx context.Context, draft jobplan.Draft, hostedCluster
 	if len(planned.Checks) == 0 {
 		return draft, nil
 	}
-	err := confine(Needs().And(planned.Needs()), p.Objects.Namespace).Check(ctx, p.Cluster.Kubernetes.AuthorizationV1())
+	err := Confine(Needs().And(planned.Needs()), p.Objects.Namespace).Check(ctx, p.Cluster.Kubernetes.AuthorizationV1())
 	if err == nil {
 		return draft, nil
 	}
@@ -63,9 +63,9 @@ func (p Place) Permitted(ctx context.Context, draft jobplan.Draft, hostedCluster
 	return draft.Without(p.Side), refused
 }
 
-// confine are needs in one namespace: there, a run has no objects of the cluster but its guard, and lists and
+// Confine are needs in one namespace: there, a run has no objects of the cluster but its guard, and lists and
 // watches no others. What is granted to an existing ServiceAccount is read in the whole cluster.
-func confine(needs access.Needs, namespace string) access.Needs {
+func Confine(needs access.Needs, namespace string) access.Needs {
 	confined := access.Needs{Given: needs.Given}
 	for _, each := range needs.Required {
 		if request, ok := confinedRequest(each, namespace); ok {
