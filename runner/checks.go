@@ -5,6 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
@@ -46,14 +47,14 @@ func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, option
 		return Listing{}, err
 	}
 	p.target = targetOf(p.target, inside)
-	draft := inside.Draft(p.scene.About.Version)
+	draft := inside.Draft(p.scene.About.Version, p.options.Hosted)
 	sources := append(inside.Sources, selection.Refused(draft.Refused)...)
 	collected := collector.Collect(ctx, sources, func(_ collector.Source, findings []finding.Finding) { p.progress.Reported(findings) })
 	judged := p.judge(inside, collected, report.PhaseComplete)
 	listing := Listing{Checks: draft.Checks, Verdict: judged.Verdict, Findings: judged.Findings}
 	if inside.Readable() {
 		_, ofRelease := inside.Foresee(cluster.Dynamic)
-		listing.Needs = p.options.readingNeeds().And(ofRelease).And(p.options.writingNeeds(draft))
+		listing.Needs = p.options.readingNeeds().And(ofRelease).And(p.options.writingNeeds(draft.On(check.Guest)))
 	}
 	return listing, nil
 }

@@ -5,10 +5,12 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/contents"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/selection"
 )
@@ -27,7 +29,7 @@ type draft struct {
 // to run and record them. Nothing is created.
 func draftOf(ctx context.Context, p preparation, inside contents.Contents) (draft, error) {
 	p.target = targetOf(p.target, inside)
-	drafted := inside.Draft(p.scene.About.Version)
+	drafted := inside.Draft(p.scene.About.Version, p.options.Hosted)
 	if from := p.request.from; departure.Provisional(from) {
 		versions := departure.Versions(from, p.target.Version)
 		drafted = drafted.Along(versions[:len(versions)-1], p.target.Version)
@@ -36,8 +38,12 @@ func draftOf(ctx context.Context, p preparation, inside contents.Contents) (draf
 	if err != nil {
 		return draft{}, err
 	}
+	for _, each := range place.Of(p.scene.Cluster, p.options.Hosted)[1:] {
+		permitted, refused := each.Permitted(ctx, chosen, p.options.hostedCluster())
+		chosen, sources = permitted, append(sources, selection.Refused(refused)...)
+	}
 	d := draft{preparation: p, contents: inside.WithoutJobs(), chosen: chosen, sources: append(slices.Clip(inside.Sources), sources...)}
-	return d, p.options.writingNeeds(chosen).Check(ctx, p.scene.Cluster.Kubernetes.AuthorizationV1())
+	return d, p.options.writingNeeds(chosen.On(check.Guest)).Check(ctx, p.scene.Cluster.Kubernetes.AuthorizationV1())
 }
 
 // targetOf is a target with what its contents and its proof have of it.

@@ -16,11 +16,8 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/execution"
 	"github.com/openshift/update-preflight/runner/hold"
-	"github.com/openshift/update-preflight/runner/launch"
-	"github.com/openshift/update-preflight/runner/launch/cleanup"
-	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
-	"github.com/openshift/update-preflight/runner/launch/writeguard"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/lease"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
@@ -89,16 +86,14 @@ type held struct {
 // not kept.
 func newHeld(d draft, begun *lease.Held, known hold.Reuse, deadline time.Time) *held {
 	p, taken := d.preparation, begun.Record()
-	objects := inventory.New(p.scene.Cluster.Kubernetes, p.scene.Cluster.Metadata)
 	jobs := execution.Jobs{
 		Run: jobplan.Run{
 			ID: taken.ID, From: p.scene.About.Version, Target: p.target, StartTime: taken.StartTime, Deadline: deadline, ToolVersion: p.options.Hooks.ToolVersion,
 		},
-		Objects: objects, Launcher: launch.New(objects), Parallelism: p.options.Limits.Parallelism,
+		Parallelism: p.options.Limits.Parallelism,
 		Known: known.Results, Reused: known.ID != "", Resumed: begun.Resumed(),
 	}
-	jobs.Planned = d.chosen.Bind(jobs.Run)
-	jobs.Guard = writeguard.New(objects, jobs.Launcher, jobs.Planned.Run)
+	jobs.Parts = execution.PartsOf(place.Of(p.scene.Cluster, p.options.Hosted), d.chosen, jobs.Run)
 	h := &held{preparation: p, execution: d.execution(&jobs), record: begun, reused: known, deadline: deadline}
 	h.execution.Reported = h.reporter()
 	return h
@@ -119,7 +114,7 @@ func (d draft) execution(jobs *execution.Jobs) execution.Execution {
 func (h *held) reporter() func(string, []finding.Finding) {
 	share, jobs := h.execution.Reported, h.execution.Jobs
 	expected := map[string]bool{}
-	for _, check := range jobs.Planned.Checks {
+	for _, check := range jobs.Checks() {
 		expected[check.Name] = true
 	}
 	return func(source string, findings []finding.Finding) {
@@ -254,14 +249,14 @@ const (
 func (h *held) remove(ctx context.Context) (*report.Removal, error) {
 	jobs := h.execution.Jobs
 	pulls := h.execution.Images.Pulls() && h.execution.Contents.Readable()
-	if creates := pulls || len(jobs.Planned.Checks) > 0 && !jobs.Reused; !creates || h.preparation.options.Limits.Keep {
+	if creates := pulls || len(jobs.Checks()) > 0 && !jobs.Reused; !creates || h.preparation.options.Limits.Keep {
 		return nil, nil //nolint:nilnil // nothing was deleted, and nothing was to be
 	}
 	h.preparation.progress.Step("deleting the objects of the run")
 	limit := removeTimeout + removeShare*time.Duration(len(h.created()))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	done, err := cleanup.Run(ctx, jobs.Objects, jobs.Run.ID)
+	done, err := place.Cleanup(ctx, jobs.Places(), jobs.Run.ID)
 	if err != nil {
 		err = &hold.RemovalError{Run: jobs.Run.ID, Left: len(done.Left), Err: err}
 	}
@@ -269,6 +264,6 @@ func (h *held) remove(ctx context.Context) (*report.Removal, error) {
 }
 
 // created are the objects that the run has created so far.
-func (h *held) created() []finding.Object {
-	return append([]finding.Object{}, h.execution.Jobs.Objects.Created.Of(h.execution.Jobs.Run.ID)...)
+func (h *held) created() []report.Object {
+	return place.Created(h.execution.Jobs.Places(), h.execution.Jobs.Run.ID)
 }

@@ -3,15 +3,12 @@ package runner
 import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/builtin"
-	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/image/pull"
-	"github.com/openshift/update-preflight/runner/jobs"
-	"github.com/openshift/update-preflight/runner/launch/cleanup"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
-	"github.com/openshift/update-preflight/runner/launch/writeguard"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/selection"
@@ -49,8 +46,8 @@ func (o Options) readingNeeds() access.Needs {
 	if o.Selection.Images.Pulls() {
 		needs = needs.And(pullNeeds())
 	}
-	return needs.And(jobs.Needs()).And(cleanup.ListNeeds()).And(writeguard.Needs()).And(access.Needs{
-		Optional: append(rights.GroupsNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+	return needs.And(place.Needs()).And(access.Needs{
+		Optional: []access.Request{{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}},
 	})
 }
 

@@ -27,7 +27,7 @@ type reported struct {
 	id      string
 	started time.Time
 	reused  hold.Reuse
-	created []finding.Object
+	created []report.Object
 }
 
 // reportOf folds everything that was found into the report.
@@ -60,7 +60,7 @@ func (p preparation) judge(inside contents.Contents, collected collector.Collect
 		Expected: expected,
 		CVO:      p.predict(inside, policy, findings),
 		Findings: findings,
-		Created:  []finding.Object{},
+		Created:  []report.Object{},
 	}
 }
 

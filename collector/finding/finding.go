@@ -101,6 +101,9 @@ const (
 type Job struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Cluster is "management" for a Job in the management cluster of a hosted cluster; empty for one in the
+	// cluster that is judged.
+	Cluster string `json:"cluster,omitempty"`
 	// Attempts counts the pods that were started for it.
 	Attempts int `json:"attempts"`
 	// ExitCode is the exit code of the container that ended the check; nil

@@ -75,10 +75,10 @@ func judgeBackups(c *ControlPlane, now time.Time) finding.Finding {
 			newest, name = condition.LastTransitionTime.Time, c.backups[i].Name
 		}
 	}
-	object := finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HCPEtcdBackup", Namespace: c.namespace(), Name: name}
+	object := finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HCPEtcdBackup", Namespace: c.Namespace(), Name: name}
 	switch {
 	case newest.IsZero():
-		return c.about(finding.Warn(reasonBackupOld, "namespace %s has no completed HCPEtcdBackup", c.namespace()))
+		return c.about(finding.Warn(reasonBackupOld, "namespace %s has no completed HCPEtcdBackup", c.Namespace()))
 	case now.Sub(newest) > maxBackupAge:
 		return finding.Warn(reasonBackupOld, "the newest completed backup of etcd is of %s", words.Time(newest)).About(object)
 	}

@@ -96,9 +96,9 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	if err := selectPools(c, pools); err != nil && c.poolsError == nil {
 		return nil, err
 	}
-	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.namespace())
+	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.Namespace())
 	c.supported, c.supportedError = readSupported(ctx, management)
-	c.workload = workload.Read(ctx, management, c.namespace())
+	c.workload = workload.Read(ctx, management, c.Namespace())
 	c.Monitoring = monitoring.New(monitoring.Cluster{Config: management.Config(), Dynamic: management.Dynamic}.Find, monitoring.DefaultTimeout)
 	return c, nil
 }
@@ -152,8 +152,8 @@ func (c *ControlPlane) Selected() (name string, pools []string) {
 	return c.name(), pools
 }
 
-// namespace is the namespace of the pods of the control plane.
-func (c *ControlPlane) namespace() string {
+// Namespace is the namespace of the pods of the control plane.
+func (c *ControlPlane) Namespace() string {
 	return hypershift.ControlPlaneNamespace(c.Cluster.Namespace, c.Cluster.Name)
 }
 

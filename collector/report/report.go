@@ -7,6 +7,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -57,7 +58,7 @@ type Report struct {
 	Findings []finding.Finding `json:"findings"`
 	// Created are the objects that the run created in the cluster, sorted by kind,
 	// namespace and name, without the pods of the Jobs.
-	Created []preflight.Object `json:"created"`
+	Created []Object `json:"created"`
 	// Removal is nil before the objects are deleted, and where they are kept or there
 	// are none.
 	Removal *Removal `json:"removal,omitempty"`
@@ -116,16 +117,34 @@ type Switch struct {
 	WithoutController string `json:"withoutController"`
 }
 
+// Object is an object of a run.
+type Object struct {
+	preflight.Object
+
+	// Cluster is "management" for an object in the management cluster of a hosted cluster; empty for one in
+	// the cluster that is judged.
+	Cluster string `json:"cluster,omitempty"`
+}
+
+// String names the object in a list.
+func (o Object) String() string {
+	text := o.Kind + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+	if o.Cluster != "" {
+		text += " in the " + o.Cluster + " cluster"
+	}
+	return text
+}
+
 // Removal is what became of the objects of the run. Where Left is empty, a final
 // list of all objects of the run was empty.
 type Removal struct {
 	// Deleted are the objects that are gone, pods included.
-	Deleted []preflight.Object `json:"deleted"`
+	Deleted []Object `json:"deleted"`
 	// Left are the objects that are still in the cluster.
-	Left []preflight.Object `json:"left"`
+	Left []Object `json:"left"`
 	// Foreign are objects that have the label of the run and are not of the run; they
 	// were not deleted.
-	Foreign []preflight.Object `json:"foreign,omitempty"`
+	Foreign []Object `json:"foreign,omitempty"`
 }
 
 // Run identifies a run. Times are RFC 3339 in UTC.

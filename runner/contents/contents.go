@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -66,14 +67,20 @@ func (c Contents) AdminGates() map[string]string {
 }
 
 // Draft returns the checks of the release and of the site for a cluster at the version
-// from.
-func (c Contents) Draft(from string) jobplan.Draft {
+// from. A side is that of its management cluster, where some of them run; nil for none.
+func (c Contents) Draft(from string, side *hosted.ControlPlane) jobplan.Draft {
+	draft := func(release *payload.Release) jobplan.Draft {
+		if side == nil {
+			return jobplan.New(from, release)
+		}
+		return jobplan.NewHosted(from, release, side.Namespace())
+	}
 	drafted := jobplan.Draft{}
 	if c.release != nil {
-		drafted = jobplan.New(from, c.release)
+		drafted = draft(c.release)
 	}
 	if c.site != nil {
-		drafted = drafted.WithSite(jobplan.New(from, c.site))
+		drafted = drafted.WithSite(draft(c.site))
 	}
 	return drafted
 }

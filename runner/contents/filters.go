@@ -19,7 +19,8 @@ import (
 func filters(ctx context.Context, s scene.Scene) manifestfilter.Cluster {
 	filters := manifestfilter.Cluster{Architecture: s.ControlPlaneArchitecture(ctx), Features: features(ctx, s), Overrides: s.Version.Spec.Overrides}
 	filters.Profile, filters.Exclude = profile(ctx, s)
-	filters.Hosted = s.Settings.Hosted != nil
+	filters.Management = s.Settings.Hosted != nil
+	filters.Hosted = filters.Management || filters.Profile == hostedProfile
 	if capabilities := s.Version.Status.Capabilities; len(capabilities.KnownCapabilities) > 0 {
 		filters.Capabilities = &capabilities
 	}

@@ -21,9 +21,8 @@ import (
 	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/launch"
-	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/launch/writeguard"
 	"github.com/openshift/update-preflight/runner/progress"
 )
@@ -49,19 +48,55 @@ type Execution struct {
 // Jobs are the Jobs of a run that this process holds.
 type Jobs struct {
 	// Run is what the objects of the run are named and labelled by.
-	Run     jobplan.Run
-	Planned jobplan.Plan
-	// Launcher creates the objects of the run, which Objects has; Guard denies the pods of
-	// the checks to write.
-	Objects  *inventory.Objects
-	Launcher *launch.Launcher
-	Guard    *writeguard.Guard
-	// Parallelism bounds the Jobs that are unfinished at one time.
+	Run jobplan.Run
+	// Parts are the Jobs of each cluster: first those in the cluster that is judged.
+	Parts []Part
+	// Parallelism bounds the Jobs that are unfinished at one time in each cluster.
 	Parallelism int
 	// Known are results that need not be collected again. Those of an earlier run are
 	// Reused, those of a run that another process began are Resumed.
 	Known           hold.Results
 	Reused, Resumed bool
+}
+
+// Part is the Jobs of a run in one cluster.
+type Part struct {
+	place.Place
+
+	Planned jobplan.Plan
+	// Guard denies the pods of the checks to write.
+	Guard *writeguard.Guard
+}
+
+// PartsOf are the Jobs that a run has of a draft in each place.
+func PartsOf(places []place.Place, draft jobplan.Draft, run jobplan.Run) []Part {
+	parts := make([]Part, 0, len(places))
+	for _, p := range places {
+		planned := draft.Bind(p.Run(run))
+		parts = append(parts, Part{Place: p, Planned: planned, Guard: writeguard.New(p.Objects, p.Launcher, planned.Run)})
+	}
+	return parts
+}
+
+// Places are the clusters of the Jobs.
+func (j *Jobs) Places() []place.Place {
+	places := make([]place.Place, len(j.Parts))
+	for i, part := range j.Parts {
+		places[i] = part.Place
+	}
+	return places
+}
+
+// Checks are the checks of all clusters.
+func (j *Jobs) Checks() []jobplan.Check {
+	if j == nil {
+		return nil
+	}
+	var all []jobplan.Check
+	for _, part := range j.Parts {
+		all = append(all, part.Planned.Checks...)
+	}
+	return all
 }
 
 // Found is what all checks have found, and how far the run came.
@@ -86,7 +121,7 @@ func (e Execution) Run(ctx context.Context) (Found, error) {
 		return found, nil
 	}
 	findings := found.Collection.Findings
-	e.verifyGuard(ctx, findings)
+	e.verifyGuards(ctx, findings)
 	e.From.Annotate(found.Scene, findings)
 	// Which acceptances are not needed is known only when all checks have reported.
 	found.Collection.Findings = append(findings, acceptance.Review(acceptance.Target{

@@ -31,7 +31,7 @@ func (e Execution) images(ctx context.Context) []collector.Source {
 	if check.Mode.Pulls() {
 		check.ToPull = e.imagesToPull()
 		check.Nodes = pull.Nodes{
-			Client: e.Scene.Cluster.Kubernetes, List: e.Scene.Snapshot.Nodes, Start: e.Jobs.Launcher, Run: e.Jobs.Run, Parallelism: e.Jobs.Parallelism,
+			Client: e.Scene.Cluster.Kubernetes, List: e.Scene.Snapshot.Nodes, Start: e.Jobs.Parts[0].Launcher, Run: e.Jobs.Run, Parallelism: e.Jobs.Parallelism,
 		}
 	}
 	return []collector.Source{{Name: image.Name, Kind: finding.SourceImage, Collect: func(ctx context.Context) ([]finding.Finding, error) {
@@ -41,14 +41,14 @@ func (e Execution) images(ctx context.Context) []collector.Source {
 	}}}
 }
 
-// imagesToPull are the images of the checks that run, unless nodes are to pull all
-// images.
+// imagesToPull are the images of the checks that run in the cluster that is judged, unless nodes are to pull
+// all images.
 func (e Execution) imagesToPull() map[string]string {
 	if e.Images == image.PullAll {
 		return e.Contents.Images()
 	}
 	used := map[string]bool{}
-	for _, check := range e.planned() {
+	for _, check := range e.Jobs.Parts[0].Planned.Checks {
 		spec := check.Job.Spec.Template.Spec
 		for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 			used[container.Image] = true

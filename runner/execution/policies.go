@@ -78,7 +78,7 @@ func (e Execution) sitePolicies() []collector.Source {
 		return nil
 	}
 	covered := map[string]string{}
-	for _, check := range e.planned() {
+	for _, check := range e.Jobs.Checks() {
 		if !check.Site {
 			continue
 		}

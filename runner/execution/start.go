@@ -17,49 +17,56 @@ import (
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
-// planned are the checks of the release that the run has planned.
-func (e Execution) planned() []jobplan.Check {
-	if e.Jobs == nil {
-		return nil
-	}
-	return e.Jobs.Planned.Checks
-}
-
 // start validates and launches the checks of the release, and returns a source for each.
 func (e Execution) start(ctx context.Context) ([]collector.Source, error) {
-	if len(e.planned()) == 0 {
+	if e.Jobs == nil {
 		return nil, nil
 	}
-	if e.Jobs.Reused {
-		return e.reuse(ctx)
+	var sources []collector.Source
+	for _, part := range e.Jobs.Parts {
+		if len(part.Planned.Checks) == 0 {
+			continue
+		}
+		started, err := e.startPart(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, part.Sources(started)...)
 	}
-	launcher := e.Jobs.Launcher
-	planned := accountcopy.Make(ctx, e.Scene.Cluster.Kubernetes, e.Jobs.Planned)
+	return sources, nil
+}
+
+// startPart starts the checks of one cluster.
+func (e Execution) startPart(ctx context.Context, part Part) ([]collector.Source, error) {
+	if e.Jobs.Reused {
+		return e.reuse(ctx, part)
+	}
+	planned := accountcopy.Make(ctx, part.Cluster.Kubernetes, part.Planned)
 	if e.Jobs.Resumed {
-		if err := launcher.Resume(ctx, planned); err != nil {
+		if err := part.Launcher.Resume(ctx, planned); err != nil {
 			return nil, err
 		}
 	}
-	e.Jobs.Guard.Begin(ctx)
-	defer func() { _ = e.Jobs.Guard.Created() }() // before the objects of a run that fails are deleted
-	e.Progress.Stepf("validating the checks of the release: %d", len(e.Jobs.Planned.Checks))
-	rejected, valid := launcher.Validate(ctx, planned)
+	part.Guard.Begin(ctx)
+	defer func() { _ = part.Guard.Created() }() // before the objects of a run that fails are deleted
+	e.Progress.Stepf("validating the checks of the release: %d", len(planned.Checks))
+	rejected, valid := part.Launcher.Validate(ctx, planned)
 	if err := launch.Ungrantable(rejected); err != nil {
 		return nil, err
 	}
 	sources := selection.Refused(rejected)
 	if len(valid.Checks) > 0 {
-		guarded, allowed := e.guard(ctx, valid)
+		guarded, allowed := e.guard(ctx, part, valid)
 		sources, valid = append(sources, guarded...), allowed
 	}
-	if err := launcher.Prepare(ctx, valid); err != nil {
+	if err := part.Launcher.Prepare(ctx, valid); err != nil {
 		return nil, err
 	}
 	for _, text := range exceeded(valid.Checks) {
 		e.Progress.Step(text)
 	}
 	e.Progress.Stepf("running the checks of the release: %d", len(valid.Checks))
-	running, err := jobs.Sources(ctx, e.Scene.Cluster.Kubernetes, launcher, valid, jobs.Options{
+	running, err := jobs.Sources(ctx, part.Cluster.Kubernetes, part.Launcher, valid, jobs.Options{
 		Parallelism: e.Jobs.Parallelism, Known: e.Jobs.Known, Progress: e.Progress.Status,
 	})
 	return append(sources, running...), err
@@ -80,10 +87,10 @@ func exceeded(checks []jobplan.Check) []string {
 // guard puts the read-only guard into force, and audits the accounts of the checks
 // meanwhile. The returned plan lacks the checks whose write access the guard cannot
 // deny, unless the administrator accepts that by name.
-func (e Execution) guard(ctx context.Context, valid jobplan.Plan) ([]collector.Source, jobplan.Plan) {
+func (e Execution) guard(ctx context.Context, part Part, valid jobplan.Plan) ([]collector.Source, jobplan.Plan) {
 	audits := make(chan audit.Audit, 1)
-	go func() { audits <- audit.New(ctx, e.Scene.Cluster.Kubernetes, accountcopy.Of(valid)) }()
-	guard := e.Jobs.Guard.Await(ctx, valid)
+	go func() { audits <- audit.New(ctx, part.Cluster.Kubernetes, accountcopy.Of(valid)) }()
+	guard := part.Distinct(part.Guard.Await(ctx, valid))
 	audited := <-audits
 	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.Source(guard)}
 
@@ -100,31 +107,33 @@ func (e Execution) guard(ctx context.Context, valid jobplan.Plan) ([]collector.S
 	return sources, valid.Without(barred)
 }
 
-// verifyGuard replaces the finding about the guard if it was changed while the checks
-// ran.
-func (e Execution) verifyGuard(ctx context.Context, findings []finding.Finding) {
+// verifyGuards replaces the finding about a guard that was changed while the checks ran.
+func (e Execution) verifyGuards(ctx context.Context, findings []finding.Finding) {
 	if e.Jobs == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
 	defer cancel()
-	changed, found := e.Jobs.Guard.Changed(ctx)
-	if !found {
-		return
-	}
-	for i := range findings {
-		if findings[i].Name == changed.Name {
-			findings[i] = changed
+	for _, part := range e.Jobs.Parts {
+		changed, found := part.Guard.Changed(ctx)
+		if !found {
+			continue
 		}
+		changed = part.Distinct(changed)
+		for i := range findings {
+			if findings[i].Name == changed.Name {
+				findings[i] = changed
+			}
+		}
+		e.Progress.Reported([]finding.Finding{changed})
 	}
-	e.Progress.Reported([]finding.Finding{changed})
 }
 
 // reuse returns the results of an earlier run, as sources of this run. The objects of each
 // check are validated as for a run of it: what a Job needs, such as its namespace, may be
 // gone since. A check that could not be run now has no result.
-func (e Execution) reuse(ctx context.Context) ([]collector.Source, error) {
-	rejected, valid := e.Jobs.Launcher.Validate(ctx, e.Jobs.Planned)
+func (e Execution) reuse(ctx context.Context, part Part) ([]collector.Source, error) {
+	rejected, valid := part.Launcher.Validate(ctx, part.Planned)
 	if err := launch.Ungrantable(rejected); err != nil {
 		return nil, err
 	}

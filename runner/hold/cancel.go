@@ -5,10 +5,9 @@ import (
 	"errors"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch/cleanup"
-	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/lease"
@@ -20,9 +19,10 @@ import (
 // from the process that holds the run. Without such a process it takes the run over,
 // deletes its objects in the cluster, and closes its record. id may be a
 // prefix of an ID. The error for a run that has ended is a *lease.NotRunningError.
-// ctx bounds the waiting.
-func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, observer *progress.Serial) (record.Record, error) {
-	c := cancellation{cluster: cluster, records: recordstore.New(cluster.Kubernetes), runs: lease.New(cluster.Kubernetes), progress: observer}
+// The first of places is the cluster with the record. ctx bounds the waiting.
+func Cancel(ctx context.Context, places []place.Place, id string, observer *progress.Serial) (record.Record, error) {
+	client := places[0].Cluster.Kubernetes
+	c := cancellation{places: places, records: recordstore.New(client), runs: lease.New(client), progress: observer}
 	run, err := c.records.Get(ctx, id)
 	if err != nil {
 		return record.Record{}, err
@@ -52,7 +52,7 @@ func CancelNeeds() access.Needs { return recordstore.Needs().And(cleanup.Needs()
 
 // cancellation is the end of one run in progress.
 type cancellation struct {
-	cluster  *cluster.Cluster
+	places   []place.Place
 	records  *recordstore.Store
 	runs     *lease.Runs
 	progress *progress.Serial
@@ -74,7 +74,7 @@ func (c cancellation) end(ctx context.Context, run record.Record) (record.Record
 	}
 	_, release := held.Hold(ctx) // its context ends at once: the run is canceled
 	defer release()
-	removal, err := cleanup.Run(ctx, inventory.New(c.cluster.Kubernetes, c.cluster.Metadata), run.ID)
+	removal, err := place.Cleanup(ctx, c.places, run.ID)
 	if err != nil {
 		return run, errors.Join(err, held.Detach(ctx))
 	}
@@ -100,7 +100,7 @@ func (c cancellation) endedMeanwhile(ctx context.Context, run record.Record, cau
 }
 
 // canceled is the end of a run whose holder is gone.
-func canceled(held *lease.Held, removal cleanup.Removal) (record.Ending, error) {
+func canceled(held *lease.Held, removal place.Removal) (record.Ending, error) {
 	run := held.Record()
 	run.Phase, run.CompletionTime = record.Canceled, held.Now()
 	partial := standing.Partial(run)

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch/cleanup"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -25,8 +24,8 @@ func EndingOf(decided report.Report) (record.Ending, error) {
 }
 
 // RemovalOf is what a report has of a cleanup.
-func RemovalOf(done cleanup.Removal) *report.Removal {
-	return &report.Removal{Deleted: append([]finding.Object{}, done.Deleted...), Left: append([]finding.Object{}, done.Left...), Foreign: done.Foreign}
+func RemovalOf(done place.Removal) *report.Removal {
+	return &report.Removal{Deleted: append([]report.Object{}, done.Deleted...), Left: append([]report.Object{}, done.Left...), Foreign: done.Foreign}
 }
 
 // RemovalError is what could not be deleted of a run.

@@ -21,6 +21,9 @@ const (
 	Release = Prefix + "release"
 	// Component is the component that owns the manifest of the object.
 	Component = Prefix + "component"
+	// ControlPlane is the namespace of the control plane of a hosted cluster, on the objects in its management
+	// cluster: the guest has the record and the Lease of their run. Other objects have no such label.
+	ControlPlane = Prefix + "control-plane"
 )
 
 // AnnotationCheck is the name of the check, on its Job. It cannot be derived from

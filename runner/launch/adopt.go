@@ -159,7 +159,7 @@ func (l *Launcher) Resume(ctx context.Context, plan jobplan.Plan) error {
 		return err
 	}
 	var requests []func() error
-	for _, k := range inventory.Kinds() {
+	for _, k := range l.objects.Kinds() {
 		if k.Name != inventory.PodKind {
 			requests = append(requests, func() error { return l.resumeKind(ctx, k, plan.Run.ID, planned) })
 		}

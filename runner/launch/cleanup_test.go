@@ -3,7 +3,6 @@ package launch_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -35,7 +34,7 @@ func TestCleanupDeletesGuardOfKilledRun(t *testing.T) {
 		t.Fatalf("guard: %+v", f)
 	}
 	runs, err := cleanup.Runs(t.Context(), newLauncher(t, config).objects)
-	if err != nil || !slices.Contains(runs, plan.Run.ID) {
+	if elsewhere, found := runs[plan.Run.ID]; err != nil || !found || elsewhere {
 		t.Errorf("runs %v, error %v; want the killed run", runs, err)
 	}
 	removal, err := newLauncher(t, config).Cleanup(bounded(t), plan.Run.ID)

@@ -87,7 +87,8 @@ func TestExtractFilters(t *testing.T) {
 		"Capability, unknown":       {reason: "an old cluster has no capabilities", annotations: []string{capable, "Console"}, cluster: &manifestfilter.Cluster{}, outcome: preflight.Unknown, want: "CapabilitiesUnknown"},
 
 		"Management":         {reason: "a cluster that is not hosted is both sides", annotations: []string{side, "management"}},
-		"Management, hosted": {reason: "the guest has nothing that the check reads", annotations: []string{side, "management"}, cluster: &manifestfilter.Cluster{Hosted: true}, outcome: preflight.Unknown, want: "ManagementSide"},
+		"Management, alone":  {reason: "the guest has nothing that the check reads", annotations: []string{side, "management"}, cluster: &manifestfilter.Cluster{Hosted: true}, outcome: preflight.Unknown, want: "ManagementSide", text: "which this preflight of the guest does not know"},
+		"Management, known":  {reason: "the check runs in the management cluster", annotations: []string{side, "management"}, cluster: &manifestfilter.Cluster{Hosted: true, Management: true}},
 		"Guest, hosted":      {reason: "checks run in the guest", annotations: []string{side, "guest"}, cluster: &manifestfilter.Cluster{Hosted: true}},
 		"Unknown side":       {reason: "a typing error must not run the check on the wrong side", annotations: []string{side, "Management"}, outcome: preflight.Unknown, want: "UnknownSide"},
 

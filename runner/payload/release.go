@@ -51,16 +51,19 @@ type Job struct {
 	Component string
 	// Lines are the lines of the Job's fields in the file.
 	Lines manifestdoc.Lines
-	Job   *batchv1.Job
+	// Management is true for a Job that is for the management cluster where the cluster is hosted.
+	Management bool
+	Job        *batchv1.Job
 }
 
 // Supporting is an annotated object that Jobs need: a ServiceAccount, Role,
 // ClusterRole, RoleBinding, ClusterRoleBinding or ConfigMap.
 type Supporting struct {
-	File      string
-	Component string
-	Lines     manifestdoc.Lines
-	Object    Object
+	File       string
+	Component  string
+	Lines      manifestdoc.Lines
+	Management bool
+	Object     Object
 }
 
 // keep adds an object under the sanitized name of its file, which findings, listings
@@ -68,10 +71,10 @@ type Supporting struct {
 func (r *Release) keep(each manifestdoc.Located[Object]) {
 	file := words.External(each.File)
 	if job, ok := each.Value.(*batchv1.Job); ok {
-		r.Jobs = append(r.Jobs, Job{File: file, Component: manifestfilter.Component(file), Lines: each.Lines, Job: job})
+		r.Jobs = append(r.Jobs, Job{File: file, Component: manifestfilter.Component(file), Lines: each.Lines, Management: manifestfilter.ForManagement(job), Job: job})
 		return
 	}
-	r.Supporting = append(r.Supporting, Supporting{File: file, Component: manifestfilter.Component(file), Lines: each.Lines, Object: each.Value})
+	r.Supporting = append(r.Supporting, Supporting{File: file, Component: manifestfilter.Component(file), Lines: each.Lines, Management: manifestfilter.ForManagement(each.Value), Object: each.Value})
 }
 
 // Annotation marks a Job as a preflight, and other objects as its supporting

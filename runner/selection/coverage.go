@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/update"
@@ -100,6 +101,19 @@ func (c Coverage) Judging(settings scene.Settings, run record.Record) (scene.Jud
 		return scene.Judgement{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)
 	}
 	return judgement, nil
+}
+
+// Confirm is an *input.Error for a side of another hosted cluster than that of a recorded run, which has
+// objects in the management cluster. A run that judged its cluster by itself has none.
+func (c Coverage) Confirm(side *hosted.ControlPlane, run record.Record) error {
+	name := ""
+	if side != nil {
+		name, _ = side.Selected()
+	}
+	if name == c.HostedCluster || c.HostedCluster == "" {
+		return nil
+	}
+	return Coverage{HostedCluster: c.HostedCluster}.otherCluster(run)
 }
 
 // otherCluster is the error for settings of another cluster than the run covers: half of its findings

@@ -42,10 +42,14 @@ func TestHostedCluster(t *testing.T) {
 			t.Errorf("the demo does not show %q", want)
 		}
 	}
+	t.Run("BothSides", w.testBothSides)
+	t.Run("FailsAbove", w.testFailsAbove)
+	t.Run("NoNodeAbove", w.testNoNodeAbove)
 	t.Run("Status", w.testStatus)
 	t.Run("Plan", w.testPlan)
 	t.Run("Drains", w.testDrains)
 	t.Run("Controller", w.testController)
+	t.Run("Killed", w.testKilled)
 	t.Run("Unreachable", w.testUnreachable)
 }
 

@@ -137,7 +137,7 @@ func newReport(findings ...finding.Finding) report.Report {
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, Run: report.Run{Phase: report.PhaseComplete},
 		Cluster: report.Cluster{ID: "c1", Version: "4.18.3"}, Target: report.Target{Version: "4.19.0", Signers: []string{}},
-		Verdict: folded, Expected: expected, Findings: sorted, Created: []preflight.Object{},
+		Verdict: folded, Expected: expected, Findings: sorted, Created: []report.Object{},
 	}
 }
 

@@ -21,6 +21,9 @@ const (
 	HostedCluster = "clusters/example"
 	NodePool      = "workers"
 	Patch         = "5.1.4"
+	// ManagementCheck is the check of the release that runs in ControlPlane, the namespace of the control plane.
+	ManagementCheck = "KubeApiserver.ControlPlane"
+	ControlPlane    = "clusters-example"
 )
 
 // PrepareHosted creates a hosted cluster in a management cluster and its guest: an annotation of an
@@ -31,8 +34,13 @@ func PrepareHosted(ctx context.Context, guest, management *cluster.Cluster, dire
 	if err != nil {
 		return err
 	}
-	step("building the release " + Patch + " with a check of examples/, and signing it")
-	pullSpec, err := push(ctx, guest.Registry, root, Patch, map[string]string{"cloud-credential-operator": "cloud-credential"}) //nolint:gosec // a name, not a credential
+	step("building the release " + Patch + " with a check of examples/ for the guest and one for the management cluster, and signing it")
+	above, err := os.ReadFile(filepath.Join(root, "test", "story", "hosted-check.yaml")) //nolint:gosec // the repository's own file
+	if err != nil {
+		return err
+	}
+	pullSpec, err := push(ctx, guest.Registry, root, Patch, map[string]string{"cloud-credential-operator": "cloud-credential"}, //nolint:gosec // a name, not a credential
+		manifest{name: "0000_50_kube-apiserver_10_control-plane.yaml", text: string(above)})
 	if err != nil {
 		return err
 	}

@@ -80,8 +80,12 @@ func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, st
 	return pullSpec, applyObjects(ctx, c, root)
 }
 
-// push pushes the images of the examples, by component, and of the release of that version.
-func push(ctx context.Context, registry, root, version string, examples map[string]string) (string, error) {
+// manifest is a manifest of a release that is not of an example.
+type manifest struct{ name, text string }
+
+// push pushes the images of the examples, by component, and of the release of that version, which has more
+// manifests than those of the examples.
+func push(ctx context.Context, registry, root, version string, examples map[string]string, more ...manifest) (string, error) {
 	target := release.Release{
 		Version: version, Previous: []string{From}, Padding: 200, PaddingBytes: 2048,
 		Metadata: map[string]string{"url": "https://access.redhat.com/errata/RHBA-2026:0001"},
@@ -102,6 +106,9 @@ func push(ctx context.Context, registry, root, version string, examples map[stri
 		manifests, err := readManifests(filepath.Join(root, "examples", example, "manifests"))
 		if err != nil {
 			return "", err
+		}
+		for _, each := range more {
+			manifests[each.name] = each.text
 		}
 		target.Components = append(target.Components, release.Component{
 			Name: component, Image: image, Source: "quay.io/openshift/origin-" + component, Manifests: manifests,

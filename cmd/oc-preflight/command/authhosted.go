@@ -4,27 +4,39 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/logs"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/runner/estate"
+	"github.com/openshift/update-preflight/runner/launch/cleanup"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 )
 
 // hostedCommands are the commands that judge a hosted cluster, with what each needs in the management cluster
-// besides the reads of the HostedCluster.
-func hostedCommands() map[string]access.Needs {
+// besides the reads of the HostedCluster, given the namespace of its control plane.
+func hostedCommands(controlPlane string) map[string]access.Needs {
+	removal := place.Confine(cleanup.Needs(), controlPlane)
 	return map[string]access.Needs{
-		"run": estate.ManagementNeeds(), "status": hostedguard.ReadNeeds(),
+		"run":    estate.ManagementNeeds().And(optional(place.ControlPlaneNeeds(controlPlane))),
+		"status": hostedguard.ReadNeeds(), "logs": place.Confine(logs.Needs(), controlPlane),
+		"cancel": removal, "cleanup": removal,
 		"targets": {}, "plan": {}, "drain-plan": {},
 	}
+}
+
+// optional are needs that only some releases have: without them, their checks are inconclusive.
+func optional(needs access.Needs) access.Needs {
+	return access.Needs{Optional: append(needs.Required, needs.Optional...), Given: needs.Given}
 }
 
 // hostedNames are the commands that judge a hosted cluster, in the order of their roles.
 func hostedNames() string {
 	var names []string
 	for _, name := range commandNames() {
-		if _, judges := hostedCommands()[name]; judges {
+		if _, judges := hostedCommands("")[name]; judges {
 			names = append(names, name)
 		}
 	}
@@ -40,7 +52,7 @@ func ofHosted(of string, guests []commandRole) ([]commandRole, error) {
 	}
 	var both []commandRole
 	for _, guest := range guests {
-		needs, judges := hostedCommands()[guest.command]
+		needs, judges := hostedCommands(hypershift.ControlPlaneNamespace(namespace, name))[guest.command]
 		if !judges {
 			return nil, fmt.Errorf("--hosted-cluster applies to the roles of %s, and not of %s", hostedNames(), guest.command)
 		}

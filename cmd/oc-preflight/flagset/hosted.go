@@ -20,10 +20,15 @@ type Hosted struct {
 	pools                    []string
 }
 
-// Add adds the flags to a command.
+// Add adds the flags to a command that judges.
 func (h *Hosted) Add(c *cobra.Command) {
-	c.Flags().StringVar(&h.cluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster (HyperShift) to judge; the kubeconfig is that of its management cluster.")
+	h.AddCluster(c)
 	c.Flags().StringSliceVar(&h.pools, "nodepool", nil, "Name of a NodePool that is to be updated as well; only these pools are judged. Repeatable. Default: all pools, none of which is to be updated.")
+}
+
+// AddCluster adds the flags that select a hosted cluster, without those that select its NodePools.
+func (h *Hosted) AddCluster(c *cobra.Command) {
+	c.Flags().StringVar(&h.cluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster (HyperShift) to judge; the kubeconfig is that of its management cluster.")
 	c.Flags().StringVar(&h.guestKubeconfig, "guest-kubeconfig", "", "Kubeconfig of the guest of --hosted-cluster. Default: the Secret that the status of the HostedCluster names.")
 }
 

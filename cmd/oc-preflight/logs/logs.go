@@ -29,10 +29,10 @@ func Needs() access.Needs {
 	)}
 }
 
-// Find is the Job of a check of a run; nil when it is not in the cluster.
-func Find(ctx context.Context, client kubernetes.Interface, runID, check string) (*batchv1.Job, error) {
+// Find is the Job of a check of a run in a namespace, or in all for an empty one; nil when there is none.
+func Find(ctx context.Context, client kubernetes.Interface, namespace, runID, check string) (*batchv1.Job, error) {
 	selector := labels.Set{label.Run: runID}.String()
-	listed, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	listed, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, fmt.Errorf("could not list the Jobs of run %s: %w", runID, err)
 	}

@@ -28,7 +28,7 @@ func (p *interruptPrompt) reportRemoval(removed report.Report) {
 		fmt.Fprintf(w, "deleted %s of the run; a final list found none left\n", words.Count(len(removed.Removal.Deleted), "object"))
 	default:
 		for _, object := range removed.Removal.Left {
-			fmt.Fprintf(w, "not deleted: %s\n", runs.ObjectName(object))
+			fmt.Fprintf(w, "not deleted: %s\n", object)
 		}
 	}
 }

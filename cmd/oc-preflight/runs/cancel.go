@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/lease"
@@ -21,6 +22,7 @@ import (
 // NewCancel makes "cancel", which ends a run in progress.
 func NewCancel(client *cli.Client) *cobra.Command {
 	timeout := 5 * time.Minute
+	var selected flagset.Hosted
 	c := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run in progress",
@@ -35,20 +37,25 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("the run did not end within %s; the cancellation stays requested", timeout))
 			defer stop()
-			return cancel(ctx, client, args[0])
+			return cancel(ctx, client, selected, args[0])
 		},
 	}
+	selected.AddCluster(c)
 	c.Flags().DurationVar(&timeout, "timeout", timeout, "Time limit for the end of the run.")
 	return c
 }
 
-func cancel(ctx context.Context, client *cli.Client, id string) error {
-	store, err := OpenRunStore(ctx, client, hold.CancelNeeds())
+func cancel(ctx context.Context, client *cli.Client, selected flagset.Hosted, id string) error {
+	store, side, err := OpenHosted(ctx, client, selected, hold.CancelNeeds())
 	if err != nil {
 		return err
 	}
+	places := place.Of(store.Cluster, side)
+	if err := errors.Join(store.confirm(ctx, side, RunID(id)), place.ReviewRemoval(ctx, places)); err != nil {
+		return err
+	}
 	display := client.Display(terminal.About{})
-	ended, err := hold.Cancel(ctx, store.Cluster, RunID(id), progress.New(terminal.ProgressOnly(display), client.Log))
+	ended, err := hold.Cancel(ctx, places, RunID(id), progress.New(terminal.ProgressOnly(display), client.Log))
 	display.Close()
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

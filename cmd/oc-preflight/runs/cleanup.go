@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,10 +13,11 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch/cleanup"
-	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/lease"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
@@ -30,6 +33,7 @@ const cleanupTimeout = 2 * time.Minute
 type cleanupFlags struct {
 	// forceLive deletes the objects of runs in progress, too.
 	forceLive bool
+	hosted    flagset.Hosted
 }
 
 // NewCleanup makes "cleanup", which deletes what a run left in the cluster.
@@ -49,7 +53,10 @@ objects of such a run as well; its process then reports the checks as Unknown.
 
 An object is of a run if it has the label preflight.openshift.io/run of the run, and
 a name with its suffix. Objects with the label alone are listed and not deleted; the
-exit code is 1 then.`,
+exit code is 1 then.
+
+A run of a hosted cluster has objects in the guest, which has its record, and in the namespace of
+the control plane: --hosted-cluster, with the kubeconfig of the management cluster, deletes both.`,
 		Example: `  # After "run --keep", with the ID from the report
   oc preflight cleanup 3b6f2c1e
 
@@ -64,26 +71,28 @@ exit code is 1 then.`,
 		RunE: func(c *cobra.Command, args []string) error { return flags.cleanup(c.Context(), client, args) },
 	}
 	c.Flags().BoolVar(&all, "all", false, "Clean up after all runs that have objects in the cluster.")
+	flags.hosted.AddCluster(c)
 	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
 	return c
 }
 
 // cleanup deletes the objects of the run that is named, or of all runs.
 func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []string) error {
-	reached, err := client.Connect()
+	store, side, err := OpenHosted(ctx, client, f.hosted, CleanupNeeds())
 	if err != nil {
 		return err
 	}
-	if err := client.Review(ctx, reached, CleanupNeeds()); err != nil {
+	places := place.Of(store.Cluster, side)
+	if err := place.ReviewRemoval(ctx, places); err != nil {
 		return err
 	}
-	objects, records := inventory.New(reached.Kubernetes, reached.Metadata), recordstore.New(reached.Kubernetes)
-	runs, err := cleanup.Runs(ctx, objects)
+	found, err := place.Runs(ctx, places)
 	if err != nil {
 		return err
 	}
+	runs := slices.Sorted(maps.Keys(found))
 	for _, name := range names {
-		id, err := identify(ctx, records, runs, name)
+		id, err := identify(ctx, store.records, runs, name)
 		if err != nil {
 			return err
 		}
@@ -95,14 +104,22 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 	var failures []error
 	for _, run := range runs {
 		if !f.forceLive {
-			if err := unheld(ctx, client, lease.New(reached.Kubernetes), run); err != nil {
+			if err := errors.Join(ofThisCluster(run, found[run]), store.confirm(ctx, side, run), unheld(ctx, client, lease.New(store.Kubernetes), run)); err != nil {
 				failures = append(failures, err)
 				continue
 			}
 		}
-		failures = append(failures, cleanupRun(ctx, client, objects, run))
+		failures = append(failures, cleanupRun(ctx, client, places, run))
 	}
 	return errors.Join(failures...)
+}
+
+// ofThisCluster is an error for a run whose Lease is in the guest of a hosted cluster.
+func ofThisCluster(run string, elsewhere bool) error {
+	if !elsewhere {
+		return nil
+	}
+	return fmt.Errorf("run %s is one of a hosted cluster, whose guest states whether a process holds it, and nothing of it was deleted; add --hosted-cluster NAMESPACE/NAME, or --force-live if that cluster no longer exists", run)
 }
 
 // unheld waits until no process holds the run. The error names a run that a process
@@ -145,15 +162,15 @@ func CleanupNeeds() access.Needs {
 	return cleanup.Needs().And(access.Needs{Required: recordstore.ReadNeeds().Required}) // not what is authenticated
 }
 
-func cleanupRun(ctx context.Context, client *cli.Client, objects *inventory.Objects, run string) error {
+func cleanupRun(ctx context.Context, client *cli.Client, places []place.Place, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	removal, err := cleanup.Run(ctx, objects, run)
+	removal, err := place.Cleanup(ctx, places, run)
 	for _, object := range removal.Deleted {
-		fmt.Fprintf(client.Streams.Out, "deleted %s\n", ObjectName(object))
+		fmt.Fprintf(client.Streams.Out, "deleted %s\n", object)
 	}
 	for _, object := range removal.Left {
-		fmt.Fprintf(client.Streams.ErrOut, "not deleted: %s\n", ObjectName(object))
+		fmt.Fprintf(client.Streams.ErrOut, "not deleted: %s\n", object)
 	}
 	for _, kind := range removal.Unseen {
 		fmt.Fprintf(client.Streams.ErrOut, "warning: the permission to list objects of the kind %s is missing, so those of the run were not deleted\n", kind)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
@@ -18,18 +19,21 @@ import (
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
 // NewLogs makes "logs", which shows the output of a check.
 func NewLogs(client *cli.Client) *cobra.Command {
 	var follow bool
+	var selected flagset.Hosted
 	c := &cobra.Command{
 		Use:   "logs [RUN] CHECK",
 		Short: "Show the output of a check",
 		Long: `Show the output of the pods of a check while they exist: during the run, and after a
 run with --keep. Where they have been deleted, the recorded findings of the check are
-shown instead, with a note on standard error.
+shown instead, with a note on standard error. The checks of a hosted cluster are found with
+--hosted-cluster, in the guest and in the namespace of the control plane.
 
 RUN is the ID of the run or a prefix of it; without it, it is the run in progress, or the
 newest one. CHECK is the name of a check as "checks"
@@ -47,11 +51,12 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
 		Args: flagset.RunAndCheck,
 		RunE: func(c *cobra.Command, args []string) error {
 			if follow {
-				return readLogs(c.Context(), client, args, followLogs)
+				return readLogs(c.Context(), client, selected, args, logs.Follow)
 			}
-			return readLogs(c.Context(), client, args, copyLogs)
+			return readLogs(c.Context(), client, selected, args, logs.Copy)
 		},
 	}
+	selected.AddCluster(c)
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "Follow the output until the check has ended.")
 	return c
 }
@@ -60,18 +65,10 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
 func LogsNeeds() access.Needs { return RecordNeeds().And(logs.Needs()) }
 
 // reader shows the output of the pods of a Job, and returns the number of pods.
-type reader func(context.Context, runStore, *batchv1.Job, logs.Sink) (int, error)
+type reader func(context.Context, kubernetes.Interface, *batchv1.Job, logs.Sink) (int, error)
 
-func copyLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs.Sink) (int, error) {
-	return logs.Copy(ctx, store.Kubernetes, job, sink)
-}
-
-func followLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs.Sink) (int, error) {
-	return logs.Follow(ctx, store.Kubernetes, job, sink)
-}
-
-func readLogs(ctx context.Context, client *cli.Client, args []string, read reader) error {
-	store, err := OpenRunStore(ctx, client, LogsNeeds())
+func readLogs(ctx context.Context, client *cli.Client, selected flagset.Hosted, args []string, read reader) error {
+	store, side, err := OpenHosted(ctx, client, selected, LogsNeeds())
 	if err != nil {
 		return err
 	}
@@ -85,17 +82,21 @@ func readLogs(ctx context.Context, client *cli.Client, args []string, read reade
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
-	job, err := logs.Find(ctx, store.Kubernetes, run.ID, check)
-	done()
-	if err != nil {
-		return err
-	}
-	if job != nil {
-		pods, err := read(ctx, store, job, logs.To(client.Streams.Out, client.Streams.ErrOut))
+	for _, p := range place.Of(store.Cluster, side) {
+		job, err := logs.Find(ctx, p.Cluster.Kubernetes, p.Objects.Namespace, run.ID, check)
+		if err != nil {
+			return err
+		}
+		if job == nil {
+			continue
+		}
+		done()
+		pods, err := read(ctx, p.Cluster.Kubernetes, job, logs.To(client.Streams.Out, client.Streams.ErrOut))
 		if err != nil || pods > 0 {
 			return err
 		}
 	}
+	done()
 	return recorded(client, run.Record, check)
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/runner/selection"
 )
 
 // errNoRun is returned for a cluster without records.
@@ -68,6 +69,19 @@ func OpenHosted(ctx context.Context, c *cli.Client, selected flagset.Hosted, nee
 	}
 	store, err := openStore(ctx, c, reached, needs)
 	return store, side, err
+}
+
+// confirm is an error for a side of another hosted cluster than that of the run, if it is recorded.
+func (s runStore) confirm(ctx context.Context, side *hosted.ControlPlane, id string) error {
+	run, err := s.records.Get(ctx, id)
+	if err != nil {
+		return nil //nolint:nilerr // what has no record is told by its caller
+	}
+	covered, err := selection.Recorded(run)
+	if err != nil {
+		return nil //nolint:nilerr // a record that cannot be read names no hosted cluster
+	}
+	return covered.Confirm(side, run)
 }
 
 func openStore(ctx context.Context, c *cli.Client, reached *cluster.Cluster, needs access.Needs) (runStore, error) {

@@ -106,7 +106,7 @@ func Item(f finding.Finding) document.Item {
 		item.Fact("About:", fmt.Sprintf("and %d more", more))
 	}
 	if f.Job != nil && f.Job.Name != "" {
-		item.Fact("Job:", strings.TrimSuffix(f.Job.Namespace+"/"+f.Job.Name+" on node "+f.Job.Node, " on node "))
+		item.Fact("Job:", placeOf(f.Job))
 	}
 	item.Evidence.Title = "Evidence"
 	names := slices.Sorted(maps.Keys(f.Evidence))
@@ -121,4 +121,13 @@ func Item(f finding.Finding) document.Item {
 
 func objectName(object finding.Object) string {
 	return strings.TrimSpace(object.APIVersion + " " + object.Kind + " " + strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
+}
+
+// placeOf names a Job, with where it ran.
+func placeOf(job *finding.Job) string {
+	text := job.Namespace + "/" + job.Name
+	if job.Cluster != "" {
+		text += " in the " + job.Cluster + " cluster"
+	}
+	return strings.TrimSuffix(text+" on node "+job.Node, " on node ")
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/document"
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
@@ -150,10 +149,14 @@ func behavior(cvo report.CVO) string {
 }
 
 // kinds counts objects by kind, in the order of their names.
-func kinds(objects []finding.Object) string {
+func kinds(objects []report.Object) string {
 	counts := map[string]int{}
 	for _, object := range objects {
-		counts[object.Kind]++
+		kind := object.Kind
+		if object.Cluster != "" {
+			kind += " in the " + object.Cluster + " cluster"
+		}
+		counts[kind]++
 	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
@@ -162,10 +165,10 @@ func kinds(objects []finding.Object) string {
 	return strings.Join(parts, ", ")
 }
 
-func objectNames(objects []finding.Object) []string {
+func objectNames(objects []report.Object) []string {
 	var names []string
 	for _, object := range objects {
-		names = append(names, object.Kind+" "+strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
+		names = append(names, object.String())
 	}
 	return names
 }

@@ -111,7 +111,7 @@ func hostileDocument(text string) report.Report {
 	doc.Target = report.Target{Version: text, Image: text, UpdateKind: text, Verified: true, Signers: []string{text}}
 	doc.CVO.Reason, doc.CVO.Message, doc.Run.ID, doc.Run.ToolVersion = text, text, text, text
 	doc.Switches = []report.Switch{{Name: text, Mode: text, Limit: text, WithoutController: text}}
-	doc.Removal = &report.Removal{Left: []preflight.Object{{Kind: text, Namespace: text, Name: text}}}
+	doc.Removal = &report.Removal{Left: []report.Object{{Object: preflight.Object{Kind: text, Namespace: text, Name: text}}}}
 	doc.AskedAgain = []report.AskedAgain{{Name: text, Reason: text}}
 	doc.Verdict.ValidUntil = text
 	return doc

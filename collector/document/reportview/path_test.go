@@ -27,7 +27,7 @@ func hopTo(path []string, findings ...finding.Finding) report.Report {
 		Run:     report.Run{ID: "6f4c2b1e-0000-4000-8000-000000000000", StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T08:01:00Z", Phase: report.PhaseComplete, ToolVersion: "v0.1.0"},
 		Cluster: report.Cluster{ID: "c1", Version: path[0], Image: "registry/release@sha256:aa", Kubernetes: "v1.29.5"},
 		Target:  report.Target{Version: path[len(path)-1], Image: "registry/release@sha256:bb", UpdateKind: "Minor", Verified: true, Signers: []string{"Release Key"}},
-		Verdict: decided, Expected: expected, Findings: folded, Created: []finding.Object{},
+		Verdict: decided, Expected: expected, Findings: folded, Created: []report.Object{},
 	}
 	if later {
 		made.Path, made.CVO = path, report.CVO{Reason: "NotEvaluated"}

@@ -54,10 +54,10 @@ func blocked() report.Report {
 			Version: "4.19.0", Image: "registry/release@sha256:bb", UpdateKind: "Minor", Verified: true, Signers: []string{"Release Key 0123456789ABCDEF"},
 		},
 		Verdict: folded, Expected: expected, Findings: sorted,
-		Created: []preflight.Object{
-			{APIVersion: "batch/v1", Kind: "Job", Namespace: "openshift-etcd", Name: "quorum-0123456789"},
-			{APIVersion: "batch/v1", Kind: "Job", Namespace: "openshift-etcd", Name: "space-0123456789"},
-			{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "quorum-0123456789"},
+		Created: []report.Object{
+			{Object: preflight.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: "openshift-etcd", Name: "quorum-0123456789"}},
+			{Object: preflight.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: "openshift-etcd", Name: "space-0123456789"}},
+			{Object: preflight.Object{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "quorum-0123456789"}},
 		},
 		CVO: report.CVO{Accepts: &refuses, Reason: "PreconditionChecks", Message: "an admin ack is missing"},
 	}
@@ -69,7 +69,7 @@ func ready() report.Report {
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
 		finding.Pass(finding.ReportedReason("NothingToAcknowledge"), "").Named("AdminAck").From(finding.SourceGate),
 	}, doc.Expected, verdict.Policy{})
-	doc.CVO, doc.Created = report.CVO{Reason: "NotEvaluated"}, []preflight.Object{}
+	doc.CVO, doc.Created = report.CVO{Reason: "NotEvaluated"}, []report.Object{}
 	doc.Duration = &report.Duration{
 		ControlPlane: report.Range{Low: 75, Expected: 105, High: 180}, Total: report.Range{Low: 75, Expected: 120, High: 210},
 		Basis: []string{"The numbers are those of the documentation."},
@@ -108,7 +108,7 @@ func running() report.Report {
 	doc := blocked()
 	doc.Run.Phase, doc.Run.CompletionTime = report.PhaseRunning, ""
 	doc.Target.Verified, doc.Target.Signers = false, []string{}
-	doc.CVO, doc.Created = report.CVO{}, []preflight.Object{}
+	doc.CVO, doc.Created = report.CVO{}, []report.Object{}
 	doc.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z", Holder: "laptop_3"}
 	doc.Expected = verdict.Expectation{Checks: 3, Reported: 1, Missing: []string{"Etcd.Quorum", "Etcd.Space"}}
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{

@@ -29,31 +29,31 @@ func Start(ctx context.Context, client kubernetes.Interface, uid func(jobplan.Ch
 	started, denied := context.WithCancelCause(ctx)
 	t := newTracker(plan, uid, parallelism, denied)
 	ofRun := labels.Set{label.Run: plan.Run.ID}.String()
-	all := metav1.NamespaceAll
+	namespace := plan.Run.Namespace // of a run that has none, all
 	jobs := &resourceWatch{
 		tracker: t, resource: watchJobs, example: &batchv1.Job{}, synced: make(chan struct{}),
 		selection: metav1.ListOptions{LabelSelector: ofRun},
 		listFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.BatchV1().Jobs(all).List(ctx, options)
+			return client.BatchV1().Jobs(namespace).List(ctx, options)
 		},
-		watchFunc: client.BatchV1().Jobs(all).Watch,
+		watchFunc: client.BatchV1().Jobs(namespace).Watch,
 	}
 	pods := &resourceWatch{
 		tracker: t, resource: watchPods, example: &corev1.Pod{}, synced: make(chan struct{}),
 		selection: metav1.ListOptions{LabelSelector: ofRun},
 		listFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.CoreV1().Pods(all).List(ctx, options)
+			return client.CoreV1().Pods(namespace).List(ctx, options)
 		},
-		watchFunc: client.CoreV1().Pods(all).Watch,
+		watchFunc: client.CoreV1().Pods(namespace).Watch,
 	}
 	events := &resourceWatch{
 		tracker: t, resource: watchEvents, example: &corev1.Event{}, synced: make(chan struct{}),
 		// Events have no labels, and cannot be selected by the prefix of a name.
 		selection: metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning},
 		listFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.CoreV1().Events(all).List(ctx, options)
+			return client.CoreV1().Events(namespace).List(ctx, options)
 		},
-		watchFunc: client.CoreV1().Events(all).Watch,
+		watchFunc: client.CoreV1().Events(namespace).Watch,
 	}
 	for _, watched := range []*resourceWatch{jobs, pods, events} {
 		go watched.reflector(client).RunWithContext(ctx)

@@ -29,7 +29,7 @@ func build(c *jobplan.Copy, run jobplan.Run, account *corev1.ServiceAccount, gra
 	}}
 	count := 0
 	for _, grant := range grants {
-		reading := api.Reads(grant.Rules)
+		reading := confine(run, grant.Namespace, api.Reads(grant.Rules))
 		c.Omitted = append(c.Omitted, reading.Omitted...)
 		if grant.Namespace != "" { // paths are granted in the whole cluster only
 			reading.Rules = slices.DeleteFunc(reading.Rules, func(rule rbacv1.PolicyRule) bool { return len(rule.NonResourceURLs) > 0 })
@@ -44,6 +44,35 @@ func build(c *jobplan.Copy, run jobplan.Run, account *corev1.ServiceAccount, gra
 	if count > maxCopiedRules {
 		c.Objects, c.Failed = nil, &Error{Account: c.Original, Err: fmt.Errorf("its read access has %d rules, more than %d", count, maxCopiedRules)}
 	}
+}
+
+// What the copy in a run that is confined to one namespace lacks.
+const (
+	omittedOutside = "access outside of the namespace"
+	omittedSecrets = "Secrets"
+)
+
+// confine is what a run may read of a grant in a namespace. A run in the management cluster of a hosted
+// cluster reads in the namespace of the control plane only, and no Secret there.
+func confine(run jobplan.Run, namespace string, reading rights.Reading) rights.Reading {
+	switch {
+	case run.Namespace == "" || len(reading.Rules) == 0:
+		return reading
+	case namespace != run.Namespace:
+		return rights.Reading{Omitted: []string{omittedOutside}}
+	}
+	var rules []rbacv1.PolicyRule
+	for _, rule := range reading.Rules {
+		if slices.Contains(rule.APIGroups, "") && slices.Contains(rule.Resources, "secrets") {
+			reading.Omitted = append(reading.Omitted, omittedSecrets)
+			rule.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(resource string) bool { return resource == "secrets" })
+		}
+		if len(rule.Resources) > 0 || len(rule.NonResourceURLs) > 0 {
+			rules = append(rules, rule)
+		}
+	}
+	reading.Rules = rules
+	return reading
 }
 
 // roleOfCopy is a role with its binding to the copy, in a namespace or in the whole cluster.

@@ -51,7 +51,7 @@ type Removal struct {
 // meantime.
 const maxRounds = 3
 
-// Run deletes all objects of the run, in all namespaces, and waits until they are
+// Run deletes all objects of the run, in all namespaces of the runs, and waits until they are
 // gone, pods included; the guard is deleted last. Then it lists all kinds again: no
 // error means that none of the lists had an object of the run. Only the ID is
 // required, so that a run can be cleaned up whose runner was killed. Run is
@@ -85,26 +85,28 @@ func Run(ctx context.Context, objects *inventory.Objects, runID string) (Removal
 	return s.removal(), fmt.Errorf("could not delete all objects of run %s: deleted objects were created again", runID)
 }
 
-// Runs returns the IDs of all runs that have objects in the cluster, sorted: runs
-// in progress, runs whose objects were kept, and runs that were killed. Kinds of
+// Runs returns the IDs of all runs that have objects in the cluster: runs
+// in progress, runs whose objects were kept, and runs that were killed. The value is true for
+// a run of a hosted cluster whose guest has the record and the Lease. Kinds of
 // the guard that the user may not list are ignored.
-func Runs(ctx context.Context, objects *inventory.Objects) ([]string, error) {
-	listed, err := listAll(ctx, objects, metav1.ListOptions{LabelSelector: label.Run})
-	var runs []string
+func Runs(ctx context.Context, objects *inventory.Objects) (map[string]bool, error) {
+	listed, err := listAll(ctx, objects, metav1.ListOptions{LabelSelector: objects.OfAnyRun()})
+	runs := map[string]bool{}
 	for _, found := range listed {
 		for _, object := range found.objects {
-			runs = append(runs, object.GetLabels()[label.Run])
+			id := object.GetLabels()[label.Run]
+			runs[id] = runs[id] || object.GetLabels()[label.ControlPlane] != ""
 		}
 	}
-	slices.Sort(runs)
-	return slices.Compact(runs), err
+	return runs, err
 }
 
 // listAll lists the selected objects of all kinds, in the order of kinds.
 func listAll(ctx context.Context, objects *inventory.Objects, selection metav1.ListOptions) ([]remains, error) {
-	all := make([]remains, len(inventory.Kinds()))
+	kinds := objects.Kinds()
+	all := make([]remains, len(kinds))
 	requests := make([]func() error, len(all))
-	for i, k := range inventory.Kinds() {
+	for i, k := range kinds {
 		requests[i] = func() (err error) {
 			all[i], err = list(ctx, objects, k, selection)
 			return err
@@ -198,10 +200,10 @@ func (s *sweep) separate(found remains) {
 // deleteAll deletes the objects of the checks, and those of the guard when these
 // are gone.
 func (s *sweep) deleteAll(ctx context.Context) error {
-	s.left, s.over = nil, readOver(ctx, s.objects.Kubernetes, s.runID)
+	s.left, s.over = nil, readOver(ctx, s.objects, s.runID)
 	for _, guard := range []bool{false, true} {
 		var requests []func() error
-		for _, k := range inventory.Kinds() {
+		for _, k := range s.objects.Kinds() {
 			if k.Guard == guard {
 				requests = append(requests, func() error { return s.deleteKind(ctx, k) })
 			}
@@ -242,7 +244,7 @@ func (s *sweep) deleteKind(ctx context.Context, k inventory.Kind) error {
 
 // deletePods deletes the pods of the Jobs of the run.
 func (s *sweep) deletePods(ctx context.Context) error {
-	for _, k := range inventory.Kinds() {
+	for _, k := range s.objects.Kinds() {
 		if k.Name != inventory.PodKind {
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/openshift/update-preflight/runner/launch/inventory"
@@ -21,10 +20,11 @@ import (
 type over map[types.UID]bool
 
 // readOver reads the states of the Jobs and pods of a run. What cannot be read is not over.
-func readOver(ctx context.Context, client kubernetes.Interface, runID string) over {
+func readOver(ctx context.Context, objects *inventory.Objects, runID string) over {
+	client, namespace := objects.Kubernetes, objects.Namespace
 	ended, succeeded := over{}, over{}
 	eachPage(ctx, inventory.OfRun(runID), func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+		return client.CoreV1().Pods(namespace).List(ctx, options)
 	}, func(object runtime.Object) {
 		pod, ok := object.(*corev1.Pod)
 		if !ok || !terminated(pod) {
@@ -36,7 +36,7 @@ func readOver(ctx context.Context, client kubernetes.Interface, runID string) ov
 		}
 	})
 	eachPage(ctx, inventory.OfRun(runID), func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, options)
+		return client.BatchV1().Jobs(namespace).List(ctx, options)
 	}, func(object runtime.Object) {
 		if job, ok := object.(*batchv1.Job); ok && createsNoPod(job, succeeded[job.UID]) {
 			ended[job.UID] = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -30,6 +31,9 @@ import (
 type Objects struct {
 	Kubernetes kubernetes.Interface
 	Metadata   metadata.Interface
+	// Namespace is the only one with objects of runs; empty for all. A run that is confined to it has no
+	// object of the cluster but its guard.
+	Namespace string
 
 	// Created were created or adopted, Ended are the ones whose deletion was
 	// requested before the end of the run. Present were found when the run was continued,
@@ -41,6 +45,19 @@ type Objects struct {
 // should have no rate limit (rest.Config.QPS -1): the requests of a run are few and bounded.
 func New(client kubernetes.Interface, objects metadata.Interface) *Objects {
 	return &Objects{Kubernetes: client, Metadata: objects, Created: newSet(), Ended: newSet(), Present: newSet(), Foreign: newSet()}
+}
+
+// Kinds are those that the runs may have objects of, in the order of [Kinds].
+func (o *Objects) Kinds() []Kind {
+	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return o.Namespace != "" && !k.Namespaced() && !k.Guard })
+}
+
+// within is the namespace in which the objects of a kind are listed.
+func (o *Objects) within(k Kind) string {
+	if !k.Namespaced() {
+		return metav1.NamespaceAll
+	}
+	return o.Namespace
 }
 
 // metadataOf returns the client for the metadata of a kind. An empty namespace is all of
@@ -104,13 +121,21 @@ func OfRun(runID string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labels.Set{label.Run: runID}.String()}
 }
 
+// OfAnyRun selects the objects of all runs: of those that are confined to the namespace, if there is one.
+func (o *Objects) OfAnyRun() string {
+	if o.Namespace == "" {
+		return label.Run
+	}
+	return label.Run + "," + labels.Set{label.ControlPlane: o.Namespace}.String()
+}
+
 // ErrUnseen means that the objects of a kind cannot be listed.
 var ErrUnseen = errors.New("the user has no permission to list them")
 
-// Page lists the objects of a kind in all namespaces. The error is errUnseen for a
+// Page lists the objects of a kind in all namespaces of the runs. The error is errUnseen for a
 // kind of the guard that the user may not list.
 func (o *Objects) Page(ctx context.Context, k Kind, options metav1.ListOptions) (runtime.Object, error) {
-	found, err := o.metadataOf(k, metav1.NamespaceAll).List(ctx, options)
+	found, err := o.metadataOf(k, o.within(k)).List(ctx, options)
 	if err != nil {
 		return &metav1.PartialObjectMetadataList{}, k.listError(err)
 	}
@@ -122,7 +147,8 @@ func (o *Objects) Page(ctx context.Context, k Kind, options metav1.ListOptions) 
 
 // WholePage is Page with whole objects.
 func (o *Objects) WholePage(ctx context.Context, k Kind, options metav1.ListOptions) (runtime.Object, error) {
-	found, err := o.group(k).Get().UseProtobufAsDefault().Resource(k.Resource.Resource).
+	namespace := o.within(k)
+	found, err := o.group(k).Get().UseProtobufAsDefault().NamespaceIfScoped(namespace, namespace != "").Resource(k.Resource.Resource).
 		VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Get()
 	if err != nil {
 		return &metav1.PartialObjectMetadataList{}, k.listError(err)
@@ -141,9 +167,9 @@ func (k Kind) listError(err error) error {
 	return err
 }
 
-// Watch watches the objects of a kind in all namespaces.
+// Watch watches the objects of a kind in all namespaces of the runs.
 func (o *Objects) Watch(ctx context.Context, k Kind, options metav1.ListOptions) (watch.Interface, error) {
-	events, err := o.metadataOf(k, metav1.NamespaceAll).Watch(ctx, options)
+	events, err := o.metadataOf(k, o.within(k)).Watch(ctx, options)
 	if err != nil {
 		return nil, err
 	}

@@ -39,14 +39,15 @@ const (
 	VariableDeadline = "PREFLIGHT_DEADLINE"
 )
 
-// Bind returns the plan of one run: the names, labels and deadlines of its objects
-// depend on the run. Supporting objects that no check needs are omitted.
+// Bind returns the plan of one run, which has the checks of its cluster: the names, labels and deadlines
+// of its objects depend on the run. Supporting objects that no check needs are omitted.
 func (d Draft) Bind(run Run) Plan {
+	d = d.On(run.Side())
 	plan := Plan{Run: run, Checks: make([]Check, 0, len(d.Checks))}
 	for _, check := range d.Checks {
 		plan.Checks = append(plan.Checks, binder{run: run, catalog: d.catalogOf(check), path: d.path}.check(check))
 	}
-	for _, catalog := range []catalog{d.catalog, d.siteCatalog} {
+	for _, catalog := range []catalog{d.catalog, d.management, d.siteCatalog} {
 		b := binder{run: run, catalog: catalog, path: d.path}
 		for _, ref := range catalog.references() {
 			plan.Supporting = append(plan.Supporting, b.supporting(catalog.manifests[ref]))
@@ -107,7 +108,7 @@ func (b binder) job(check Check) *batchv1.Job {
 	job.Spec.Selector, job.Spec.ManualSelector = nil, nil
 	template := &job.Spec.Template
 	template.ObjectMeta = metav1.ObjectMeta{
-		Labels:      b.run.labels(check.Component),
+		Labels:      b.run.podLabels(check.Component),
 		Annotations: allowed(template.Annotations, podAnnotations()),
 	}
 	if template.Spec.RestartPolicy == "" {

@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
 
@@ -31,6 +32,8 @@ type Check struct {
 	Exceeded string
 	// Site is true for a check of the site instead of the release.
 	Site bool
+	// Side is the cluster of a hosted cluster in which the Job runs.
+	Side check.Side
 }
 
 // Prefix is the part of the check's name before the dot, with which the names of

@@ -23,6 +23,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
@@ -38,30 +39,60 @@ type Draft struct {
 	// Refused has one finding for each Job that violates the policy.
 	Refused []finding.Finding
 
-	// catalog has the supporting objects of the release, siteCatalog those of the checks
-	// of the site.
-	catalog, siteCatalog catalog
+	// catalog has the supporting objects of the release, management those for the management
+	// cluster of a hosted cluster, and siteCatalog those of the checks of the site.
+	catalog, management, siteCatalog catalog
 	// path is the update path ("4.18.1,4.19.2"); empty if unknown.
 	path string
 }
 
 // catalogOf has the supporting objects that a check may refer to.
-func (d Draft) catalogOf(check Check) catalog {
-	if check.Site {
+func (d Draft) catalogOf(c Check) catalog {
+	switch {
+	case c.Site:
 		return d.siteCatalog
+	case c.Side == check.Management:
+		return d.management
 	}
 	return d.catalog
 }
 
+// On is the draft with the checks of one cluster of a hosted cluster. All checks of another cluster are
+// those of [check.Guest].
+func (d Draft) On(side check.Side) Draft {
+	d.Checks = slices.DeleteFunc(slices.Clone(d.Checks), func(c Check) bool { return c.Side != side })
+	if side == check.Management {
+		d.catalog, d.siteCatalog = catalog{}, catalog{}
+		return d
+	}
+	d.management = catalog{}
+	return d
+}
+
+// Without is the draft without the checks of one cluster of a hosted cluster.
+func (d Draft) Without(side check.Side) Draft {
+	d.Checks = slices.DeleteFunc(slices.Clone(d.Checks), func(c Check) bool { return c.Side == side })
+	return d
+}
+
 // New returns the checks of a release for a cluster at the version from. It is
 // pure and deterministic. Jobs that violate the policy, or need a supporting object
-// that does, are in Refused and not in Checks.
-func New(from string, release *payload.Release) Draft {
-	b := builder{images: map[string]bool{}, catalog: newCatalog(release.Supporting), names: map[string]int{}, jobs: map[inventory.Reference]string{}}
+// that does, are in Refused and not in Checks. All checks run in the same cluster.
+func New(from string, release *payload.Release) Draft { return newDraft(from, release, placement{}) }
+
+// NewHosted is New for a hosted cluster: the checks that are for its management cluster run there, in the
+// namespace of the control plane instead of those of their manifests.
+func NewHosted(from string, release *payload.Release, controlPlane string) Draft {
+	return newDraft(from, release, placement{controlPlane: controlPlane})
+}
+
+func newDraft(from string, release *payload.Release, placed placement) Draft {
+	draft := Draft{}
+	draft.catalog, draft.management = placed.catalogs(release.Supporting)
+	b := builder{images: map[string]bool{}, placement: placed, draft: draft, names: map[string]int{}, jobs: map[placedJob]string{}}
 	for _, image := range release.Images {
 		b.images[image] = true
 	}
-	draft := Draft{catalog: b.catalog}
 	// The path is known only if the release can be reached directly.
 	if slices.Contains(release.Previous, from) {
 		draft.path = from + "," + release.Version
@@ -106,39 +137,52 @@ func (d Draft) Identity(check Check) (string, bool) {
 
 // builder drafts checks.
 type builder struct {
-	images  map[string]bool
-	catalog catalog
+	images    map[string]bool
+	placement placement
+	// draft has the supporting objects.
+	draft Draft
 	// names counts the checks of a name, jobs has the file of each Job.
 	names map[string]int
-	jobs  map[inventory.Reference]string
+	jobs  map[placedJob]string
+}
+
+// placedJob identifies a Job among those of both clusters of a hosted cluster.
+type placedJob struct {
+	side check.Side
+	ref  inventory.Reference
 }
 
 // check drafts the check of one manifest. Its name is set also with violations.
 func (b builder) check(manifest payload.Job) (Check, []manifestpolicy.Violation) {
-	job := manifest.Job
-	check := Check{
+	manifest = b.placement.job(manifest)
+	job, side := manifest.Job, b.placement.side(manifest.Management)
+	drafted := Check{
 		Name: b.uniqueName(manifest), Component: manifest.Component, File: manifest.File,
 		Framed: job.Annotations[annotationResult] == resultFramed,
 		Serial: job.Annotations[annotationSerial] == serialTrue,
-		Job:    job,
+		Job:    job, Side: side,
 	}
 	violations := manifestpolicy.Job(job, b.images)
-	ref := inventory.Refer("Job", job.Namespace, job.Name)
+	if side == check.Management {
+		violations = append(violations, manifestpolicy.ControlPlane(job)...)
+	}
+	ref := placedJob{side: side, ref: inventory.Refer("Job", job.Namespace, job.Name)}
 	if first, ok := b.jobs[ref]; ok {
 		violations = append(violations, manifestpolicy.Violation{Reason: manifestpolicy.ReasonRefusedManifest, Path: "metadata.name", Text: "is a duplicate of the Job in " + first})
 	}
 	b.jobs[ref] = manifest.File
 	violations = located(violations, manifest.Lines)
 
-	check.Needs = b.catalog.closure(b.catalog.referredBy(job))
-	for _, need := range check.Needs {
-		needed := b.catalog.manifests[need]
+	known := b.draft.catalogOf(drafted)
+	drafted.Needs = known.closure(known.referredBy(job))
+	for _, need := range drafted.Needs {
+		needed := known.manifests[need]
 		for _, f := range located(needed.violations, needed.manifest.Lines) {
 			f.Path = fmt.Sprintf("%s (%s): %s", need, needed.manifest.File, f.Path)
 			violations = append(violations, f)
 		}
 	}
-	return check, violations
+	return drafted, violations
 }
 
 // located adds the line of the manifest to the path of each violation, if known.

@@ -14,7 +14,8 @@ import (
 )
 
 // Needs are the permissions to validate, create and delete the objects of the
-// draft, without the guard. A run needs ListNeeds in addition. The types of the
+// draft, without the guard; those of one cluster of a hosted cluster are the Needs of [Draft.On]. A run
+// needs ListNeeds in addition. The types of the
 // Secrets that the checks read are optional, and so are the quotas of their namespaces,
 // and copying the permissions of existing ServiceAccounts.
 func (d Draft) Needs() access.Needs {

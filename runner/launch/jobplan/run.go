@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/label"
@@ -30,7 +32,8 @@ const (
 	annotationTool     = label.Prefix + "tool-version"
 )
 
-// Run is one preflight of one target on one cluster.
+// Run is one preflight of one target in one cluster. That of a hosted cluster has two, with the same ID:
+// one in the guest and one in the management cluster.
 type Run struct {
 	// ID is a UUID.
 	ID string
@@ -41,6 +44,17 @@ type Run struct {
 	StartTime, Deadline time.Time
 	// ToolVersion is the version of the tool, for the annotations of the objects.
 	ToolVersion string
+	// Namespace is the only one in which the run has objects: in the management cluster of a hosted cluster,
+	// that of its control plane. It is empty in the cluster that is judged.
+	Namespace string
+}
+
+// Side is the cluster of a hosted cluster in which the Jobs run.
+func (r Run) Side() check.Side {
+	if r.Namespace != "" {
+		return check.Management
+	}
+	return check.Guest
 }
 
 // Suffix is the suffix of the names of the run's objects: the first ten hex digits
@@ -52,11 +66,26 @@ func (r Run) Suffix() string { return label.Suffix(r.ID) }
 // labels. For example, rbac.authorization.k8s.io/aggregate-to-view adds the rules of
 // a ClusterRole to the role view.
 func (r Run) labels(component string) map[string]string {
-	return map[string]string{
+	labels := map[string]string{
 		label.Run:       r.ID,
 		label.Release:   label.ReleaseValue(r.Target.Digest()),
 		label.Component: labelValue(component),
 	}
+	if r.Side() == check.Management {
+		labels[label.ControlPlane] = r.Namespace
+	}
+	return labels
+}
+
+// podLabels are those of the pods. The network policies that HyperShift creates in the namespace of a
+// control plane keep pods without its label from the API server of the management cluster
+// (hypershift-operator network_policies.go, management-kas).
+func (r Run) podLabels(component string) map[string]string {
+	labels := r.labels(component)
+	if r.Side() == check.Management {
+		labels[hypershift.LabelManagementAccess] = "true"
+	}
+	return labels
 }
 
 // annotations are those about the origin of an object. The allow-list of author

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 )
 
 var reasonSiteCollision = finding.NewReason("SiteCollision", finding.Explanation{
@@ -38,6 +40,10 @@ func (d Draft) WithSite(site Draft) Draft {
 			d.Refused = append(d.Refused, collides(check, cause))
 			continue
 		}
+		if refused, ok := ofManagement(check); ok {
+			d.Refused = append(d.Refused, refused)
+			continue
+		}
 		check.Site = true
 		for _, need := range check.Needs {
 			d.siteCatalog.manifests[need] = site.catalog.manifests[need]
@@ -52,6 +58,17 @@ func inconclusive(f finding.Finding) finding.Finding {
 	f.Outcome, f.Actions = preflight.Unknown, nil
 	return f.Remedy("Fix the manifest, or run the preflight without it. To update without this check, accept the finding.").
 		Do(finding.Retry(""), finding.Accept(f.Name))
+}
+
+// ofManagement is the finding about a check of the site for the management cluster of a hosted cluster:
+// only the release is trusted there.
+func ofManagement(c Check) (finding.Finding, bool) {
+	if c.Side != check.Management {
+		return finding.Finding{}, false
+	}
+	return inconclusive(rejected(c, c.Job, []manifestpolicy.Violation{{
+		Reason: manifestpolicy.ReasonRefusedControlPlane, Path: "metadata.annotations", Text: "a check of the site runs in the guest, not in the namespace of a control plane",
+	}})), true
 }
 
 func collides(check Check, cause string) finding.Finding {

@@ -59,8 +59,9 @@ type Cluster struct {
 	Architecture string
 	// Profile is the cluster profile; empty means self-managed-high-availability.
 	Profile string
-	// Hosted is true for the guest of a hosted cluster.
-	Hosted bool
+	// Hosted is true for the guest of a hosted cluster, and Management where its management cluster is known:
+	// checks for it run there.
+	Hosted, Management bool
 	// Exclude is the cluster-version operator's EXCLUDE_MANIFESTS.
 	Exclude string
 	// Features are the features that FeatureGate "cluster" enables and disables; nil when unknown.
@@ -220,6 +221,11 @@ func (c Cluster) capabilities(object manifest, annotations map[string]string) *V
 	return nil
 }
 
+// ForManagement reports whether a manifest is for the management cluster of a hosted cluster.
+func ForManagement(object metav1.Object) bool {
+	return object.GetAnnotations()[sideAnnotation] == sideManagement
+}
+
 // side keeps a check for the management cluster from running in the guest, where it has nothing to read.
 func (c Cluster) side(object manifest, annotations map[string]string) *Violation {
 	value, ok := annotations[sideAnnotation]
@@ -228,10 +234,11 @@ func (c Cluster) side(object manifest, annotations map[string]string) *Violation
 		return undecided(reasonUnknownSide, sideAnnotation,
 			fmt.Sprintf("%s has the annotation %s with the value %q, which is neither %s nor %s", Identity(object), sideAnnotation, words.External(value), sideGuest, sideManagement),
 			ToAuthors+"set the value to "+sideGuest+" or "+sideManagement+", or remove the annotation.")
-	case value == sideManagement && c.Hosted:
+	case value == sideManagement && c.Hosted && !c.Management:
 		return undecided(reasonManagementSide, sideAnnotation,
-			fmt.Sprintf("%s is for the management cluster of a hosted cluster, where this preflight runs no checks", Identity(object)),
-			"Check by hand in the management cluster what the manifest checks, and accept the finding.")
+			fmt.Sprintf("%s is for the management cluster of the hosted cluster, which this preflight of the guest does not know", Identity(object)),
+			"Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster.",
+			finding.Run("oc preflight run --hosted-cluster NAMESPACE/NAME"))
 	}
 	return nil
 }

@@ -42,9 +42,9 @@ var (
 		Remedy: "Report it to the authors of the component: check the version of the target in the check.",
 	})
 	reasonManagementSide = finding.NewReason("ManagementSide", finding.Explanation{
-		Meaning: "Reported for a check of the release that is for the management cluster, when a hosted cluster is judged. It is not run.",
-		Cause:   "Its manifest has the annotation " + sideAnnotation + ": management, and checks run in the guest.",
-		Remedy:  "Check by hand in the management cluster what the manifest checks, and accept the finding.",
+		Meaning: "Reported for a check of the release that is for the management cluster, when the guest of a hosted cluster is judged alone. It is not run.",
+		Cause:   "Its manifest has the annotation " + sideAnnotation + ": management, and the preflight was run without --hosted-cluster.",
+		Remedy:  "Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster with --hosted-cluster.",
 	})
 	reasonUnknownSide = finding.NewReason("UnknownSide", finding.Explanation{
 		Meaning: "Reported for a check of the release whose annotation " + sideAnnotation + " has another value than guest and management. It is not run.",

@@ -149,7 +149,7 @@ func compose(recorded record.Record, findings []finding.Finding, expected verdic
 		Cluster: report.Cluster{Version: recorded.From},
 		Target:  report.Target{Version: recorded.Target.Version, Image: recorded.Target.Image, UpdateKind: update.KindOf(recorded.From, recorded.Target.Version), Signers: []string{}},
 		CVO:     report.CVO{Reason: "NotEvaluated"},
-		Verdict: decided, Expected: expected, Findings: folded, Created: []finding.Object{},
+		Verdict: decided, Expected: expected, Findings: folded, Created: []report.Object{},
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record/lease"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
@@ -236,7 +237,7 @@ func (p onCluster) run(ctx context.Context, target runplan.Target) (report.Repor
 }
 
 func (p onCluster) cancel(ctx context.Context, id string) error {
-	_, err := hold.Cancel(ctx, p.cluster, id, progress.New(p.options.Hooks.Observer, p.options.Hooks.Logger))
+	_, err := hold.Cancel(ctx, place.Of(p.cluster, nil), id, progress.New(p.options.Hooks.Observer, p.options.Hooks.Logger))
 	if _, ended := errors.AsType[*lease.NotRunningError](err); ended {
 		return nil
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 	"github.com/openshift/update-preflight/test/await"
@@ -213,6 +214,26 @@ func uninstall(ctx context.Context, t *testing.T) []string {
 	return kinds
 }
 
+// The command of a denial requests the verdict that it lacks, of the same hosted cluster and release.
+func expectRequest(t *testing.T, message string) {
+	t.Helper()
+	_, rest, found := strings.Cut(message, "echo '")
+	text, _, closed := strings.Cut(rest, "' | oc create -f -")
+	if !found || !closed {
+		t.Fatalf("no request in %q", message)
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var requested v1alpha1.UpdatePreflight
+	if err := decoder.Decode(&requested); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	want := v1alpha1.UpdatePreflightSpec{HostedCluster: &v1alpha1.HostedCluster{Namespace: "clusters", Name: "one"}, Target: v1alpha1.Target{Image: image("5")}}
+	if diff := cmp.Diff(want, requested.Spec); diff != "" || requested.GenerateName != "one-" || requested.Kind != "UpdatePreflight" {
+		t.Errorf("requested (-want, +got):\n%s", diff)
+	}
+}
+
 func TestAdmissionOfHostedClusters(t *testing.T) {
 	type object = *hypershift.HostedCluster
 	pending := func(digit string) func(object) { return func(h object) { h.Spec.Release.Image = image(digit) } }
@@ -232,7 +253,7 @@ func TestAdmissionOfHostedClusters(t *testing.T) {
 		"Ready":      {reason: "the verdict is Ready", patch: release(image("4"))},
 		"ReadyOther": {reason: "a mirror has the same digest", patch: release("mirror.example.com:5000/ocp@" + digest("4"))},
 		"Blocked": {reason: "the verdict is Blocked", patch: release(image("5")), refused: []string{
-			"HostedCluster clusters/one to " + image("5") + ": its verdict is Blocked.", "Run: oc preflight run --hosted-cluster clusters/one --to 4.18.5.",
+			"HostedCluster clusters/one to " + image("5") + ": its verdict is Blocked.", "Read the findings: oc preflight run --hosted-cluster clusters/one --to 4.18.5.",
 			"annotation hypershift.openshift.io/force-upgrade-to", "The present release is always allowed: " + image("a"),
 		}},
 		"Undecided":      {reason: "Undecided is not Ready", patch: release(image("6")), refused: []string{"its verdict is Undecided"}},
@@ -299,7 +320,11 @@ func TestAdmissionOfHostedClusters(t *testing.T) {
 						tc.before(stored)
 					}
 					store(t, "hostedclusters", stored)
-					expect(t, mode, tc.reason, request(t.Context(), t, "hostedclusters", tc.cluster, tc.patch), tc.refused)
+					got := request(t.Context(), t, "hostedclusters", tc.cluster, tc.patch)
+					expect(t, mode, tc.reason, got, tc.refused)
+					if name == "Blocked" {
+						expectRequest(t, got.denied+got.warned)
+					}
 				})
 			}
 		})
@@ -348,7 +373,11 @@ func TestAdmissionOfNodePools(t *testing.T) {
 				tc.before(pool)
 			}
 			store(t, "nodepools", pool)
-			expect(t, guard.Deny, tc.reason, request(t.Context(), t, "nodepools", "clusters/workers", tc.patch), tc.refused)
+			got := request(t.Context(), t, "nodepools", "clusters/workers", tc.patch)
+			expect(t, guard.Deny, tc.reason, got, tc.refused)
+			if name == "Blocked" {
+				expectRequest(t, got.denied)
+			}
 		})
 	}
 }
