@@ -38,6 +38,7 @@ type flags struct {
 	metricsAddress, metricsCertificates string
 	metricsClientCA, metricsClient      string
 	signals                             []string
+	signingSecret                       string
 	leaderElect, uninstall              bool
 	lease, renew, retry                 time.Duration
 	verbosity                           int
@@ -62,6 +63,7 @@ func parse(args []string, out io.Writer) (flags, error) {
 	set.StringVar(&f.metricsClientCA, "metrics-client-ca", "", fmt.Sprintf("CAs that sign client certificates: %q for those of the cluster (ConfigMap %s/%s), or a file, which is read again when it changes. /metrics then requires one with the name of --metrics-client. Default: /metrics requires no client certificate.", clusterCA, clientCANamespace, clientCAConfigMap))
 	set.StringVar(&f.metricsClient, "metrics-client", "system:serviceaccount:openshift-monitoring:prometheus-k8s", "Common name of the client certificate that may read /metrics.")
 	set.StringSliceVar(&f.signals, "signal", nil, fmt.Sprintf("Signal by which an unmodified CVO honors the verdicts: %s. May be repeated. Others are removed. Default: none.", strings.Join(guard.Choices(), ", ")))
+	set.StringVar(&f.signingSecret, "signing-secret", "", "Secret of the namespace with cosign.key and cosign.password, with which the verdicts of the UpdatePreflights of administrators are signed. Default: they are not signed.")
 	f.hosted.add(set)
 	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals, the ClusterOperator and the published verdicts, print them, and end. The controller must have ended.")
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "Act only while holding the Lease of the leader.")
@@ -92,6 +94,8 @@ func (f flags) validate() error {
 		return errors.New("--uninstall removes all signals, and --signal must not be given")
 	case f.leaderElect && f.namespace == "":
 		return errors.New("--leader-elect needs a --namespace")
+	case f.signingSecret != "" && f.namespace == "":
+		return errors.New("--signing-secret needs a --namespace")
 	}
 	if _, err := guard.Choose(f.signals...); err != nil {
 		return fmt.Errorf("--signal: %w", err)

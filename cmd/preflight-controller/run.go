@@ -26,6 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/internal/signingkey"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
@@ -76,12 +78,17 @@ func (f flags) serve(ctx context.Context, config *rest.Config, reached *cluster.
 	if err != nil {
 		return fmt.Errorf("--signal: %w", err)
 	}
-	if err := controller.Needs().And(chosen.Needs()).And(f.hosted.needs()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := controller.Needs().And(chosen.Needs()).And(f.hosted.needs()).And(f.signingNeeds()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
 	options, err := f.options(reached, logger, chosen)
 	if err != nil {
 		return err
+	}
+	if f.signingSecret != "" {
+		if options.Key, err = signingkey.Secret(ctx, reached.Kubernetes.CoreV1(), f.namespace, f.signingSecret); err != nil {
+			return fmt.Errorf("--signing-secret: %w", err)
+		}
 	}
 	m, err := f.manager(config, reached.Kubernetes)
 	if err != nil {
@@ -94,6 +101,14 @@ func (f flags) serve(ctx context.Context, config *rest.Config, reached *cluster.
 		return err
 	}
 	return m.Start(ctx)
+}
+
+// signingNeeds are the permissions to read the key that signs.
+func (f flags) signingNeeds() access.Needs {
+	if f.signingSecret == "" {
+		return access.Needs{}
+	}
+	return access.Needs{Required: []access.Request{{Verb: "get", Resource: "secrets", Namespace: f.namespace, Name: f.signingSecret}}}
 }
 
 func (f flags) config() (*rest.Config, error) {

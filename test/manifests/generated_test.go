@@ -139,7 +139,7 @@ func TestUninstallIsCurrent(t *testing.T) {
 		"Kubernetes": {reason: "kubectl fails for kinds that the cluster does not have", directory: "kubernetes", file: "kubernetes/uninstall.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := slices.Concat(hosted(), guards(), overlay(t, tc.directory, "hosted-clusters"))
+			all := slices.Concat(hosted(), guards(), overlay(t, tc.directory, "hosted-clusters", "signing"))
 			slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 			var stubs []any
 			for _, each := range all {

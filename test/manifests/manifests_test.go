@@ -127,6 +127,7 @@ func TestSwitchesCompose(t *testing.T) {
 		"ClusterOperator": {reason: "a switch is an argument", base: ".", switches: []string{"cluster-operator"}, want: []string{certificate, clients, "--signal=clusterOperator"}},
 		"Warn":            {reason: "the policy warns by default", base: ".", switches: []string{"admission"}, want: []string{certificate, clients, "--signal=admission=Warn"}},
 		"Hosted":          {reason: "hosted clusters are checked", base: ".", switches: []string{"hosted-clusters", "hosted-admission"}, want: []string{certificate, clients, "--hosted-clusters=20", "--hosted-admission=Warn"}},
+		"Signing":         {reason: "verdicts are signed", base: ".", switches: []string{"signing"}, want: []string{certificate, clients, "--signing-secret=" + signingName}},
 		"HostedDeny":      {reason: "their updates are denied", base: "kubernetes", switches: []string{"hosted-clusters", "hosted-admission-deny"}, want: []string{"--hosted-clusters=20", "--hosted-admission=Deny"}},
 		"All": {
 			reason: "switches are independent", base: "kubernetes", switches: []string{"alert", "cluster-operator", "admission-deny"},
@@ -179,7 +180,7 @@ func TestEveryManifestIsUsed(t *testing.T) {
 	for _, entry := range entries {
 		found[entry.Name()] = true
 	}
-	want := []string{"admission", "admission-deny", "alert", "cluster-operator", "hosted-admission", "hosted-admission-deny", "hosted-clusters"}
+	want := []string{"admission", "admission-deny", "alert", "cluster-operator", "hosted-admission", "hosted-admission-deny", "hosted-clusters", "signing"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(found))); diff != "" {
 		t.Errorf("switches (-want, +got):\n%s", diff)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/hubs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/words"
@@ -47,7 +48,7 @@ know. One that cannot be read, or does not answer in time, is a row of the table
   oc preflight fleet run --contexts 'prod-*' --to 4.19.12`,
 		Args: flagset.NoArguments,
 	}
-	c.AddCommand(newTargets(client), newRun(client))
+	c.AddCommand(newTargets(client), newRun(client), hubs.NewHub(client), hubs.NewGate(client), hubs.NewRequest(client.Streams))
 	return c
 }
 

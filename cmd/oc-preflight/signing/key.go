@@ -9,22 +9,17 @@ import (
 	"strings"
 
 	"github.com/sigstore/sigstore/pkg/signature"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/openshift/update-preflight/cmd/internal/signingkey"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 const (
 	secretScheme = "k8s://"
-	// secretKey and secretPassword are where cosign stores a key in a Secret.
-	secretKey, secretPassword = "cosign.key", "cosign.password"
 	// passwordVariable is where cosign expects the password of a key in a file.
 	passwordVariable = "COSIGN_PASSWORD"
 )
@@ -34,7 +29,7 @@ func (f *Flags) signer(ctx context.Context, client *cli.Client) (signature.Signe
 	reference, inSecret := strings.CutPrefix(f.key, secretScheme)
 	if !inSecret {
 		if strings.Contains(f.key, "://") {
-			return nil, exitcode.BadUsage(errors.New("the key is neither a file nor k8s://NAMESPACE/SECRET"))
+			return signingkey.Plugin(ctx, f.key)
 		}
 		return fileKey(ctx, f.key)
 	}
@@ -49,7 +44,7 @@ func (f *Flags) signer(ctx context.Context, client *cli.Client) (signature.Signe
 	if err := client.Review(ctx, reached, access.Needs{Required: []access.Request{{Verb: "get", Resource: "secrets", Namespace: namespace, Name: name}}}); err != nil {
 		return nil, err
 	}
-	return SecretKey(ctx, reached.Kubernetes.CoreV1(), namespace, name)
+	return signingkey.Secret(ctx, reached.Kubernetes.CoreV1(), namespace, name)
 }
 
 func fileKey(ctx context.Context, path string) (signature.Signer, error) {
@@ -79,25 +74,4 @@ func ReadKey(ctx context.Context, path string) ([]byte, error) {
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
 	return io.ReadAll(io.LimitReader(file, attestation.MaxKey+1))
-}
-
-// SecretKey reads a private key that "cosign generate-key-pair k8s://NAMESPACE/NAME" has made. A
-// Secret without one, or that does not exist, is bad input.
-func SecretKey(ctx context.Context, secrets corev1client.SecretsGetter, namespace, name string) (signature.Signer, error) {
-	secret, err := secrets.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, input.Errorf("the Secret %s does not exist in the namespace %s; create it with: cosign generate-key-pair k8s://%s/%s", name, namespace, namespace, name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("could not read the Secret %s in the namespace %s: %w", name, namespace, err)
-	}
-	text, ok := secret.Data[secretKey]
-	if !ok {
-		return nil, input.Errorf("the Secret %s in the namespace %s has no %s", name, namespace, secretKey)
-	}
-	key, err := attestation.PrivateKey(text, secret.Data[secretPassword])
-	if err != nil {
-		return nil, input.Errorf("the %s of the Secret %s in the namespace %s: %w", secretKey, name, namespace, err)
-	}
-	return key, nil
 }

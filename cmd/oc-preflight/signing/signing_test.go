@@ -2,8 +2,6 @@ package signing_test
 
 import (
 	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,10 +10,7 @@ import (
 
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
@@ -127,7 +122,7 @@ func TestNoKey(t *testing.T) {
 		"Missing":     {reason: "there is no such file", args: []string{"--sign", "none.key"}, want: "no such file"},
 		"Public":      {reason: "a public key cannot sign", args: []string{"--sign", "cosign.pub"}, want: "no private key"},
 		"Password":    {reason: "the password is missing", args: []string{"--sign", "encrypted.key"}, want: "COSIGN_PASSWORD"},
-		"KMS":         {reason: "a key management service is not supported", args: []string{"--sign", "awskms:///alias/x"}, want: "neither a file nor k8s://"},
+		"KMS":         {reason: "a KMS needs its plugin", args: []string{"--sign", "nosuchkms://alias/x"}, want: "sigstore-kms-nosuchkms"},
 		"Secret":      {reason: "the Secret has no namespace", args: []string{"--sign", "k8s://preflight"}, want: "k8s://NAMESPACE/SECRET"},
 		"WithoutSign": {reason: "nothing is signed", args: []string{"--signed-verdict", "verdict.json"}, want: "need --sign"},
 		"NoDirectory": {reason: "the file cannot be written", args: []string{"--sign", "ok.key", "--signed-verdict", "none/verdict.json"}, want: "none/verdict.json"},
@@ -152,47 +147,5 @@ func writePlainKey(t *testing.T, file string) {
 	}
 	if err := os.WriteFile(file, private, 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A Secret is as "cosign generate-key-pair k8s://NAMESPACE/NAME" makes it.
-func TestSecretKey(t *testing.T) {
-	password := []byte("a password")
-	private, _, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc(password))
-	if err != nil {
-		t.Fatal(err)
-	}
-	long, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := cryptoutils.MarshalPrivateKeyToPEM(long)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, tc := range map[string]struct {
-		reason string
-		data   map[string][]byte
-		want   string
-	}{
-		"Complete":   {reason: "it has the key and its password", data: map[string][]byte{"cosign.key": private, "cosign.password": password}},
-		"NoPassword": {reason: "the key is encrypted", data: map[string][]byte{"cosign.key": private}, want: "no password"},
-		"NoKey":      {reason: "it is another Secret", data: map[string][]byte{"token": nil}, want: "has no cosign.key"},
-		"RSA":        {reason: "cosign makes no RSA keys", data: map[string][]byte{"cosign.key": other}, want: "neither an ECDSA P-256 nor an Ed25519 key"},
-		"NoSecret":   {reason: "it does not exist", want: "cosign generate-key-pair k8s://preflight/key"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			client := fake.NewClientset()
-			if tc.data != nil {
-				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "preflight", Name: "key"}, Data: tc.data}
-				if _, err := client.CoreV1().Secrets("preflight").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			key, err := signing.SecretKey(t.Context(), client.CoreV1(), "preflight", "key")
-			if tc.want == "" && (err != nil || key == nil) || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
-			}
-		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sigstore/sigstore/pkg/signature"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -32,10 +33,11 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
+	"github.com/openshift/update-preflight/runner/trigger/reporting"
 	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
 )
 
-// Options are what may be chosen about the controller. All fields are required.
+// Options are what may be chosen about the controller. All fields but Key are required.
 type Options struct {
 	// Ahead is how many offered targets to run ahead, at most MaxAhead; 0 for none.
 	Ahead int
@@ -51,7 +53,9 @@ type Options struct {
 	JudgePause time.Duration
 	// Signals state the verdicts.
 	Signals announcement.Signals
-	Logger  *slog.Logger
+	// Key signs the verdicts of the UpdatePreflights of administrators; nil signs none.
+	Key    signature.Signer
+	Logger *slog.Logger
 	// Registry gets the metrics.
 	Registry prometheus.Registerer
 }
@@ -109,7 +113,8 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 		return fmt.Errorf("could not add the signals: %w", err)
 	}
 	c.objects = &objects{
-		cache: m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
+		reporter: reporting.New(cluster, options.Key, options.Logger),
+		cache:    m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
 	}
 	c.upgrades = upgradeconfig.New(cluster, m.GetCache(), func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error {
 		return built.Watch(source.Kind(m.GetCache(), object, plan[*unstructured.Unstructured](), changes))

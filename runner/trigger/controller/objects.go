@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
+	"github.com/openshift/update-preflight/runner/trigger/reporting"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
@@ -44,6 +45,8 @@ type objects struct {
 	watched, missing bool
 	// last are the objects of the last list.
 	last []v1alpha1.UpdatePreflight
+	// reporter adds what the hub of a fleet reads.
+	reporter *reporting.Reporter
 }
 
 // list returns the objects that are not being deleted, or those of the last list with an
@@ -145,8 +148,13 @@ func (o *objects) project(ctx context.Context, subjects []runplan.Subject, state
 	var next runplan.Plan
 	var failed []error
 	writes := 0
+	o.reporter.Begin()
 	for _, subject := range subjects {
-		status := projection.Status(subject.Object, observation(subject, state, decided, timeout))
+		observed := observation(subject, state, decided, timeout)
+		if !subject.Object.Owned() {
+			next.Wait(o.reporter.Add(ctx, &observed, subject, state))
+		}
+		status := projection.Status(subject.Object, observed)
 		next.Wait(projection.Next(subject.Object, status, state.Now))
 		if equality.Semantic.DeepEqual(status, subject.Object.Status) {
 			continue

@@ -33,6 +33,9 @@ func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Co
 	if p.observed.Outlook != nil {
 		present = append(present, p.observed.Outlook.condition())
 	}
+	if p.observed.Updated != nil {
+		present = append(present, *p.observed.Updated)
+	}
 	var conditions []metav1.Condition
 	for _, condition := range present {
 		condition.Message = words.Line(condition.Message, maxMessage)

@@ -3,6 +3,8 @@ package projection
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -29,6 +31,11 @@ type Observation struct {
 	Failure string
 	// Waiting states why the preflight does not start though it is due; empty otherwise.
 	Waiting string
+	// Attestation is the verdict, signed; empty where it is not.
+	Attestation string
+	// Updated is whether the update to the target is complete, without times; nil while the
+	// cluster neither runs the target nor updates to it.
+	Updated *metav1.Condition
 }
 
 // Run is a run in progress.

@@ -29,6 +29,7 @@ func Status(object *v1alpha1.UpdatePreflight, o Observation) v1alpha1.UpdatePref
 		status.Run = words.Cut(o.Running.ID, maxID)
 	}
 	status.History = p.history()
+	p.report(&status)
 	status.Conditions = p.conditions(status)
 	return status
 }
@@ -56,6 +57,9 @@ func Next(object *v1alpha1.UpdatePreflight, status v1alpha1.UpdatePreflightStatu
 	times := []time.Time{opens, closes}
 	if status.ValidUntil != nil {
 		times = append(times, status.ValidUntil.Time)
+	}
+	if status.ReportTime != nil {
+		times = append(times, status.ReportTime.Add(reportInterval))
 	}
 	var next time.Time
 	for _, at := range times {

@@ -305,11 +305,12 @@ func TestNext(t *testing.T) {
 		valid  bool
 		want   time.Duration
 	}{
-		"Nothing":  {reason: "only an event changes the status", object: object()},
-		"Validity": {reason: "a verdict expires", object: object(), valid: true, want: 23 * time.Hour},
+		"Nothing":  {reason: "only an event changes the status", object: object(owned)},
+		"Report":   {reason: "the time of a report is renewed", object: object(), want: 30 * time.Minute},
+		"Validity": {reason: "a verdict expires", object: object(owned), valid: true, want: 23 * time.Hour},
 		"Opens":    {reason: "the requested time", object: object(starts(time.Minute)), want: time.Minute},
 		"Closes":   {reason: "the window closes", object: object(window(v1alpha1.Window{Start: *at(-time.Minute)})), want: 29 * time.Minute},
-		"Closed":   {reason: "times that have passed do not count", object: object(window(v1alpha1.Window{Start: *at(-time.Hour)})), valid: true, want: 23 * time.Hour},
+		"Closed":   {reason: "times that have passed do not count", object: object(owned, window(v1alpha1.Window{Start: *at(-time.Hour)})), valid: true, want: 23 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			observation := projection.Observation{Now: noon, Target: target}

@@ -41,6 +41,8 @@ type Subject struct {
 	Unknown string
 	// Waiting states why the preflight does not run though it is its time.
 	Waiting string
+	// Accepted is true where the cluster runs the release of an administrator, or updates to it.
+	Accepted bool
 }
 
 // Subjects resolves the targets of at most MaxObjects objects, the oldest first. Of those
@@ -58,6 +60,7 @@ func Subjects(objects []v1alpha1.UpdatePreflight, clusterVersion *configv1.Clust
 		subject := subjectOf(&sorted[i], clusterVersion, selection)
 		_, closes := projection.Times(sorted[i].Spec)
 		if subject.Target.Object.Name != "" && subject.Target.Digest() == acceptedDigest(clusterVersion) {
+			subject.Accepted = true
 			subject.Waiting = "the cluster runs this release, or updates to it"
 			subjects = append(subjects, subject)
 			continue
@@ -107,6 +110,9 @@ func resolve(target v1alpha1.Target, clusterVersion *configv1.ClusterVersion) (r
 		unknown = fmt.Sprintf("the image %q has no digest", target.Image)
 	case target.Version != "":
 		release = update.Release{Version: target.Version, Image: imageOf(status, target.Version)}
+		if release.Image == "" && status.Desired.Version == target.Version {
+			release.Image = status.Desired.Image // the cluster runs it, or updates to it
+		}
 		unknown = fmt.Sprintf("ClusterVersion has no available or conditional update %s with a digest", target.Version)
 	default:
 		if newest := newestPerMinor(status.AvailableUpdates); len(newest) > 0 {

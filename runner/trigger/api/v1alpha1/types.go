@@ -205,8 +205,41 @@ const (
 	ConditionChecksReported = "ChecksReported"
 )
 
+// ConditionUpdated is set while the cluster runs the target, or updates to it: True when the
+// update is complete, all pools that are not paused are updated, and the ClusterOperators are
+// healthy; False before, and when that is no longer so; Unknown where it could not be read.
+const ConditionUpdated = "Updated"
+
+// The reasons of ConditionUpdated.
+const (
+	// ReasonUpdated is that of the status True.
+	ReasonUpdated = "Updated"
+	// ReasonUpdating means that the cluster-version operator updates, ReasonPoolsUpdating that
+	// nodes are updated, and ReasonSettling that a ClusterOperator was not healthy lately.
+	ReasonUpdating      = "Updating"
+	ReasonPoolsUpdating = "PoolsUpdating"
+	ReasonSettling      = "Settling"
+	// ReasonUpdateFailing means that the cluster-version operator reports a failure,
+	// ReasonPoolDegraded that a pool is degraded, and ReasonOperatorUnhealthy that a
+	// ClusterOperator has not been healthy for long.
+	ReasonUpdateFailing     = "UpdateFailing"
+	ReasonPoolDegraded      = "PoolDegraded"
+	ReasonOperatorUnhealthy = "OperatorUnhealthy"
+	// ReasonNotRead is that of the status Unknown.
+	ReasonNotRead = "NotRead"
+)
+
+// UpdateFailed reports whether a reason of ConditionUpdated means that the update has failed, or
+// has left the cluster unhealthy.
+func UpdateFailed(reason string) bool {
+	return reason == ReasonUpdateFailing || reason == ReasonPoolDegraded || reason == ReasonOperatorUnhealthy
+}
+
 // The limits of a status.
 const (
+	// MaxCauses bounds causes, and MaxAttestation the attestation, in bytes.
+	MaxCauses      = 1024
+	MaxAttestation = 32 << 10
 	// MaxNames bounds each list of names.
 	MaxNames = 16
 	// MaxHistory bounds the history.
@@ -271,9 +304,29 @@ type UpdatePreflightStatus struct {
 	//
 	// +optional
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
+	// causes are the first names of blocking, or else of undecided, separated by commas: a
+	// feedback rule of Open Cluster Management takes no lists. Only UpdatePreflights of
+	// administrators have it, and attestation and reportTime.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Causes string `json:"causes,omitempty"`
+	// attestation is the valid verdict as a DSSE envelope in JSON, signed by the key of the
+	// controller: "oc preflight verify-verdict" verifies it. It is empty where the controller
+	// has no key, and without a valid verdict.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Attestation string `json:"attestation,omitempty"`
+	// reportTime is a time at which the controller had this status: it is renewed at least
+	// every half an hour, so that a reader of a copy knows whether the controller runs.
+	//
+	// +optional
+	ReportTime *metav1.Time `json:"reportTime,omitempty"`
 	// conditions are Ready, Reconciling and Stalled; the steps TargetKnown, WindowOpen,
-	// ReleaseVerified and ChecksReported; and ScheduledUpdate for an update that an
-	// UpgradeConfig schedules.
+	// ReleaseVerified and ChecksReported; ScheduledUpdate for an update that an
+	// UpgradeConfig schedules; and Updated while the cluster runs the target of an
+	// administrator, or updates to it.
 	//
 	// +optional
 	// +listType=map

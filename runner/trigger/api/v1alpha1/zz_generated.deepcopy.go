@@ -171,6 +171,10 @@ func (in *UpdatePreflightStatus) DeepCopyInto(out *UpdatePreflightStatus) {
 		in, out := &in.ValidUntil, &out.ValidUntil
 		*out = (*in).DeepCopy()
 	}
+	if in.ReportTime != nil {
+		in, out := &in.ReportTime, &out.ReportTime
+		*out = (*in).DeepCopy()
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))

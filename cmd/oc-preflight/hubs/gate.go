@@ -1,0 +1,127 @@
+package hubs
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/fleet/hub"
+	"github.com/openshift/update-preflight/fleet/wave"
+)
+
+// gateFlags are the flags of "fleet gate".
+type gateFlags struct {
+	selection
+	flagset.Watching
+
+	strategy  wave.Strategy
+	maxFailed string
+	output    flagset.Output
+	limit     int
+}
+
+// NewGate makes "fleet gate", which decides whether the next wave may start.
+func NewGate(client *cli.Client) *cobra.Command {
+	var flags gateFlags
+	c := &cobra.Command{
+		Use:   "gate --to VERSION --placement NAMESPACE/NAME [--wave GROUP]",
+		Short: "Decide whether the next wave of an update may start",
+		Long: `Decide whether the next wave of an update may start: when the clusters of this one run the
+release, their pools and operators have settled, and they have been so for the soak. It reads
+the reports of the clusters from a hub of Open Cluster Management, as "fleet hub" does, and
+changes nothing.
+
+A wave is a decision group of a Placement. The terms are those of OCM's rollout strategy:
+--soak is minSuccessTime, --max-failed maxFailures, and --progress-deadline progressDeadline.
+A group of mandatoryDecisionGroups tolerates no failures: leave out --max-failed. A cluster
+that does not answer is Unknown: it counts neither as success nor as failure, and keeps the
+gate closed.
+
+With --watch, it ends when the gate opens, or when more clusters have failed than may fail.
+
+Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail, 4 too early,
+or too little is known. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
+		Example: `  # May the clusters after the canaries be updated?
+  oc preflight fleet gate --to 4.19.12 --placement fleets/production --wave canary --soak 24h
+
+  # Wait for it, with one of twenty clusters that may fail
+  oc preflight fleet gate --to 4.19.12 --placement fleets/production --wave region-1 \
+      --soak 24h --max-failed 5% --watch`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return gate(c, client, flags) },
+	}
+	flags.selection.add(c)
+	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0, "How long each cluster must have been updated and healthy.")
+	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0, "How long the update of a cluster may take before it counts as failed. Default: no limit.")
+	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0", "How many clusters of the wave may fail: a number, or a percentage.")
+	flags.output.AddText(c, wave.Gate{})
+	const limit, interval = 20, time.Minute
+	flagset.LimitFlag(c, &flags.limit, limit)
+	flags.Watching.Add(c, interval, "the gate opens, too many clusters have failed, or Ctrl-C")
+	return c
+}
+
+func (f *gateFlags) check() error {
+	var err error
+	switch f.strategy.MaxFailures, err = wave.ParseLimit(f.maxFailed); {
+	case err != nil:
+		return fmt.Errorf("--max-failed: %w", err)
+	case f.query.To == "":
+		return errors.New("--to is required: the version to which the wave is updated")
+	case f.placement == "":
+		return errors.New("--placement is required: the Placement that selects the clusters")
+	case f.strategy.MinSuccessTime < 0 || f.strategy.ProgressDeadline < 0:
+		return errors.New("--soak and --progress-deadline must not be negative")
+	}
+	return errors.Join(f.Watching.Check(), flagset.CheckLimit(f.limit))
+}
+
+func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {
+	if err := flags.check(); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := flags.output.Open(client.Streams.Out, wave.Gate{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	reached, err := flags.open(c.Context(), client)
+	if err != nil {
+		return err
+	}
+	flags.strategy.To, flags.strategy.Wave = flags.query.To, flags.query.Group
+	shown := flags.Watched(out, client)
+	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+		found, err := hub.Read(c.Context(), reached, flags.query)
+		if err != nil {
+			return false, err
+		}
+		flags.strategy.Incomplete = found.Incomplete
+		made := wave.Decide(flags.strategy, found.Wave(), reached.Now())
+		made.Notices = found.Notices
+		if err := shown.Write(made, statuses(made)); err != nil {
+			return false, err
+		}
+		ended := made.Decision != verdict.Undecided
+		if flags.Watch && !ended {
+			return false, nil
+		}
+		return ended, exitcode.OfFleet(made.Decision)
+	})
+}
+
+// statuses are what is new in a gate when it is shown again: each minute of a soak is not.
+func statuses(made wave.Gate) any {
+	named := map[string]wave.Status{}
+	for _, each := range made.Clusters {
+		named[each.Name] = each.Status
+	}
+	return named
+}

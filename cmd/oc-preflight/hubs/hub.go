@@ -1,0 +1,94 @@
+package hubs
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/hub"
+	"github.com/openshift/update-preflight/fleet/tableview"
+)
+
+// hubFlags are the flags of "fleet hub".
+type hubFlags struct {
+	selection
+	flagset.Watching
+
+	output flagset.Output
+	limit  int
+}
+
+// NewHub makes "fleet hub", which shows the verdicts that the clusters of a hub report.
+func NewHub(client *cli.Client) *cobra.Command {
+	var flags hubFlags
+	c := &cobra.Command{
+		Use:   "hub [--placement NAMESPACE/NAME] [--to VERSION]",
+		Short: "Show the verdicts that the clusters of a hub report, in one table",
+		Long: `Show the verdicts that the clusters of a hub of Open Cluster Management report, in one table.
+The controller runs the preflights in the clusters, and ManifestWorks bring the verdicts to the
+hub: manifests/open-cluster-management has both. No cluster is asked, no credential of one is
+used, and no Secret is read.
+
+A hub keeps the last values of a cluster that does not answer. Such a cluster is Unreachable,
+and one whose report is older than 90 minutes Undecided. Without a ManifestWork, a cluster may
+report by a ManagedClusterView with the label preflight.openshift.io/fleet of its
+UpdatePreflight, or of a ConfigMap whose verdict.dsse.json is a signed verdict.
+
+With --keys, a verdict counts only if the key of its cluster signed it. Without, who may write
+the status of ManifestWorks on the hub may write any verdict.
+
+Exit codes are those of the worst cluster: 0 all are Ready, 3 one is Blocked, 4 one is Undecided
+or Unreachable, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130
+interrupted.`,
+		Example: `  # Which clusters of a Placement may be updated, and what keeps the others from it?
+  oc preflight fleet hub --placement fleets/production --to 4.19.12
+
+  # Only verdicts that the clusters have signed
+  oc preflight fleet hub --placement fleets/production --to 4.19.12 --keys ./cluster-keys`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return show(c, client, flags) },
+	}
+	flags.selection.add(c)
+	flags.output.AddText(c, tableview.Table{})
+	const limit, interval = 50, time.Minute
+	flagset.LimitFlag(c, &flags.limit, limit)
+	flags.Watching.Add(c, interval, "Ctrl-C")
+	return c
+}
+
+func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
+	if err := flagset.CheckLimit(flags.limit); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := flags.output.Open(client.Streams.Out, tableview.Table{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	reached, err := flags.open(c.Context(), client)
+	if err != nil {
+		return err
+	}
+	shown := flags.Watched(out, client)
+	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+		found, err := hub.Read(c.Context(), reached, flags.query)
+		if err != nil {
+			return false, err
+		}
+		table := fleet.Of(flags.query.To, found.Rows())
+		table.Time, table.ToolVersion, table.Notices = words.Time(reached.Now()), program.Version(), found.Notices
+		key := table
+		key.Time = ""
+		if err := shown.Write(tableview.Table{Table: table}, key); err != nil || flags.Watch {
+			return false, err
+		}
+		return true, exitcode.OfFleet(table.Decision)
+	})
+}

@@ -1,0 +1,160 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	workv1 "open-cluster-management.io/api/work/v1"
+	workv1alpha1 "open-cluster-management.io/api/work/v1alpha1"
+
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+const (
+	workGroup = "work.open-cluster-management.io"
+	// Label marks the objects of the hub by which it asks about an update: ManifestWorkReplicaSets,
+	// and ManagedClusterViews.
+	Label = "preflight.openshift.io/fleet"
+	// labelReplicaSet of a ManifestWork has the namespace and the name of its ManifestWorkReplicaSet
+	// (pkg/work/hub/controllers/manifestworkreplicasetcontroller of OCM).
+	labelReplicaSet = workGroup + "/manifestworkreplicaset"
+	// conditionFeedback of a manifest is whether its feedback could be read.
+	conditionFeedback = "StatusFeedbackSynced"
+)
+
+// maxReplicaSets bounds the selector of ManifestWorks.
+const maxReplicaSets = 50
+
+// reports are what the clusters report, by the name of the cluster, the newest request first.
+func (r reader) reports(ctx context.Context, query Query) (map[string][]reported, error) {
+	found := map[string][]reported{}
+	sets, err := r.replicaSets(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if len(sets) > 0 {
+		if err := r.works(ctx, sets, found); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.views(ctx, found); err != nil {
+		return nil, err
+	}
+	for name := range found {
+		slices.SortStableFunc(found[name], func(a, b reported) int { return b.created.Compare(a.created) })
+	}
+	return found, nil
+}
+
+// replicaSets are the values of labelReplicaSet of the ManifestWorks to read.
+func (r reader) replicaSets(ctx context.Context, query Query) ([]string, error) {
+	names := map[string]bool{}
+	options := metav1.ListOptions{LabelSelector: Label}
+	err := r.each(ctx, workv1alpha1.GroupVersion.WithResource("manifestworkreplicasets"), query.Placement.Namespace, options, func(object unstructured.Unstructured) error {
+		names[object.GetNamespace()+"."+object.GetName()] = true
+		return nil
+	})
+	if err == nil && len(names) > maxReplicaSets {
+		err = fmt.Errorf("the hub has more than %d ManifestWorkReplicaSets with the label %s: delete those of past updates", maxReplicaSets, Label)
+	}
+	return slices.Sorted(maps.Keys(names)), err
+}
+
+// works adds what the ManifestWorks of these ManifestWorkReplicaSets have.
+func (r reader) works(ctx context.Context, sets []string, to map[string][]reported) error {
+	requirement, err := labels.NewRequirement(labelReplicaSet, selection.In, sets)
+	if err != nil {
+		return fmt.Errorf("a ManifestWorkReplicaSet has a name by which OCM cannot label its ManifestWorks: %w", err)
+	}
+	options := metav1.ListOptions{LabelSelector: labels.NewSelector().Add(*requirement).String()}
+	return r.each(ctx, workv1.GroupVersion.WithResource("manifestworks"), "", options, func(object unstructured.Unstructured) error {
+		status, _, _ := unstructured.NestedMap(object.Object, "status") //nolint:errcheck // the schema of the API
+		var typed workv1.ManifestWorkStatus
+		if err := into(status, &typed); err != nil {
+			return fmt.Errorf("the ManifestWork %s/%s cannot be read: %w", object.GetNamespace(), object.GetName(), err)
+		}
+		made := workOf(typed, object.GetGeneration())
+		made.created, made.source = object.GetCreationTimestamp().Time, "ManifestWork "+object.GetName()
+		to[object.GetNamespace()] = append(to[object.GetNamespace()], made)
+		return nil
+	})
+}
+
+// reported is what a cluster reports about its UpdatePreflight.
+type reported struct {
+	values values
+	// name is that of the UpdatePreflight; empty where it is unknown.
+	name string
+	// source is the object of the hub that has the report, and created its time of creation.
+	source  string
+	created time.Time
+	// signedOnly is true where nothing but the signed verdict counts.
+	signedOnly bool
+	// problem is why the report does not count; nil where it does.
+	problem *problem
+}
+
+// problem is why a report does not count.
+type problem struct{ reason, message string }
+
+func problemf(reason, format string, args ...any) *problem {
+	return &problem{reason, fmt.Sprintf(format, args...)}
+}
+
+// workOf is the report in the feedback of a ManifestWork. Its conditions are those of this
+// generation, or the feedback is of another object.
+func workOf(status workv1.ManifestWorkStatus, generation int64) reported {
+	var made reported
+	made.problem = unapplied(meta.FindStatusCondition(status.Conditions, workv1.WorkApplied), generation)
+	at := slices.IndexFunc(status.ResourceStatus.Manifests, func(each workv1.ManifestCondition) bool {
+		return each.ResourceMeta.Group == objectGroup && each.ResourceMeta.Kind == objectKind
+	})
+	if at < 0 {
+		if made.problem == nil {
+			made.problem = problemf("NoObject", "the ManifestWork brings no UpdatePreflight to the cluster")
+		}
+		return made
+	}
+	manifest := status.ResourceStatus.Manifests[at]
+	made.name = manifest.ResourceMeta.Name
+	made.values.set(manifest.StatusFeedbacks.Values)
+	available := meta.FindStatusCondition(manifest.Conditions, workv1.ManifestAvailable)
+	synced := meta.FindStatusCondition(manifest.Conditions, conditionFeedback)
+	switch {
+	case made.problem != nil:
+	case available == nil || available.Status != metav1.ConditionTrue:
+		made.problem = problemf("NotAvailable", "the UpdatePreflight does not exist in the cluster%s", because(available))
+	case synced == nil || synced.Status != metav1.ConditionTrue:
+		made.problem = problemf("NoFeedback", "the hub has no feedback about the UpdatePreflight%s", because(synced))
+	}
+	return made
+}
+
+func unapplied(applied *metav1.Condition, generation int64) *problem {
+	switch {
+	case applied == nil:
+		return problemf("NotApplied", "the ManifestWork was never applied in the cluster")
+	case applied.Status != metav1.ConditionTrue:
+		return problemf("NotApplied", "the ManifestWork could not be applied in the cluster%s", because(applied))
+	case applied.ObservedGeneration != generation:
+		return problemf("NotApplied", "the present content of the ManifestWork was not applied in the cluster yet")
+	}
+	return nil
+}
+
+// because is the message of a condition after a colon; empty without one.
+func because(condition *metav1.Condition) string {
+	if condition == nil || condition.Message == "" {
+		return ""
+	}
+	return ": " + words.External(strings.TrimSuffix(condition.Message, "."))
+}

@@ -1,0 +1,210 @@
+// Package wave answers: may the next wave of an update start?
+//
+// [Decide] makes the [Gate] of the clusters of a wave: pure, from values. Its words are those of
+// the rollout strategy of Open Cluster Management (cluster/v1alpha1, RolloutStrategy): a wave is
+// a decision group of a Placement, a cluster succeeds when it has been successful for
+// minSuccessTime, and maxFailures clusters of a group may fail, of a mandatory group none.
+package wave
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Kind is the kind of a Gate; its APIVersion is that of a report.
+const Kind = "PreflightGate"
+
+// maxClockDifference is how far the clock of a cluster may be ahead of that of the gate.
+const maxClockDifference = time.Hour
+
+// Stage is how far the update of a cluster is.
+type Stage string
+
+// The stages. Only Updated is in favor of the next wave, and only after minSuccessTime.
+const (
+	// Outstanding means that the cluster has not begun to update to the release.
+	Outstanding Stage = "Outstanding"
+	// Updating means that the update is in progress, or that its machines or operators have
+	// not settled.
+	Updating Stage = "Updating"
+	// Updated means that the cluster runs the release, has settled, and is healthy.
+	Updated Stage = "Updated"
+	// Broken means that the update fails, or that the cluster runs the release and is not healthy.
+	Broken Stage = "Broken"
+	// Silent means that nothing is known about the cluster at present.
+	Silent Stage = "Silent"
+)
+
+// Cluster is one cluster of a wave.
+type Cluster struct {
+	Name  string
+	Stage Stage
+	// Since is since when the stage is Updated or Updating, by the clock of the cluster; zero where
+	// it is unknown.
+	Since time.Time
+	// Message is why the stage is not Updated.
+	Message string
+}
+
+// Strategy is what a wave has to fulfil.
+type Strategy struct {
+	// To is the version of the release.
+	To string
+	// Wave is the name of the decision group; empty for all clusters.
+	Wave string
+	// MinSuccessTime is how long a cluster must have been successful.
+	MinSuccessTime time.Duration
+	// ProgressDeadline is how long an update may take before it counts as failed; 0 for no limit.
+	ProgressDeadline time.Duration
+	// MaxFailures is how many clusters may fail. A mandatory group has the zero value.
+	MaxFailures Limit
+	// Incomplete is why clusters of the wave may be missing, which must not open the gate; empty
+	// where none is.
+	Incomplete string
+}
+
+// Status is the status of a cluster in a rollout, as Open Cluster Management names it, but for
+// Unknown.
+type Status string
+
+// The statuses.
+const (
+	ToApply     Status = "ToApply"
+	Progressing Status = "Progressing"
+	Succeeded   Status = "Succeeded"
+	Failed      Status = "Failed"
+	TimeOut     Status = "TimeOut"
+	// Unknown is the status of a cluster of which nothing is known at present. It counts neither
+	// as success nor as failure.
+	Unknown Status = "Unknown"
+)
+
+// Gate is whether the next wave may start.
+type Gate struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Time is when the gate was decided, RFC 3339 in UTC.
+	Time string `json:"time"`
+	// Target is the version of the release, and Wave the decision group; empty for all clusters.
+	Target string `json:"target"`
+	Wave   string `json:"wave,omitempty"`
+	// Decision is Ready where the next wave may start, Blocked where more clusters have failed
+	// than may fail, and Undecided where too little is known, or it is too early.
+	Decision verdict.Decision `json:"decision"`
+	// Message is a sentence about the decision.
+	Message string `json:"message"`
+	// MinSuccessTime and MaxFailures are those of the strategy; FailuresAllowed is how many
+	// clusters of this wave may fail.
+	MinSuccessTime  string `json:"minSuccessTime"`
+	MaxFailures     string `json:"maxFailures"`
+	FailuresAllowed int    `json:"failuresAllowed"`
+	// Clusters are sorted by status, those against the next wave first, then by name.
+	Clusters []Result `json:"clusters"`
+	// Notices are what else is to be said about the clusters; the caller sets them.
+	Notices []string `json:"notices,omitempty"`
+}
+
+// Result is the status of one cluster.
+type Result struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	// Since is since when the cluster is updated, or updating; RFC 3339 in UTC, empty where unknown.
+	Since string `json:"since,omitempty"`
+	// Message is why the status is not Succeeded.
+	Message string `json:"message,omitempty"`
+}
+
+// Decide decides whether the next wave may start, at that time by the clock of this machine.
+func Decide(strategy Strategy, clusters []Cluster, now time.Time) Gate {
+	gate := Gate{
+		APIVersion: report.APIVersion, Kind: Kind, Time: words.Time(now), Target: strategy.To, Wave: strategy.Wave,
+		MinSuccessTime: strategy.MinSuccessTime.String(), MaxFailures: strategy.MaxFailures.String(),
+		FailuresAllowed: strategy.MaxFailures.Of(len(clusters)), Clusters: make([]Result, 0, len(clusters)),
+	}
+	for _, cluster := range clusters {
+		gate.Clusters = append(gate.Clusters, strategy.result(cluster, now))
+	}
+	slices.SortStableFunc(gate.Clusters, func(a, b Result) int {
+		return cmp.Or(cmp.Compare(a.Status.rank(), b.Status.rank()), cmp.Compare(a.Name, b.Name))
+	})
+	gate.decide()
+	if strategy.Incomplete != "" && gate.Decision == verdict.Ready {
+		gate.Decision, gate.Message = verdict.Undecided, words.Line(strategy.Incomplete, maxMessage)
+	}
+	return gate
+}
+
+// result is the status of a cluster, with texts that are bounded.
+func (s Strategy) result(cluster Cluster, now time.Time) Result {
+	status, message := s.statusOf(cluster, now)
+	result := Result{Name: words.Line(cluster.Name, maxName), Status: status, Message: words.Line(message, maxMessage)}
+	if !cluster.Since.IsZero() {
+		result.Since = words.Time(cluster.Since)
+	}
+	return result
+}
+
+// The bounds of the texts of a cluster, in bytes.
+const maxName, maxMessage = 253, 1 << 10
+
+func (s Strategy) statusOf(cluster Cluster, now time.Time) (status Status, message string) {
+	ahead := cluster.Since.Sub(now)
+	switch cluster.Stage {
+	case Outstanding:
+		return ToApply, cmp.Or(cluster.Message, "the cluster has not begun to update to "+s.To)
+	case Updating:
+		if took := now.Sub(cluster.Since); s.ProgressDeadline > 0 && !cluster.Since.IsZero() && took > s.ProgressDeadline {
+			return TimeOut, fmt.Sprintf("the update has taken %s, longer than %s; %s", took.Round(time.Minute), s.ProgressDeadline, cmp.Or(cluster.Message, "its state is unknown"))
+		}
+		return Progressing, cmp.Or(cluster.Message, "the cluster updates to "+s.To)
+	case Broken:
+		return Failed, cmp.Or(cluster.Message, "the update failed")
+	case Updated:
+		switch {
+		case cluster.Since.IsZero():
+			return Unknown, "it is unknown since when the cluster is updated"
+		case ahead > maxClockDifference:
+			return Unknown, "the cluster states a time that is more than an hour ahead of the clock of this machine"
+		case -ahead < s.MinSuccessTime:
+			return Progressing, fmt.Sprintf("updated for %s of %s", max(0, -ahead).Round(time.Minute), s.MinSuccessTime)
+		}
+		return Succeeded, ""
+	case Silent:
+	}
+	return Unknown, cmp.Or(cluster.Message, "nothing is known about the cluster")
+}
+
+// rank orders statuses, those against the next wave first.
+func (s Status) rank() int {
+	return slices.Index([]Status{Failed, TimeOut, Unknown, ToApply, Progressing, Succeeded}, s)
+}
+
+// decide sets the decision and its message.
+func (g *Gate) decide() {
+	counts := map[Status]int{}
+	for _, each := range g.Clusters {
+		counts[each.Status]++
+	}
+	failed := counts[Failed] + counts[TimeOut]
+	waiting := len(g.Clusters) - failed - counts[Succeeded]
+	of := "of " + words.Count(len(g.Clusters), "cluster")
+	switch {
+	case len(g.Clusters) == 0:
+		g.Decision, g.Message = verdict.Undecided, "the wave has no clusters, which proves nothing"
+	case failed > g.FailuresAllowed:
+		g.Decision, g.Message = verdict.Blocked, fmt.Sprintf("%d %s failed, and %d may fail", failed, of, g.FailuresAllowed)
+	case waiting > 0:
+		g.Decision, g.Message = verdict.Undecided, fmt.Sprintf("%d %s succeeded, and %d failed: %d not updated, %d updating or not updated for long enough, %d without an answer",
+			counts[Succeeded], of, failed, counts[ToApply], counts[Progressing], counts[Unknown])
+	case counts[Succeeded] == 0:
+		g.Decision, g.Message = verdict.Undecided, "no cluster succeeded"
+	default:
+		g.Decision, g.Message = verdict.Ready, fmt.Sprintf("%d %s succeeded, and %d failed; %d may fail", counts[Succeeded], of, failed, g.FailuresAllowed)
+	}
+}

@@ -1,0 +1,155 @@
+package wave_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/document/format"
+	"github.com/openshift/update-preflight/fleet/wave"
+	"github.com/openshift/update-preflight/test/golden"
+)
+
+func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
+
+func limit(t *testing.T, text string) wave.Limit {
+	t.Helper()
+	parsed, err := wave.ParseLimit(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// at is a cluster whose stage is of so long ago.
+func at(stage wave.Stage, ago time.Duration) wave.Cluster {
+	return wave.Cluster{Name: "spoke", Stage: stage, Since: noon().Add(-ago)}
+}
+
+func times(count int, cluster wave.Cluster) []wave.Cluster {
+	var all []wave.Cluster
+	for i := range count {
+		cluster.Name = fmt.Sprintf("%s-%03d", strings.ToLower(string(cluster.Stage)), i)
+		all = append(all, cluster)
+	}
+	return all
+}
+
+func join(lists ...[]wave.Cluster) []wave.Cluster {
+	var all []wave.Cluster
+	for _, each := range lists {
+		all = append(all, each...)
+	}
+	return all
+}
+
+func TestStatuses(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, tc := range map[string]struct {
+		reason  string
+		cluster wave.Cluster
+		want    wave.Status
+	}{
+		"Soaked":      {"it was successful for minSuccessTime", at(wave.Updated, day), wave.Succeeded},
+		"Soaking":     {"a minute is missing", at(wave.Updated, day-time.Minute), wave.Progressing},
+		"SkewedClock": {"a clock that is ahead makes the gate wait longer", at(wave.Updated, -59*time.Minute), wave.Progressing},
+		"FutureClock": {"a time of the future proves nothing", at(wave.Updated, -2*time.Hour), wave.Unknown},
+		"NoTime":      {"a soak has a beginning", wave.Cluster{Stage: wave.Updated}, wave.Unknown},
+		"Updating":    {"it is within the deadline", at(wave.Updating, 2*time.Hour), wave.Progressing},
+		"TimeOut":     {"progressDeadline has passed", at(wave.Updating, 3*time.Hour), wave.TimeOut},
+		"Outstanding": {"it has not begun", at(wave.Outstanding, 0), wave.ToApply},
+		"Broken":      {"an update that fails is not waited for", at(wave.Broken, time.Hour), wave.Failed},
+		"Silent":      {"a cluster that does not answer never succeeds", wave.Cluster{Stage: wave.Silent}, wave.Unknown},
+		"SilentSoak":  {"neither by an old time", at(wave.Silent, 9*day), wave.Unknown},
+		"NoStage":     {"a stage of a later version proves nothing", at("Finished", 9*day), wave.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gate := wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: day, ProgressDeadline: 150 * time.Minute}, []wave.Cluster{tc.cluster}, noon())
+			if got := gate.Clusters[0]; got.Status != tc.want || (got.Message == "") != (tc.want == wave.Succeeded) {
+				t.Errorf("%s: want %s, got %s: %s", tc.reason, tc.want, got.Status, got.Message)
+			}
+		})
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	good, bad := at(wave.Updated, time.Hour), at(wave.Broken, time.Hour)
+	for name, tc := range map[string]struct {
+		reason   string
+		max      string
+		clusters []wave.Cluster
+		want     string
+	}{
+		"All":            {"all succeeded", "0", times(20, good), "Ready"},
+		"None":           {"an empty wave proves nothing", "100%", nil, "Undecided"},
+		"OneFailed":      {"none may fail by default", "0", join(times(19, good), times(1, bad)), "Blocked"},
+		"Tolerated":      {"one of twenty is 5 %", "5%", join(times(19, good), times(1, bad)), "Ready"},
+		"PartOfACluster": {"one of nineteen is more than 5 %", "5%", join(times(18, good), times(1, bad)), "Blocked"},
+		"Number":         {"two may fail", "2", join(times(3, good), times(2, bad)), "Ready"},
+		"TooMany":        {"three failed", "2", join(times(3, good), times(3, bad)), "Blocked"},
+		"AllFailed":      {"no success is no success", "100%", times(3, bad), "Undecided"},
+		"Waiting":        {"one is not updated for long enough", "100%", join(times(19, good), times(1, at(wave.Updated, time.Minute))), "Undecided"},
+		"Outstanding":    {"one has not begun", "100%", join(times(19, good), times(1, at(wave.Outstanding, 0))), "Undecided"},
+		"Silent":         {"maxFailures is not for clusters that do not answer", "100%", join(times(19, good), times(1, at(wave.Silent, 0))), "Undecided"},
+		"FailedFirst":    {"what has failed does not become better by waiting", "0", join(times(1, bad), times(1, at(wave.Silent, 0))), "Blocked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gate := wave.Decide(wave.Strategy{MinSuccessTime: 30 * time.Minute, MaxFailures: limit(t, tc.max)}, tc.clusters, noon())
+			if string(gate.Decision) != tc.want || gate.Message == "" {
+				t.Errorf("%s: want %s, got %s: %s", tc.reason, tc.want, gate.Decision, gate.Message)
+			}
+		})
+	}
+}
+
+// A Placement may drop clusters, which does not open the gate.
+func TestIncomplete(t *testing.T) {
+	strategy := wave.Strategy{Incomplete: "clusters are missing"}
+	if got := wave.Decide(strategy, times(3, at(wave.Updated, time.Hour)), noon()); got.Decision != "Undecided" || got.Message != strategy.Incomplete {
+		t.Errorf("want Undecided, got %s: %s", got.Decision, got.Message)
+	}
+	if got := wave.Decide(strategy, times(3, at(wave.Broken, time.Hour)), noon()); got.Decision != "Blocked" {
+		t.Errorf("what has failed stays so: got %s", got.Decision)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	got := map[string]string{}
+	for _, text := range []string{"0", "3", "5%", "100%", "101%", "-1", "5 %", "", "%", "1.5%", "9999999999"} {
+		parsed, err := wave.ParseLimit(text)
+		got[text] = fmt.Sprintf("%s: %d of 39", parsed, parsed.Of(39))
+		if err != nil {
+			got[text] = "refused"
+		}
+	}
+	want := map[string]string{
+		"0": "0: 0 of 39", "3": "3: 3 of 39", "5%": "5%: 1 of 39", "100%": "100%: 39 of 39",
+		"101%": "refused", "-1": "refused", "5 %": "refused", "": "refused", "%": "refused", "1.5%": "refused", "9999999999": "refused",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("limits (-want, +got):\n%s", diff)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	hostile := wave.Cluster{Name: "evil\x1b[2J" + strings.Repeat("x", 10_000), Stage: wave.Broken, Message: "<script>\x1b]0;" + strings.Repeat("y", 10_000)}
+	gates := map[string]wave.Gate{
+		"ready":   wave.Decide(wave.Strategy{To: "4.19.12", Wave: "canary", MinSuccessTime: time.Hour, MaxFailures: limit(t, "5%")}, times(30, at(wave.Updated, time.Hour)), noon()),
+		"blocked": wave.Decide(wave.Strategy{To: "4.19.12", Wave: "canary"}, join(times(2, at(wave.Updated, time.Hour)), []wave.Cluster{hostile}), noon()),
+		"waiting": wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: 24 * time.Hour}, join(times(1, at(wave.Updated, time.Hour)), times(2, at(wave.Silent, 0)), times(1, at(wave.Outstanding, 0))), noon()),
+	}
+	for name, gate := range gates {
+		for _, output := range []string{"text", "json", "html"} {
+			var text bytes.Buffer
+			if err := format.Write(&text, output, gate, format.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "testdata/"+name+"."+output, text.Bytes())
+		}
+	}
+}

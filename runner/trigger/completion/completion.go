@@ -1,0 +1,179 @@
+// Package completion answers: has this cluster completed the update to the release that it runs,
+// and is it healthy since?
+//
+// [Of] makes the condition Updated of an UpdatePreflight: pure, from the objects of the cluster.
+// The cluster-version operator (CVO) reports the end of an update hours before the nodes of all
+// pools are updated. An operator or CVO that is not healthy for a short time has not failed: the
+// limits are those by which "oc adm upgrade status" reports an error (openshift/oc,
+// pkg/cli/admin/upgrade/status).
+package completion
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+)
+
+// How long an operator may be unavailable or degraded, and CVO failing, before the update counts as
+// failed.
+const (
+	maxUnavailable = 20 * time.Minute
+	maxDegraded    = 40 * time.Minute
+	maxFailing     = maxUnavailable
+)
+
+// maxNames bounds the names in a message.
+const maxNames = 3
+
+// Cluster is the state of a cluster.
+type Cluster struct {
+	// Now is the time by the clock of the cluster.
+	Now       time.Time
+	Version   *configv1.ClusterVersion
+	Operators []configv1.ClusterOperator
+	// Pools are empty for a cluster without the machine-config operator.
+	Pools []machineconfigurationv1.MachineConfigPool
+	// Unread is why the operators or pools could not be read; empty where they could.
+	Unread string
+}
+
+// Of is the condition Updated, without its times.
+func Of(cluster Cluster) metav1.Condition {
+	for _, step := range []func() (reason, message string){cluster.failing, cluster.updating, cluster.unread, cluster.pools, cluster.operators} {
+		if reason, message := step(); reason != "" {
+			status := metav1.ConditionFalse
+			if reason == v1alpha1.ReasonNotRead {
+				status = metav1.ConditionUnknown
+			}
+			return metav1.Condition{Type: v1alpha1.ConditionUpdated, Status: status, Reason: reason, Message: message}
+		}
+	}
+	message := fmt.Sprintf("the cluster runs %s, and its pools and operators have settled", words.External(cluster.Version.Status.Desired.Version))
+	if paused := cluster.paused(); len(paused) > 0 {
+		message += "; paused pools are left out: " + words.List(paused, maxNames)
+	}
+	return metav1.Condition{Type: v1alpha1.ConditionUpdated, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonUpdated, Message: message}
+}
+
+// condition is a condition of ClusterVersion or a ClusterOperator; nil for none.
+func condition(all []configv1.ClusterOperatorStatusCondition, kind configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
+	i := slices.IndexFunc(all, func(each configv1.ClusterOperatorStatusCondition) bool { return each.Type == kind })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// has reports whether a condition has a status, and for how long.
+func (c Cluster) has(all []configv1.ClusterOperatorStatusCondition, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus) (is bool, took time.Duration) {
+	found := condition(all, kind)
+	if found == nil || found.Status != status {
+		return false, 0
+	}
+	return true, c.Now.Sub(found.LastTransitionTime.Time)
+}
+
+// typeFailing is the condition by which CVO reports that it cannot apply a release.
+const typeFailing configv1.ClusterStatusConditionType = "Failing"
+
+func (c Cluster) failing() (reason, message string) {
+	if is, took := c.has(c.Version.Status.Conditions, typeFailing, configv1.ConditionTrue); is && took > maxFailing {
+		return v1alpha1.ReasonUpdateFailing, "the cluster-version operator reports: " + words.External(condition(c.Version.Status.Conditions, typeFailing).Message)
+	}
+	return "", ""
+}
+
+func (c Cluster) updating() (reason, message string) {
+	status := c.Version.Status
+	progressing, _ := c.has(status.Conditions, configv1.OperatorProgressing, configv1.ConditionTrue)
+	failing, _ := c.has(status.Conditions, typeFailing, configv1.ConditionTrue)
+	incomplete := len(status.History) == 0 || status.History[0].State != configv1.CompletedUpdate || status.History[0].Image != status.Desired.Image
+	switch {
+	case failing:
+		return v1alpha1.ReasonSettling, "the cluster-version operator has reported a failure for less than " + maxFailing.String()
+	case progressing || incomplete:
+		return v1alpha1.ReasonUpdating, fmt.Sprintf("the cluster-version operator updates to %s", words.External(status.Desired.Version))
+	}
+	return "", ""
+}
+
+func (c Cluster) unread() (reason, message string) {
+	if c.Unread != "" {
+		return v1alpha1.ReasonNotRead, words.External(c.Unread)
+	}
+	return "", ""
+}
+
+func (c Cluster) paused() []string {
+	var names []string
+	for i := range c.Pools {
+		if c.Pools[i].Spec.Paused {
+			names = append(names, c.Pools[i].Name)
+		}
+	}
+	return names
+}
+
+func (c Cluster) pools() (reason, message string) {
+	var degraded, updating []string
+	for i := range c.Pools {
+		pool := &c.Pools[i]
+		switch {
+		case poolHas(pool, machineconfigurationv1.MachineConfigPoolDegraded):
+			degraded = append(degraded, pool.Name)
+		case pool.Spec.Paused:
+		case !poolHas(pool, machineconfigurationv1.MachineConfigPoolUpdated) || pool.Status.UpdatedMachineCount < pool.Status.MachineCount:
+			updating = append(updating, fmt.Sprintf("%s (%d of %s)", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")))
+		}
+	}
+	switch {
+	case len(degraded) > 0:
+		return v1alpha1.ReasonPoolDegraded, "degraded MachineConfigPools: " + words.List(degraded, maxNames)
+	case len(updating) > 0:
+		return v1alpha1.ReasonPoolsUpdating, "MachineConfigPools that are not updated: " + words.List(updating, maxNames)
+	}
+	return "", ""
+}
+
+func poolHas(pool *machineconfigurationv1.MachineConfigPool, kind machineconfigurationv1.MachineConfigPoolConditionType) bool {
+	return slices.ContainsFunc(pool.Status.Conditions, func(each machineconfigurationv1.MachineConfigPoolCondition) bool {
+		return each.Type == kind && each.Status == corev1.ConditionTrue
+	})
+}
+
+func (c Cluster) operators() (reason, message string) {
+	var failed, settling []string
+	for i := range c.Operators {
+		operator := &c.Operators[i]
+		down, downFor := c.has(operator.Status.Conditions, configv1.OperatorAvailable, configv1.ConditionFalse)
+		degraded, degradedFor := c.has(operator.Status.Conditions, configv1.OperatorDegraded, configv1.ConditionTrue)
+		switch {
+		case downFor > maxUnavailable || degradedFor > maxDegraded:
+			failed = append(failed, operator.Name)
+		case down || degraded || c.behind(operator):
+			settling = append(settling, operator.Name)
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return v1alpha1.ReasonOperatorUnhealthy, "ClusterOperators that are unavailable or degraded: " + words.List(failed, maxNames)
+	case len(settling) > 0:
+		return v1alpha1.ReasonSettling, "ClusterOperators that have not settled: " + words.List(settling, maxNames)
+	}
+	return "", ""
+}
+
+// behind reports whether an operator states another version than that of the release.
+func (c Cluster) behind(operator *configv1.ClusterOperator) bool {
+	return slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
+		return each.Name == "operator" && each.Version != c.Version.Status.Desired.Version
+	})
+}

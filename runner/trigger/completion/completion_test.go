@@ -1,0 +1,99 @@
+package completion_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/completion"
+)
+
+const (
+	version = "4.19.12"
+	image   = "quay.io/release@sha256:1111111111111111111111111111111111111111111111111111111111111111"
+)
+
+func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
+
+func since(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, ago time.Duration) configv1.ClusterOperatorStatusCondition {
+	return configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(noon().Add(-ago)), Message: "cause"}
+}
+
+// updated is a cluster that has completed its update and settled.
+func updated() completion.Cluster {
+	release := configv1.Release{Version: version, Image: image}
+	pool := machineconfigurationv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}
+	pool.Status.MachineCount, pool.Status.UpdatedMachineCount = 3, 3
+	pool.Status.Conditions = []machineconfigurationv1.MachineConfigPoolCondition{{Type: machineconfigurationv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
+	operator := configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}}
+	operator.Status.Conditions = []configv1.ClusterOperatorStatusCondition{since(configv1.OperatorAvailable, configv1.ConditionTrue, time.Hour), since(configv1.OperatorDegraded, configv1.ConditionFalse, time.Hour)}
+	operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: version}, {Name: "etcd", Version: "3.5"}}
+	return completion.Cluster{
+		Now: noon(),
+		Version: &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{
+			Desired: release, History: []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: version, Image: image}},
+			Conditions: []configv1.ClusterOperatorStatusCondition{since(configv1.OperatorProgressing, configv1.ConditionFalse, time.Hour)},
+		}},
+		Operators: []configv1.ClusterOperator{operator},
+		Pools:     []machineconfigurationv1.MachineConfigPool{pool},
+	}
+}
+
+func TestOf(t *testing.T) {
+	operator := func(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, ago time.Duration) func(*completion.Cluster) {
+		return func(c *completion.Cluster) {
+			c.Operators[0].Status.Conditions = []configv1.ClusterOperatorStatusCondition{since(kind, status, ago)}
+		}
+	}
+	cvo := func(kind configv1.ClusterStatusConditionType, ago time.Duration) func(*completion.Cluster) {
+		return func(c *completion.Cluster) {
+			c.Version.Status.Conditions = []configv1.ClusterOperatorStatusCondition{since(kind, configv1.ConditionTrue, ago)}
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*completion.Cluster)
+		want   string
+		text   string
+	}{
+		"Updated":         {"everything has settled", func(*completion.Cluster) {}, v1alpha1.ReasonUpdated, version},
+		"NoPools":         {"a hosted cluster has none", func(c *completion.Cluster) { c.Pools = nil }, v1alpha1.ReasonUpdated, ""},
+		"Progressing":     {"CVO applies manifests", cvo(configv1.OperatorProgressing, time.Hour), v1alpha1.ReasonUpdating, version},
+		"Partial":         {"the newest entry of the history is not complete", func(c *completion.Cluster) { c.Version.Status.History[0].State = configv1.PartialUpdate }, v1alpha1.ReasonUpdating, ""},
+		"OtherRelease":    {"the completed entry is of another release", func(c *completion.Cluster) { c.Version.Status.History[0].Image = "other" }, v1alpha1.ReasonUpdating, ""},
+		"NoHistory":       {"a new cluster has none", func(c *completion.Cluster) { c.Version.Status.History = nil }, v1alpha1.ReasonUpdating, ""},
+		"FailingShortly":  {"CVO recovers from many failures", cvo("Failing", 20*time.Minute), v1alpha1.ReasonSettling, "20m"},
+		"Failing":         {"CVO does not recover", cvo("Failing", 21*time.Minute), v1alpha1.ReasonUpdateFailing, "cause"},
+		"PoolUpdating":    {"CVO is done hours before the nodes", func(c *completion.Cluster) { c.Pools[0].Status.UpdatedMachineCount = 1 }, v1alpha1.ReasonPoolsUpdating, "worker (1 of 3 nodes)"},
+		"PoolNotReported": {"the pool has not noticed its new configuration", func(c *completion.Cluster) { c.Pools[0].Status.Conditions = nil }, v1alpha1.ReasonPoolsUpdating, "worker"},
+		"PoolPaused":      {"a paused pool never settles", func(c *completion.Cluster) { c.Pools[0].Spec.Paused, c.Pools[0].Status.UpdatedMachineCount = true, 0 }, v1alpha1.ReasonUpdated, "paused pools are left out: worker"},
+		"PoolDegraded": {"a node could not be updated", func(c *completion.Cluster) {
+			c.Pools[0].Status.Conditions[0].Type = machineconfigurationv1.MachineConfigPoolDegraded
+		}, v1alpha1.ReasonPoolDegraded, "worker"},
+		"DownShortly":     {"an operator restarts", operator(configv1.OperatorAvailable, configv1.ConditionFalse, 20*time.Minute), v1alpha1.ReasonSettling, "etcd"},
+		"Down":            {"an operator does not come back", operator(configv1.OperatorAvailable, configv1.ConditionFalse, 21*time.Minute), v1alpha1.ReasonOperatorUnhealthy, "etcd"},
+		"DegradedShortly": {"degraded conditions flap after an update", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 40*time.Minute), v1alpha1.ReasonSettling, "etcd"},
+		"Degraded":        {"an operator stays degraded", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 41*time.Minute), v1alpha1.ReasonOperatorUnhealthy, "etcd"},
+		"Behind":          {"an operator may stay at the former version without an error", func(c *completion.Cluster) { c.Operators[0].Status.Versions[0].Version = "4.19.3" }, v1alpha1.ReasonSettling, "etcd"},
+		"Unread":          {"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil }, v1alpha1.ReasonNotRead, "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := updated()
+			tc.change(&cluster)
+			got := completion.Of(cluster)
+			status := map[string]metav1.ConditionStatus{v1alpha1.ReasonUpdated: metav1.ConditionTrue, v1alpha1.ReasonNotRead: metav1.ConditionUnknown}[tc.want]
+			if status == "" {
+				status = metav1.ConditionFalse
+			}
+			if got.Reason != tc.want || got.Status != status || !strings.Contains(got.Message, tc.text) {
+				t.Errorf("%s: want %s %s with %q, got %s %s: %s", tc.reason, status, tc.want, tc.text, got.Status, got.Reason, got.Message)
+			}
+		})
+	}
+}

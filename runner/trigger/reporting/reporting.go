@@ -1,0 +1,103 @@
+// Package reporting answers: what does the hub of a fleet read of a requested preflight, beside its
+// verdict?
+//
+// [Reporter.Add] adds it to the observation of an UpdatePreflight of an administrator: the signed
+// verdict, and whether the update to its target is complete.
+package reporting
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/sigstore/sigstore/pkg/signature"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/verdict/attestation"
+	"github.com/openshift/update-preflight/runner/trigger/completion"
+	"github.com/openshift/update-preflight/runner/trigger/projection"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
+)
+
+// The times until the state of an update is read again.
+const updatePause, updatedPause = time.Minute, 5 * time.Minute
+
+// maxSigned bounds the signed verdicts that are kept.
+const maxSigned = 2 * runplan.MaxRequests
+
+// Reporter reports about one cluster. Its methods must not be called concurrently.
+type Reporter struct {
+	cluster *cluster.Cluster
+	// key signs; nil signs nothing.
+	key    signature.Signer
+	logger *slog.Logger
+	// signed are the verdicts that were signed, by run: a signature differs each time.
+	signed map[string]string
+	// present is the cluster as it was read for these observations.
+	present *snapshot.Cluster
+}
+
+// New makes a Reporter. Without a key, it signs nothing.
+func New(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger) *Reporter {
+	return &Reporter{cluster: reached, key: key, logger: logger, signed: map[string]string{}, present: snapshot.Of(reached)}
+}
+
+// Begin has what is read for the next observations read anew.
+func (r *Reporter) Begin() { r.present = snapshot.Of(r.cluster) }
+
+// Add adds to an observation of a subject. It returns when it is to be made again; zero for the next event.
+func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject runplan.Subject, state runplan.State) time.Time {
+	if o.Verdict != nil {
+		o.Attestation = r.sign(*o.Verdict)
+	}
+	if !subject.Accepted {
+		return time.Time{}
+	}
+	operators, operatorsErr := r.present.ClusterOperators(ctx)
+	pools, poolsErr := r.present.MachineConfigPools(ctx)
+	if apierrors.IsNotFound(poolsErr) {
+		poolsErr = nil // a hosted cluster has no pools
+	}
+	observed := completion.Cluster{Now: state.Now, Version: state.ClusterVersion, Operators: operators, Pools: pools}
+	if err := errors.Join(operatorsErr, poolsErr); err != nil {
+		observed.Unread = "could not read the operators and pools of the cluster: " + err.Error()
+	}
+	updated := completion.Of(observed)
+	o.Updated = &updated
+	if updated.Status == metav1.ConditionTrue {
+		return state.Now.Add(updatedPause)
+	}
+	return state.Now.Add(updatePause)
+}
+
+// sign is the envelope of the signed verdict of a report; empty where it is not signed.
+func (r *Reporter) sign(decided report.Report) string {
+	id := decided.Run.ID
+	if r.key == nil || id == "" {
+		return ""
+	}
+	if text, known := r.signed[id]; known {
+		return text
+	}
+	if len(r.signed) >= maxSigned {
+		clear(r.signed)
+	}
+	text := ""
+	stated, err := attestation.Of(decided)
+	if err == nil {
+		var envelope []byte
+		if envelope, err = attestation.Sign(stated.Verdict, r.key); err == nil {
+			text = string(envelope)
+		}
+	}
+	if err != nil {
+		r.logger.Warn("the verdict is not signed", "run", id, "error", err)
+	}
+	r.signed[id] = text
+	return text
+}
