@@ -33,15 +33,16 @@ func (c *ControlPlane) Guest(ctx context.Context, management *cluster.Cluster) (
 	if err != nil {
 		return nil, fmt.Errorf("could not read Secret %s/%s with the kubeconfig of the guest: %w", c.Cluster.Namespace, named.Name, err)
 	}
-	config, err := parseKubeconfig(secret.Data[kubeconfigKey])
+	config, err := ParseKubeconfig(secret.Data[kubeconfigKey])
 	if err != nil {
 		return nil, fmt.Errorf("key %s of Secret %s/%s: %w", kubeconfigKey, c.Cluster.Namespace, named.Name, err)
 	}
 	return config, nil
 }
 
-// parseKubeconfig parses a kubeconfig that contains its credentials.
-func parseKubeconfig(text []byte) (*rest.Config, error) {
+// ParseKubeconfig parses a kubeconfig from a Secret. It must have its credentials itself: one that runs a
+// program or names a file is an error, since who may write the Secret would choose them.
+func ParseKubeconfig(text []byte) (*rest.Config, error) {
 	if len(text) == 0 || len(text) > maxKubeconfig {
 		return nil, fmt.Errorf("it has %d bytes, want 1 to %d", len(text), maxKubeconfig)
 	}

@@ -16,18 +16,21 @@ import (
 // memberFlags select the clusters of a fleet.
 type memberFlags struct {
 	contexts, kubeconfigs, archives []string
+	hive, hosted                    bool
 }
 
 func (f *memberFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.contexts, "contexts", nil, "Contexts of the kubeconfig whose names match; * is any text and ? any character.")
 	c.Flags().StringArrayVar(&f.kubeconfigs, "kubeconfigs", nil, "Kubeconfig, or directory of kubeconfigs, each the cluster of its current context. May be repeated.")
 	c.Flags().StringArrayVar(&f.archives, "archives", nil, "Archive, or directory of archives, each a cluster; see \"targets --archive\". May be repeated.")
+	c.Flags().BoolVar(&f.hive, "hive", false, "Clusters of the ClusterDeployments (Hive) of the current cluster, by their admin kubeconfigs.")
+	c.Flags().BoolVar(&f.hosted, "hosted", false, "Hosted clusters (HyperShift) of the current cluster, which is their management cluster.")
 }
 
 // list are the members, and what is to be said about them.
-func (f *memberFlags) list(_ context.Context, client *cli.Client) ([]roster.Member, []string, error) {
-	if len(f.contexts)+len(f.kubeconfigs)+len(f.archives) == 0 {
-		return nil, nil, exitcode.BadUsage(errors.New("no clusters are named: write --contexts, --kubeconfigs or --archives"))
+func (f *memberFlags) list(ctx context.Context, client *cli.Client) ([]roster.Member, []string, error) {
+	if len(f.contexts)+len(f.kubeconfigs)+len(f.archives) == 0 && !f.hive && !f.hosted {
+		return nil, nil, exitcode.BadUsage(errors.New("no clusters are named: write --contexts, --kubeconfigs, --archives, --hive or --hosted"))
 	}
 	var all []roster.Member
 	for _, source := range []func(*cli.Client) ([]roster.Member, error){f.ofContexts, f.ofKubeconfigs, f.ofArchives} {
@@ -37,7 +40,36 @@ func (f *memberFlags) list(_ context.Context, client *cli.Client) ([]roster.Memb
 		}
 		all = append(all, members...)
 	}
-	members, notices := roster.Distinct(all)
+	known, notices, err := f.ofObjects(ctx, client)
+	if err != nil {
+		return nil, nil, err
+	}
+	members, twice := roster.Distinct(append(all, known...))
+	return members, append(notices, twice...), nil
+}
+
+// ofObjects are the clusters that objects of the current cluster name.
+func (f *memberFlags) ofObjects(ctx context.Context, client *cli.Client) (members []roster.Member, notices []string, err error) {
+	if !f.hive && !f.hosted {
+		return nil, nil, nil
+	}
+	hub, err := client.Connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer client.Waiting("listing the clusters")()
+	if f.hive {
+		if members, notices, err = roster.Hive(ctx, hub, cli.ConnectTo); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.hosted {
+		guests, err := roster.Hosted(ctx, hub, cli.ConnectTo)
+		if err != nil {
+			return nil, nil, err
+		}
+		members = append(members, guests...)
+	}
 	return members, notices, nil
 }
 

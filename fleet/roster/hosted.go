@@ -1,0 +1,58 @@
+package roster
+
+import (
+	"context"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/fleet"
+)
+
+// guestTimeout bounds the first request to a guest.
+const guestTimeout = 30 * time.Second
+
+// Hosted are the hosted clusters (HyperShift) of a management cluster, each with the side of the
+// management cluster. An *input.Error is about a cluster without HyperShift.
+func Hosted(ctx context.Context, management *cluster.Cluster, connect Connect) ([]Member, error) {
+	objects, err := listAll(ctx, management, hypershift.GroupVersion().WithResource("hostedclusters"))
+	if err != nil {
+		return nil, err
+	}
+	members := make([]Member, 0, len(objects))
+	for i := range objects {
+		object := &objects[i]
+		of := memberOf(object, "HostedCluster")
+		if object.GetDeletionTimestamp() != nil {
+			members = append(members, Member{Cluster: of, State: fleet.NotInstalled, Message: "its HostedCluster is being deleted"})
+			continue
+		}
+		namespace, name := object.GetNamespace(), object.GetName()
+		members = append(members, Member{Cluster: of, Flags: []string{"hosted-cluster", namespace + "/" + name}, open: func(ctx context.Context) (Connection, error) {
+			return reachGuest(ctx, management, namespace, name, connect)
+		}})
+	}
+	return members, nil
+}
+
+// reachGuest opens both sides of a hosted cluster. A guest that cannot be reached is no error: the side
+// of the management cluster is judged, and the guest is inconclusive.
+func reachGuest(ctx context.Context, management *cluster.Cluster, namespace, name string, connect Connect) (Connection, error) {
+	side, err := hosted.Open(ctx, management, namespace, name)
+	if err != nil {
+		return Connection{}, err
+	}
+	var guest *cluster.Cluster
+	config, cause := side.Guest(ctx, management)
+	if cause == nil {
+		guest, cause = connect(config)
+	}
+	if cause == nil {
+		limited, cancel := context.WithTimeout(ctx, guestTimeout)
+		defer cancel()
+		cause = side.Confirm(limited, guest)
+	}
+	reached, side, err := hosted.Reached(side, guest, cause, connect)
+	return Connection{Cluster: reached, Hosted: side}, err
+}
