@@ -35,6 +35,9 @@ type Acceptance struct {
 	Versions string
 	// Clusters are the IDs of the clusters it is for; none means all.
 	Clusters []string
+	// Names and Labels are those by which a fleet knows the clusters it is for; none means all.
+	Names  []string
+	Labels map[string]string
 
 	until    time.Time
 	versions semver.Range

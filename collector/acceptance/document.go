@@ -34,12 +34,13 @@ type document struct {
 
 // acceptedRisk is one entry of the file.
 type acceptedRisk struct {
-	Risk     string   `json:"risk"`
-	Reason   string   `json:"reason"`
-	Owner    string   `json:"owner"`
-	Expires  string   `json:"expires"`
-	Versions string   `json:"versions"`
-	Clusters []string `json:"clusters"`
+	Risk     string `json:"risk"`
+	Reason   string `json:"reason"`
+	Owner    string `json:"owner"`
+	Expires  string `json:"expires"`
+	Versions string `json:"versions"`
+	// Clusters is decoded as clusters.
+	Clusters json.RawMessage `json:"clusters"`
 }
 
 // decode decodes the file without its entries.

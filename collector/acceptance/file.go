@@ -25,7 +25,11 @@ import (
 // Risk, reason and owner are required. The acceptance expires at the end of the day
 // in expires, in UTC, or at the RFC 3339 time there. Versions is a range with the
 // version of the target, compared by SemVer precedence: 4.19.0-rc.1 comes before
-// 4.19.0. A risk may have several entries only for different targets or clusters. The
+// 4.19.0. Clusters are IDs, or for a fleet the names and labels by which it knows them:
+//
+//	clusters: {names: [prod-1, prod-2], matchLabels: {env: production}}
+//
+// A risk may have several entries only for different targets or clusters. The
 // limits are 1 MiB and 1000 risks. Errors name the file, and the entry by its number
 // and risk.
 func Read(name string, r io.Reader) ([]Acceptance, error) {
@@ -71,7 +75,7 @@ func parse(raw json.RawMessage) (Acceptance, error) {
 	err := strict(raw, &entry)
 	accepted := Acceptance{
 		Risk: entry.Risk, Reason: strings.TrimSpace(entry.Reason), Owner: strings.TrimSpace(entry.Owner),
-		Expires: entry.Expires, Versions: entry.Versions, Clusters: entry.Clusters,
+		Expires: entry.Expires, Versions: entry.Versions,
 	}
 	if err != nil {
 		return accepted, err
@@ -85,9 +89,11 @@ func parse(raw json.RawMessage) (Acceptance, error) {
 	if accepted.Owner == "" {
 		return accepted, errors.New("the entry has no owner: add who accepts the risk")
 	}
-	if slices.ContainsFunc(entry.Clusters, func(id string) bool { return strings.TrimSpace(id) == "" }) {
-		return accepted, errors.New("the entry has an empty cluster ID")
+	members, err := readClusters(entry.Clusters)
+	if err != nil {
+		return accepted, err
 	}
+	accepted.Clusters, accepted.Names, accepted.Labels = members.IDs, members.Names, members.MatchLabels
 	if accepted.until, err = parseExpiry(entry.Expires); err != nil {
 		return accepted, err
 	}

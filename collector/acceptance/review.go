@@ -192,6 +192,9 @@ func (a Acceptance) scope() string {
 	if len(a.Clusters) > 0 {
 		limits += " for clusters " + words.List(a.Clusters, maxListed)
 	}
+	if len(a.Names) > 0 {
+		limits += " for clusters " + words.List(a.Names, maxListed)
+	}
 	return limits
 }
 

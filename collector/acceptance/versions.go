@@ -53,7 +53,7 @@ func parseVersions(text string) (semver.Range, []semver.Version, error) {
 // overlaps reports whether both accept the same risk for any one target of any one
 // cluster.
 func (a Acceptance) overlaps(b Acceptance) bool {
-	if a.Risk != b.Risk {
+	if a.Risk != b.Risk || a.apart(b) {
 		return false
 	}
 	shared := func(id string) bool {

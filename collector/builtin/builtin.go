@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/machine"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -20,9 +21,17 @@ import (
 
 // Checks are the built-in checks of an update from the release that the cluster runs.
 func Checks(judgement scene.Judgement) []check.Check {
-	ignored := risk.Options{IgnoredAlerts: judgement.IgnoredAlerts, IgnoredNamespaces: judgement.IgnoredNamespaces}
-	return slices.Concat(gate.Checks(judgement.Fixed), risk.Checks(judgement.Monitoring, ignored), health.Checks(judgement.Dependencies),
+	return slices.Concat(gate.Checks(judgement.Fixed), risk.Checks(judgement.Monitoring, ignored(judgement)), health.Checks(judgement.Dependencies),
 		machine.Checks(), serving.Checks())
+}
+
+// ManagementChecks are those of the management cluster's side of a hosted cluster.
+func ManagementChecks(side *hosted.ControlPlane, judgement scene.Judgement) []check.Check {
+	return append(side.Checks(), risk.ControlPlaneAlerts(side, ignored(judgement)))
+}
+
+func ignored(judgement scene.Judgement) risk.Options {
+	return risk.Options{IgnoredAlerts: judgement.IgnoredAlerts, IgnoredNamespaces: judgement.IgnoredNamespaces}
 }
 
 // Needs are the permissions that the checks declare. None is required: a check without

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -181,6 +182,34 @@ func TestConfirm(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hung is a cluster that never answers.
+type hung struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (hung) RoundTrip(request *http.Request) (*http.Response, error) {
+	<-request.Context().Done()
+	return nil, request.Context().Err()
+}
+
+// A guest that does not answer is given up after 30 seconds, and is none that is another cluster.
+func TestConfirmHungGuest(t *testing.T) {
+	side, err := hosted.Open(t.Context(), many().connect(t), "clusters", "example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		guest, err := cluster.Connect(&rest.Config{Host: "https://hung.invalid", Transport: hung{}}, "hosted_test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now() // of the simulated clock
+		err = side.Confirm(t.Context(), guest)
+		if waited := time.Since(began); err == nil || hosted.IsAnother(err) || waited != 30*time.Second {
+			t.Errorf("after %s: %v, want an error of a guest that could not be read, after 30 s", waited, err)
+		}
+	})
 }
 
 // What the administrator of the guest writes neither controls the terminal nor gets into a command.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -78,9 +79,14 @@ func IsAnother(err error) bool {
 	return another
 }
 
+// guestTimeout bounds the first request to a guest.
+const guestTimeout = 30 * time.Second
+
 // Confirm is an error, for which IsAnother is true, where the guest is another cluster; any other
-// error means that it could not be read.
+// error means that it could not be read within 30 seconds.
 func (c *ControlPlane) Confirm(ctx context.Context, guest *cluster.Cluster) error {
+	ctx, cancel := context.WithTimeout(ctx, guestTimeout)
+	defer cancel()
 	version, err := guest.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("the guest of HostedCluster %s could not be read: %w", c.name(), err)

@@ -28,6 +28,7 @@ import (
 	"github.com/openshift/update-preflight/collector/hosted/workload"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -44,6 +45,8 @@ type ControlPlane struct {
 	Cluster *hypershift.HostedCluster
 	// Management is the cluster that runs the control plane. It pulls the release.
 	Management *cluster.Cluster
+	// Monitoring reads the alerts of the management cluster, once.
+	Monitoring *monitoring.Client
 	// pools are the NodePools of the cluster by name; poolsError is why they could not be read.
 	pools      []hypershift.NodePool
 	poolsError error
@@ -59,16 +62,17 @@ type ControlPlane struct {
 	named bool
 }
 
-// Reads are the requests of Open, for a hosted cluster in this namespace.
+// Reads are the requests in the management cluster for a hosted cluster in this namespace: those of Open,
+// and to find the monitoring.
 func Reads(namespace, name string) access.Needs {
 	controlPlane := hypershift.ControlPlaneNamespace(namespace, name)
 	return access.Needs{
 		Required: []access.Request{check.Get(hypershift.Group, "hostedclusters", namespace, name)},
-		Optional: append([]access.Request{
+		Optional: slices.Concat([]access.Request{
 			{Verb: "list", Group: hypershift.Group, Resource: "nodepools", Namespace: namespace},
 			check.Get("", "configmaps", operatorNamespace, supportedVersions),
 			{Verb: "list", Group: hypershift.Group, Resource: "hcpetcdbackups", Namespace: controlPlane},
-		}, workload.Reads(controlPlane)...),
+		}, workload.Reads(controlPlane), check.ReadsTopology(), monitoring.Reads()),
 	}
 }
 
@@ -95,7 +99,19 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.namespace())
 	c.supported, c.supportedError = readSupported(ctx, management)
 	c.workload = workload.Read(ctx, management, c.namespace())
+	c.Monitoring = monitoring.New(monitoring.Cluster{Config: management.Config(), Dynamic: management.Dynamic}.Find, monitoring.DefaultTimeout)
 	return c, nil
+}
+
+// Again reads the hosted cluster as Open did. Whether its guest can be reached is as before.
+func Again(ctx context.Context, c *ControlPlane) (*ControlPlane, error) {
+	_, pools := c.Selected()
+	read, err := Open(ctx, c.Management, c.Cluster.Namespace, c.Cluster.Name, pools...)
+	if err != nil {
+		return nil, err
+	}
+	read.guestError = c.guestError
+	return read, nil
 }
 
 func resource(plural string) schema.GroupVersionResource {

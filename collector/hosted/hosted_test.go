@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/hypershift"
@@ -463,5 +464,32 @@ func TestWithoutGuest(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Guest"}, names); diff != "" {
 		t.Errorf("checks of the guest: -want, +got:\n%s", diff)
+	}
+}
+
+func TestDrains(t *testing.T) {
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*hypershift.NodePool)
+		want   order.NodePool
+	}{
+		"Replace": {
+			reason: "the limits of a pool are kept", change: func(p *hypershift.NodePool) { replace(p, "RollingUpdate", new(intstr.FromInt32(2))) },
+			want: order.NodePool{Name: "workers", MaxSurge: new(intstr.FromInt32(2))},
+		},
+		"OnDelete":      {reason: "no machine is replaced", change: func(p *hypershift.NodePool) { replace(p, "OnDelete", nil) }, want: order.NodePool{Name: "workers", Skip: order.OnDelete}},
+		"Paused":        {reason: "a paused pool is not updated", change: func(p *hypershift.NodePool) { p.Spec.PausedUntil = "true" }, want: order.NodePool{Name: "workers", Skip: order.Paused}},
+		"PauseEnded":    {reason: "a pause until a past time has ended", change: func(p *hypershift.NodePool) { p.Spec.PausedUntil = "2026-11-25T11:00:00Z" }, want: order.NodePool{Name: "workers"}},
+		"PauseNotATime": {reason: "HyperShift does not heed it", change: func(p *hypershift.NodePool) { p.Spec.PausedUntil = "tomorrow" }, want: order.NodePool{Name: "workers"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := nodePool("4.18.5")
+			tc.change(pool)
+			if diff := cmp.Diff([]order.NodePool{tc.want}, hosted.Drains([]hypershift.NodePool{*pool}, now)); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }

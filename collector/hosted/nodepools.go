@@ -95,16 +95,21 @@ func asWarnings(judged []finding.Finding) []finding.Finding {
 	return judged
 }
 
-// NodePools are the pools that are named for this update, as their nodes are drained; empty where none is,
-// since the update of a control plane drains no node.
-func (c *ControlPlane) NodePools() []order.NodePool {
-	named := []order.NodePool{}
+// NodePools are the pools that are named for this update, as their nodes are drained at a time; empty
+// where none is, since the update of a control plane drains no node.
+func (c *ControlPlane) NodePools(now time.Time) []order.NodePool {
 	if !c.named {
-		return named
+		return []order.NodePool{}
 	}
-	for i := range c.pools {
-		spec := &c.pools[i].Spec
-		pool := order.NodePool{Name: c.pools[i].Name, Replicas: spec.Replicas, InPlace: spec.Management.UpgradeType == "InPlace"}
+	return Drains(c.pools, now)
+}
+
+// Drains are pools as their nodes are drained when each of them is updated, at a time.
+func Drains(pools []hypershift.NodePool, now time.Time) []order.NodePool {
+	drained := make([]order.NodePool, 0, len(pools))
+	for i := range pools {
+		spec := &pools[i].Spec
+		pool := order.NodePool{Name: pools[i].Name, Replicas: spec.Replicas, InPlace: spec.Management.UpgradeType == "InPlace"}
 		if in := spec.Management.InPlace; pool.InPlace && in != nil {
 			pool.MaxUnavailable = in.MaxUnavailable
 		}
@@ -114,9 +119,15 @@ func (c *ControlPlane) NodePools() []order.NodePool {
 		if spec.NodeDrainTimeout != nil {
 			pool.Timeout = spec.NodeDrainTimeout.Duration
 		}
-		named = append(named, pool)
+		switch paused, f := pause("", spec.PausedUntil, now); {
+		case paused && f.Outcome == preflight.Fail:
+			pool.Skip = order.Paused
+		case onDelete(&pools[i]):
+			pool.Skip = order.OnDelete
+		}
+		drained = append(drained, pool)
 	}
-	return named
+	return drained
 }
 
 // judgePool is what keeps a pool from being updated.
@@ -149,12 +160,12 @@ func judgePool(pool *hypershift.NodePool, now time.Time) []finding.Finding {
 
 // judgeStrategy is why the machines of a pool would not be replaced.
 func judgeStrategy(pool *hypershift.NodePool) []finding.Finding {
+	if onDelete(pool) {
+		return []finding.Finding{finding.Fail(reasonPoolOnDelete, "NodePool %s replaces its machines only when they are deleted", nameOf(pool))}
+	}
 	replace := pool.Spec.Management.Replace
 	if replace == nil || pool.Spec.Management.UpgradeType != "Replace" {
 		return nil
-	}
-	if replace.Strategy == "OnDelete" {
-		return []finding.Finding{finding.Fail(reasonPoolOnDelete, "NodePool %s replaces its machines only when they are deleted", nameOf(pool))}
 	}
 	if rolling := replace.RollingUpdate; rolling != nil && isZero(rolling.MaxSurge, false) && isZero(rolling.MaxUnavailable, true) {
 		return []finding.Finding{finding.Fail(reasonPoolDeadlock, "NodePool %s has maxSurge 0 and maxUnavailable 0, so no machine is replaced", nameOf(pool))}
@@ -162,11 +173,15 @@ func judgeStrategy(pool *hypershift.NodePool) []finding.Finding {
 	return nil
 }
 
+// onDelete reports whether a pool replaces a machine only when it is deleted.
+func onDelete(pool *hypershift.NodePool) bool {
+	replace := pool.Spec.Management.Replace
+	return pool.Spec.Management.UpgradeType == "Replace" && replace != nil && replace.Strategy == "OnDelete"
+}
+
 // replaces reports whether a pool adds machines before it removes others.
 func replaces(pool *hypershift.NodePool) bool {
-	replace := pool.Spec.Management.Replace
-	onDelete := replace != nil && replace.Strategy == "OnDelete"
-	return pool.Spec.Management.UpgradeType == "Replace" && !onDelete && surgeOf(pool) != "0" && surgeOf(pool) != "0%"
+	return pool.Spec.Management.UpgradeType == "Replace" && !onDelete(pool) && surgeOf(pool) != "0" && surgeOf(pool) != "0%"
 }
 
 // surgeOf is maxSurge of a pool, by default 1.

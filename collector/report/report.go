@@ -106,7 +106,7 @@ func (r Report) Holds() bool { return r.Standing == nil || len(r.Standing.Ended)
 
 // Switch is a switch that is on in the cluster.
 type Switch struct {
-	// Name is alert, clusterOperator or admission.
+	// Name is alert, clusterOperator, admission or hostedAdmission.
 	Name string `json:"name"`
 	// Mode is Warn or Deny; empty for a switch without modes.
 	Mode string `json:"mode,omitempty"`

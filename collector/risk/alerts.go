@@ -54,6 +54,25 @@ type alerts struct {
 	subject check.Subject
 	client  *monitoring.Client
 	options Options
+	// controlPlane is the namespace of the control plane of a hosted cluster, whose alerts alone count;
+	// empty for those of the cluster itself.
+	controlPlane string
+}
+
+// name is the name by which an alert is accepted.
+func (a alerts) name(alert string) string {
+	if a.controlPlane != "" {
+		return NameControlPlaneAlerts + "-" + riskName("Alert", alert)
+	}
+	return riskName("Alert", alert)
+}
+
+// check is the name of the check.
+func (a alerts) check() string {
+	if a.controlPlane != "" {
+		return NameControlPlaneAlerts
+	}
+	return NameAlerts
 }
 
 func (a alerts) findings(ctx context.Context) ([]finding.Finding, error) {
@@ -87,7 +106,7 @@ func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]finding.
 	return []finding.Finding{finding.Unknown(cause.Reason, "it is unknown which alerts are firing: %s", cause.Message).
 		Remedy("%s To continue without the alerts, accept the risk.", cause.Remedy).
 		Do(cause.Actions...).
-		Do(finding.Accept("Alerts"))}, nil
+		Do(finding.Accept(a.check()))}, nil
 }
 
 // judge makes one finding for each name: of the alerts that count, then of those
@@ -97,7 +116,7 @@ func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	for _, each := range active {
 		selected, ok := selectAlert(each)
 		switch {
-		case !ok:
+		case !ok, a.controlPlane != "" && selected.label("namespace") != a.controlPlane:
 		case selected.isOwn():
 			own[selected.name] = append(own[selected.name], selected)
 		case a.ignores(selected) != "":
@@ -108,13 +127,13 @@ func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	}
 	var findings []finding.Finding
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
-		findings = append(findings, firing(counted[name]))
+		findings = append(findings, a.firing(counted[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(passed)) {
-		findings = append(findings, ignored(firing(passed[name]), a.ignores(passed[name][0])))
+		findings = append(findings, ignored(a.firing(passed[name]), a.ignores(passed[name][0])))
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		f := firing(own[name])
+		f := a.firing(own[name])
 		findings = append(findings, finding.Skipped(check.ReasonOwnSignal,
 			"the alert repeats the last verdict of the preflight, so it does not count: %s", f.Message).Named(f.Name).Documented(f.URL))
 	}
@@ -134,7 +153,7 @@ func (a alerts) ignores(selected alert) string {
 }
 
 // firing is the finding of the instances of one alert.
-func firing(instances []alert) finding.Finding {
+func (a alerts) firing(instances []alert) finding.Finding {
 	slices.SortFunc(instances, func(a, b alert) int { return strings.Compare(a.message, b.message) })
 	first := instances[0]
 	since := first.ActiveAt
@@ -146,7 +165,7 @@ func firing(instances []alert) finding.Finding {
 		}
 		messages, objects = append(messages, instance.message), append(objects, instance.objects()...)
 	}
-	name, runbook := riskName("Alert", first.name), runbookOf(instances)
+	name, runbook := a.name(first.name), runbookOf(instances)
 	remedy := "Resolve what the alert reports until it no longer fires, or accept the alert."
 	if runbook != "" {
 		remedy = "Follow the runbook until the alert no longer fires, or accept the alert."

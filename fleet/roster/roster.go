@@ -52,6 +52,10 @@ type Member struct {
 // Open reaches the member. It is called once.
 func (m Member) Open(ctx context.Context) (Connection, error) { return m.open(ctx) }
 
+// Identity is equal for the same member in another survey: where it is from, and by which API server
+// it is reached.
+func (m Member) Identity() string { return m.Cluster.Source + "\n" + m.Cluster.Name + "\n" + m.server }
+
 // failed is a member whose configuration cannot be used.
 func failed(of fleet.Cluster, cause error) Member {
 	return Member{Cluster: of, open: func(context.Context) (Connection, error) { return Connection{}, cause }}

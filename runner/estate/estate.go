@@ -63,12 +63,18 @@ func Review(ctx context.Context, side *hosted.ControlPlane) error {
 	if side == nil {
 		return nil
 	}
-	needs := VerifyNeeds().And(proof.PolicyNeeds()).And(pullNeeds())
-	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool { return request.Resource == "clusterversions" })
-	if err := needs.Check(ctx, side.Management.Kubernetes.AuthorizationV1()); err != nil {
+	if err := ManagementNeeds().Check(ctx, side.Management.Kubernetes.AuthorizationV1()); err != nil {
 		return fmt.Errorf("in the management cluster of HostedCluster %s/%s: %w", side.Cluster.Namespace, side.Cluster.Name, err)
 	}
 	return nil
+}
+
+// ManagementNeeds are the permissions in the management cluster of a hosted cluster to verify and pull its
+// release.
+func ManagementNeeds() access.Needs {
+	needs := VerifyNeeds().And(proof.PolicyNeeds()).And(pullNeeds())
+	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool { return request.Resource == "clusterversions" })
+	return needs
 }
 
 // VerifyNeeds are the permissions to read the keyrings and signature stores of the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ func purposes() map[string]string {
 		webhooks        = "whether webhooks respond"
 		reviews         = "the access of the accounts of checks"
 		drains          = "what the drains of an update evict, and where it runs then"
+		hostedSide      = "the hosted cluster as its management cluster has it"
 		quotas          = "whether the pods of checks are accepted"
 	)
 	return map[string]string{
@@ -50,6 +52,7 @@ func purposes() map[string]string {
 		"resourcequotas": quotas, "limitranges": quotas, "mutatingadmissionpolicies": quotas,
 		"replicasets": drains, "replicationcontrollers": drains, "priorityclasses": drains, "persistentvolumes": drains, "storageclasses": drains, "csinodes": drains,
 		"virtualmachineinstances": drains, "kubevirts": drains, "clusters": drains,
+		"hostedclusters": hostedSide, "nodepools": hostedSide, "hcpetcdbackups": hostedSide,
 		"leases": records, "endpointslices": webhooks,
 		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfigurations": builtIn, "machineconfignodes": builtIn,
 		"clusterserviceversions": builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,
@@ -59,11 +62,11 @@ func purposes() map[string]string {
 }
 
 // printedRoles is what "oc preflight auth" prints for a command.
-func printedRoles(t *testing.T, name string) string {
+func printedRoles(t *testing.T, name string, flags ...string) string {
 	t.Helper()
 	var printed, failed bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &printed, ErrOut: &failed}
-	if code := command.Execute(t.Context(), []string{"oc-preflight", "auth", name}, streams); code != 0 {
+	if code := command.Execute(t.Context(), append([]string{"oc-preflight", "auth", name}, flags...), streams); code != 0 {
 		t.Fatalf("auth %s: exit code %d: %s", name, code, failed.String())
 	}
 	return printed.String()
@@ -99,13 +102,45 @@ func (g granted) alike(other granted) bool {
 	return other.scope == g.scope && other.group == g.group && other.names == g.names && other.verbs == g.verbs && other.purpose == g.purpose
 }
 
-// rows are those of the roles of a command.
-func rows(t *testing.T, name string) [][]string {
+// ofManagement are the roles of a command in the management cluster of a hosted cluster: those before the
+// comment of the guest's.
+func ofManagement(t *testing.T, name string) string {
 	t.Helper()
-	printed := printedRoles(t, name)
-	optional := optionals(printed)
+	printed, _, found := strings.Cut(printedRoles(t, name, "--hosted-cluster", "NAMESPACE/NAME"), "# In the guest of")
+	if !found {
+		t.Fatalf("auth %s: the roles of the guest do not follow those of the management cluster", name)
+	}
+	return printed
+}
+
+// purposesOfManagement are those of resources in the management cluster of a hosted cluster, where they differ.
+func purposesOfManagement() map[string]string {
+	const controlPlane = "whether the control plane runs, and has room to be updated"
+	return map[string]string{
+		"secrets": "the kubeconfig of the guest; the pull secrets of the release", "configmaps": "trust and signatures; the versions that HyperShift supports",
+		"namespaces": controlPlane, "nodes": controlPlane, "pods": controlPlane, "deployments": controlPlane, "statefulsets": controlPlane, "poddisruptionbudgets": controlPlane,
+		"validatingadmissionpolicybindings": "the switches of the controller",
+	}
+}
+
+// printedRole are the roles that "auth" prints.
+type printedRole struct {
+	roles string
+	// optional are the verbs of the optional permissions.
+	optional map[place][]string
+	// purposes are those of the resources.
+	purposes map[string]string
+}
+
+func rolesOf(roles string, purposes map[string]string) printedRole {
+	return printedRole{roles: roles, optional: optionals(roles), purposes: purposes}
+}
+
+// rows are the permissions as those of a table.
+func (p printedRole) rows(t *testing.T) [][]string {
+	t.Helper()
 	var all []granted
-	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(printed), len(printed))
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(p.roles), len(p.roles))
 	for {
 		var role rbacv1.Role
 		if err := decoder.Decode(&role); err == io.EOF { //nolint:errorlint // the decoder returns it as it is
@@ -114,7 +149,7 @@ func rows(t *testing.T, name string) [][]string {
 			t.Fatal(err)
 		}
 		for _, rule := range role.Rules {
-			all = add(t, all, role.Namespace, rule, optional)
+			all = p.add(t, all, role.Namespace, rule)
 		}
 	}
 	cells := [][]string{{"API group", "resources", "verbs", "scope", "what for"}}
@@ -129,19 +164,19 @@ func rows(t *testing.T, name string) [][]string {
 }
 
 // add adds a rule to the rows, each resource to the row of those that are granted in the same way.
-func add(t *testing.T, all []granted, namespace string, rule rbacv1.PolicyRule, optional map[place][]string) []granted {
+func (p printedRole) add(t *testing.T, all []granted, namespace string, rule rbacv1.PolicyRule) []granted {
 	t.Helper()
 	scope := "cluster"
 	if namespace != "" {
 		scope = "`" + namespace + "`"
 	}
 	for _, resource := range rule.Resources {
-		purpose, known := purposes()[resource]
+		purpose, known := p.purposes[resource]
 		if !known {
 			t.Errorf("the purpose of %s is missing in the test", resource)
 		}
 		row := granted{scope: scope, group: strings.Join(rule.APIGroups, ", "), names: strings.Join(rule.ResourceNames, ", "), purpose: purpose}
-		row.verbs = verbs(rule, optional[place{namespace, row.group, resource, row.names}])
+		row.verbs = verbs(rule, p.optional[place{namespace, row.group, resource, row.names}])
 		at := slices.IndexFunc(all, row.alike)
 		if at < 0 {
 			row.resources = []string{resource}
@@ -165,6 +200,10 @@ func verbs(rule rbacv1.PolicyRule, optional []string) string {
 	return strings.Join(marked, ", ")
 }
 
+// hostedCommands are the commands with --hosted-cluster. In the guest they need what they need in any other
+// cluster.
+var hostedCommands = []string{"run", "targets", "plan", "drain-plan", "status"}
+
 // TestPermissions writes the permissions of each command, which "auth" prints.
 func TestPermissions(t *testing.T) {
 	auth, _, err := program().Find([]string{"auth"})
@@ -173,7 +212,12 @@ func TestPermissions(t *testing.T) {
 	}
 	var page strings.Builder
 	for _, name := range auth.ValidArgs {
-		page.WriteString("\n## " + name + "\n\n" + table(rows(t, name)...))
+		page.WriteString("\n## " + name + "\n\n" + table(rolesOf(printedRoles(t, name), purposes()).rows(t)...))
+	}
+	management := purposes()
+	maps.Copy(management, purposesOfManagement())
+	for _, name := range hostedCommands {
+		page.WriteString("\n## " + name + " --hosted-cluster NAMESPACE/NAME, in the management cluster\n\n" + table(rolesOf(ofManagement(t, name), management).rows(t)...))
 	}
 	expectGenerated(t, permissions, "permissions", page.String())
 }

@@ -48,9 +48,9 @@ func (v Verdict) String() string {
 	return line
 }
 
-// Trial compares one random cluster, and removes it.
-func (o *Oracle) Trial(ctx context.Context, seed uint64) (Verdict, error) {
-	t := &trial{Oracle: o, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), namespace: fmt.Sprintf("cluster-%d", seed)} //nolint:gosec // reproducible
+// Trial compares one random cluster, and removes it. The name is that of the trial, unique for the seed.
+func (o *Oracle) Trial(ctx context.Context, seed uint64, name string) (Verdict, error) {
+	t := &trial{Oracle: o, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), namespace: fmt.Sprintf("cluster-%d-%s", seed, name)} //nolint:gosec // reproducible
 	if err := t.create(ctx); err != nil {
 		return Verdict{}, fmt.Errorf("create the cluster of seed %d: %w", seed, err)
 	}

@@ -44,6 +44,7 @@ func TestHostedCluster(t *testing.T) {
 	}
 	t.Run("Status", w.testStatus)
 	t.Run("Plan", w.testPlan)
+	t.Run("Drains", w.testDrains)
 	t.Run("Controller", w.testController)
 	t.Run("Unreachable", w.testUnreachable)
 }
@@ -78,6 +79,14 @@ func (w world) testPlan(t *testing.T) {
 		if code != exit.Ready || !strings.Contains(stdout, want) {
 			t.Errorf("plan: exit code %d, want %q in\n%s%s", code, want, stdout, stderr)
 		}
+	}
+}
+
+// The drains of the NodePool are rehearsed in the guest, after the remedy of the budget.
+func (w world) testDrains(t *testing.T) {
+	code, stdout, stderr := w.call(t, w.Cluster.Kubeconfig, w.hosted("drain-plan")...)
+	if code != exit.Ready || !strings.Contains(stdout, story.NodePool) {
+		t.Errorf("drain-plan: exit code %d, want the NodePool %s, whose drains end\n%s%s", code, story.NodePool, stdout, stderr)
 	}
 }
 

@@ -20,9 +20,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/health/draining"
-	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/updateplan/planner"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -64,7 +62,7 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
   oc preflight auth run --images pull
 
   # For a hosted cluster: the roles of the management cluster, then those of the guest
-  oc preflight auth targets --hosted-cluster clusters/example
+  oc preflight auth run --hosted-cluster clusters/example
 
   # For a ServiceAccount that only verifies
   oc preflight auth verify --bind serviceaccount:ci:verifier`,
@@ -76,7 +74,7 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	flags.Pull.Add(c)
 	flags.AddImages(c)
 	flags.Site.Add(c)
-	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to \"targets\".")
+	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to " + hostedNames() + ".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }
@@ -149,7 +147,7 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 		return exitcode.BadUsage(err)
 	}
 	if flags.hostedCluster != "" {
-		if chosen, err = ofHosted(flags.hostedCluster, commands, chosen); err != nil {
+		if chosen, err = ofHosted(flags.hostedCluster, chosen); err != nil {
 			return exitcode.BadUsage(err)
 		}
 	}
@@ -172,21 +170,6 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 		}
 	}
 	return nil
-}
-
-// ofHosted are the roles of both sides of a hosted cluster.
-func ofHosted(of string, commands []string, guest []commandRole) ([]commandRole, error) {
-	namespace, name, ok := strings.Cut(of, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || !slices.Equal(commands, []string{"targets"}) {
-		return nil, errors.New("--hosted-cluster wants NAMESPACE/NAME, and applies to the roles of \"targets\" only")
-	}
-	management := hosted.Reads(namespace, name)
-	management.Optional = append(management.Optional, check.Get("", "secrets", namespace, name+"-admin-kubeconfig"))
-	guest[0].remarks = append(guest[0].remarks, "In the guest of HostedCluster "+of+".")
-	return []commandRole{{command: "targets", needs: management, suffix: "-" + namespace + "-" + name, remarks: []string{
-		"In the management cluster of HostedCluster " + of + ".",
-		"The Secret is the one that status.kubeconfig of the HostedCluster names, by default NAME-admin-kubeconfig. It has the credentials of an administrator of the guest: with --guest-kubeconfig it is not read.",
-	}}, guest[0]}, nil
 }
 
 // choose selects the commands by name; without names, all of them.

@@ -46,7 +46,13 @@ Only a file has reasons and limits:
     expires: 2027-03-31             # to the end of that day, UTC; default: never
     versions: ">=4.18.0 <4.19.0"    # of the target; default: all
     clusters:                       # spec.clusterID of ClusterVersion; default: all
-    - 1c182977-5663-428d-92a3-3d2bdf3fffb6`,
+    - 1c182977-5663-428d-92a3-3d2bdf3fffb6
+
+For "fleet", "clusters" may have the names and labels of clusters instead; all must match:
+
+    clusters:
+      names: [prod-1, prod-2]
+      matchLabels: {env: production}`,
 		Example: `  # Accept two risks in addition to those that are accepted
   oc preflight accept DualStackNeedsController,OldBootImagesPodmanMissingAuthFlag
 

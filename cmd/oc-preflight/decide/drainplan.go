@@ -2,6 +2,7 @@ package decide
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/drainview"
 	"github.com/openshift/update-preflight/collector/health/draining"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
 )
@@ -20,6 +22,7 @@ import (
 type drainPlanFlags struct {
 	selected draining.Selection
 	timeout  time.Duration
+	hosted   flagset.Hosted
 	output   flagset.Output
 }
 
@@ -38,6 +41,9 @@ stay without a node; and the Services that are interrupted.
 What depends on a webhook, an operator or a choice of the scheduler is Unknown, never Clear.
 The cluster is read, and nothing is created in it.
 
+With --hosted-cluster, the drains are those of all its NodePools, or of those that --nodepool
+names, in the guest of a hosted cluster (HyperShift).
+
 Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a drain does not
 end or a pool drains no node, 4 it is unknown whether all drains end, 130 interrupted.`,
 		Example: `  # Do the drains of the next update end, and which pods hold them up?
@@ -50,16 +56,20 @@ end or a pool drains no node, 4 it is unknown whether all drains end, 130 interr
   oc preflight drain-plan --archive must-gather.tar.gz
 
   # All nodes and pods of one pool
-  oc preflight drain-plan --pool worker -o wide`,
+  oc preflight drain-plan --pool worker -o wide
+
+  # The drains of a NodePool of a hosted cluster
+  oc preflight drain-plan --hosted-cluster clusters/example --nodepool workers`,
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return planDrains(c, client, flags) },
 	}
-	c.Flags().StringVar(&flags.selected.Pool, "pool", "", "Show only the nodes of this MachineConfigPool. All pools are rehearsed, since they are drained at the same time.")
+	c.Flags().StringVar(&flags.selected.Pool, "pool", "", "Show only the nodes of this MachineConfigPool or NodePool. All pools are rehearsed, since they are drained at the same time.")
 	c.Flags().StringVar(&flags.selected.Node, "node", "", "Show only the drain of this node.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.AddText(c, drainview.Plan{})
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)
+	flags.hosted.Add(c)
 	return c
 }
 
@@ -80,9 +90,12 @@ func planDrains(c *cobra.Command, client *cli.Client, flags drainPlanFlags) erro
 }
 
 func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlags) (draining.Plan, error) {
-	reached, err := client.Open(ctx)
+	reached, side, err := flags.hosted.Open(ctx, client)
 	if err != nil {
 		return draining.Plan{}, err
+	}
+	if side != nil && side.GuestUnread() {
+		return draining.Plan{}, fmt.Errorf("the drains of the guest cannot be rehearsed: %w", side.GuestError())
 	}
 	display := client.Display(terminal.About{})
 	defer display.Close()
@@ -92,5 +105,13 @@ func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlag
 		return draining.Plan{}, err
 	}
 	s.Step("rehearsing the drains")
-	return draining.Rehearse(ctx, s.Snapshot, s.Start, flags.selected)
+	selected := flags.selected
+	if side != nil {
+		pools, err := side.Pools()
+		if err != nil {
+			return draining.Plan{}, err
+		}
+		selected.NodePools = hosted.Drains(pools, s.Start)
+	}
+	return draining.Rehearse(ctx, s.Snapshot, s.Start, selected)
 }

@@ -119,6 +119,9 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	shown := flags.Watched(out, client)
 	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
 		judged, err := flags.judge(c.Context(), client, reached, side, options)
+		if side != nil && flags.Watch && err == nil {
+			side, err = hosted.Again(c.Context(), side) // for the next time
+		}
 		if err != nil {
 			return false, err
 		}

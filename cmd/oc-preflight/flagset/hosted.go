@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,9 +13,6 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 )
-
-// guestTimeout bounds the first request to a guest.
-const guestTimeout = 30 * time.Second
 
 // Hosted are the flags that select a hosted cluster of the management cluster.
 type Hosted struct {
@@ -94,9 +90,7 @@ func (h *Hosted) reach(ctx context.Context, management *cluster.Cluster, side *h
 		return nil, nil, exitcode.BadUsage(fmt.Errorf("--guest-kubeconfig: %w", err))
 	}
 	if err == nil {
-		limited, cancel := context.WithTimeout(ctx, guestTimeout)
-		defer cancel()
-		err = side.Confirm(limited, guest)
+		err = side.Confirm(ctx, guest)
 	}
 	return hosted.Reached(side, guest, err, cli.ConnectTo)
 }

@@ -27,6 +27,14 @@ import (
 // Accepted accept risks.
 type Accepted struct {
 	Accept, acceptFiles []string
+	// Member is the cluster of a fleet that is judged; nil for a single cluster.
+	Member *Member
+}
+
+// Member is how a fleet knows a cluster.
+type Member struct {
+	Name   string
+	Labels map[string]string
 }
 
 // Add adds --accept and --accept-file to the command.
@@ -35,8 +43,23 @@ func (f *Accepted) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
 }
 
-// Read are the acceptances of the files.
+// Read are the acceptances of the files, for a member of a fleet those that are for it.
 func (f *Accepted) Read(ctx context.Context) ([]acceptance.Acceptance, error) {
+	accepted, err := f.ReadAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f.Member != nil {
+		return acceptance.For(accepted, f.Member.Name, f.Member.Labels), nil
+	}
+	if err := acceptance.CheckSingle(accepted); err != nil {
+		return nil, exitcode.BadUsage(fmt.Errorf("--accept-file: %w", err))
+	}
+	return accepted, nil
+}
+
+// ReadAll are all acceptances of the files.
+func (f *Accepted) ReadAll(ctx context.Context) ([]acceptance.Acceptance, error) {
 	var accepted []acceptance.Acceptance
 	for _, path := range f.acceptFiles {
 		read, err := readAcceptances(ctx, path)

@@ -6,7 +6,9 @@ package fleets
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,6 +65,7 @@ type request struct {
 	limit    int
 	parallel int
 	timeout  time.Duration
+	results  resultFlags
 	flagset.Watching
 }
 
@@ -74,6 +77,7 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 	r.members.add(c)
 	c.Flags().IntVar(&r.parallel, "max-parallel", parallel, fmt.Sprintf("Number of clusters that are asked at one time, 1 to %d.", mostParallel))
 	c.Flags().DurationVar(&r.timeout, "cluster-timeout", timeout, "Time limit of one cluster. One that answers later is Unreachable.")
+	r.results.add(c)
 	r.output.AddText(c, tableview.Table{})
 	flagset.LimitFlag(c, &r.limit, limit)
 	client.QuietFlag(c)
@@ -82,12 +86,14 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 
 func (r *request) check() error {
 	switch {
+	case r.results.maxAge <= 0:
+		return fmt.Errorf("--max-age=%s: it must be positive", r.results.maxAge)
 	case r.parallel < 1 || r.parallel > mostParallel:
 		return fmt.Errorf("--max-parallel=%d: it must be 1 to %d", r.parallel, mostParallel)
 	case r.timeout < time.Second:
 		return fmt.Errorf("--cluster-timeout=%s: it must be at least 1s", r.timeout)
 	}
-	return flagset.CheckLimit(r.limit)
+	return errors.Join(r.Watching.Check(), flagset.CheckLimit(r.limit))
 }
 
 // show asks the members, and writes the table: once, or again with --watch. Words are those of the
@@ -108,9 +114,7 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		}
 		table, kept := r.ask(c.Context(), client, to, asking, worded(judge, phrase.OfFleet(c, to)), members)
 		table.Notices = append(notices, table.Notices...)
-		key := table
-		key.Time = ""
-		if err := shown.Write(tableview.Table{Table: table}, key); err != nil || r.Watch {
+		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.Watch {
 			return false, err
 		}
 		if kept != nil {
@@ -121,6 +125,16 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		}
 		return true, exitcode.OfFleet(table.Decision)
 	})
+}
+
+// untimed is the table without the times that differ at every survey.
+func untimed(table fleet.Table) fleet.Table {
+	table.Time = ""
+	table.Rows = slices.Clone(table.Rows)
+	for i := range table.Rows {
+		table.Rows[i].Observed, table.Rows[i].Until = "", ""
+	}
+	return table
 }
 
 // ask makes the table, and shows the progress. The error is that of keeping results.

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/results"
 	"github.com/openshift/update-preflight/fleet/roster"
 	"github.com/openshift/update-preflight/fleet/survey"
 	"github.com/openshift/update-preflight/runner"
@@ -68,16 +69,28 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 		return exitcode.BadUsage(err)
 	}
 	asking := survey.Survey{Timeout: flags.request.timeout + removalTime, Grace: removalTime}
+	accepted, err := flags.ReadAll(c.Context())
+	if err != nil {
+		return err
+	}
+	kept, err := flags.results.open(c, accepted)
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		asking.Store = kept
+	}
 	return flags.show(c, client, flags.Release.Version, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
-		return flags.judge(ctx, client, member, reached)
+		return flags.judge(ctx, client, member, reached, kept)
 	})
 }
 
-func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection, kept *results.Directory) (fleet.Row, error) {
 	row, done, err := updated(ctx, member, reached, f.Release.Version, fleet.Ready)
 	if done || err != nil {
 		return row, err
 	}
+	f.Judge.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
 	options, err := f.RunFlags.Options(ctx, client, reached.Cluster)
 	if err != nil {
 		return fleet.Row{}, err
@@ -93,6 +106,12 @@ func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.M
 	row = fleet.Judged(member.Cluster, judged)
 	if err != nil { // something of the run is left in the cluster
 		row.Message = words.External(err.Error())
+	}
+	if kept == nil {
+		return row, nil
+	}
+	if err := kept.KeepReport(member, judged); err != nil {
+		row.Message = words.External("the report was not kept: " + err.Error())
 	}
 	return row, nil
 }

@@ -63,7 +63,17 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if err := flags.check(); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	return flags.show(c, client, flags.to, survey.Survey{Timeout: flags.timeout}, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+	accepted, err := flags.ReadAll(c.Context())
+	if err != nil {
+		return err
+	}
+	asking := survey.Survey{Timeout: flags.timeout}
+	if kept, err := flags.results.open(c, accepted); err != nil {
+		return err
+	} else if kept != nil {
+		asking.Store = kept
+	}
+	return flags.show(c, client, flags.to, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 		return flags.judge(ctx, client, member, reached)
 	})
 }
@@ -73,6 +83,7 @@ func (f targetsFlags) judge(ctx context.Context, client *cli.Client, member rost
 	if done || err != nil {
 		return row, err
 	}
+	f.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
 	options, err := f.Options(ctx, client, reached.Cluster)
 	if err != nil {
 		return fleet.Row{}, err

@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/reportview"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -29,6 +30,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 )
 
 // StatusFlags are the flags of "status".
@@ -143,6 +145,9 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 		// Metrics and alerts are read once by each client.
 		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hosted: side, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
 		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
+		if side != nil && flags.Watch && err == nil {
+			side, err = hosted.Again(c.Context(), side) // for the next time
+		}
 		if err != nil {
 			return false, err
 		}
@@ -171,7 +176,7 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 		stored, err = reassessment.Of(ctx, s.Cluster, run.Record, stored, options.Settings())
 	}
 	if err == nil {
-		stored.Switches, err = s.switches(ctx, client.Streams.ErrOut)
+		stored.Switches, err = s.switches(ctx, options.Hosted, client.Streams.ErrOut)
 	}
 	done()
 	if err != nil {
@@ -212,10 +217,14 @@ func (s runStore) standing(ctx context.Context, run record.Record) (report.Repor
 	return stored, nil
 }
 
-// switches are those that are on in the cluster. Those that cannot be read are reported on
-// w; the error is ctx.Err().
-func (s runStore) switches(ctx context.Context, w io.Writer) ([]report.Switch, error) {
+// switches are those that are on in the cluster, and of a hosted cluster in its management cluster.
+// Those that cannot be read are reported on w; the error is ctx.Err().
+func (s runStore) switches(ctx context.Context, side *hosted.ControlPlane, w io.Writer) ([]report.Switch, error) {
 	effects, err := guard.Active(ctx, s.Dynamic)
+	if side != nil {
+		more, unread := hostedguard.Active(ctx, side.Management.Dynamic)
+		effects, err = append(effects, more...), errors.Join(err, unread)
+	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(w, "unknown whether all switches of the controller are shown: %s\n", words.Line(err.Error(), terminal.MaxLine))
 	}

@@ -227,6 +227,7 @@ func reasons() map[order.Skip]string {
 	return map[order.Skip]string{
 		order.SingleReplica: "the control plane is a single node, and such a cluster is updated without a drain",
 		order.Paused:        "its pool is paused",
+		order.OnDelete:      "its NodePool replaces a machine only when it is deleted",
 		order.AtTarget:      "it has the configuration of the target",
 		order.NoPool:        "no MachineConfigPool selects it",
 		order.NoDaemon:      "the machine-config-daemon does not manage it",

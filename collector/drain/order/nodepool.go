@@ -22,6 +22,8 @@ type NodePool struct {
 	MaxUnavailable, MaxSurge *intstr.IntOrString
 	// Timeout is spec.nodeDrainTimeout: 0 is none. It has no effect in place.
 	Timeout time.Duration
+	// Skip is why none of its nodes is drained; empty where they are.
+	Skip Skip
 }
 
 // limits are how many nodes of the pool may be drained at the same time, and how many are added before.
@@ -64,6 +66,12 @@ func (o *Order) addNodePool(name string, nodes []*corev1.Node, input *Input) err
 		return nil
 	}
 	of := &input.NodePools[at]
+	if of.Skip != "" {
+		for _, node := range nodes {
+			o.skip(node, name, of.Skip, "")
+		}
+		return nil
+	}
 	limit, surge, err := of.limits()
 	if err != nil {
 		return err

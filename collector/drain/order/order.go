@@ -50,6 +50,8 @@ const (
 	NoPool Skip = "NoPool"
 	// NotRequested is a node of a NodePool that is not updated.
 	NotRequested Skip = "NotRequested"
+	// OnDelete is a node of a NodePool that replaces a machine only when it is deleted.
+	OnDelete Skip = "OnDelete"
 	// NoDaemon is a node without the annotations of the machine-config-daemon.
 	NoDaemon Skip = "NoDaemon"
 	// SeveralPools is a node that several custom pools select: MCO reports an error.

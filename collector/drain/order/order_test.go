@@ -139,6 +139,11 @@ func TestOf(t *testing.T) {
 			input:   order.Input{Topology: configv1.ExternalTopologyMode, NodePools: []order.NodePool{}, Nodes: nodes{node("a", "worker", "", 0, inBlue)}},
 			skipped: []order.Skipped{skipped("a", "blue", order.NotRequested, "")},
 		},
+		"PausedNodePool": {
+			reason:  "a NodePool that is paused drains no node",
+			input:   order.Input{Topology: configv1.ExternalTopologyMode, NodePools: []order.NodePool{{Name: "blue", Skip: order.Paused}}, Nodes: nodes{node("a", "worker", "", 0, inBlue)}},
+			skipped: []order.Skipped{skipped("a", "blue", order.Paused, "")},
+		},
 		"Replace": {
 			reason: "one node more, then one is drained; a broken one does not stop the pool",
 			input: order.Input{Topology: configv1.ExternalTopologyMode, Nodes: nodes{node("a", "worker", "", 0, inBlue), node("b", "worker", "", 1, inBlue, notReady)}, NodePools: []order.NodePool{

@@ -23,7 +23,11 @@ import (
 const Kind = "PreflightDrainPlan"
 
 // Selection is the part of a cluster that a plan shows. Pool and Node may be empty, for all.
-type Selection struct{ Pool, Node string }
+type Selection struct {
+	Pool, Node string
+	// NodePools are the pools of a hosted cluster that are updated; nil for any other cluster.
+	NodePools []order.NodePool
+}
 
 // Plan is a rehearsal of the drains of the next update, with its findings.
 type Plan struct {
@@ -57,7 +61,7 @@ func Needs() access.Needs {
 // it. An *input.Error is a selection that does not exist.
 func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, selected Selection) (Plan, error) {
 	ctx, missing := gap.Track(ctx)
-	of, err := rehearsalOf(ctx, cluster, now, nil)
+	of, err := rehearsalOf(ctx, cluster, now, selected.NodePools)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -142,7 +146,7 @@ func (s Selection) check(of order.Order) error {
 // of is the part of a rehearsal that is about the selection: its pools, and what happens to the
 // pods on its nodes. Pods without a node are those of the cluster.
 func (s Selection) of(all drain.Rehearsal, from order.Order) drain.Rehearsal {
-	if s == (Selection{}) {
+	if s.Pool == "" && s.Node == "" {
 		return all
 	}
 	nodes := map[string]bool{}

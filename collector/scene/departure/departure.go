@@ -50,9 +50,9 @@ func (present) Checks(s scene.Scene) []check.Check {
 	case side == nil:
 		return builtin.Checks(s.Settings.Judgement)
 	case side.GuestUnread():
-		return side.Checks()
+		return builtin.ManagementChecks(side, s.Settings.Judgement)
 	}
-	return append(builtin.Checks(s.Settings.Judgement), side.Checks()...)
+	return append(builtin.Checks(s.Settings.Judgement), builtin.ManagementChecks(side, s.Settings.Judgement)...)
 }
 
 func (present) Postponed(scene.Scene) []report.AskedAgain { return nil }
@@ -92,7 +92,7 @@ func Subject(s scene.Scene, d Departure, version string) (check.Subject, error) 
 	requested, err := update.Parse(d.From(s), version)
 	subject := check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d)}
 	if side := s.Settings.Hosted; side != nil {
-		subject.Hosted, subject.NodePools = true, side.NodePools()
+		subject.Hosted, subject.NodePools = true, side.NodePools(s.Start)
 	}
 	return subject, err
 }

@@ -15,7 +15,7 @@ import (
 
 // Effect is a switch that is on in a cluster.
 type Effect struct {
-	// Name is "alert", "clusterOperator" or "admission".
+	// Name is "alert", "clusterOperator", "admission" or "hostedAdmission".
 	Name string
 	// Mode is the mode of the policy; empty for the others.
 	Mode Mode
@@ -64,7 +64,7 @@ func effectOf(name string, effective *unstructured.Unstructured) (Effect, bool) 
 			WithoutController: "Upgradeable keeps its last value",
 		}, err == nil && slices.ContainsFunc(read.Status.Conditions, isUpgradeable)
 	}
-	mode := modeOf(effective)
+	mode := ModeOf(effective)
 	limit := "denies the selection of each target that is not Ready, patch updates included; force bypasses it"
 	if mode != Deny {
 		limit = "warns of the selection of each target that is not Ready, patch updates included; denies nothing"
@@ -76,8 +76,8 @@ func isUpgradeable(condition configv1.ClusterOperatorStatusCondition) bool {
 	return condition.Type == configv1.OperatorUpgradeable
 }
 
-// modeOf is the mode of the binding of the policy.
-func modeOf(binding *unstructured.Unstructured) Mode {
+// ModeOf is the mode of the binding of a policy that warns or denies.
+func ModeOf(binding *unstructured.Unstructured) Mode {
 	actions, _, _ := unstructured.NestedStringSlice(binding.Object, "spec", "validationActions") // Warn where malformed
 	if slices.Contains(actions, string(Deny)) {
 		return Deny

@@ -123,6 +123,32 @@ func Uninstall(ctx context.Context, client dynamic.Interface) ([]preflight.Objec
 	return objects(client).Remove(ctx)
 }
 
+// Active is the switch, if it is on in a management cluster: its binding of the HostedClusters exists.
+func Active(ctx context.Context, client dynamic.Interface) ([]guard.Effect, error) {
+	effective := owned.Objects{Switch: Name, Client: client, All: []owned.Object{effective()}}
+	present, err := effective.Read(ctx)
+	if err != nil || present[0] == nil {
+		return nil, err
+	}
+	effect := guard.Effect{
+		Name: Name, Mode: guard.ModeOf(present[0]), WithoutController: "the last verdicts stay, also those that have expired",
+		Limit: "warns of the selection of each release for a HostedCluster that is not Ready, and for a NodePool before its control plane; denies nothing",
+	}
+	if effect.Mode == guard.Deny {
+		effect.Limit = "denies the selection of each release for a HostedCluster that is not Ready, and for a NodePool before its control plane; the annotation hypershift.openshift.io/force-upgrade-to bypasses it"
+	}
+	return []guard.Effect{effect}, nil
+}
+
+// ReadNeeds is the permission of [Active], which is optional.
+func ReadNeeds() access.Needs { return access.Needs{Optional: effective().Requests("get")} }
+
+// effective is the binding by which the policy of HostedClusters takes effect.
+func effective() owned.Object {
+	all := objects(nil).All
+	return all[len(all)-len(Names())]
+}
+
 // Needs are the permissions of [Switch.Apply] in a mode, or without one of a switch that is off.
 func Needs(mode guard.Mode) access.Needs {
 	if mode == "" {

@@ -384,6 +384,9 @@ func TestExpiry(t *testing.T) {
 // A switch that is off removes the policies, those that deny first, and may do so again.
 func TestRemoval(t *testing.T) {
 	made := apply(t, guard.Deny)
+	if on, err := hostedguard.Active(t.Context(), client()); err != nil || len(on) != 1 || on[0].Mode != guard.Deny {
+		t.Errorf("the switch is on, and shown as %+v, %v", on, err)
+	}
 	want := []string{
 		"ValidatingAdmissionPolicyBinding update-preflight-nodepools", "ValidatingAdmissionPolicyBinding update-preflight-hostedclusters",
 		"ValidatingAdmissionPolicy update-preflight-nodepools", "ValidatingAdmissionPolicy update-preflight-hostedclusters",
@@ -403,6 +406,9 @@ func TestRemoval(t *testing.T) {
 	}
 	if left, err := made.List(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+	if on, err := hostedguard.Active(t.Context(), client()); err != nil || len(on) > 0 {
+		t.Errorf("the switch is off, and shown as %+v, %v", on, err)
 	}
 }
 
@@ -507,6 +513,10 @@ func TestNeeds(t *testing.T) {
 	}{
 		"On":  {hostedguard.Needs(guard.Deny), switched(guard.Deny)},
 		"Off": {hostedguard.Needs(""), switched("")},
+		"Active": {access.Needs{Required: hostedguard.ReadNeeds().Optional}, func(permitted dynamic.Interface) error {
+			_, err := hostedguard.Active(t.Context(), permitted)
+			return err
+		}},
 		"Uninstall": {hostedguard.UninstallNeeds(), func(permitted dynamic.Interface) error {
 			_, err := hostedguard.Uninstall(t.Context(), permitted)
 			return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -18,9 +17,6 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
-
-// guestTimeout bounds the first request to a guest.
-const guestTimeout = 30 * time.Second
 
 // OnGuests makes the runs with these options by package runner, in the guests, which are reached by
 // the kubeconfigs that the HostedClusters name. The report on a guest that cannot be reached is
@@ -54,8 +50,6 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 }
 
 func connect(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane, version string) (*cluster.Cluster, error) {
-	ctx, cancel := context.WithTimeout(ctx, guestTimeout)
-	defer cancel()
 	config, err := side.Guest(ctx, management)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,58 @@
+package risk_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/collector/internal/checktest"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/risk"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/prometheus"
+)
+
+// Of the alerts of the management cluster, those of the control plane's namespace count.
+func TestControlPlaneAlerts(t *testing.T) {
+	const own = "clusters-example"
+	etcd := alarm("EtcdDown", "severity", "critical", "namespace", own)
+	others := []prometheus.Rule{alarm("ClusterDown", "severity", "critical"), alarm("EtcdDown", "severity", "critical", "namespace", "clusters-other")}
+	management, err := cluster.Connect(config, "risk_test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		rules   []prometheus.Rule
+		client  *monitoring.Client // of the rules by default
+		options risk.Options
+		want    results
+	}{
+		"Firing":  {reason: "it is accepted by another name than an alert of the guest", rules: append(others, etcd), want: results{"ControlPlaneAlerts-EtcdDown": fires}},
+		"Ignored": {reason: "as the alerts of the guest are", rules: append(others, etcd), options: risk.Options{IgnoredAlerts: []string{"EtcdDown"}}, want: results{"ControlPlaneAlerts-EtcdDown": {Outcome: preflight.Warn, Reason: "Ignored"}}},
+		"Others":  {reason: "the management cluster has others", rules: others, want: results{"ControlPlaneAlerts": {Outcome: preflight.Pass, Reason: "NoAlerts"}}},
+		"NoMonitoring": {
+			reason: "a management cluster that is not OpenShift need not have monitoring", client: noMonitoring(t),
+			want: results{"ControlPlaneAlerts": {Outcome: preflight.Skipped, Reason: "PlainKubernetes"}},
+		},
+		"Unreachable": {
+			reason: "alerts that cannot be read are not silent", client: clientOf("http://127.0.0.1:1"),
+			want: results{"ControlPlaneAlerts": {Outcome: preflight.Unknown, Reason: "Unreachable"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			side := &hosted.ControlPlane{Cluster: &hypershift.HostedCluster{}, Management: management, Monitoring: tc.client}
+			side.Cluster.Namespace, side.Cluster.Name = "clusters", "example"
+			if side.Monitoring == nil {
+				side.Monitoring = clientOf(prometheus.Run(t, tc.rules...).URL)
+			}
+			got := checktest.Results(checktest.Run(t, risk.ControlPlaneAlerts(side, tc.options), server.Snapshot(t), checktest.Update(t, from, "4.19.0")))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
