@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/wave"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/test/golden"
@@ -55,6 +56,7 @@ func documents() []document {
 		{name: "explain", kind: explain.Kind, value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
 		{name: "checks", kind: listing.Kind, value: listing.Listing{}, written: "cmd/oc-preflight/listing/testdata/*.json"},
 		{name: "verify-verdict", kind: attestation.Kind, value: attestation.Verification{}, written: "collector/verdict/attestation/testdata/*.json"},
+		{name: "gate", kind: wave.Kind, value: wave.Gate{}, written: "fleet/wave/testdata/*.json"},
 		{name: "version", kind: versions.Kind, value: versions.Versions{}, written: "cmd/oc-preflight/versions/testdata/*.json"},
 		{name: "conformance", kind: conformance.Kind, value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
 	}
