@@ -39,7 +39,7 @@ func draftOf(ctx context.Context, p preparation, inside contents.Contents) (draf
 		return draft{}, err
 	}
 	for _, each := range place.Of(p.scene.Cluster, p.options.Hosted)[1:] {
-		permitted, refused := each.Permitted(ctx, chosen, p.options.hostedCluster())
+		permitted, refused := each.Permitted(ctx, chosen)
 		chosen, sources = permitted, append(sources, selection.Refused(refused)...)
 	}
 	d := draft{preparation: p, contents: inside.WithoutJobs(), chosen: chosen, sources: append(slices.Clip(inside.Sources), sources...)}

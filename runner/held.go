@@ -91,7 +91,7 @@ func newHeld(d draft, begun *lease.Held, known hold.Reuse, deadline time.Time) *
 			ID: taken.ID, From: p.scene.About.Version, Target: p.target, StartTime: taken.StartTime, Deadline: deadline, ToolVersion: p.options.Hooks.ToolVersion,
 		},
 		Parallelism: p.options.Limits.Parallelism,
-		Known: known.Results, Reused: known.ID != "", Resumed: begun.Resumed(),
+		Known:       known.Results, Reused: known.ID != "", Resumed: begun.Resumed(),
 	}
 	jobs.Parts = execution.PartsOf(place.Of(p.scene.Cluster, p.options.Hosted), d.chosen, jobs.Run)
 	h := &held{preparation: p, execution: d.execution(&jobs), record: begun, reused: known, deadline: deadline}

@@ -116,15 +116,6 @@ func (o Options) withDefaults() Options {
 // guestUnread reports whether the options are those of a hosted cluster whose guest cannot be reached.
 func (o Options) guestUnread() bool { return o.Hosted != nil && o.Hosted.GuestUnread() }
 
-// hostedCluster names the hosted cluster that is judged, NAMESPACE/NAME; empty for none.
-func (o Options) hostedCluster() string {
-	if o.Hosted == nil {
-		return ""
-	}
-	name, _ := o.Hosted.Selected()
-	return name
-}
-
 // Settings are what a scene needs of the options. The observer and the logger of the hooks
 // receive its steps.
 func (o Options) Settings() scene.Settings {

@@ -6,6 +6,9 @@ package label
 
 import (
 	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/openshift/update-preflight/collector/ownsignal"
 )
@@ -41,4 +44,15 @@ func Suffix(runID string) string { return ownsignal.Suffix(runID) }
 func ReleaseValue(digest string) string {
 	hex := strings.TrimPrefix(digest, "sha256:")
 	return hex[:min(releaseDigits, len(hex))]
+}
+
+// Value is text without the characters that the value of a label may not have.
+func Value(text string) string {
+	kept := strings.Map(func(r rune) rune {
+		if r <= unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return -1
+	}, text)
+	return strings.Trim(kept[:min(len(kept), validation.LabelValueMaxLength)], "-_.")
 }

@@ -86,11 +86,11 @@ func TestExtractFilters(t *testing.T) {
 		"Capabilities, none":        {reason: "an empty list requires nothing", annotations: []string{capable, ""}},
 		"Capability, unknown":       {reason: "an old cluster has no capabilities", annotations: []string{capable, "Console"}, cluster: &manifestfilter.Cluster{}, outcome: preflight.Unknown, want: "CapabilitiesUnknown"},
 
-		"Management":         {reason: "a cluster that is not hosted is both sides", annotations: []string{side, "management"}},
-		"Management, alone":  {reason: "the guest has nothing that the check reads", annotations: []string{side, "management"}, cluster: &manifestfilter.Cluster{Hosted: true}, outcome: preflight.Unknown, want: "ManagementSide", text: "which this preflight of the guest does not know"},
-		"Management, known":  {reason: "the check runs in the management cluster", annotations: []string{side, "management"}, cluster: &manifestfilter.Cluster{Hosted: true, Management: true}},
-		"Guest, hosted":      {reason: "checks run in the guest", annotations: []string{side, "guest"}, cluster: &manifestfilter.Cluster{Hosted: true}},
-		"Unknown side":       {reason: "a typing error must not run the check on the wrong side", annotations: []string{side, "Management"}, outcome: preflight.Unknown, want: "UnknownSide"},
+		"Management":        {reason: "a cluster that is not hosted is both sides", annotations: []string{side, "management"}},
+		"Management, alone": {reason: "the guest has nothing that the check reads", annotations: []string{side, "management"}, cluster: &manifestfilter.Cluster{Hosted: true}, outcome: preflight.Unknown, want: "ManagementSide", text: "which this preflight of the guest does not know"},
+		"Management, known": {reason: "the check runs in the management cluster", annotations: []string{side, "management"}, cluster: &manifestfilter.Cluster{Hosted: true, Management: true}},
+		"Guest, hosted":     {reason: "checks run in the guest", annotations: []string{side, "guest"}, cluster: &manifestfilter.Cluster{Hosted: true}},
+		"Unknown side":      {reason: "a typing error must not run the check on the wrong side", annotations: []string{side, "Management"}, outcome: preflight.Unknown, want: "UnknownSide"},
 
 		"Delete": {reason: "an object to be deleted is never run", annotations: []string{"release.openshift.io/delete", "false"}, outcome: preflight.Fail, want: "DeleteAnnotation"},
 		"Create": {reason: "the annotation is not a filter", annotations: []string{"release.openshift.io/create-only", "true"}},

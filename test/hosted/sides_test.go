@@ -2,6 +2,7 @@ package hosted_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -171,12 +172,9 @@ func (w world) cordon(t *testing.T, unschedulable bool) (undo func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patch := `{"spec":{"unschedulable":false}}`
-	if unschedulable {
-		patch = `{"spec":{"unschedulable":true}}`
-	}
+	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, unschedulable)
 	for i := range all.Items {
-		if _, err := nodes.Patch(t.Context(), all.Items[i].Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		if _, err := nodes.Patch(t.Context(), all.Items[i].Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -75,7 +75,7 @@ func OpenHosted(ctx context.Context, c *cli.Client, selected flagset.Hosted, nee
 func (s runStore) confirm(ctx context.Context, side *hosted.ControlPlane, id string) error {
 	run, err := s.records.Get(ctx, id)
 	if err != nil {
-		return nil //nolint:nilerr // what has no record is told by its caller
+		return nil //nolint:nilerr // the caller reports what has no record
 	}
 	covered, err := selection.Recorded(run)
 	if err != nil {

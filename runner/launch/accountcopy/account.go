@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 )
 
 // Account is a ServiceAccount that checks of a plan run as: a temporary copy of one of
@@ -122,7 +123,7 @@ func rulesOf(p jobplan.Plan, role rbacv1.RoleRef, namespace string) ([]rbacv1.Po
 
 // SecretReads returns the requests by which the Rules of the account read Secrets of
 // any name, sorted. The requests have no namespace.
-func (a Account) SecretReads() []access.Request { return jobplan.SecretReads(a.Rules) }
+func (a Account) SecretReads() []access.Request { return manifestpolicy.SecretReads(a.Rules) }
 
 // Secrets returns the Secrets that a check reads: in its containers, and with the
 // permissions of its account.

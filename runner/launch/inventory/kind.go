@@ -59,7 +59,9 @@ func Kinds() []Kind {
 }
 
 // Namespaced is true for a kind whose objects are in a namespace.
-func (k Kind) Namespaced() bool { return !k.Guard && k.Name != "ClusterRole" && k.Name != "ClusterRoleBinding" }
+func (k Kind) Namespaced() bool {
+	return !k.Guard && k.Name != "ClusterRole" && k.Name != "ClusterRoleBinding"
+}
 
 // KindOf returns the kind of a planned object.
 func KindOf(object payload.Object) (Kind, error) {

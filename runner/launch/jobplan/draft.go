@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
+	"github.com/openshift/update-preflight/runner/launch/placement"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
 )
@@ -60,11 +61,12 @@ func (d Draft) catalogOf(c Check) catalog {
 // On is the draft with the checks of one cluster of a hosted cluster. All checks of another cluster are
 // those of [check.Guest].
 func (d Draft) On(side check.Side) Draft {
-	d.Checks = slices.DeleteFunc(slices.Clone(d.Checks), func(c Check) bool { return c.Side != side })
 	if side == check.Management {
+		d = d.Without(check.Guest)
 		d.catalog, d.siteCatalog = catalog{}, catalog{}
 		return d
 	}
+	d = d.Without(check.Management)
 	d.management = catalog{}
 	return d
 }
@@ -78,18 +80,14 @@ func (d Draft) Without(side check.Side) Draft {
 // New returns the checks of a release for a cluster at the version from. It is
 // pure and deterministic. Jobs that violate the policy, or need a supporting object
 // that does, are in Refused and not in Checks. All checks run in the same cluster.
-func New(from string, release *payload.Release) Draft { return newDraft(from, release, placement{}) }
+func New(from string, release *payload.Release) Draft { return NewHosted(from, release, "") }
 
 // NewHosted is New for a hosted cluster: the checks that are for its management cluster run there, in the
 // namespace of the control plane instead of those of their manifests.
 func NewHosted(from string, release *payload.Release, controlPlane string) Draft {
-	return newDraft(from, release, placement{controlPlane: controlPlane})
-}
-
-func newDraft(from string, release *payload.Release, placed placement) Draft {
-	draft := Draft{}
-	draft.catalog, draft.management = placed.catalogs(release.Supporting)
-	b := builder{images: map[string]bool{}, placement: placed, draft: draft, names: map[string]int{}, jobs: map[placedJob]string{}}
+	release = placement.Of(release, controlPlane)
+	draft := Draft{catalog: newCatalog(release.Supporting, check.Guest), management: newCatalog(release.Supporting, check.Management)}
+	b := builder{images: map[string]bool{}, draft: draft, names: map[string]int{}, jobs: map[placedJob]string{}}
 	for _, image := range release.Images {
 		b.images[image] = true
 	}
@@ -137,8 +135,7 @@ func (d Draft) Identity(check Check) (string, bool) {
 
 // builder drafts checks.
 type builder struct {
-	images    map[string]bool
-	placement placement
+	images map[string]bool
 	// draft has the supporting objects.
 	draft Draft
 	// names counts the checks of a name, jobs has the file of each Job.
@@ -154,8 +151,7 @@ type placedJob struct {
 
 // check drafts the check of one manifest. Its name is set also with violations.
 func (b builder) check(manifest payload.Job) (Check, []manifestpolicy.Violation) {
-	manifest = b.placement.job(manifest)
-	job, side := manifest.Job, b.placement.side(manifest.Management)
+	job, side := manifest.Job, sideOf(manifest.Management)
 	drafted := Check{
 		Name: b.uniqueName(manifest), Component: manifest.Component, File: manifest.File,
 		Framed: job.Annotations[annotationResult] == resultFramed,

@@ -5,20 +5,6 @@ import (
 	"unicode"
 )
 
-// maxLabelValue is the limit of k8s.io/apimachinery/pkg/util/validation.
-const maxLabelValue = 63
-
-// labelValue is text without the characters that a label value may not have.
-func labelValue(text string) string {
-	kept := strings.Map(func(r rune) rune {
-		if isWord(r) || strings.ContainsRune("-_.", r) {
-			return r
-		}
-		return -1
-	}, text)
-	return strings.Trim(head(kept, maxLabelValue), "-_.")
-}
-
 // checkName is "<Component>.<JobName>", a valid name for the acceptRisks of
 // ClusterVersion: ^[A-Z][A-Za-z0-9.-]*$.
 func checkName(component, job string) string {

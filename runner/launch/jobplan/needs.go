@@ -13,11 +13,10 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 )
 
-// Needs are the permissions to validate, create and delete the objects of the
-// draft, without the guard; those of one cluster of a hosted cluster are the Needs of [Draft.On]. A run
-// needs ListNeeds in addition. The types of the
-// Secrets that the checks read are optional, and so are the quotas of their namespaces,
-// and copying the permissions of existing ServiceAccounts.
+// Needs are the permissions to validate, create and delete the objects of the draft, without the guard. Those
+// for one cluster of a hosted cluster are of [Draft.On]. A run needs ListNeeds in addition. The types of the
+// Secrets that the checks read are optional, and so are the quotas of their namespaces, and copying the
+// permissions of existing ServiceAccounts.
 func (d Draft) Needs() access.Needs {
 	var needs access.Needs
 	used := map[inventory.Reference]catalog{}

@@ -69,7 +69,7 @@ func (r Run) labels(component string) map[string]string {
 	labels := map[string]string{
 		label.Run:       r.ID,
 		label.Release:   label.ReleaseValue(r.Target.Digest()),
-		label.Component: labelValue(component),
+		label.Component: label.Value(component),
 	}
 	if r.Side() == check.Management {
 		labels[label.ControlPlane] = r.Namespace

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
@@ -40,8 +39,8 @@ func (d Draft) WithSite(site Draft) Draft {
 			d.Refused = append(d.Refused, collides(check, cause))
 			continue
 		}
-		if refused, ok := ofManagement(check); ok {
-			d.Refused = append(d.Refused, refused)
+		if above := manifestpolicy.OfSite(check.Side); len(above) > 0 {
+			d.Refused = append(d.Refused, inconclusive(rejected(check, check.Job, above)))
 			continue
 		}
 		check.Site = true
@@ -58,17 +57,6 @@ func inconclusive(f finding.Finding) finding.Finding {
 	f.Outcome, f.Actions = preflight.Unknown, nil
 	return f.Remedy("Fix the manifest, or run the preflight without it. To update without this check, accept the finding.").
 		Do(finding.Retry(""), finding.Accept(f.Name))
-}
-
-// ofManagement is the finding about a check of the site for the management cluster of a hosted cluster:
-// only the release is trusted there.
-func ofManagement(c Check) (finding.Finding, bool) {
-	if c.Side != check.Management {
-		return finding.Finding{}, false
-	}
-	return inconclusive(rejected(c, c.Job, []manifestpolicy.Violation{{
-		Reason: manifestpolicy.ReasonRefusedControlPlane, Path: "metadata.annotations", Text: "a check of the site runs in the guest, not in the namespace of a control plane",
-	}})), true
 }
 
 func collides(check Check, cause string) finding.Finding {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -25,12 +26,14 @@ type catalog struct {
 	manifests map[inventory.Reference]*supportingManifest
 }
 
-// newCatalog finds the references between the supporting objects, and their
+// newCatalog finds the references between the supporting objects of one cluster, and their
 // violations.
-func newCatalog(supporting []payload.Supporting) catalog {
+func newCatalog(supporting []payload.Supporting, side check.Side) catalog {
 	c := catalog{manifests: map[inventory.Reference]*supportingManifest{}}
 	for _, manifest := range supporting {
-		c.add(manifest)
+		if sideOf(manifest.Management) == side {
+			c.add(manifest)
+		}
 	}
 	for _, ref := range c.references() {
 		c.connect(ref, c.manifests[ref])
@@ -93,6 +96,9 @@ func referenceOf(object payload.Object) (inventory.Reference, bool) {
 
 // connect finds the references and violations of an object.
 func (c catalog) connect(ref inventory.Reference, e *supportingManifest) {
+	if e.manifest.Management {
+		e.violations = append(e.violations, manifestpolicy.ControlPlane(e.manifest.Object)...)
+	}
 	switch object := e.manifest.Object.(type) {
 	case *rbacv1.Role:
 		e.violations = append(e.violations, manifestpolicy.Rules(object.Rules)...)

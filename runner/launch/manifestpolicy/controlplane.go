@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
@@ -35,6 +36,15 @@ func ControlPlane(object runtime.Object) []Violation {
 		return []Violation{{ReasonRefusedControlPlane, "kind", "a check of the management cluster reads in the namespace of the control plane only: use a Role and a RoleBinding"}}
 	}
 	return nil
+}
+
+// OfSite are the violations of a check of the site on that side: only the release is trusted in the management
+// cluster.
+func OfSite(side check.Side) []Violation {
+	if side != check.Management {
+		return nil
+	}
+	return []Violation{{ReasonRefusedControlPlane, "metadata.annotations", "a check of the site runs in the guest, not in the namespace of a control plane"}}
 }
 
 // secretsOf are the Secrets that the containers of a pod would read.
@@ -71,7 +81,9 @@ func secretVariables(path string, containers []corev1.Container) []Violation {
 
 // secretRules are the rules by which an account could read Secrets.
 func secretRules(rules []rbacv1.PolicyRule) []Violation {
-	includes := func(values []string, value string) bool { return slices.Contains(values, value) || slices.Contains(values, "*") }
+	includes := func(values []string, value string) bool {
+		return slices.Contains(values, value) || slices.Contains(values, "*")
+	}
 	var violations []Violation
 	for i, rule := range rules {
 		if includes(rule.APIGroups, "") && includes(rule.Resources, "secrets") {

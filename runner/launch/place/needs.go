@@ -42,9 +42,9 @@ func ReviewRemoval(ctx context.Context, places []Place) error {
 	return nil
 }
 
-// Permitted is a draft without the checks that the user may not run in the management cluster of this hosted
-// cluster, NAMESPACE/NAME, and a finding for each of these.
-func (p Place) Permitted(ctx context.Context, draft jobplan.Draft, hostedCluster string) (jobplan.Draft, []finding.Finding) {
+// Permitted is a draft without the checks that the user may not run in this place, the management cluster of
+// a hosted cluster, and a finding for each of these.
+func (p Place) Permitted(ctx context.Context, draft jobplan.Draft) (jobplan.Draft, []finding.Finding) {
 	planned := draft.On(p.Side)
 	if len(planned.Checks) == 0 {
 		return draft, nil
@@ -58,7 +58,7 @@ func (p Place) Permitted(ctx context.Context, draft jobplan.Draft, hostedCluster
 		refused = append(refused, finding.Unknown(reasonManagementAccess, "the check was not run in the management cluster: %v", err).
 			Named(check.Name).From(finding.SourceJob).
 			Remedy("Bind the role of the management cluster that the command prints, or accept the finding.").
-			Do(finding.Run("oc preflight auth run --hosted-cluster %s", hostedCluster), finding.Accept(check.Name)))
+			Do(finding.Run("oc preflight auth run --hosted-cluster %s", p.hostedCluster), finding.Accept(check.Name)))
 	}
 	return draft.Without(p.Side), refused
 }

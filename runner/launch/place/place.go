@@ -27,6 +27,8 @@ type Place struct {
 	// Objects are those of the runs there, which Launcher creates.
 	Objects  *inventory.Objects
 	Launcher *launch.Launcher
+	// hostedCluster is the one of which this is the management cluster, NAMESPACE/NAME; empty for none.
+	hostedCluster string
 }
 
 // Of are the places of the runs of a cluster: the cluster itself first. A side is that of its management
@@ -34,7 +36,9 @@ type Place struct {
 func Of(judged *cluster.Cluster, side *hosted.ControlPlane) []Place {
 	places := []Place{in(judged, "")}
 	if side != nil {
-		places = append(places, in(side.Management, side.Namespace()))
+		above := in(side.Management, side.Namespace())
+		above.hostedCluster, _ = side.Selected()
+		places = append(places, above)
 	}
 	return places
 }
@@ -54,7 +58,7 @@ func (p Place) Run(of jobplan.Run) jobplan.Run {
 	return of
 }
 
-// management is how the objects and Jobs in a management cluster are told from others.
+// management is how objects and Jobs name a management cluster.
 const management = "management"
 
 // name is how an object names this place; empty for the cluster that is judged.

@@ -48,9 +48,9 @@ func TestPermitted(t *testing.T) {
 	above := releasetest.Release(releasetest.Job(nil))
 	above.Jobs[0].Management = true
 	for name, tc := range map[string]struct {
-		reason  string
-		may     func(authorizationv1.ResourceAttributes) bool
-		want    string
+		reason string
+		may    func(authorizationv1.ResourceAttributes) bool
+		want   string
 	}{
 		"All":       {reason: "everything is permitted", may: func(authorizationv1.ResourceAttributes) bool { return true }},
 		"Namespace": {reason: "the permissions in the namespace of the control plane suffice", may: func(r authorizationv1.ResourceAttributes) bool { return r.Namespace == "clusters-example" }},
@@ -62,7 +62,7 @@ func TestPermitted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := side(tc.may)
 			p := place.Of(&cluster.Cluster{Kubernetes: fake.NewClientset()}, c)[1]
-			permitted, refused := p.Permitted(t.Context(), jobplan.NewHosted("4.20.3", above, c.Namespace()), "clusters/example")
+			permitted, refused := p.Permitted(t.Context(), jobplan.NewHosted("4.20.3", above, c.Namespace()))
 			if tc.want == "" {
 				if len(permitted.Checks) != 1 || len(refused) > 0 {
 					t.Errorf("%s: checks %+v, refused %+v", tc.reason, permitted.Checks, refused)
@@ -77,7 +77,7 @@ func TestPermitted(t *testing.T) {
 	}
 	none := side(func(authorizationv1.ResourceAttributes) bool { return false })
 	p := place.Of(&cluster.Cluster{Kubernetes: fake.NewClientset()}, none)[1]
-	if permitted, refused := p.Permitted(t.Context(), jobplan.NewHosted("4.20.3", release, "clusters-example"), "clusters/example"); len(permitted.Checks) != 1 || len(refused) > 0 || p.Side != check.Management {
+	if permitted, refused := p.Permitted(t.Context(), jobplan.NewHosted("4.20.3", release, "clusters-example")); len(permitted.Checks) != 1 || len(refused) > 0 || p.Side != check.Management {
 		t.Errorf("a release without such checks needs no permission there: checks %+v, refused %+v", permitted.Checks, refused)
 	}
 }

@@ -1,0 +1,47 @@
+package manifestpolicy
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
+)
+
+// NamedSecrets returns the names of the Secrets that rules allow an account to read by their names.
+func NamedSecrets(rules []rbacv1.PolicyRule) []string {
+	var names []string
+	reads := access.Verbs(access.Request{Resource: "secrets"}, "get", "list", "watch")
+	for _, rule := range rules {
+		if slices.ContainsFunc(reads, func(read access.Request) bool { return covers(rule, read) }) {
+			names = append(names, rule.ResourceNames...)
+		}
+	}
+	return names
+}
+
+// SecretReads returns the requests by which rules read Secrets of any name, sorted. The
+// requests have no namespace.
+func SecretReads(rules []rbacv1.PolicyRule) []access.Request {
+	var reads []access.Request
+	for _, read := range access.Verbs(access.Request{Resource: "secrets"}, "get", "list", "watch") {
+		if slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return grants(rule, read) }) {
+			reads = append(reads, read)
+		}
+	}
+	return reads
+}
+
+// grants is true for a rule that allows a request for objects of any name.
+func grants(rule rbacv1.PolicyRule, request access.Request) bool {
+	return len(rule.ResourceNames) == 0 && covers(rule, request)
+}
+
+// covers is true for a rule that allows a request, whatever the names of its objects.
+func covers(rule rbacv1.PolicyRule, request access.Request) bool {
+	includes := func(values []string, value string) bool {
+		return slices.Contains(values, value) || slices.Contains(values, "*")
+	}
+	return includes(rule.Verbs, request.Verb) &&
+		includes(rule.APIGroups, request.Group) && includes(rule.Resources, request.Resource)
+}
