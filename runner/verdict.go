@@ -66,7 +66,7 @@ func (p preparation) judge(inside contents.Contents, collected collector.Collect
 
 func (p preparation) reportedTarget(inside contents.Contents) report.Target {
 	target := report.Target{
-		Version: p.target.Version, Image: p.target.Image, Signers: []string{},
+		Version: p.target.Version, Image: p.target.Image, Child: inside.Child(), Signers: []string{},
 		UpdateKind: departure.Kind(p.scene, p.request.from, p.target.Version),
 	}
 	if signers := inside.Proof.Signers(); len(signers) > 0 {

@@ -181,6 +181,9 @@ type Target struct {
 	Version string `json:"version"`
 	// Image is the pull spec, by digest.
 	Image string `json:"image"`
+	// Child is the digest of the image for the architecture of the control plane, where Image is an
+	// index of several; empty otherwise.
+	Child string `json:"child,omitempty"`
 	// UpdateKind is Patch, Minor, Major, SkipLevel, Rollback or Same.
 	UpdateKind string `json:"updateKind,omitempty"`
 	// Verified is true when the signature of the release was verified.

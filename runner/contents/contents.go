@@ -46,6 +46,15 @@ func (c Contents) Version() string {
 	return c.release.Version
 }
 
+// Child is the digest of the image for the architecture of the cluster, where the release is an
+// index; empty otherwise.
+func (c Contents) Child() string {
+	if c.release == nil {
+		return ""
+	}
+	return c.release.Child
+}
+
 // Images maps the name of a component to its pull spec.
 func (c Contents) Images() map[string]string {
 	if c.release == nil {

@@ -44,7 +44,7 @@ type Options struct {
 func Extract(ctx context.Context, proof signature.Release, options Options) (*Release, error) {
 	manifests := newManifests(&options.Cluster)
 	source := imagefiles.Source{Access: options.Access, Cache: options.Cache, Architecture: options.Cluster.Architecture}
-	size, err := imagefiles.ReadRelease(ctx, proof, source, manifests.add)
+	reading, err := imagefiles.ReadRelease(ctx, proof, source, manifests.add)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func Extract(ctx context.Context, proof signature.Release, options Options) (*Re
 		return nil, err
 	}
 	release.Image = proof.PullSpec()
-	release.ManifestLayerBytes, release.BytesRead = size.Layer, size.Read
+	release.ManifestLayerBytes, release.BytesRead, release.Child = reading.Layer, reading.Read, reading.Child
 	return release, nil
 }
 

@@ -145,7 +145,10 @@ func TestExtract(t *testing.T) {
 				Release: update.Release{Version: version, Image: pullSpec}, Previous: []string{"4.20.9"}, Metadata: map[string]string{"url": "https://example.com"},
 				Images:             map[string]string{"cli": image, "cluster-ingress-operator": image},
 				ManifestLayerBytes: got.ManifestLayerBytes, BytesRead: got.BytesRead,
-				Jobs: got.Jobs, Supporting: got.Supporting,
+				Jobs: got.Jobs, Supporting: got.Supporting, Child: got.Child,
+			}
+			if (got.Child != "") != (test.architecture != "") || got.Child == got.Digest() {
+				t.Errorf("%s: the image for the architecture is %q", test.reason, got.Child)
 			}
 			if diff := cmp.Diff(&want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)

@@ -19,6 +19,9 @@ type Release struct {
 	update.Release
 	// Previous are the versions from which the release can be reached, by its metadata.
 	Previous []string
+	// Child is the digest of the image for the architecture of the cluster, where the release is an
+	// index; empty otherwise, and where the architecture is unknown.
+	Child string
 	// Metadata is free text by key, for example "url".
 	Metadata map[string]string
 	// Images maps the name of a component to its pull spec, always by digest.

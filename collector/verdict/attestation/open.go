@@ -91,7 +91,7 @@ func unmarshal(text []byte, into any) error {
 
 // check returns a problem for a predicate that its subjects or its own fields contradict.
 func (p Predicate) check(subjects []subject) *problem {
-	expected, err := subjectsOf(p.Cluster.ID, p.Target.Image)
+	expected, err := subjectsOf(p.Cluster.ID, p.Target)
 	if err != nil {
 		return forged(reasonSubjects, "the verdict names no cluster or no release: %s", words.External(err.Error()))
 	}

@@ -80,9 +80,10 @@ type Statements struct {
 }
 
 // Of makes the statements of a report. Their subjects are the release, by the digest of its pull
-// spec, and the cluster, by the SHA-256 of its ID. A report without either is an error.
+// spec and, if that is an index, by that of the image for the architecture of the cluster, and the
+// cluster, by the SHA-256 of its ID. A report without release or cluster is an error.
 func Of(decided report.Report) (Statements, error) {
-	subjects, err := subjectsOf(decided.Cluster.ID, decided.Target.Image)
+	subjects, err := subjectsOf(decided.Cluster.ID, decided.Target)
 	if err != nil {
 		return Statements{}, err
 	}
@@ -119,19 +120,27 @@ func readyHours(decided report.Report) int {
 	return int(until.Sub(from) / time.Hour)
 }
 
-func subjectsOf(clusterID, image string) ([]subject, error) {
+func subjectsOf(clusterID string, target report.Target) ([]subject, error) {
 	if clusterID == "" {
 		return nil, fmt.Errorf("the report has no cluster ID (spec.clusterID of ClusterVersion), so its verdict has no subject")
 	}
-	release, err := releaseDigest(image)
+	release, err := releaseDigest(target.Image)
 	if err != nil {
 		return nil, err
 	}
 	cluster := sha256.Sum256([]byte(clusterID))
-	return []subject{
+	subjects := []subject{
 		{Name: "release", Digest: map[string]string{release.Algorithm().String(): release.Encoded()}},
 		{Name: "cluster/" + clusterID, Digest: map[string]string{digest.SHA256.String(): hex.EncodeToString(cluster[:])}},
-	}, nil
+	}
+	if target.Child == "" {
+		return subjects, nil
+	}
+	child, err := digest.Parse(target.Child)
+	if err != nil {
+		return nil, fmt.Errorf("the image for the architecture of the cluster has no digest: %w", err)
+	}
+	return append(subjects, subject{Name: "release for the architecture of the cluster", Digest: map[string]string{child.Algorithm().String(): child.Encoded()}}), nil
 }
 
 // releaseDigest is the digest of a pull spec.

@@ -116,7 +116,7 @@ func (p Predicate) about(expected Expectation) *problem {
 		return &problem{OtherCluster, reasonCluster, fmt.Sprintf("the verdict is about the cluster %s, not %s", words.External(p.Cluster.ID), words.External(expected.Cluster))}
 	}
 	release, err := releaseDigest(p.Target.Image)
-	if expected.Release == "" || err == nil && (expected.Release == release.String() || expected.Release == p.Target.Version) {
+	if expected.Release == "" || err == nil && (expected.Release == release.String() || expected.Release == p.Target.Version || expected.Release == p.Target.Child) {
 		return nil
 	}
 	return &problem{OtherRelease, reasonRelease, fmt.Sprintf("the verdict is about the update to %s (%s), not to %s",

@@ -60,6 +60,8 @@ type fetcher struct {
 	cache        Cache
 	architecture string
 	read         atomic.Int64
+	// chosen is the digest of the image for the architecture in an index.
+	chosen string
 	// place is the current repository; nil while only the cache is read.
 	place *repository.Repository
 }
@@ -191,16 +193,19 @@ func (b *meteredBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Size is how much was read of a release image, in bytes.
-type Size struct {
+// Reading is what was read of a release image.
+type Reading struct {
 	// Layer is the compressed size of the layer with the manifests, Read what registries
-	// sent.
+	// sent, in bytes.
 	Layer, Read int64
+	// Child is the digest of the image for the architecture of the source in an index; empty for
+	// an image that is no index, and where the architecture is unknown.
+	Child string
 }
 
 // ReadRelease calls visit with every file directly in /release-manifests of the release
 // image that proof is for, by its name. The error comes from visit, or is an *Error.
-func ReadRelease(ctx context.Context, proof signature.Release, source Source, visit func(file string, content []byte) error) (Size, error) {
+func ReadRelease(ctx context.Context, proof signature.Release, source Source, visit func(file string, content []byte) error) (Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	access := source.Access
@@ -210,12 +215,12 @@ func ReadRelease(ctx context.Context, proof signature.Release, source Source, vi
 	}
 	fetcher, err := newFetcher(proof, source)
 	if err != nil {
-		return Size{}, err
+		return Reading{}, err
 	}
 	layers, err := fetcher.layers(ctx, access)
 	if err != nil {
-		return Size{}, err
+		return Reading{}, err
 	}
 	err = eachManifest(ctx, layers[0], ReleaseDirectory, visit)
-	return Size{Layer: int64(len(layers[0])), Read: fetcher.read.Load()}, err
+	return Reading{Layer: int64(len(layers[0])), Read: fetcher.read.Load(), Child: fetcher.chosen}, err
 }

@@ -78,6 +78,9 @@ func (f *fetcher) child(ctx context.Context, index ocimanifest.Manifest) (ociman
 	if err != nil {
 		return ocimanifest.Manifest{}, err
 	}
+	if f.architecture != "" {
+		f.chosen = image.Digest.String()
+	}
 	return ocimanifest.Image(image, content)
 }
 
