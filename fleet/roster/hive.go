@@ -76,9 +76,11 @@ const maxListed = 20
 
 // stopped are the power states of a cluster that is stopped, stopping or starting: its
 // ClusterOperators and certificates are not those of a cluster that runs.
-var stopped = []string{
-	"Hibernating", "Stopping", "WaitingForMachinesToStop", "FailedToStop", "FailedToStopMachines", "StartingMachines", "FailedToStartMachines",
-	"WaitingForMachines", "WaitingForNodes", "PausingForClusterOperatorsToSettle", "WaitingForClusterOperators",
+func stopped() []string {
+	return []string{
+		"Hibernating", "Stopping", "WaitingForMachinesToStop", "FailedToStop", "FailedToStopMachines", "StartingMachines", "FailedToStartMachines",
+		"WaitingForMachines", "WaitingForNodes", "PausingForClusterOperatorsToSettle", "WaitingForClusterOperators",
+	}
 }
 
 func (d *clusterDeployment) member(hub *cluster.Cluster, of fleet.Cluster, connect Connect) Member {
@@ -87,7 +89,7 @@ func (d *clusterDeployment) member(hub *cluster.Cluster, of fleet.Cluster, conne
 		return Member{Cluster: of, State: fleet.NotInstalled, Message: "its ClusterDeployment is being deleted"}
 	case !d.Spec.Installed:
 		return Member{Cluster: of, State: fleet.NotInstalled, Message: "spec.installed of its ClusterDeployment is false"}
-	case slices.Contains(stopped, d.Status.PowerState):
+	case slices.Contains(stopped(), d.Status.PowerState):
 		return Member{Cluster: of, State: fleet.Hibernating, Message: "status.powerState of its ClusterDeployment is " + d.Status.PowerState}
 	case d.Spec.PowerState == "Hibernating":
 		return Member{Cluster: of, State: fleet.Hibernating, Message: "spec.powerState of its ClusterDeployment is Hibernating"}

@@ -120,8 +120,13 @@ func (t Table) counts() string {
 		count int
 		state fleet.State
 	}{
-		{of.Ready, fleet.Ready}, {of.Clear, fleet.Clear}, {of.Blocked, fleet.Blocked}, {of.Undecided, fleet.Undecided},
-		{of.Unreachable, fleet.Unreachable}, {of.Hibernating, fleet.Hibernating}, {of.NotInstalled, fleet.NotInstalled},
+		{of.Ready, fleet.Ready},
+		{of.Clear, fleet.Clear},
+		{of.Blocked, fleet.Blocked},
+		{of.Undecided, fleet.Undecided},
+		{of.Unreachable, fleet.Unreachable},
+		{of.Hibernating, fleet.Hibernating},
+		{of.NotInstalled, fleet.NotInstalled},
 	} {
 		if each.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", each.count, each.state))

@@ -74,7 +74,7 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	flags.Pull.Add(c)
 	flags.AddImages(c)
 	flags.Site.Add(c)
-	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to " + hostedNames() + ".")
+	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to "+hostedNames()+".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }

@@ -80,7 +80,7 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 	r.output.AddText(c, tableview.Table{})
 	flagset.LimitFlag(c, &r.limit, limit)
 	client.QuietFlag(c)
-	r.Watching.Add(c, interval, "Ctrl-C")
+	r.Add(c, interval, "Ctrl-C")
 }
 
 func (r *request) check() error {
@@ -92,7 +92,7 @@ func (r *request) check() error {
 	case r.timeout < time.Second:
 		return fmt.Errorf("--cluster-timeout=%s: it must be at least 1s", r.timeout)
 	}
-	return errors.Join(r.Watching.Check(), flagset.CheckLimit(r.limit))
+	return errors.Join(r.Check(), flagset.CheckLimit(r.limit))
 }
 
 // show asks the members, and writes the table: once, or again with --watch. Words are those of the
@@ -111,7 +111,9 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		if err != nil {
 			return false, err
 		}
-		table, kept := r.ask(c.Context(), client, to, asking, worded(judge, phrase.OfFleet(c, to)), members)
+		rows, kept := ask(c.Context(), client, asking, worded(judge, phrase.OfFleet(c, to)), members)
+		table := fleet.Of(to, rows)
+		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
 		table.Notices = append(notices, table.Notices...)
 		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.Watch {
 			return false, err
@@ -136,8 +138,8 @@ func untimed(table fleet.Table) fleet.Table {
 	return table
 }
 
-// ask makes the table, and shows the progress. The error is that of keeping results.
-func (r *request) ask(ctx context.Context, client *cli.Client, to string, asking survey.Survey, judge survey.Judge, members []roster.Member) (fleet.Table, error) {
+// ask makes the rows, and shows the progress. The error is about results that could not be kept.
+func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge survey.Judge, members []roster.Member) ([]fleet.Row, error) {
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	display.Step("asking " + words.Count(len(members), "cluster"))
@@ -148,10 +150,7 @@ func (r *request) ask(ctx context.Context, client *cli.Client, to string, asking
 		}
 		display.Step(text)
 	}
-	rows, err := asking.Rows(ctx, members, judge)
-	table := fleet.Of(to, rows)
-	table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
-	return table, err
+	return asking.Rows(ctx, members, judge)
 }
 
 // worded adds the commands of this program to the causes of each row. A cause that may be accepted has

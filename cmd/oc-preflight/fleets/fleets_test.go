@@ -52,7 +52,7 @@ func copyOf(path, id string) error {
 		if err != nil || entry.Name() != "clusterversions.yaml" {
 			return err
 		}
-		content, err := os.ReadFile(name) //nolint:gosec // of the example
+		content, err := os.ReadFile(name)
 		return errors.Join(err, os.WriteFile(name, bytes.ReplaceAll(content, []byte(exampleID), []byte(id)), 0o600))
 	})
 }

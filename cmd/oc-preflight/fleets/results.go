@@ -48,8 +48,9 @@ func (f *resultFlags) open(c *cobra.Command, accepted []acceptance.Acceptance) (
 func requestOf(c *cobra.Command, accepted []acceptance.Acceptance) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s\n", program.Version(), c.Name())
+	other := besides()
 	c.Flags().VisitAll(func(flag *pflag.Flag) {
-		if !besides[flag.Name] {
+		if !other[flag.Name] {
 			fmt.Fprintf(sum, "%s=%q\n", flag.Name, flag.Value.String())
 		}
 	})
@@ -61,9 +62,11 @@ func requestOf(c *cobra.Command, accepted []acceptance.Acceptance) string {
 
 // besides are the flags that select the clusters, and those that change how they are asked and shown.
 // None changes the verdict on a cluster.
-var besides = map[string]bool{
-	"contexts": true, "kubeconfigs": true, "archives": true, "hive": true, "hosted": true,
-	"max-parallel": true, "cluster-timeout": true, "results": true, "max-age": true, "watch": true, "interval": true,
-	"output": true, "report": true, "color": true, "details": true, "quiet": true, "limit": true, "v": true,
-	"kubeconfig": true, "context": true, "help": true,
+func besides() map[string]bool {
+	return map[string]bool{
+		"contexts": true, "kubeconfigs": true, "archives": true, "hive": true, "hosted": true,
+		"max-parallel": true, "cluster-timeout": true, "results": true, "max-age": true, "watch": true, "interval": true,
+		"output": true, "report": true, "color": true, "details": true, "quiet": true, "limit": true, "v": true,
+		"kubeconfig": true, "context": true, "help": true,
+	}
 }

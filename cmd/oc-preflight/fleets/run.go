@@ -21,8 +21,9 @@ import (
 
 // runFlags are the flags of "fleet run".
 type runFlags struct {
-	request
 	running.RunFlags
+
+	request request
 }
 
 func newRun(client *cli.Client) *cobra.Command {
@@ -50,7 +51,7 @@ Ctrl-C ends all runs, and deletes what they have created.
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	c.Flags().Var(flagset.UpdateValue(&flags.Release.Version), "to", "Version of the update.")
-	flags.RunFlags.AddForFleet(c)
+	flags.AddForFleet(c)
 	flags.request.add(c, client, runner.DefaultTimeout)
 	return c
 }
@@ -73,14 +74,14 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	kept, err := flags.results.open(c, accepted)
+	kept, err := flags.request.results.open(c, accepted)
 	if err != nil {
 		return err
 	}
 	if kept != nil {
 		asking.Store = kept
 	}
-	return flags.show(c, client, flags.Release.Version, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+	return flags.request.show(c, client, flags.Release.Version, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 		return flags.judge(ctx, client, member, reached, kept)
 	})
 }
@@ -90,8 +91,8 @@ func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.M
 	if done || err != nil {
 		return row, err
 	}
-	f.Judge.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
-	options, err := f.RunFlags.Options(ctx, client, reached.Cluster)
+	f.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
+	options, err := f.Options(ctx, client, reached.Cluster)
 	if err != nil {
 		return fleet.Row{}, err
 	}

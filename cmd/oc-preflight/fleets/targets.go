@@ -18,10 +18,10 @@ import (
 
 // targetsFlags are the flags of "fleet targets".
 type targetsFlags struct {
-	request
 	flagset.Judge
 
-	to string
+	request request
+	to      string
 }
 
 func newTargets(client *cli.Client) *cobra.Command {
@@ -54,26 +54,26 @@ no other cause.
 	}
 	const timeout = 2 * time.Minute
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Version of the update. Default: the best update of each cluster.")
-	flags.Judge.AddForFleet(c)
+	flags.AddForFleet(c)
 	flags.request.add(c, client, timeout)
 	return c
 }
 
 func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error {
-	if err := flags.check(); err != nil {
+	if err := flags.request.check(); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	accepted, err := flags.ReadAll(c.Context())
 	if err != nil {
 		return err
 	}
-	asking := survey.Survey{Timeout: flags.timeout}
-	if kept, err := flags.results.open(c, accepted); err != nil {
+	asking := survey.Survey{Timeout: flags.request.timeout}
+	if kept, err := flags.request.results.open(c, accepted); err != nil {
 		return err
 	} else if kept != nil {
 		asking.Store = kept
 	}
-	return flags.show(c, client, flags.to, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+	return flags.request.show(c, client, flags.to, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 		return flags.judge(ctx, client, member, reached)
 	})
 }
@@ -88,7 +88,7 @@ func (f targetsFlags) judge(ctx context.Context, client *cli.Client, member rost
 	if err != nil {
 		return fleet.Row{}, err
 	}
-	options.Limits.Timeout, options.Hosted = f.timeout, reached.Hosted
+	options.Limits.Timeout, options.Hosted = f.request.timeout, reached.Hosted
 	s, err := scene.OpenSettled(ctx, reached.Cluster, options.Settings())
 	if err != nil {
 		return fleet.Row{}, err
