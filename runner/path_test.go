@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
@@ -246,7 +247,7 @@ func TestCancelAnUpdateOfAPath(t *testing.T) {
 	for _, at := range []string{next, afterNext} {
 		t.Run(at, func(t *testing.T) {
 			p := detachPath(t, at)
-			ended, err := hold.Cancel(t.Context(), p.cluster, p.id(), progress.New(p.options.Hooks.Observer, slog.New(slog.DiscardHandler)))
+			ended, err := hold.Cancel(t.Context(), place.Of(p.cluster, nil), p.id(), progress.New(p.options.Hooks.Observer, slog.New(slog.DiscardHandler)))
 			if err != nil || ended.Phase != record.Canceled || ended.Provisional != (at == afterNext) {
 				t.Errorf("phase %s, provisional %t, error %v; want Canceled, and provisional for the later update alone", ended.Phase, ended.Provisional, err)
 			}
