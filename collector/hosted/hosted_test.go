@@ -468,6 +468,7 @@ func TestWithoutGuest(t *testing.T) {
 }
 
 func TestDrains(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		reason string

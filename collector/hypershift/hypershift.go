@@ -109,7 +109,7 @@ func (h *HostedCluster) Is(condition string, status metav1.ConditionStatus) bool
 	return meta.IsStatusConditionPresentAndEqual(h.Status.Conditions, condition, status)
 }
 
-// LabelManagementAccess, with the value "true", lets a pod in the namespace of a control plane reach the
+// LabelManagementAccess is a label that with the value "true" lets a pod in the namespace of a control plane reach the
 // API server of the management cluster (hypershift support/config/constants.go).
 const LabelManagementAccess = Group + "/need-management-kas-access"
 

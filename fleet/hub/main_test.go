@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -52,13 +53,13 @@ func TestMain(m *testing.M) {
 func definitions() []string {
 	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api").Output() //nolint:noctx // before the tests
 	if err != nil {
-		panic(err) //nolint:forbidigo // there are no tests without it
+		panic(err)
 	}
 	files := []string{"testdata/managedclusterviews.crd.yaml"}
 	for _, pattern := range []string{"cluster/v1/*managedclusters", "cluster/v1beta1/*placements", "cluster/v1beta1/*placementdecisions", "work/v1/*_manifestworks", "work/v1alpha1/*manifestworkreplicasets"} {
 		found, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(module)), pattern+".crd.yaml"))
 		if err != nil {
-			panic(err) //nolint:forbidigo // the pattern is constant
+			panic(err)
 		}
 		files = append(files, found...)
 	}
@@ -72,13 +73,13 @@ type world struct {
 	now time.Time
 }
 
-func newWorld(t testing.TB) *world {
-	t.Helper()
+func newWorld(tb testing.TB) *world {
+	tb.Helper()
 	reached, err := cluster.Connect(config, "test")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	w := &world{t: t, hub: reached, now: time.Now().UTC().Truncate(time.Second)}
+	w := &world{t: tb, hub: reached, now: time.Now().UTC().Truncate(time.Second)}
 	w.namespace(fleets)
 	w.apply("work.open-cluster-management.io/v1alpha1", "manifestworkreplicasets", &unstructured.Unstructured{Object: map[string]any{
 		"kind": "ManifestWorkReplicaSet", "metadata": map[string]any{"namespace": fleets, "name": "target", "labels": map[string]any{hub.Label: ""}},
@@ -157,7 +158,7 @@ func agent(tb testing.TB, object *v1alpha1.UpdatePreflight) []workv1.FeedbackVal
 		if len(results) == 0 || len(results[0]) == 0 {
 			continue
 		}
-		text, ok := results[0][0].Interface().(string)
+		text, ok := reflect.TypeAssert[string](results[0][0])
 		if !ok {
 			tb.Fatalf("%s is no string", rule.Path)
 		}

@@ -31,7 +31,7 @@ func (q Query) update(of managedCluster, all []reported, now time.Time) wave.Clu
 		return made
 	}
 	values := report.values
-	made.Since, _ = time.Parse(time.RFC3339, values.updatedSince) //nolint:errcheck // the zero time is unknown
+	made.Since, _ = time.Parse(time.RFC3339, values.updatedSince)
 	switch {
 	case values.updated == "":
 		made.Stage, made.Message, made.Since = wave.Outstanding, values.message, time.Time{}

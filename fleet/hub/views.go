@@ -36,7 +36,7 @@ type clusterView struct {
 func (r reader) views(ctx context.Context, to map[string][]reported) error {
 	resource := schema.GroupVersionResource{Group: viewGroup, Version: "v1beta1", Resource: "managedclusterviews"}
 	err := r.each(ctx, resource, "", metav1.ListOptions{LabelSelector: Label}, func(object unstructured.Unstructured) error {
-		status, _, _ := unstructured.NestedMap(object.Object, "status") //nolint:errcheck // the schema of the API
+		status, _, _ := unstructured.NestedMap(object.Object, "status")
 		var view clusterView
 		if err := into(map[string]any{"status": status}, &view); err != nil {
 			return fmt.Errorf("the ManagedClusterView %s/%s cannot be read: %w", object.GetNamespace(), object.GetName(), err)

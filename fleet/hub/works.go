@@ -77,7 +77,7 @@ func (r reader) works(ctx context.Context, sets []string, to map[string][]report
 	}
 	options := metav1.ListOptions{LabelSelector: labels.NewSelector().Add(*requirement).String()}
 	return r.each(ctx, workv1.GroupVersion.WithResource("manifestworks"), "", options, func(object unstructured.Unstructured) error {
-		status, _, _ := unstructured.NestedMap(object.Object, "status") //nolint:errcheck // the schema of the API
+		status, _, _ := unstructured.NestedMap(object.Object, "status")
 		var typed workv1.ManifestWorkStatus
 		if err := into(status, &typed); err != nil {
 			return fmt.Errorf("the ManifestWork %s/%s cannot be read: %w", object.GetNamespace(), object.GetName(), err)

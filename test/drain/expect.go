@@ -49,12 +49,7 @@ func Expect(t *testing.T, oracle *Oracle, first uint64, clusters int) {
 	group.SetLimit(together)
 	for i := range clusters {
 		group.Go(func() error {
-			of := first + uint64(i) //nolint:gosec // not negative
-			verdict, err := oracle.Trial(t.Context(), of, "first")
-			if !verdict.Unsafe && (err != nil || len(verdict.Wrong) > 0) {
-				t.Logf("once more: %s %v", verdict, err)
-				verdict, err = oracle.Trial(t.Context(), of, "second")
-			}
+			verdict, err := tried(t, oracle, first+uint64(i)) //nolint:gosec // not negative
 			if err != nil {
 				t.Errorf("not compared: %v", err)
 				return nil
@@ -78,6 +73,17 @@ func Expect(t *testing.T, oracle *Oracle, first uint64, clusters int) {
 	if table.wrong*oneIn > clusters {
 		t.Errorf("%d of %d clusters are wrong, want at most one in %d", table.wrong, clusters, oneIn)
 	}
+}
+
+// tried is the verdict on the cluster of a seed, of a second trial where the first one is wrong.
+func tried(t *testing.T, oracle *Oracle, of uint64) (Verdict, error) {
+	t.Helper()
+	verdict, err := oracle.Trial(t.Context(), of, "first")
+	if verdict.Unsafe || err == nil && len(verdict.Wrong) == 0 {
+		return verdict, err
+	}
+	t.Logf("once more: %s %v", verdict, err)
+	return oracle.Trial(t.Context(), of, "second")
 }
 
 // table counts the clusters that were compared, and their pools.

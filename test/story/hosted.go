@@ -39,8 +39,10 @@ func PrepareHosted(ctx context.Context, guest, management *cluster.Cluster, dire
 	if err != nil {
 		return err
 	}
-	pullSpec, err := push(ctx, guest.Registry, root, Patch, map[string]string{"cloud-credential-operator": "cloud-credential"}, //nolint:gosec // a name, not a credential
-		manifest{name: "0000_50_kube-apiserver_10_control-plane.yaml", text: string(above)})
+	pullSpec, err := push(ctx, guest.Registry, root, content{
+		version: Patch, examples: map[string]string{"cloud-credential-operator": "cloud-credential"}, //nolint:gosec // a name, not a credential
+		more: map[string]string{"0000_50_kube-apiserver_10_control-plane.yaml": string(above)},
+	})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -53,11 +54,11 @@ type Remedy struct {
 // the root of the repository. Prepare calls step before each step.
 func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, step func(string)) (string, error) {
 	step("building the release " + To + " with the checks of examples/")
-	pullSpec, err := push(ctx, c.Registry, root, To, map[string]string{ //nolint:gosec // names of components, not credentials
+	pullSpec, err := push(ctx, c.Registry, root, content{version: To, examples: map[string]string{ //nolint:gosec // names of components, not credentials
 		"cloud-credential-operator": "cloud-credential",
 		"cluster-ingress-operator":  "ingress",
 		"machine-config-operator":   "machine-config",
-	})
+	}})
 	if err != nil {
 		return "", err
 	}
@@ -80,18 +81,23 @@ func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, st
 	return pullSpec, applyObjects(ctx, c, root)
 }
 
-// manifest is a manifest of a release that is not of an example.
-type manifest struct{ name, text string }
+// content is what a release of the story has.
+type content struct {
+	version string
+	// examples are the directories in examples/, by component.
+	examples map[string]string
+	// more are other manifests, by name; with one example.
+	more map[string]string
+}
 
-// push pushes the images of the examples, by component, and of the release of that version, which has more
-// manifests than those of the examples.
-func push(ctx context.Context, registry, root, version string, examples map[string]string, more ...manifest) (string, error) {
+// push pushes the images of the examples, and of the release.
+func push(ctx context.Context, registry, root string, of content) (string, error) {
 	target := release.Release{
-		Version: version, Previous: []string{From}, Padding: 200, PaddingBytes: 2048,
+		Version: of.version, Previous: []string{From}, Padding: 200, PaddingBytes: 2048,
 		Metadata: map[string]string{"url": "https://access.redhat.com/errata/RHBA-2026:0001"},
 	}
 	var binaries release.Binaries
-	for component, example := range examples {
+	for component, example := range of.examples {
 		program, err := binaries.Build(ctx, "examples/"+example)
 		if err != nil {
 			return "", err
@@ -107,9 +113,7 @@ func push(ctx context.Context, registry, root, version string, examples map[stri
 		if err != nil {
 			return "", err
 		}
-		for _, each := range more {
-			manifests[each.name] = each.text
-		}
+		maps.Copy(manifests, of.more)
 		target.Components = append(target.Components, release.Component{
 			Name: component, Image: image, Source: "quay.io/openshift/origin-" + component, Manifests: manifests,
 		})

@@ -56,14 +56,14 @@ or too little is known. 1 the tool failed, 2 wrong usage or bad input, 130 inter
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return gate(c, client, flags) },
 	}
-	flags.selection.add(c)
+	flags.add(c)
 	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0, "How long each cluster must have been updated and healthy.")
 	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0, "How long the update of a cluster may take before it counts as failed. Default: no limit.")
 	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0", "How many clusters of the wave may fail: a number, or a percentage.")
 	flags.output.AddText(c, wave.Gate{})
 	const limit, interval = 20, time.Minute
 	flagset.LimitFlag(c, &flags.limit, limit)
-	flags.Watching.Add(c, interval, "the gate opens, too many clusters have failed, or Ctrl-C")
+	flags.Add(c, interval, "the gate opens, too many clusters have failed, or Ctrl-C")
 	return c
 }
 
@@ -79,7 +79,7 @@ func (f *gateFlags) check() error {
 	case f.strategy.MinSuccessTime < 0 || f.strategy.ProgressDeadline < 0:
 		return errors.New("--soak and --progress-deadline must not be negative")
 	}
-	return errors.Join(f.Watching.Check(), flagset.CheckLimit(f.limit))
+	return errors.Join(f.Check(), flagset.CheckLimit(f.limit))
 }
 
 func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {

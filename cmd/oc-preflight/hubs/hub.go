@@ -54,11 +54,11 @@ interrupted.`,
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return show(c, client, flags) },
 	}
-	flags.selection.add(c)
+	flags.add(c)
 	flags.output.AddText(c, tableview.Table{})
 	const limit, interval = 50, time.Minute
 	flagset.LimitFlag(c, &flags.limit, limit)
-	flags.Watching.Add(c, interval, "Ctrl-C")
+	flags.Add(c, interval, "Ctrl-C")
 	return c
 }
 

@@ -32,20 +32,20 @@ var (
 func TestMain(m *testing.M) {
 	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api").Output() //nolint:noctx // before the tests
 	if err != nil {
-		panic(err) //nolint:forbidigo // there are no tests without it
+		panic(err)
 	}
 	var files []string
 	for _, pattern := range []string{"cluster/v1/*managedclusters", "cluster/v1beta1/*placements", "cluster/v1beta1/*placementdecisions", "work/v1/*_manifestworks", "work/v1alpha1/*manifestworkreplicasets"} {
 		found, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(module)), pattern+".crd.yaml"))
 		if err != nil {
-			panic(err) //nolint:forbidigo // the pattern is constant
+			panic(err)
 		}
 		files = append(files, found...)
 	}
 	testcluster.Main(m, func(c *testcluster.Cluster) {
 		kubeconfig = c.Kubeconfig
 		if reached, err = cluster.Connect(c.Config, "test"); err != nil {
-			panic(err) //nolint:forbidigo // there are no tests without it
+			panic(err)
 		}
 	}, testcluster.ControlPlaneOnly(), testcluster.CRDs(files...))
 }
@@ -89,29 +89,37 @@ func put(t *testing.T, resource, text string) {
 	}
 }
 
-// spoke is a cluster of the hub that was updated so long ago, by its own report.
-func spoke(t *testing.T, name, available, updated, reason string, ago time.Duration) {
+// spoke is a cluster of the hub.
+type spoke struct {
+	name string
+	// available and updated are the statuses of its conditions, and reason is that of the latter.
+	available, updated, reason string
+	// ago is how long it has been updated, by its own report.
+	ago time.Duration
+}
+
+func (s spoke) create(t *testing.T) {
 	t.Helper()
-	if _, err := reached.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := reached.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now().UTC()
 	put(t, "managedclusters", `
 apiVersion: cluster.open-cluster-management.io/v1
 kind: ManagedCluster
-metadata: {name: `+name+`}
+metadata: {name: `+s.name+`}
 spec: {hubAcceptsClient: true}
 status:
   version: {}
   conditions:
   - {type: HubAcceptedManagedCluster, status: "True", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}
   - {type: ManagedClusterJoined, status: "True", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}
-  - {type: ManagedClusterConditionAvailable, status: "`+available+`", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}
+  - {type: ManagedClusterConditionAvailable, status: "`+s.available+`", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}
 `)
 	put(t, "manifestworks", `
 apiVersion: work.open-cluster-management.io/v1
 kind: ManifestWork
-metadata: {namespace: `+name+`, name: fleet-4.19.12, labels: {work.open-cluster-management.io/manifestworkreplicaset: fleets.fleet-4.19.12}}
+metadata: {namespace: `+s.name+`, name: fleet-4.19.12, labels: {work.open-cluster-management.io/manifestworkreplicaset: fleets.fleet-4.19.12}}
 spec: {}
 status:
   conditions: [{type: Applied, status: "True", observedGeneration: 1, reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]
@@ -126,10 +134,10 @@ status:
         - {name: version, fieldValue: {type: String, string: 4.19.12}}
         - {name: phase, fieldValue: {type: String, string: Pending}}
         - {name: reportTime, fieldValue: {type: String, string: "`+now.Format(time.RFC3339)+`"}}
-        - {name: updated, fieldValue: {type: String, string: "`+updated+`"}}
-        - {name: updatedReason, fieldValue: {type: String, string: "`+reason+`"}}
+        - {name: updated, fieldValue: {type: String, string: "`+s.updated+`"}}
+        - {name: updatedReason, fieldValue: {type: String, string: "`+s.reason+`"}}
         - {name: updatedMessage, fieldValue: {type: String, string: "degraded MachineConfigPools: worker"}}
-        - {name: updatedSince, fieldValue: {type: String, string: "`+now.Add(-ago).Format(time.RFC3339)+`"}}
+        - {name: updatedSince, fieldValue: {type: String, string: "`+now.Add(-s.ago).Format(time.RFC3339)+`"}}
 `)
 }
 
@@ -149,9 +157,9 @@ kind: Placement
 metadata: {namespace: fleets, name: production}
 spec: {tolerations: [{operator: Exists}]}
 `)
-	spoke(t, "good", "True", "True", "Updated", 3*time.Hour)
-	spoke(t, "away", "Unknown", "True", "Updated", 30*time.Hour)
-	spoke(t, "bad", "True", "False", "PoolDegraded", time.Hour)
+	spoke{"good", "True", "True", "Updated", 3 * time.Hour}.create(t)
+	spoke{"away", "Unknown", "True", "Updated", 30 * time.Hour}.create(t)
+	spoke{"bad", "True", "False", "PoolDegraded", time.Hour}.create(t)
 	for _, each := range []struct{ group, name string }{{"canary", "good"}, {"second", "away"}, {"third", "bad"}} {
 		put(t, "placementdecisions", `
 apiVersion: cluster.open-cluster-management.io/v1beta1

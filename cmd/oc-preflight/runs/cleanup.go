@@ -104,7 +104,11 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 	var failures []error
 	for _, run := range runs {
 		if !f.forceLive {
-			if err := errors.Join(ofThisCluster(run, found[run]), store.confirm(ctx, side, run), unheld(ctx, client, lease.New(store.Kubernetes), run)); err != nil {
+			var elsewhere error
+			if found[run] {
+				elsewhere = fmt.Errorf("run %s is one of a hosted cluster, whose guest states whether a process holds it, and nothing of it was deleted; add --hosted-cluster NAMESPACE/NAME, or --force-live if that cluster no longer exists", run)
+			}
+			if err := errors.Join(elsewhere, store.confirm(ctx, side, run), unheld(ctx, client, lease.New(store.Kubernetes), run)); err != nil {
 				failures = append(failures, err)
 				continue
 			}
@@ -112,14 +116,6 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 		failures = append(failures, cleanupRun(ctx, client, places, run))
 	}
 	return errors.Join(failures...)
-}
-
-// ofThisCluster is an error for a run whose Lease is in the guest of a hosted cluster.
-func ofThisCluster(run string, elsewhere bool) error {
-	if !elsewhere {
-		return nil
-	}
-	return fmt.Errorf("run %s is one of a hosted cluster, whose guest states whether a process holds it, and nothing of it was deleted; add --hosted-cluster NAMESPACE/NAME, or --force-live if that cluster no longer exists", run)
 }
 
 // unheld waits until no process holds the run. The error names a run that a process

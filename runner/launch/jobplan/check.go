@@ -36,13 +36,6 @@ type Check struct {
 	Side check.Side
 }
 
-func sideOf(management bool) check.Side {
-	if management {
-		return check.Management
-	}
-	return check.Guest
-}
-
 // Prefix is the part of the check's name before the dot, with which the names of
 // its findings start.
 func (c Check) Prefix() string {

@@ -151,7 +151,10 @@ type placedJob struct {
 
 // check drafts the check of one manifest. Its name is set also with violations.
 func (b builder) check(manifest payload.Job) (Check, []manifestpolicy.Violation) {
-	job, side := manifest.Job, sideOf(manifest.Management)
+	job, side := manifest.Job, check.Guest
+	if manifest.Management {
+		side = check.Management
+	}
 	drafted := Check{
 		Name: b.uniqueName(manifest), Component: manifest.Component, File: manifest.File,
 		Framed: job.Annotations[annotationResult] == resultFramed,

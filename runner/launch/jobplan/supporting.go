@@ -31,7 +31,7 @@ type catalog struct {
 func newCatalog(supporting []payload.Supporting, side check.Side) catalog {
 	c := catalog{manifests: map[inventory.Reference]*supportingManifest{}}
 	for _, manifest := range supporting {
-		if sideOf(manifest.Management) == side {
+		if manifest.Management == (side == check.Management) {
 			c.add(manifest)
 		}
 	}
