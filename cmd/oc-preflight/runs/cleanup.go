@@ -103,12 +103,13 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 	}
 	var failures []error
 	for _, run := range runs {
-		if !f.forceLive {
-			var elsewhere error
-			if found[run] {
-				elsewhere = fmt.Errorf("run %s is one of a hosted cluster, whose guest states whether a process holds it, and nothing of it was deleted; add --hosted-cluster NAMESPACE/NAME, or --force-live if that cluster no longer exists", run)
-			}
-			if err := errors.Join(elsewhere, store.confirm(ctx, side, run), unheld(ctx, client, lease.New(store.Kubernetes), run)); err != nil {
+		switch {
+		case f.forceLive:
+		case found[run]:
+			failures = append(failures, fmt.Errorf("run %s is one of a hosted cluster, whose guest states whether a process holds it, and nothing of it was deleted; add --hosted-cluster NAMESPACE/NAME, or --force-live if that cluster no longer exists", run))
+			continue
+		default:
+			if err := errors.Join(store.confirm(ctx, side, run), unheld(ctx, client, lease.New(store.Kubernetes), run)); err != nil {
 				failures = append(failures, err)
 				continue
 			}
