@@ -18,6 +18,6 @@ func TestMain(m *testing.M) {
 }
 
 func TestManyClusters(t *testing.T) {
-	const first, clusters = 21, 40
+	const first, clusters = 21, 20
 	drain.Expect(t, oracle, first, clusters)
 }
