@@ -42,10 +42,10 @@ func TestHostedCluster(t *testing.T) {
 			t.Errorf("the demo does not show %q", want)
 		}
 	}
+	t.Run("Status", w.testStatus) // of the last run of the story, which is Ready
 	t.Run("BothSides", w.testBothSides)
 	t.Run("FailsAbove", w.testFailsAbove)
 	t.Run("NoNodeAbove", w.testNoNodeAbove)
-	t.Run("Status", w.testStatus)
 	t.Run("Plan", w.testPlan)
 	t.Run("Drains", w.testDrains)
 	t.Run("Controller", w.testController)
