@@ -212,6 +212,33 @@ func TestConfirmHungGuest(t *testing.T) {
 	})
 }
 
+// A side that is shown again is read again, and is never left out because it could not be read.
+func TestReread(t *testing.T) {
+	server := many()
+	opened, err := hosted.Open(t.Context(), server.connect(t), "clusters", "example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := hosted.Reread(opened)
+	if first, err := now(t.Context()); first != opened || err != nil {
+		t.Errorf("at first: %v, %v, want the side as it was opened", first, err)
+	}
+	path := base + "hostedclusters/example"
+	paused := hostedCluster()
+	paused.Spec.PausedUntil = "true"
+	delete(server.objects, path)
+	if missing, err := now(t.Context()); missing != nil || err == nil {
+		t.Errorf("a side that cannot be read: %v, %v, want an error", missing, err)
+	}
+	server.objects[path] = paused
+	if later, err := now(t.Context()); err != nil || later.Cluster.Spec.PausedUntil != "true" {
+		t.Errorf("after the error: %v, want the side as it is now", err)
+	}
+	if none, err := hosted.Reread(nil)(t.Context()); none != nil || err != nil {
+		t.Errorf("a cluster that is not hosted: %v, %v", none, err)
+	}
+}
+
 // What the administrator of the guest writes neither controls the terminal nor gets into a command.
 func TestHostileGuest(t *testing.T) {
 	const hostile = "\x1b[2J\u202egone'; rm -rf ~ #"

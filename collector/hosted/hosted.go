@@ -103,15 +103,25 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	return c, nil
 }
 
-// Again reads the hosted cluster as Open did. Whether its guest can be reached is as before.
-func Again(ctx context.Context, c *ControlPlane) (*ControlPlane, error) {
-	_, pools := c.Selected()
-	read, err := Open(ctx, c.Management, c.Cluster.Namespace, c.Cluster.Name, pools...)
-	if err != nil {
-		return nil, err
+// Reread returns a function that has the hosted cluster as it is now: at the first call as it was opened,
+// later as it is read again. Whether its guest can be reached is as before. After an error, the next
+// call reads it again. Nil stays nil.
+func Reread(c *ControlPlane) func(context.Context) (*ControlPlane, error) {
+	opened := true
+	return func(ctx context.Context) (*ControlPlane, error) {
+		if c == nil || opened {
+			opened = false
+			return c, nil
+		}
+		_, pools := c.Selected()
+		read, err := Open(ctx, c.Management, c.Cluster.Namespace, c.Cluster.Name, pools...)
+		if err != nil {
+			return nil, err
+		}
+		read.guestError = c.guestError
+		c = read
+		return c, nil
 	}
-	read.guestError = c.guestError
-	return read, nil
 }
 
 func resource(plural string) schema.GroupVersionResource {

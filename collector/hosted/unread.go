@@ -93,6 +93,19 @@ func clusterVersionOf(c *ControlPlane) *configv1.ClusterVersion {
 	return v
 }
 
+// Reach connects the guest by the kubeconfig that the HostedCluster names, and returns what Reached does.
+func Reach(ctx context.Context, c *ControlPlane, connect func(*rest.Config) (*cluster.Cluster, error)) (*cluster.Cluster, *ControlPlane, error) {
+	var guest *cluster.Cluster
+	config, err := c.Guest(ctx, c.Management)
+	if err == nil {
+		guest, err = connect(config)
+	}
+	if err == nil {
+		err = c.Confirm(ctx, guest)
+	}
+	return Reached(c, guest, err, connect)
+}
+
 // Reached is the guest with the side of its management cluster. A guest that could not be reached for that
 // cause is replaced by clients of Unread, which connect makes; another cluster is an error.
 func Reached(c *ControlPlane, guest *cluster.Cluster, cause error, connect func(*rest.Config) (*cluster.Cluster, error)) (*cluster.Cluster, *ControlPlane, error) {

@@ -2,7 +2,7 @@ package hub
 
 import (
 	"context"
-	"fmt"
+	"crypto/x509"
 	"io"
 	"os"
 	"slices"
@@ -98,5 +98,6 @@ func fingerprint(key signature.Verifier) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%v", public), nil
+	text, err := x509.MarshalPKIXPublicKey(public)
+	return string(text), err
 }

@@ -2,16 +2,12 @@ package roster
 
 import (
 	"context"
-	"time"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/fleet"
 )
-
-// guestTimeout bounds the first request to a guest.
-const guestTimeout = 30 * time.Second
 
 // Hosted are the hosted clusters (HyperShift) of a management cluster, each with the side of the
 // management cluster. An *input.Error is about a cluster without HyperShift.
@@ -43,16 +39,6 @@ func reachGuest(ctx context.Context, management *cluster.Cluster, namespace, nam
 	if err != nil {
 		return Connection{}, err
 	}
-	var guest *cluster.Cluster
-	config, cause := side.Guest(ctx, management)
-	if cause == nil {
-		guest, cause = connect(config)
-	}
-	if cause == nil {
-		limited, cancel := context.WithTimeout(ctx, guestTimeout)
-		defer cancel()
-		cause = side.Confirm(limited, guest)
-	}
-	reached, side, err := hosted.Reached(side, guest, cause, connect)
+	reached, side, err := hosted.Reach(ctx, side, connect)
 	return Connection{Cluster: reached, Hosted: side}, err
 }

@@ -116,12 +116,13 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if err != nil {
 		return err
 	}
-	shown := flags.Watched(out, client)
+	shown, now := flags.Watched(out, client), hosted.Reread(side)
 	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
-		judged, err := flags.judge(c.Context(), client, reached, side, options)
-		if side != nil && flags.Watch && err == nil {
-			side, err = hosted.Again(c.Context(), side) // for the next time
+		side, err := now(c.Context())
+		if err != nil {
+			return false, err
 		}
+		judged, err := flags.judge(c.Context(), client, reached, side, options)
 		if err != nil {
 			return false, err
 		}

@@ -65,7 +65,7 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 	if err != nil {
 		return nil, nil, err
 	}
-	return h.reach(ctx, management, side)
+	return h.reach(ctx, side)
 }
 
 // openArchive opens both sides of a dump of HyperShift.
@@ -89,25 +89,13 @@ func (h *Hosted) openArchive(ctx context.Context, client *cli.Client, namespace,
 }
 
 // reach connects the guest.
-func (h *Hosted) reach(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane) (*cluster.Cluster, *hosted.ControlPlane, error) {
-	guest, err := h.guest(ctx, management, side)
-	if err != nil && h.guestKubeconfig != "" {
+func (h *Hosted) reach(ctx context.Context, side *hosted.ControlPlane) (*cluster.Cluster, *hosted.ControlPlane, error) {
+	if h.guestKubeconfig == "" {
+		return hosted.Reach(ctx, side, cli.ConnectTo)
+	}
+	guest, err := cli.ConnectFile(h.guestKubeconfig)
+	if err != nil {
 		return nil, nil, exitcode.BadUsage(fmt.Errorf("--guest-kubeconfig: %w", err))
 	}
-	if err == nil {
-		err = side.Confirm(ctx, guest)
-	}
-	return hosted.Reached(side, guest, err, cli.ConnectTo)
-}
-
-// guest makes the clients of the guest. It sends no request to it.
-func (h *Hosted) guest(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane) (*cluster.Cluster, error) {
-	if h.guestKubeconfig != "" {
-		return cli.ConnectFile(h.guestKubeconfig)
-	}
-	config, err := side.Guest(ctx, management)
-	if err != nil {
-		return nil, err
-	}
-	return cli.ConnectTo(config)
+	return hosted.Reached(side, guest, side.Confirm(ctx, guest), cli.ConnectTo)
 }

@@ -140,14 +140,15 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
-	shown := flags.Watched(out, client)
+	shown, now := flags.Watched(out, client), hosted.Reread(side)
 	return flags.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+		side, err := now(c.Context())
+		if err != nil {
+			return false, err
+		}
 		// Metrics and alerts are read once by each client.
 		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hosted: side, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
 		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
-		if side != nil && flags.Watch && err == nil {
-			side, err = hosted.Again(c.Context(), side) // for the next time
-		}
 		if err != nil {
 			return false, err
 		}

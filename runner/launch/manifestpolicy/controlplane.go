@@ -2,7 +2,6 @@ package manifestpolicy
 
 import (
 	"fmt"
-	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -81,9 +80,6 @@ func secretVariables(path string, containers []corev1.Container) []Violation {
 
 // secretRules are the rules by which an account could read Secrets.
 func secretRules(rules []rbacv1.PolicyRule) []Violation {
-	includes := func(values []string, value string) bool {
-		return slices.Contains(values, value) || slices.Contains(values, "*")
-	}
 	var violations []Violation
 	for i, rule := range rules {
 		if includes(rule.APIGroups, "") && includes(rule.Resources, "secrets") {

@@ -39,9 +39,11 @@ func grants(rule rbacv1.PolicyRule, request access.Request) bool {
 
 // covers is true for a rule that allows a request, whatever the names of its objects.
 func covers(rule rbacv1.PolicyRule, request access.Request) bool {
-	includes := func(values []string, value string) bool {
-		return slices.Contains(values, value) || slices.Contains(values, "*")
-	}
 	return includes(rule.Verbs, request.Verb) &&
 		includes(rule.APIGroups, request.Group) && includes(rule.Resources, request.Resource)
+}
+
+// includes is true for values of a rule that have this one, or all.
+func includes(values []string, value string) bool {
+	return slices.Contains(values, value) || slices.Contains(values, "*")
 }

@@ -3,7 +3,6 @@ package hostedruns
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"k8s.io/client-go/rest"
@@ -28,8 +27,7 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 			return report.Report{}, err
 		}
 		version := options.Hooks.ToolVersion
-		guest, err := connect(ctx, management, side, version)
-		guest, side, err = hosted.Reached(side, guest, err, func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, agent(version)) })
+		guest, side, err := hosted.Reach(ctx, side, func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, agent(version)) })
 		if err != nil {
 			return report.Report{}, err
 		}
@@ -47,18 +45,6 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 		}
 		return runner.Run(ctx, guest, runner.Target{Image: target.Image}, options)
 	}
-}
-
-func connect(ctx context.Context, management *cluster.Cluster, side *hosted.ControlPlane, version string) (*cluster.Cluster, error) {
-	config, err := side.Guest(ctx, management)
-	if err != nil {
-		return nil, err
-	}
-	guest, err := cluster.Connect(config, agent(version))
-	if err != nil {
-		return nil, fmt.Errorf("the kubeconfig of the guest cannot be used: %w", err)
-	}
-	return guest, side.Confirm(ctx, guest)
 }
 
 func agent(version string) string { return "preflight-controller/" + version }
