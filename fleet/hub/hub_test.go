@@ -1,7 +1,6 @@
 package hub_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -297,6 +296,7 @@ func TestSignedVerdicts(t *testing.T) {
 		"unpinned":   {"a cluster without a key", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Ready); s.status.ClusterClaims[0].Value = idOf(998) }, "Undecided NoKey; Outstanding"},
 		"without-id": {"a cluster without an ID", func(s *spoke) { s.status.ClusterClaims = nil }, "Undecided NoKey; Outstanding"},
 		"no-verdict": {"there is nothing to sign", func(s *spoke) { s.object.Status.Decision = "" }, "Undecided NoVerdict; Outstanding"},
+		"updated":    {"who writes the status could have an executor start the update of a cluster that is not Ready", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Undecided UpdateNotSigned; Updated"},
 		"map-ready":  {"a ConfigMap that CI has made", func(s *spoke) { s.work, s.view = nil, configMap(t, s.key.signed(t, s.id, to, verdict.Ready, w.now)) }, "Ready; Silent"},
 		"map-other":  {"of another cluster", func(s *spoke) { s.work, s.view = nil, configMap(t, thief.signed(t, s.id, to, verdict.Ready, w.now)) }, "Undecided InvalidSignature; Silent"},
 	}
@@ -398,24 +398,5 @@ func TestKeysOfHub(t *testing.T) {
 				t.Errorf("who has to be trusted is stated: %q, %v", text, err)
 			}
 		})
-	}
-}
-
-func BenchmarkRead(b *testing.B) {
-	w := newWorld(b)
-	const clusters = 5000
-	for i := range clusters {
-		made := newSpoke(b, fmt.Sprintf("bench-%05d", i), 10_000+i, w.now)
-		if i%3 == 0 {
-			made.blocked()
-		}
-		w.add(made)
-	}
-	b.ResetTimer()
-	for b.Loop() {
-		found, err := hub.Read(b.Context(), w.hub, hub.Query{To: to})
-		if err != nil || len(found.Members) < clusters {
-			b.Fatal(len(found.Members), err)
-		}
 	}
 }

@@ -40,6 +40,9 @@ func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row 
 		return undecided(row, problem)
 	}
 	if report.values.updated == "True" && report.values.version == row.Target {
+		if !q.Keys.empty() {
+			return undecided(row, problemf("UpdateNotSigned", "the hub states that the cluster runs the release already, which is not signed"))
+		}
 		row.State, row.Message, row.Version = fleet.Ready, "the cluster runs the release already", row.Target
 		return row
 	}
@@ -191,6 +194,8 @@ func remedy(reason string) string {
 		return "Detach the cluster that does not have this ID in spec.clusterID of its ClusterVersion."
 	case "NoKey", "NotSigned":
 		return "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
+	case "UpdateNotSigned":
+		return "Read the ClusterVersion of the cluster: if it runs the release, there is nothing to decide."
 	case "NoVerdict", "Expired", "ValidityEnded", "NotComplete":
 		return "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
 	}

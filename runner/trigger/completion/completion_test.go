@@ -84,7 +84,7 @@ func TestOf(t *testing.T) {
 		"Own": {"the ClusterOperator of the preflight has the version of its controller", func(c *completion.Cluster) {
 			c.Operators[0].Name, c.Operators[0].Status.Versions[0].Version = "update-preflight", "v0.1.0"
 		}, v1alpha1.ReasonUpdated, ""},
-		"Unread":          {"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil }, v1alpha1.ReasonNotRead, "timeout"},
+		"Unread": {"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil }, v1alpha1.ReasonNotRead, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := updated()
