@@ -285,6 +285,7 @@ func TestSignedVerdicts(t *testing.T) {
 	}{
 		"signed-ready":   {"the key of the cluster signed it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Ready) }, "Ready; Outstanding"},
 		"signed-blocked": {"what was signed counts, not what is beside it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Blocked) }, "Blocked Drain/Blocks; Outstanding"},
+		"updated":        {"who writes the status would make it ready", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Undecided UpdateNotSigned; Updated"},
 		"not-signed":     {"a hub's administrator can write any status", func(*spoke) {}, "Undecided NotSigned; Outstanding"},
 		"other-key":      {"the key of another cluster", func(s *spoke) { s.sign(t, thief, s.id, to, verdict.Ready) }, "Undecided InvalidSignature; Outstanding"},
 		"other-cluster":  {"the verdict on another cluster", func(s *spoke) { s.sign(t, s.key, idOf(999), to, verdict.Ready) }, "Undecided OtherCluster; Outstanding"},
@@ -296,7 +297,6 @@ func TestSignedVerdicts(t *testing.T) {
 		"unpinned":   {"a cluster without a key", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Ready); s.status.ClusterClaims[0].Value = idOf(998) }, "Undecided NoKey; Outstanding"},
 		"without-id": {"a cluster without an ID", func(s *spoke) { s.status.ClusterClaims = nil }, "Undecided NoKey; Outstanding"},
 		"no-verdict": {"there is nothing to sign", func(s *spoke) { s.object.Status.Decision = "" }, "Undecided NoVerdict; Outstanding"},
-		"updated":    {"who writes the status could have an executor start the update of a cluster that is not Ready", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Undecided UpdateNotSigned; Updated"},
 		"map-ready":  {"a ConfigMap that CI has made", func(s *spoke) { s.work, s.view = nil, configMap(t, s.key.signed(t, s.id, to, verdict.Ready, w.now)) }, "Ready; Silent"},
 		"map-other":  {"of another cluster", func(s *spoke) { s.work, s.view = nil, configMap(t, thief.signed(t, s.id, to, verdict.Ready, w.now)) }, "Undecided InvalidSignature; Silent"},
 	}

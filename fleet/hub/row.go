@@ -41,7 +41,7 @@ func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row 
 	}
 	if report.values.updated == "True" && report.values.version == row.Target {
 		if !q.Keys.empty() {
-			return undecided(row, problemf("UpdateNotSigned", "the hub states that the cluster runs the release already, which is not signed"))
+			return undecided(row, problemf("UpdateNotSigned", "the cluster reports that it runs the release already, and only verdicts are signed"))
 		}
 		row.State, row.Message, row.Version = fleet.Ready, "the cluster runs the release already", row.Target
 		return row
@@ -195,7 +195,7 @@ func remedy(reason string) string {
 	case "NoKey", "NotSigned":
 		return "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
 	case "UpdateNotSigned":
-		return "Read the ClusterVersion of the cluster: if it runs the release, there is nothing to decide."
+		return "Compare status.history of ClusterVersion in the cluster."
 	case "NoVerdict", "Expired", "ValidityEnded", "NotComplete":
 		return "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
 	}
