@@ -1,7 +1,6 @@
 package hub_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -399,24 +398,5 @@ func TestKeysOfHub(t *testing.T) {
 				t.Errorf("who has to be trusted is stated: %q, %v", text, err)
 			}
 		})
-	}
-}
-
-func BenchmarkRead(b *testing.B) {
-	w := newWorld(b)
-	const clusters = 5000
-	for i := range clusters {
-		made := newSpoke(b, fmt.Sprintf("bench-%05d", i), 10_000+i, w.now)
-		if i%3 == 0 {
-			made.blocked()
-		}
-		w.add(made)
-	}
-	b.ResetTimer()
-	for b.Loop() {
-		found, err := hub.Read(b.Context(), w.hub, hub.Query{To: to})
-		if err != nil || len(found.Members) < clusters {
-			b.Fatal(len(found.Members), err)
-		}
 	}
 }

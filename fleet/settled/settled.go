@@ -10,10 +10,10 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
@@ -46,12 +46,14 @@ func Of(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update 
 // observed is how far the update is, given also the operators and pools.
 func observed(ctx context.Context, present *snapshot.Cluster, of completion.Cluster) *fleet.Update {
 	var operatorsErr, poolsErr error
+	ctx, gaps := gap.Track(ctx)
 	of.Operators, operatorsErr = present.ClusterOperators(ctx)
 	of.Pools, poolsErr = present.MachineConfigPools(ctx)
-	if apierrors.IsNotFound(poolsErr) {
-		poolsErr = nil // a cluster without the machine-config operator
+	err := errors.Join(operatorsErr, poolsErr, missing(gaps))
+	if err == nil && (len(of.Operators) == 0 || len(of.Pools) == 0) {
+		err = errors.New("there are none, which no OpenShift cluster is without")
 	}
-	if err := errors.Join(operatorsErr, poolsErr); err != nil {
+	if err != nil {
 		of.Unread = "could not read the operators and pools of the cluster: " + err.Error()
 	}
 	condition := completion.Of(of)
@@ -64,6 +66,15 @@ func observed(ctx context.Context, present *snapshot.Cluster, of completion.Clus
 	case wave.Outstanding, wave.Broken, wave.Silent:
 	}
 	return made
+}
+
+// missing is the error about what an archive lacks; nil where it lacks nothing.
+func missing(gaps *gap.Log) error {
+	var all []error
+	for _, each := range gaps.All() {
+		all = append(all, fmt.Errorf("the archive has %s", each))
+	}
+	return errors.Join(all...)
 }
 
 // started is when the newest update began; empty where it is unknown.

@@ -81,7 +81,10 @@ func TestOf(t *testing.T) {
 		"DegradedShortly": {"degraded conditions flap after an update", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 40*time.Minute), v1alpha1.ReasonSettling, "etcd"},
 		"Degraded":        {"an operator stays degraded", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 41*time.Minute), v1alpha1.ReasonOperatorUnhealthy, "etcd"},
 		"Behind":          {"an operator may stay at the former version without an error", func(c *completion.Cluster) { c.Operators[0].Status.Versions[0].Version = "4.19.3" }, v1alpha1.ReasonSettling, "etcd"},
-		"Unread":          {"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil }, v1alpha1.ReasonNotRead, "timeout"},
+		"Own": {"the ClusterOperator of the preflight has the version of its controller", func(c *completion.Cluster) {
+			c.Operators[0].Name, c.Operators[0].Status.Versions[0].Version = "update-preflight", "v0.1.0"
+		}, v1alpha1.ReasonUpdated, ""},
+		"Unread": {"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil }, v1alpha1.ReasonNotRead, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := updated()
