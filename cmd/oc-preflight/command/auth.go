@@ -88,7 +88,8 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 
 type commandRole struct {
 	command string
-	needs   access.Needs
+	// needs are computed only for roles that are printed: those of a run take a tenth of the start of the program.
+	needs func() access.Needs
 	// remarks are printed above the roles.
 	remarks []string
 	// suffix is of the names of the roles, so that they do not replace those of the cluster itself.
@@ -110,26 +111,26 @@ const copiesGrant = "A check with an existing ServiceAccount runs as a temporary
 func commandRoles(images image.Mode) []commandRole {
 	const given = "The API server refuses to create a role with permissions that its creator does not have, so the rules of the roles in %s have to be added to these."
 	return append([]commandRole{
-		{command: "run", needs: runner.RunNeeds(images), remarks: []string{
+		{command: "run", needs: func() access.Needs { return runner.RunNeeds(images) }, remarks: []string{
 			fmt.Sprintf("For runs with --images=%s.", images),
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
 			copiesGrant, jobsRunAs, createsSecrets,
 		}},
-		{command: "targets", needs: targets.Needs()},
-		{command: "plan", needs: planner.Needs()},
-		{command: "drain-plan", needs: draining.Needs()},
-		{command: "checks", needs: runner.ChecksNeeds()},
-		{command: "verify", needs: estate.VerifyNeeds()},
-		{command: "collect", needs: support.CollectNeeds()},
-		{command: "ack", needs: decide.AckNeeds()},
-		{command: "accept", needs: decide.AcceptNeeds()},
-		{command: "cleanup", needs: runs.CleanupNeeds()},
-		{command: "status", needs: runs.StatusNeeds()},
-		{command: "history", needs: runs.HistoryNeeds()},
-		{command: "diff", needs: runs.RecordNeeds()},
-		{command: "logs", needs: runs.LogsNeeds()},
-		{command: "cancel", needs: hold.CancelNeeds()},
-		{command: "conformance", needs: conformance.Needs(), remarks: []string{
+		{command: "targets", needs: targets.Needs},
+		{command: "plan", needs: planner.Needs},
+		{command: "drain-plan", needs: draining.Needs},
+		{command: "checks", needs: runner.ChecksNeeds},
+		{command: "verify", needs: estate.VerifyNeeds},
+		{command: "collect", needs: support.CollectNeeds},
+		{command: "ack", needs: decide.AckNeeds},
+		{command: "accept", needs: decide.AcceptNeeds},
+		{command: "cleanup", needs: runs.CleanupNeeds},
+		{command: "status", needs: runs.StatusNeeds},
+		{command: "history", needs: runs.HistoryNeeds},
+		{command: "diff", needs: runs.RecordNeeds},
+		{command: "logs", needs: runs.LogsNeeds},
+		{command: "cancel", needs: hold.CancelNeeds},
+		{command: "conformance", needs: conformance.Needs, remarks: []string{
 			fmt.Sprintf(given, "the manifest"),
 			copiesGrant, jobsRunAs,
 		}},
@@ -169,7 +170,7 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 		if err != nil {
 			return err
 		}
-		chosen = []commandRole{{command: "run", needs: needs, remarks: []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.Images), copiesGrant, jobsRunAs, createsSecrets}}}
+		chosen = []commandRole{{command: "run", needs: func() access.Needs { return needs }, remarks: []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.Images), copiesGrant, jobsRunAs, createsSecrets}}}
 	}
 	if len(flags.Checks) > 0 && flags.Release == (runner.Target{}) {
 		return exitcode.BadUsage(errors.New("--checks requires --to, --to-latest or --to-image"))
@@ -254,14 +255,15 @@ func (f authFlags) forRelease(c *cobra.Command, client *cli.Client) (access.Need
 
 func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
 	var page bytes.Buffer
+	needs := r.needs()
 	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+strings.Replace(r.command, "fleet-", "fleet ", 1)))
-	if optional := r.needs.OnlyOptional(); len(optional) > 0 {
+	if optional := needs.OnlyOptional(); len(optional) > 0 {
 		comment(&page, "Optional permissions, whose absence is reported where it matters: "+access.Summarize(optional, len(optional))+".")
 	}
 	for _, remark := range r.remarks {
 		comment(&page, remark)
 	}
-	for _, object := range r.needs.Roles("oc-preflight-"+r.command+r.suffix, subjects) {
+	for _, object := range needs.Roles("oc-preflight-"+r.command+r.suffix, subjects) {
 		text, err := yaml.Marshal(object)
 		if err != nil {
 			return err

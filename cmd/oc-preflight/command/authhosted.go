@@ -17,13 +17,17 @@ import (
 
 // hostedCommands are the commands that judge a hosted cluster, with what each needs in the management cluster
 // besides the reads of the HostedCluster, given the namespace of its control plane.
-func hostedCommands(controlPlane string) map[string]access.Needs {
-	removal := place.Confine(cleanup.Needs(), controlPlane)
-	return map[string]access.Needs{
-		"run":    estate.ManagementNeeds().And(optional(place.ControlPlaneNeeds(controlPlane))),
-		"status": hostedguard.ReadNeeds(), "logs": place.Confine(logs.Needs(), controlPlane),
+func hostedCommands(controlPlane string) map[string]func() access.Needs {
+	removal := func() access.Needs { return place.Confine(cleanup.Needs(), controlPlane) }
+	none := func() access.Needs { return access.Needs{} }
+	return map[string]func() access.Needs{
+		"run": func() access.Needs {
+			return estate.ManagementNeeds().And(optional(place.ControlPlaneNeeds(controlPlane)))
+		},
+		"status": hostedguard.ReadNeeds,
+		"logs":   func() access.Needs { return place.Confine(logs.Needs(), controlPlane) },
 		"cancel": removal, "cleanup": removal,
-		"targets": {}, "plan": {}, "drain-plan": {},
+		"targets": none, "plan": none, "drain-plan": none,
 	}
 }
 
@@ -52,11 +56,11 @@ func ofHosted(of string, guests []commandRole) ([]commandRole, error) {
 	}
 	var both []commandRole
 	for _, guest := range guests {
-		needs, judges := hostedCommands(hypershift.ControlPlaneNamespace(namespace, name))[guest.command]
+		inControlPlane, judges := hostedCommands(hypershift.ControlPlaneNamespace(namespace, name))[guest.command]
 		if !judges {
 			return nil, fmt.Errorf("--hosted-cluster applies to the roles of %s, and not of %s", hostedNames(), guest.command)
 		}
-		needs = hosted.Reads(namespace, name).And(needs)
+		needs := hosted.Reads(namespace, name).And(inControlPlane())
 		needs.Optional = append(needs.Optional, check.Get("", "secrets", namespace, name+"-admin-kubeconfig"))
 		remarks := []string{
 			"In the management cluster of HostedCluster " + of + ".",
@@ -67,7 +71,7 @@ func ofHosted(of string, guests []commandRole) ([]commandRole, error) {
 			remarks = append(remarks, "The other one is that of spec.pullSecret, by default NAME-pull-secret.")
 		}
 		guest.remarks = append(guest.remarks, "In the guest of HostedCluster "+of+".")
-		both = append(both, commandRole{command: guest.command, needs: needs, suffix: "-" + namespace + "-" + name, remarks: remarks}, guest)
+		both = append(both, commandRole{command: guest.command, needs: func() access.Needs { return needs }, suffix: "-" + namespace + "-" + name, remarks: remarks}, guest)
 	}
 	return both, nil
 }

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,10 +11,6 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/test/faults"
 )
-
-// spare is the number of further updates of its Lease, and of its record, that a slow run
-// may make compared to the baseline.
-const spare = 2
 
 // killPoint is the moment at which a run is killed.
 type killPoint struct {
@@ -29,11 +24,11 @@ type killPoint struct {
 // String implements fmt.Stringer.
 func (k killPoint) String() string { return string(k.moment) + " " + k.write }
 
-// onPods lists the kill points at which the checks run in containers: before the first Job
-// exists, when all of them exist, and after their deletion has begun. What the other writes
-// leave does not concern pods.
+// onPods lists the kill points at which the checks run in containers: before all Jobs exist,
+// when all of them do, and after their deletion has begun. What the other writes leave does
+// not concern pods.
 func onPods() []string {
-	return []string{"before POST jobs 1", "after POST jobs 2", "after DELETE jobs 1"}
+	return []string{"before POST jobs 2", "after POST jobs 2", "before DELETE jobs 2"}
 }
 
 // expectOnPods verifies that each of onPods is a kill point.
@@ -53,9 +48,10 @@ func (k killPoint) checks() checks {
 
 // killPoints returns all moments that make a difference to the cluster: before the first
 // write of a run, and after each of them. A kill before a later write leaves what a kill
-// after the previous one leaves, unless both are in progress at the same time, as writes of
-// the same kind are that are not updates. Writes are identified by name, since their order
-// varies.
+// after the previous one leaves. Writes of the same kind that are not updates are in
+// progress at the same time: a run is killed before the last of them, when some have an
+// effect and others none, and after it, when all have. Writes are identified by name, since
+// their order varies.
 func killPoints(writes []string) []killPoint {
 	number := map[string]int{}
 	for _, write := range writes {
@@ -65,18 +61,13 @@ func killPoints(writes []string) []killPoint {
 	for i, write := range writes {
 		kind := kindOf(write)
 		concurrent := number[kind] > 1 && !isUpdate(kind)
+		last := write == fmt.Sprintf("%s %d", kind, number[kind])
 		certain := kind != "DELETE pods" && (!isUpdate(kind) || write == kind+" 1")
-		if i == 0 || concurrent {
+		if i == 0 || concurrent && last {
 			all = append(all, killPoint{write: write, moment: faults.Before, certain: certain})
 		}
-		all = append(all, killPoint{write: write, moment: faults.After, certain: certain})
-	}
-	for _, kind := range slices.Sorted(maps.Keys(number)) {
-		if !isUpdate(kind) {
-			continue
-		}
-		for i := range spare {
-			all = append(all, killPoint{write: fmt.Sprintf("%s %d", kind, number[kind]+i+1), moment: faults.After})
+		if !concurrent || last {
+			all = append(all, killPoint{write: write, moment: faults.After, certain: certain})
 		}
 	}
 	return all
