@@ -36,6 +36,9 @@ type Survey struct {
 	// Grace is the time after Timeout in which a judge that was interrupted may delete what it
 	// created.
 	Grace time.Duration
+	// Complete completes the row of a member that was asked, such as by the commands of a program; may
+	// be nil.
+	Complete func(member roster.Member, row fleet.Row) fleet.Row
 	// Store may be nil.
 	Store Store
 	// Progress receives each row as it becomes known, one at a time; may be nil.
@@ -132,16 +135,23 @@ func (r *round) first(ctx context.Context, member roster.Member) (row fleet.Row,
 	for i, way := range member.Ways() {
 		row, reached, err := r.answer(asking, way)
 		if err == nil {
-			return row, true
+			return r.complete(way, row), true
 		}
 		if i == 0 {
-			failed = unread(way.Cluster, reached, err)
+			failed = r.complete(way, unread(way.Cluster, reached, err))
 		}
 		if asking.Err() != nil {
 			break
 		}
 	}
 	return failed, false
+}
+
+func (r *round) complete(member roster.Member, row fleet.Row) fleet.Row {
+	if r.Complete == nil {
+		return row
+	}
+	return r.Complete(member, row)
 }
 
 // result is what a member has answered.

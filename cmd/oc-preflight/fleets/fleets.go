@@ -13,6 +13,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
@@ -83,7 +84,7 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 	r.Add(c, interval, "Ctrl-C")
 }
 
-func (r *request) check() error {
+func (r *request) check(flags *pflag.FlagSet) error {
 	switch {
 	case r.results.maxAge <= 0:
 		return fmt.Errorf("--max-age=%s: it must be positive", r.results.maxAge)
@@ -92,7 +93,7 @@ func (r *request) check() error {
 	case r.timeout < time.Second:
 		return fmt.Errorf("--cluster-timeout=%s: it must be at least 1s", r.timeout)
 	}
-	return errors.Join(r.Check(), flagset.CheckLimit(r.limit))
+	return errors.Join(r.Check(), flagset.CheckLimit(r.limit), r.members.check(flags))
 }
 
 // show asks the members, and writes the table: once, or again with --watch. Words are those of the
@@ -111,7 +112,8 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		if err != nil {
 			return false, err
 		}
-		rows, kept := ask(c.Context(), client, asking, worded(judge, phrase.OfFleet(c, to)), members)
+		asking.Complete = worded(phrase.OfFleet(c, to))
+		rows, kept := ask(c.Context(), client, asking, judge, members)
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
 		table.Notices = append(notices, table.Notices...)
@@ -153,15 +155,14 @@ func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge su
 	return asking.Rows(ctx, members, judge)
 }
 
-// worded adds the commands of this program to the causes of each row. A cause that may be accepted has
+// worded adds the commands of this program to the causes of a row. A cause that may be accepted has
 // the command for that last.
-func worded(judge survey.Judge, words phrase.Fleet) survey.Judge {
-	return func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
-		row, err := judge(ctx, member, reached)
+func worded(words phrase.Fleet) func(roster.Member, fleet.Row) fleet.Row {
+	return func(member roster.Member, row fleet.Row) fleet.Row {
 		for i, cause := range row.Causes {
 			row.Causes[i].Actions = words.Actions(cause.Remedies(), member.Flags)
 		}
-		return row, err
+		return row
 	}
 }
 

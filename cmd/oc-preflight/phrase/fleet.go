@@ -38,7 +38,7 @@ func OfFleet(c *cobra.Command, target string) Fleet {
 func (f Fleet) Actions(actions []finding.Action, member []string) []finding.Action {
 	phrased := slices.Clone(actions)
 	for i := range phrased {
-		phrased[i].Command = cmp.Or(directed(phrased[i].Command, member), f.command(phrased[i], member))
+		phrased[i].Command = cmp.Or(f.directed(phrased[i].Command, member), f.command(phrased[i], member))
 	}
 	return slices.DeleteFunc(phrased, func(action finding.Action) bool { return action.Command == "" })
 }
@@ -56,7 +56,7 @@ func (f Fleet) command(action finding.Action, member []string) string {
 	case finding.ActionTargets:
 		return p.Verb("targets", "", p.Given)
 	case finding.ActionRoles:
-		return p.Verb("auth", "run", p.Given)
+		return p.Verb("auth", strings.TrimPrefix(f.verb, "fleet "), p.Given)
 	case finding.ActionRetry:
 		return f.again(f.given)
 	case finding.ActionForce, finding.ActionAttach, finding.ActionRun:
@@ -64,15 +64,19 @@ func (f Fleet) command(action finding.Action, member []string) string {
 	return ""
 }
 
-// directed is a command of oc with the flag that selects the cluster. One that is more than a single
+// directed is a command of oc with the flags that select the cluster. One that is more than a single
 // call of oc, or is none, stays as it is.
-func directed(command string, member []string) string {
+func (f Fleet) directed(command string, member []string) string {
 	rest, ok := strings.CutPrefix(command, "oc ")
 	several := strings.ContainsAny(rest, "|;&`\n") || strings.Contains(rest, "$(")
 	if !ok || several || strings.HasPrefix(rest, "preflight ") || len(member) != 2 || member[0] != "context" && member[0] != "kubeconfig" {
 		return command
 	}
-	return "oc --" + member[0] + " " + shellWord(member[1]) + " " + rest
+	var kubeconfig Flags
+	if member[0] == "context" { // of the kubeconfig of the request
+		kubeconfig = f.given.only("kubeconfig")
+	}
+	return "oc" + kubeconfig.with(member[0], member[1]).String() + " " + rest
 }
 
 // selecting are the global flags, with the one that selects the cluster.

@@ -105,6 +105,10 @@ func (g Flags) without(name string) Flags {
 	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return flag.Name == name })
 }
 
+func (g Flags) only(name string) Flags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return flag.Name != name })
+}
+
 func (g Flags) has(name string) bool {
 	return slices.ContainsFunc(g, func(flag givenFlag) bool { return flag.Name == name })
 }
