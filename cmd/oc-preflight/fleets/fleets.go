@@ -117,6 +117,9 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
 		table.Notices = append(notices, table.Notices...)
+		if r.Watch && c.Context().Err() != nil {
+			return true, nil // what was interrupted is not the state of a cluster
+		}
 		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.Watch {
 			return false, err
 		}
@@ -145,12 +148,16 @@ func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge su
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	display.Step("asking " + words.Count(len(members), "cluster"))
+	interrupted := newInterruption(client.Streams.ErrOut, display, members)
+	if asking.Grace > 0 {
+		defer interrupted.watch(ctx)()
+	}
 	asking.Progress = func(done, all int, row fleet.Row) {
 		text := fmt.Sprintf("%d of %d: %s: %s", done, all, row.Cluster.Name, row.State)
 		if row.Message != "" {
 			text += ": " + row.Message
 		}
-		display.Step(text)
+		interrupted.answered(row, text)
 	}
 	return asking.Rows(ctx, members, judge)
 }
