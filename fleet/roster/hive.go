@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
@@ -47,7 +48,7 @@ type clusterMetadata struct {
 // kubeconfigs, and notices about those that are left out: the clusters of ClusterPools, which are not
 // updated but replaced. An *input.Error is about a cluster without Hive.
 func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members []Member, notices []string, err error) {
-	objects, err := listAll(ctx, hub, schema.GroupVersionResource{Group: "hive.openshift.io", Version: "v1", Resource: "clusterdeployments"})
+	objects, err := listAll(ctx, hub, clusterDeployments())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,6 +70,19 @@ func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members [
 		notices = append(notices, fmt.Sprintf("%s of ClusterPools left out: %s", words.Count(len(pooled), "cluster"), words.List(pooled, maxListed)))
 	}
 	return members, notices, nil
+}
+
+// clusterDeployments is the resource of Hive.
+func clusterDeployments() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "hive.openshift.io", Version: "v1", Resource: "clusterdeployments"}
+}
+
+// HiveNeeds are the permissions to list the clusters of Hive and to reach them.
+func HiveNeeds() access.Needs {
+	return access.Needs{Required: []access.Request{
+		{Verb: "list", Group: clusterDeployments().Group, Resource: clusterDeployments().Resource},
+		{Verb: "get", Resource: "secrets"},
+	}}
 }
 
 // maxListed bounds the names in a notice.
@@ -146,7 +160,7 @@ func secretFailure(namespace, name string, err error) error {
 	case apierrors.IsNotFound(err):
 		return &Failure{Err: err, Reason: "KubeconfigMissing", Remedy: "Create the Secret again with the admin kubeconfig of the cluster, or correct the name of it in the ClusterDeployment."}
 	case apierrors.IsForbidden(err):
-		return &Failure{Err: err, Reason: "KubeconfigForbidden", Remedy: "Have an administrator of the cluster with the ClusterDeployments permit you to get the Secret: apply the roles that \"auth\" prints with --hive."}
+		return &Failure{Err: err, Reason: "KubeconfigForbidden", Remedy: "Have an administrator of the cluster with the ClusterDeployments permit you to get the Secret: apply the role that \"auth run --hive\" prints."}
 	}
 	return err
 }

@@ -36,6 +36,7 @@ type authFlags struct {
 
 	bind          []string
 	hostedCluster string
+	hive, hosted  bool
 }
 
 func newAuth(client *cli.Client) *cobra.Command {
@@ -64,6 +65,9 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
   # For a hosted cluster: the roles of the management cluster, then those of the guest
   oc preflight auth run --hosted-cluster clusters/example
 
+  # For the clusters of Hive: the roles in the cluster that has their ClusterDeployments
+  oc preflight auth run --hive
+
   # For a ServiceAccount that only verifies
   oc preflight auth verify --bind serviceaccount:ci:verifier`,
 		ValidArgs: commandNames(),
@@ -75,6 +79,8 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	flags.AddImages(c)
 	flags.Site.Add(c)
 	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to "+hostedNames()+".")
+	c.Flags().BoolVar(&flags.hive, "hive", false, "Print the roles of \"fleet COMMAND --hive\" in the cluster with the ClusterDeployments. Applies to "+strings.Join(ofFleet(), ", ")+".")
+	c.Flags().BoolVar(&flags.hosted, "hosted", false, "Print the roles of \"fleet COMMAND --hosted\" in the management cluster. Applies to "+strings.Join(ofFleet(), ", ")+".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }
@@ -151,8 +157,16 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 			return exitcode.BadUsage(err)
 		}
 	}
+	if err := flags.checkHub(commands); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	if flags.hive || flags.hosted {
+		if chosen, err = flags.ofHub(chosen); err != nil {
+			return exitcode.BadUsage(err)
+		}
+	}
 	if flags.Release != (runner.Target{}) {
-		if !slices.Equal(commands, []string{"run"}) {
+		if flags.hive || flags.hosted || !slices.Equal(commands, []string{"run"}) {
 			return exitcode.BadUsage(errors.New("--to, --to-latest and --to-image apply to the roles of \"run\" only"))
 		}
 		needs, err := flags.forRelease(c, client)
@@ -244,7 +258,7 @@ func (f authFlags) forRelease(c *cobra.Command, client *cli.Client) (access.Need
 
 func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
 	var page bytes.Buffer
-	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+r.command))
+	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+strings.Replace(r.command, fleetName+"-", fleetName+" ", 1)))
 	if optional := r.needs.OnlyOptional(); len(optional) > 0 {
 		comment(&page, "Optional permissions, whose absence is reported where it matters: "+access.Summarize(optional, len(optional))+".")
 	}

@@ -17,6 +17,13 @@ import (
 
 // withRemedies explains the errors that every verb may return.
 func withRemedies(verb *cobra.Command) {
+	if verb.Name() == fleetName {
+		for _, each := range verb.Commands() {
+			if slices.Contains(ofFleet(), each.Name()) {
+				withRemedies(each)
+			}
+		}
+	}
 	run := verb.RunE
 	if run == nil {
 		return
@@ -60,9 +67,15 @@ func authCommand(c *cobra.Command) string {
 	}
 	request := phrase.Of(c)
 	flags := request.Given.Global()
-	for _, name := range []string{"to", "to-image", "to-latest", "images", "checks"} {
+	repeated := []string{"to", "to-image", "to-latest", "images", "checks"}
+	if c.Parent().Name() == fleetName {
+		repeated = []string{"hive", "hosted"}
+	} else if verb != "run" {
+		repeated = nil
+	}
+	for _, name := range repeated {
 		flag := c.Flags().Lookup(name)
-		if verb != "run" || flag == nil || !flag.Changed {
+		if flag == nil || !flag.Changed {
 			continue
 		}
 		words += phrase.Flags{{Name: name, Values: phrase.ValuesOf(flag)}}.String()

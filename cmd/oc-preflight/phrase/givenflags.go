@@ -49,7 +49,7 @@ func givenTo(c *cobra.Command) Flags {
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		global := c.InheritedFlags().Lookup(flag.Name) != nil
 		if !slices.Contains(notRepeated(), flag.Name) && (global || known["run"].Lookup(flag.Name) != nil || slices.Contains(reaching(), flag.Name)) {
-			attach := global || known["attach"].Lookup(flag.Name) != nil
+			attach := global || known["attach"] != nil && known["attach"].Lookup(flag.Name) != nil
 			given = append(given, givenFlag{Name: flag.Name, Values: ValuesOf(flag), global: global, attach: attach})
 		}
 	})
