@@ -113,7 +113,8 @@ func (d *clusterDeployment) member(hub *cluster.Cluster, of fleet.Cluster, conne
 	known := *d.Spec.ClusterMetadata
 	of.ID = known.ClusterID
 	namespace := d.Namespace
-	return Member{Cluster: of, open: func(ctx context.Context) (Connection, error) {
+	secret := SecretRef{Namespace: namespace, Name: known.AdminKubeconfigSecretRef.Name}
+	return Member{Cluster: of, Flags: []string{"kubeconfig", strings.ReplaceAll(of.Name, "/", "-") + ".kubeconfig"}, Secret: secret, open: func(ctx context.Context) (Connection, error) {
 		return reachBySecret(ctx, hub, namespace, known, connect)
 	}}
 }

@@ -35,6 +35,9 @@ type Connection struct {
 	answers *answers
 }
 
+// SecretRef names a Secret of the cluster whose objects name the members.
+type SecretRef struct{ Namespace, Name string }
+
 // Member is one cluster of a fleet.
 type Member struct {
 	Cluster fleet.Cluster
@@ -46,6 +49,9 @@ type Member struct {
 	// Flags select the member in a command for one cluster, as a name and its value; none
 	// where no flag does.
 	Flags []string
+	// Secret is the one with the kubeconfig that Flags name, as a file that does not exist yet; empty
+	// for none.
+	Secret SecretRef
 
 	// server is equal for members that are one API server; empty where that is unknown.
 	server string

@@ -167,7 +167,7 @@ func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge su
 func worded(words phrase.Fleet) func(roster.Member, fleet.Row) fleet.Row {
 	return func(member roster.Member, row fleet.Row) fleet.Row {
 		for i, cause := range row.Causes {
-			row.Causes[i].Actions = words.Actions(cause.Remedies(), member.Flags)
+			row.Causes[i].Actions = words.Actions(cause.Remedies(), member)
 		}
 		return row
 	}
