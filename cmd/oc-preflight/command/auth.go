@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
@@ -34,9 +35,10 @@ import (
 type authFlags struct {
 	running.RunFlags
 
-	bind          []string
-	hostedCluster string
-	hive, hosted  bool
+	bind            []string
+	hostedCluster   string
+	placement, keys string
+	hive, hosted    bool
 }
 
 func newAuth(client *cli.Client) *cobra.Command {
@@ -68,6 +70,9 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
   # For the clusters of Hive: the roles in the cluster that has their ClusterDeployments
   oc preflight auth run --hive
 
+  # For those who read what the clusters of a hub report
+  oc preflight auth fleet-hub fleet-gate --placement fleets/production --bind group:update-team
+
   # For a ServiceAccount that only verifies
   oc preflight auth verify --bind serviceaccount:ci:verifier`,
 		ValidArgs: commandNames(),
@@ -81,6 +86,8 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to "+hostedNames()+".")
 	c.Flags().BoolVar(&flags.hive, "hive", false, "Print the roles of \"fleet COMMAND --hive\" in the cluster with the ClusterDeployments. Applies to "+strings.Join(ofFleet(), ", ")+".")
 	c.Flags().BoolVar(&flags.hosted, "hosted", false, "Print the roles of \"fleet COMMAND --hosted\" in the management cluster. Applies to "+strings.Join(ofFleet(), ", ")+".")
+	c.Flags().StringVar(&flags.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone. Applies to "+strings.Join(hubCommands(), ", ")+".")
+	c.Flags().StringVar(&flags.keys, "keys", "", "configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it. Applies to "+fleetHub+" and "+fleetGate+".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }
@@ -108,7 +115,7 @@ const copiesGrant = "A check with an existing ServiceAccount runs as a temporary
 // of "run".
 func commandRoles(images image.Mode) []commandRole {
 	const given = "The API server refuses to create a role with permissions that its creator does not have, so the rules of the roles in %s have to be added to these."
-	return []commandRole{
+	return append([]commandRole{
 		{command: "run", needs: runner.RunNeeds(images), remarks: []string{
 			fmt.Sprintf("For runs with --images=%s.", images),
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
@@ -132,7 +139,7 @@ func commandRoles(images image.Mode) []commandRole {
 			fmt.Sprintf(given, "the manifest"),
 			copiesGrant, jobsRunAs,
 		}},
-	}
+	}, hubRoles(types.NamespacedName{}, types.NamespacedName{})...)
 }
 
 func commandNames() []string {
@@ -157,13 +164,16 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 			return exitcode.BadUsage(err)
 		}
 	}
-	if err := flags.checkHub(commands); err != nil {
+	if err := flags.checkMembers(commands); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	if flags.hive || flags.hosted {
-		if chosen, err = flags.ofHub(chosen); err != nil {
+		if chosen, err = flags.ofMembers(chosen); err != nil {
 			return exitcode.BadUsage(err)
 		}
+	}
+	if chosen, err = flags.ofHub(chosen); err != nil {
+		return exitcode.BadUsage(err)
 	}
 	if flags.Release != (runner.Target{}) {
 		if flags.hive || flags.hosted || !slices.Equal(commands, []string{"run"}) {
@@ -258,7 +268,7 @@ func (f authFlags) forRelease(c *cobra.Command, client *cli.Client) (access.Need
 
 func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
 	var page bytes.Buffer
-	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+strings.Replace(r.command, fleetName+"-", fleetName+" ", 1)))
+	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+strings.Replace(r.command, "fleet-", "fleet ", 1)))
 	if optional := r.needs.OnlyOptional(); len(optional) > 0 {
 		comment(&page, "Optional permissions, whose absence is reported where it matters: "+access.Summarize(optional, len(optional))+".")
 	}

@@ -2,53 +2,70 @@ package command
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/fleet/roster"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/hubs"
+	"github.com/openshift/update-preflight/fleet/hub"
 )
 
-// fleetName is the command for many clusters.
-const fleetName = "fleet"
+// The commands that read a hub, by the names of their roles.
+const (
+	fleetHub     = "fleet-hub"
+	fleetGate    = "fleet-gate"
+	fleetRequest = "fleet-request"
+)
 
-// ofFleet are the commands that fleet has for many clusters, too.
-func ofFleet() []string { return []string{"targets", "run"} }
+// hubCommands are the commands of a hub.
+func hubCommands() []string { return []string{fleetHub, fleetGate, fleetRequest} }
 
-// ofHub are the roles in the cluster whose objects name the clusters of a fleet, before those in each of
-// these.
-func (f authFlags) ofHub(members []commandRole) ([]commandRole, error) {
-	var all []commandRole
-	for _, member := range members {
-		if !slices.Contains(ofFleet(), member.command) {
-			return nil, fmt.Errorf("--hive and --hosted apply to the roles of %s, and not of %s", strings.Join(ofFleet(), ", "), member.command)
-		}
-		name := fleetName + "-" + member.command
-		if f.hive {
-			all = append(all, commandRole{command: name, needs: roster.HiveNeeds(), suffix: "-hive", remarks: []string{
-				"In the cluster with the ClusterDeployments, for --hive. The Secrets are those that spec.clusterMetadata.adminKubeconfigSecretRef of each names.",
-				"A user who may get these Secrets has the credentials of an administrator of each cluster, so the clusters need no roles. Instead of the ClusterRole, the permission may be given by a Role in the namespace of each ClusterDeployment: the others are Unreachable.",
-			}})
-		}
-		if f.hosted {
-			all = append(all, commandRole{command: name, needs: roster.HostedNeeds(), suffix: "-hosted", remarks: []string{
-				"In the management cluster, for --hosted.",
-				"Each HostedCluster needs roles of its own, in the management cluster and in the guest, which \"auth " + member.command + " --hosted-cluster NAMESPACE/NAME\" prints.",
-			}})
-		}
+// agentActs is the consequence of the permission to create ManifestWorkReplicaSets.
+const agentActs = "A user who may create a ManifestWorkReplicaSet has the work agent of each cluster of its Placement create any object there, as which it is an administrator by default. It is not needed to print the request."
+
+// hubRoles are the roles on the hub for a Placement; for the zero value, for any. keys is the ConfigMap of the
+// public keys; the zero value is none.
+func hubRoles(placement, keys types.NamespacedName) []commandRole {
+	reads := hub.Query{Placement: placement}.Needs()
+	if placement.Name == "" {
+		reads = reads.And(hub.PlacementNeeds(placement))
 	}
-	return all, nil
+	if keys.Name != "" {
+		reads = reads.And(hub.KeyNeeds(keys))
+	}
+	const alone = "On the hub. No Secret is read, and no cluster of the hub is reached."
+	return []commandRole{
+		{command: fleetHub, needs: reads, remarks: []string{alone}},
+		{command: fleetGate, needs: reads, remarks: []string{alone}},
+		{command: fleetRequest, needs: hub.RequestNeeds(placement.Namespace), remarks: []string{"On the hub, to apply what the command prints, and to delete it.", agentActs}},
+	}
 }
 
-// checkHub is an error for flags that exclude each other.
-func (f authFlags) checkHub(commands []string) error {
-	switch {
-	case !f.hive && !f.hosted:
-		return nil
-	case f.hostedCluster != "":
-		return errors.New("--hosted-cluster is for one cluster, and --hive and --hosted are for many")
-	case len(commands) == 0:
-		return fmt.Errorf("--hive and --hosted require a command: %s", strings.Join(ofFleet(), " or "))
+// ofHub are the chosen roles for the Placement and the keys of the flags.
+func (f authFlags) ofHub(chosen []commandRole) ([]commandRole, error) {
+	if f.placement == "" && f.keys == "" {
+		return chosen, nil
 	}
-	return nil
+	var placement, keys types.NamespacedName
+	var err error
+	if f.placement != "" {
+		if placement, err = hubs.PlacementOf(f.placement); err != nil {
+			return nil, err
+		}
+	}
+	if f.keys != "" {
+		if keys, err = hubs.KeysOf(f.keys); err != nil {
+			return nil, err
+		}
+	}
+	made := hubRoles(placement, keys)
+	for i, each := range chosen {
+		at := slices.Index(hubCommands(), each.command)
+		if at < 0 {
+			return nil, errors.New("--placement and --keys apply to the roles of " + strings.Join(hubCommands(), ", ") + ", and not of " + each.command)
+		}
+		chosen[i] = made[at]
+	}
+	return chosen, nil
 }

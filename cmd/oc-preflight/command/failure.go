@@ -17,12 +17,8 @@ import (
 
 // withRemedies explains the errors that every verb may return.
 func withRemedies(verb *cobra.Command) {
-	if verb.Name() == fleetName {
-		for _, each := range verb.Commands() {
-			if slices.Contains(ofFleet(), each.Name()) {
-				withRemedies(each)
-			}
-		}
+	for _, each := range verb.Commands() {
+		withRemedies(each)
 	}
 	run := verb.RunE
 	if run == nil {
@@ -62,13 +58,16 @@ func isAPI(address string) bool {
 // authCommand is the command that prints the roles for a verb and its request.
 func authCommand(c *cobra.Command) string {
 	verb, words := c.Name(), ""
+	if of := "fleet-" + verb; c.HasParent() && c.Parent().Name() == fleetName && slices.Contains(hubCommands(), of) {
+		verb = of
+	}
 	if !slices.Contains(commandNames(), verb) {
 		verb = "run" // attach needs what run needs
 	}
 	request := phrase.Of(c)
 	flags := request.Given.Global()
 	repeated := []string{"to", "to-image", "to-latest", "images", "checks"}
-	if c.Parent().Name() == fleetName {
+	if c.HasParent() && c.Parent().Name() == fleetName {
 		repeated = []string{"hive", "hosted"}
 	} else if verb != "run" {
 		repeated = nil

@@ -97,3 +97,29 @@ func TestOf(t *testing.T) {
 		})
 	}
 }
+
+// Without a controller that has watched the cluster, the soak begins at the last change of what it depends on.
+func TestSince(t *testing.T) {
+	at := func(ago time.Duration) *metav1.Time { return &metav1.Time{Time: noon().Add(-ago)} }
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*completion.Cluster)
+		want   time.Time
+	}{
+		"Operator": {"an operator became available an hour ago, after the update", func(*completion.Cluster) {}, noon().Add(-time.Hour)},
+		"Pool": {"its nodes were updated after the operators", func(c *completion.Cluster) {
+			c.Pools[0].Status.Conditions[0].LastTransitionTime = *at(time.Minute)
+		}, noon().Add(-time.Minute)},
+		"Update": {"the release did not change a condition", func(c *completion.Cluster) { c.Version.Status.History[0].CompletionTime = at(time.Second) }, noon().Add(-time.Second)},
+		"NoTime": {"the end is unknown", func(c *completion.Cluster) { c.Version.Status.History[0].CompletionTime = nil }, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := updated()
+			cluster.Version.Status.History[0].CompletionTime = at(3 * time.Hour)
+			tc.change(&cluster)
+			if got := completion.Since(cluster); !got.Equal(tc.want) {
+				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
