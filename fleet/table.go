@@ -123,7 +123,9 @@ func (r Row) repeated(cause Cause) bool {
 		return false
 	}
 	for _, name := range cause.Repeats {
-		has := func(other Cause) bool { return other.Name == name && other.Name != cause.Name && len(other.Repeats) == 0 }
+		has := func(other Cause) bool {
+			return other.Name == name && other.Name != cause.Name && len(other.Repeats) == 0
+		}
 		if !slices.ContainsFunc(r.Causes, has) {
 			return false
 		}
