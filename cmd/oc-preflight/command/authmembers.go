@@ -25,13 +25,13 @@ func (f authFlags) ofMembers(members []commandRole) ([]commandRole, error) {
 		}
 		name := fleetName + "-" + member.command
 		if f.hive {
-			all = append(all, commandRole{command: name, needs: roster.HiveNeeds(), suffix: "-hive", remarks: []string{
+			all = append(all, commandRole{command: name, needs: roster.HiveNeeds, suffix: "-hive", remarks: []string{
 				"In the cluster with the ClusterDeployments, for --hive. The Secrets are those that spec.clusterMetadata.adminKubeconfigSecretRef of each names.",
 				"A user who may get these Secrets has the credentials of an administrator of each cluster, so the clusters need no roles. Instead of the ClusterRole, the permission may be given by a Role in the namespace of each ClusterDeployment: the others are Unreachable.",
 			}})
 		}
 		if f.hosted {
-			all = append(all, commandRole{command: name, needs: roster.HostedNeeds(), suffix: "-hosted", remarks: []string{
+			all = append(all, commandRole{command: name, needs: roster.HostedNeeds, suffix: "-hosted", remarks: []string{
 				"In the management cluster, for --hosted.",
 				"Each HostedCluster needs roles of its own, in the management cluster and in the guest, which \"auth " + member.command + " --hosted-cluster NAMESPACE/NAME\" prints.",
 			}})
