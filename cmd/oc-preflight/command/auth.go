@@ -160,22 +160,6 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
-	if flags.hostedCluster != "" {
-		if chosen, err = ofHosted(flags.hostedCluster, chosen); err != nil {
-			return exitcode.BadUsage(err)
-		}
-	}
-	if err := flags.checkMembers(commands); err != nil {
-		return exitcode.BadUsage(err)
-	}
-	if flags.hive || flags.hosted {
-		if chosen, err = flags.ofMembers(chosen); err != nil {
-			return exitcode.BadUsage(err)
-		}
-	}
-	if chosen, err = flags.ofHub(chosen); err != nil {
-		return exitcode.BadUsage(err)
-	}
 	if flags.Release != (runner.Target{}) {
 		if flags.hive || flags.hosted || !slices.Equal(commands, []string{"run"}) {
 			return exitcode.BadUsage(errors.New("--to, --to-latest and --to-image apply to the roles of \"run\" only"))
@@ -197,8 +181,26 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 	return nil
 }
 
-// choose selects the commands by name; without names, all of them.
+// choose selects the commands by name, with the roles for the flags.
 func (f authFlags) choose(names []string) ([]commandRole, error) {
+	chosen, err := f.named(names)
+	if err == nil && f.hostedCluster != "" {
+		chosen, err = ofHosted(f.hostedCluster, chosen)
+	}
+	if err == nil {
+		err = f.checkMembers(names)
+	}
+	if err == nil && (f.hive || f.hosted) {
+		chosen, err = f.ofMembers(chosen)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.ofHub(chosen)
+}
+
+// named are the commands of these names; without names, all of them.
+func (f authFlags) named(names []string) ([]commandRole, error) {
 	mode := image.Mode(f.Images)
 	if !slices.Contains(image.Modes(), mode) {
 		return nil, fmt.Errorf("--images: %q is not one of %q", f.Images, image.Modes())

@@ -51,7 +51,7 @@ const (
 
 // application is the Application of Argo CD that tracks an object of a kind, GROUP/KIND; empty for none.
 func application(object metav1.Object, kind string) string {
-	if id := strings.Split(object.GetAnnotations()[trackingAnnotation], ":"); len(id) == 3 { //nolint:mnd // its parts
+	if id := strings.Split(object.GetAnnotations()[trackingAnnotation], ":"); len(id) == 3 {
 		_, name, _ := strings.Cut(id[2], "/")
 		if id[1] == kind && name == object.GetName() {
 			return id[0]

@@ -1,6 +1,7 @@
 package completion
 
 import (
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -16,29 +17,34 @@ func Since(cluster Cluster) time.Time {
 		return time.Time{}
 	}
 	times := []time.Time{history[0].CompletionTime.Time}
-	add := func(all []configv1.ClusterOperatorStatusCondition, kinds ...configv1.ClusterStatusConditionType) {
-		for _, kind := range kinds {
-			if found := condition(all, kind); found != nil {
-				times = append(times, found.LastTransitionTime.Time)
-			}
-		}
-	}
-	add(cluster.Version.Status.Conditions, typeFailing, configv1.OperatorProgressing)
+	times = append(times, changes(cluster.Version.Status.Conditions, typeFailing, configv1.OperatorProgressing)...)
 	for i := range cluster.Operators {
-		add(cluster.Operators[i].Status.Conditions, configv1.OperatorAvailable, configv1.OperatorDegraded)
+		times = append(times, changes(cluster.Operators[i].Status.Conditions, configv1.OperatorAvailable, configv1.OperatorDegraded)...)
 	}
 	for i := range cluster.Pools {
-		for _, each := range cluster.Pools[i].Status.Conditions {
-			if each.Type == machineconfigurationv1.MachineConfigPoolUpdated || each.Type == machineconfigurationv1.MachineConfigPoolDegraded {
-				times = append(times, each.LastTransitionTime.Time)
-			}
+		times = append(times, poolChanges(&cluster.Pools[i])...)
+	}
+	return slices.MaxFunc(times, time.Time.Compare)
+}
+
+// changes are the times of the last changes of these conditions.
+func changes(all []configv1.ClusterOperatorStatusCondition, kinds ...configv1.ClusterStatusConditionType) []time.Time {
+	var times []time.Time
+	for _, kind := range kinds {
+		if found := condition(all, kind); found != nil {
+			times = append(times, found.LastTransitionTime.Time)
 		}
 	}
-	newest := times[0]
-	for _, each := range times[1:] {
-		if each.After(newest) {
-			newest = each
+	return times
+}
+
+// poolChanges are the times of the last changes of the conditions on which a pool depends.
+func poolChanges(pool *machineconfigurationv1.MachineConfigPool) []time.Time {
+	var times []time.Time
+	for _, each := range pool.Status.Conditions {
+		if each.Type == machineconfigurationv1.MachineConfigPoolUpdated || each.Type == machineconfigurationv1.MachineConfigPoolDegraded {
+			times = append(times, each.LastTransitionTime.Time)
 		}
 	}
-	return newest
+	return times
 }
