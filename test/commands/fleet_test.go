@@ -105,7 +105,10 @@ func TestFleet(t *testing.T) {
 	all := []string{"fleet", "run", "--kubeconfig", kubeconfig, "--contexts", "*", "--to", to, "--results", results, "-o", "json"}
 	t.Run("Interrupted", func(t *testing.T) {
 		p := start(t, "fleet", "run", "--kubeconfig", kubeconfig, "--contexts", "b", "--to", to, "-o", "json")
-		await.Until(t, "a check runs in the second cluster", func(context.Context) bool { return len(s.Left(t, "")) > 0 })
+		await.Until(t, "a check runs in the second cluster", func(ctx context.Context) bool {
+			jobs, err := kubernetes.NewForConfigOrDie(s.cluster.Config).BatchV1().Jobs(zooNamespace).List(ctx, metav1.ListOptions{})
+			return err == nil && len(jobs.Items) > 0
+		})
 		p.signal(t, os.Interrupt)
 		var table fleet.Table
 		p.decode(t, &table)

@@ -159,20 +159,7 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
-	if flags.hostedCluster != "" {
-		if chosen, err = ofHosted(flags.hostedCluster, chosen); err != nil {
-			return exitcode.BadUsage(err)
-		}
-	}
-	if err := flags.checkMembers(commands); err != nil {
-		return exitcode.BadUsage(err)
-	}
-	if flags.hive || flags.hosted {
-		if chosen, err = flags.ofMembers(chosen); err != nil {
-			return exitcode.BadUsage(err)
-		}
-	}
-	if chosen, err = flags.ofHub(chosen); err != nil {
+	if chosen, err = flags.elsewhere(commands, chosen); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	if flags.Release != (runner.Target{}) {
@@ -235,6 +222,25 @@ func subjects(texts []string) ([]rbacv1.Subject, error) {
 		}
 	}
 	return all, nil
+}
+
+// elsewhere are the chosen roles where they are for several clusters, or for a hub.
+func (f authFlags) elsewhere(commands []string, chosen []commandRole) ([]commandRole, error) {
+	var err error
+	if f.hostedCluster != "" {
+		if chosen, err = ofHosted(f.hostedCluster, chosen); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.checkMembers(commands); err != nil {
+		return nil, err
+	}
+	if f.hive || f.hosted {
+		if chosen, err = f.ofMembers(chosen); err != nil {
+			return nil, err
+		}
+	}
+	return f.ofHub(chosen)
 }
 
 // forRelease are the permissions that a run of one release needs.
