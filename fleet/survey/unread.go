@@ -200,7 +200,7 @@ func (e *lateError) explain() explanation {
 
 // late is the error of a cluster whose time, or that of the survey, is up, with what its connection has seen.
 func (r *round) late(asking context.Context, reached roster.Connection) *lateError {
-	late := &lateError{limit: r.Timeout, status: reached.Rejecting()}
+	late := &lateError{limit: r.how.Timeout, status: reached.Rejecting()}
 	if cause := context.Cause(asking); !errors.Is(cause, context.DeadlineExceeded) {
 		late.cause = cmp.Or(cause, context.Canceled)
 	}

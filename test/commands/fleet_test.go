@@ -26,7 +26,7 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// second is another cluster that offers the same release; its checks end when it is told.
+// second is another cluster that offers the same release; its checks end after "release".
 type second struct {
 	*zoo.Zoo
 
@@ -151,7 +151,7 @@ func TestFleet(t *testing.T) {
 	if got := call(t, "fleet", "targets", "--kubeconfig", kubeconfig, "--contexts", "*", "--server", "https://api"); got.Code != exit.BadInput || !strings.Contains(got.Stderr, "--server: the flag is for one cluster") {
 		t.Errorf("exit code %d: %s", got.Code, got.Stderr)
 	}
-	if got := call(t, "fleet", "targets", "--kubeconfigs", s.cluster.Kubeconfig, "--as", "nobody", "-o", "json"); got.Code != exit.Undecided || !strings.Contains(got.Stdout, "auth targets --as nobody --kubeconfig") {
+	if got := call(t, "fleet", "targets", "--kubeconfigs", s.cluster.Kubeconfig, "--as", "ann", "-o", "json"); got.Code != exit.Undecided || !strings.Contains(got.Stdout, "auth targets --as ann --kubeconfig") {
 		t.Errorf("exit code %d: %s", got.Code, got.Stdout)
 	}
 }
