@@ -48,7 +48,7 @@ type Survey struct {
 // Rows are the rows of the members, in their order. A member that was not asked when ctx ended is
 // Unreachable. The errors are those of the store, which change no row.
 func (s Survey) Rows(ctx context.Context, members []roster.Member, judge Judge) ([]fleet.Row, error) {
-	r := &round{Survey: s, judge: judge, rows: make([]fleet.Row, len(members)), archives: make(chan struct{}, archivesAtOnce())}
+	r := &round{how: s, judge: judge, rows: make([]fleet.Row, len(members)), archives: make(chan struct{}, archivesAtOnce())}
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(max(1, s.Parallel), len(members)) {
@@ -76,7 +76,7 @@ func archivesAtOnce() int { return min(4, runtime.GOMAXPROCS(0)) }
 
 // round is one survey.
 type round struct {
-	Survey
+	how Survey
 
 	judge    Judge
 	archives chan struct{}
@@ -92,8 +92,8 @@ func (r *round) ask(ctx context.Context, i int, member roster.Member) {
 	row, fresh := r.row(ctx, member)
 	row = fleet.Bounded(row)
 	var err error
-	if fresh && r.Store != nil {
-		err = r.Store.Keep(member, row)
+	if fresh && r.how.Store != nil {
+		err = r.how.Store.Keep(member, row)
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -102,8 +102,8 @@ func (r *round) ask(ctx context.Context, i int, member roster.Member) {
 	}
 	r.rows[i] = row
 	r.done++
-	if r.Progress != nil {
-		r.Progress(r.done, len(r.rows), row)
+	if r.how.Progress != nil {
+		r.how.Progress(r.done, len(r.rows), row)
 	}
 }
 
@@ -112,8 +112,8 @@ func (r *round) row(ctx context.Context, member roster.Member) (row fleet.Row, f
 	if member.State != "" {
 		return fleet.Row{Cluster: member.Cluster, State: member.State, Message: member.Message}, false
 	}
-	if r.Store != nil {
-		if known, ok := r.Store.Known(member); ok {
+	if r.how.Store != nil {
+		if known, ok := r.how.Store.Known(member); ok {
 			return known, false
 		}
 	}
@@ -129,7 +129,7 @@ func (r *round) row(ctx context.Context, member roster.Member) (row fleet.Row, f
 
 // first is the answer by the first way to the member that gives one.
 func (r *round) first(ctx context.Context, member roster.Member) (row fleet.Row, fresh bool) {
-	asking, cancel := context.WithTimeout(ctx, r.Timeout)
+	asking, cancel := context.WithTimeout(ctx, r.how.Timeout)
 	defer cancel()
 	var failed fleet.Row
 	for i, way := range member.Ways() {
@@ -148,10 +148,10 @@ func (r *round) first(ctx context.Context, member roster.Member) (row fleet.Row,
 }
 
 func (r *round) complete(member roster.Member, row fleet.Row) fleet.Row {
-	if r.Complete == nil {
+	if r.how.Complete == nil {
 		return row
 	}
-	return r.Complete(member, row)
+	return r.how.Complete(member, row)
 }
 
 // result is what a member has answered.
@@ -188,13 +188,13 @@ func (r *round) answer(asking context.Context, member roster.Member) (fleet.Row,
 		return got.row, reached, got.err
 	}
 	late := r.late(asking, reached)
-	late.left = r.Grace > 0 && (!ended || got.row.Message != "")
+	late.left = r.how.Grace > 0 && (!ended || got.row.Message != "")
 	return fleet.Row{}, reached, late
 }
 
 // await gives a judge that was interrupted the time to delete what it created; false where that is not enough.
 func (r *round) await(done <-chan result) (result, bool) {
-	grace := time.NewTimer(r.Grace)
+	grace := time.NewTimer(r.how.Grace)
 	defer grace.Stop()
 	select {
 	case got := <-done:

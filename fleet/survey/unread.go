@@ -84,12 +84,12 @@ func busy() explanation {
 
 // ofTLS explains why the API server is not trusted.
 func ofTLS(cause error) (explanation, bool) {
-	authority, unknown := errors.AsType[x509.UnknownAuthorityError](cause)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](cause)
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](cause)
 	_, otherName := errors.AsType[x509.HostnameError](cause)
 	_, noTLS := errors.AsType[tls.RecordHeaderError](cause)
 	switch {
-	case unknown && authority.Cert != nil, unknown:
+	case unknown:
 		return explanation{reason: "UnknownAuthority", remedy: "Put the certificate authority of the API server into the kubeconfig, as certificate-authority-data, or get a new kubeconfig of the cluster."}, true
 	case isInvalid && invalid.Reason == x509.Expired:
 		return explanation{reason: "ServerCertificateExpired", remedy: "Renew the certificate of the API server, after you have compared the clock of this machine with that of the cluster."}, true
@@ -198,9 +198,9 @@ func (e *lateError) explain() explanation {
 	return why
 }
 
-// reachable adds what a connection has seen to an error that is due to the end of the time.
+// late is the error of a cluster whose time, or that of the survey, is up, with what its connection has seen.
 func (r *round) late(asking context.Context, reached roster.Connection) *lateError {
-	late := &lateError{limit: r.Timeout, status: reached.Rejecting()}
+	late := &lateError{limit: r.how.Timeout, status: reached.Rejecting()}
 	if cause := context.Cause(asking); !errors.Is(cause, context.DeadlineExceeded) {
 		late.cause = cmp.Or(cause, context.Canceled)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // Kubeconfig is the kubeconfig of the flags with all its contexts. The files that they name are not
-// looked at.
+// read.
 func Kubeconfig(c *Client) (clientcmdapi.Config, error) {
 	loader := c.flags.config()
 	for _, path := range loader.ConfigAccess().GetLoadingPrecedence() {

@@ -184,19 +184,10 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 // choose selects the commands by name, with the roles for the flags.
 func (f authFlags) choose(names []string) ([]commandRole, error) {
 	chosen, err := f.named(names)
-	if err == nil && f.hostedCluster != "" {
-		chosen, err = ofHosted(f.hostedCluster, chosen)
-	}
-	if err == nil {
-		err = f.checkMembers(names)
-	}
-	if err == nil && (f.hive || f.hosted) {
-		chosen, err = f.ofMembers(chosen)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return f.ofHub(chosen)
+	return f.elsewhere(names, chosen)
 }
 
 // named are the commands of these names; without names, all of them.
@@ -238,6 +229,25 @@ func subjects(texts []string) ([]rbacv1.Subject, error) {
 		}
 	}
 	return all, nil
+}
+
+// elsewhere are the chosen roles where they are for several clusters, or for a hub.
+func (f authFlags) elsewhere(commands []string, chosen []commandRole) ([]commandRole, error) {
+	var err error
+	if f.hostedCluster != "" {
+		if chosen, err = ofHosted(f.hostedCluster, chosen); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.checkMembers(commands); err != nil {
+		return nil, err
+	}
+	if f.hive || f.hosted {
+		if chosen, err = f.ofMembers(chosen); err != nil {
+			return nil, err
+		}
+	}
+	return f.ofHub(chosen)
 }
 
 // forRelease are the permissions that a run of one release needs.

@@ -118,7 +118,7 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
 		table.Notices = append(notices, table.Notices...)
-		if r.Watch && c.Context().Err() != nil {
+		if interrupted := c.Context().Err() != nil; r.Watch && interrupted {
 			return true, nil // what was interrupted is not the state of a cluster
 		}
 		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.Watch {

@@ -19,7 +19,7 @@ import (
 // Source: setUpgradeableCondition in pkg/cvo/status.go of CVO, and for releases up to 4.22
 // setUpgradeableConditions in pkg/cvo/upgradeable.go.
 func Repeats(f finding.Finding, findings []finding.Finding) []string {
-	if f.Name != string(nameClusterVersionUpgradeable) || f.Outcome != preflight.Fail {
+	if f.Name != nameClusterVersionUpgradeable || f.Outcome != preflight.Fail {
 		return nil
 	}
 	var known []repeated
@@ -44,7 +44,7 @@ type repeated struct {
 
 // repeatable is the text of a finding that CVO repeats in the condition.
 func repeatable(f finding.Finding) (text string, ok bool) {
-	operator, isOperator := strings.CutPrefix(f.Name, string(nameClusterOperatorUpgradeable)+"-")
+	operator, isOperator := strings.CutPrefix(f.Name, nameClusterOperatorUpgradeable+"-")
 	switch {
 	case isOperator && (f.Open() || operator == ownsignal.ClusterOperator && f.Reason == check.ReasonOwnSignal.String()):
 		_, text, ok = strings.Cut(f.Message, `ClusterOperator "`+operator+`" reports Upgradeable=False: `)
