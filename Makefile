@@ -80,6 +80,10 @@ controller-demo: demo-tools ## install the controller on a real cluster: an offe
 hosted-demo: tools ## judge a hosted cluster (HyperShift) from its management cluster and its guest: Blocked, its remedies, Ready
 	@go run ./test/story/hosted-demo
 
+.PHONY: fleet-demo
+fleet-demo: tools ## judge five clusters at once: four causes, one that does not answer, the remedies, Ready, the gate to the next wave
+	@go run ./test/story/fleet-demo
+
 .PHONY: image
 image: ## build the image of the controller and push it to REGISTRY (host:port), without a container engine
 	@go run ./test/build/image -registry "$(REGISTRY)"

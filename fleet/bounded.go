@@ -27,6 +27,9 @@ func Bounded(row Row) Row {
 	row.Version, row.Target = line(row.Version, maxName), line(row.Target, maxName)
 	row.Message, row.Evidence = line(row.Message, maxText), line(row.Evidence, maxText)
 	row.Observed, row.Until = line(row.Observed, maxName), line(row.Until, maxName)
+	if row.Update != nil {
+		row.Update = &Update{Stage: line(row.Update.Stage, maxName), Since: line(row.Update.Since, maxName), Message: line(row.Update.Message, maxText)}
+	}
 	row.Targets = slices.Clone(row.Targets[:min(len(row.Targets), maxCandidates)])
 	for i, each := range row.Targets {
 		row.Targets[i].Version = line(each.Version, maxName)

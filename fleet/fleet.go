@@ -75,9 +75,21 @@ type Row struct {
 	// UTC, empty where unknown.
 	Observed string `json:"observed,omitempty"`
 	Until    string `json:"until,omitempty"`
+	// Update is how far the update to the target is; nil where it was not read.
+	Update *Update `json:"update,omitempty"`
 	// Evidence is how the row is known other than from the cluster itself, such as an
 	// earlier result; empty otherwise.
 	Evidence string `json:"evidence,omitempty"`
+}
+
+// Update is how far the update of a cluster is.
+type Update struct {
+	// Stage is a stage of package wave, such as Updated.
+	Stage string `json:"stage"`
+	// Since is since when it is Updated, or Updating; RFC 3339 in UTC, empty where it is unknown.
+	Since string `json:"since,omitempty"`
+	// Message is why it is not Updated.
+	Message string `json:"message,omitempty"`
 }
 
 // Candidate is one update that a cluster has.

@@ -21,6 +21,9 @@ func merged(rows []Row) (kept []Row, notices []string) {
 		if left.State.rank() < shown.State.rank() {
 			shown, left = left, shown
 		}
+		if (shown.Update == nil) != (left.Update == nil) || shown.Update != nil && shown.Update.Stage != left.Update.Stage {
+			shown.Update = nil // the rows contradict each other
+		}
 		kept[at] = shown
 		notices = append(notices, fmt.Sprintf("%s (%s) and %s (%s) have the cluster ID %s: listed once, as %s",
 			shown.Cluster.Name, shown.Cluster.Source, left.Cluster.Name, left.Cluster.Source, shown.Cluster.ID, shown.Cluster.Name))

@@ -81,22 +81,37 @@ func (f Fleet) Wave() []wave.Cluster {
 	return clusters
 }
 
-// Needs are the permissions for a query.
+// Needs are the permissions for a query. Without those for what the clusters report, it is unknown
+// what they do; those for the clusters are required.
 func (q Query) Needs() access.Needs {
 	needs := access.Needs{
-		Required: []access.Request{
-			{Verb: "list", Group: clusterGroup, Resource: "managedclusters"},
+		Required: []access.Request{{Verb: "list", Group: clusterGroup, Resource: "managedclusters"}},
+		Optional: []access.Request{
 			{Verb: "list", Group: workGroup, Resource: "manifestworkreplicasets", Namespace: q.Placement.Namespace},
 			{Verb: "list", Group: workGroup, Resource: "manifestworks"},
+			{Verb: "list", Group: viewGroup, Resource: "managedclusterviews"},
 		},
-		Optional: []access.Request{{Verb: "list", Group: viewGroup, Resource: "managedclusterviews"}},
 	}
 	if q.Placement.Name != "" {
-		needs.Required = append(needs.Required,
-			access.Request{Verb: "get", Group: clusterGroup, Resource: "placements", Namespace: q.Placement.Namespace, Name: q.Placement.Name},
-			access.Request{Verb: "list", Group: clusterGroup, Resource: "placementdecisions", Namespace: q.Placement.Namespace})
+		return needs.And(PlacementNeeds(q.Placement))
 	}
 	return needs
+}
+
+// PlacementNeeds are the permissions to read which clusters a Placement selects; with the zero value,
+// any Placement.
+func PlacementNeeds(placement types.NamespacedName) access.Needs {
+	return access.Needs{Required: []access.Request{
+		{Verb: "get", Group: clusterGroup, Resource: "placements", Namespace: placement.Namespace, Name: placement.Name},
+		{Verb: "list", Group: clusterGroup, Resource: "placementdecisions", Namespace: placement.Namespace},
+	}}
+}
+
+// RequestNeeds are the permissions to apply what [Request] makes to the namespace of a Placement, and
+// to delete it; without a namespace, to any.
+func RequestNeeds(namespace string) access.Needs {
+	like := access.Request{Group: workGroup, Resource: "manifestworkreplicasets", Namespace: namespace}
+	return access.Needs{Required: access.Verbs(like, "create", "delete", "get", "patch")}
 }
 
 // Read reads the hub. now is the time by the clock of the hub. An error means that the hub could
@@ -119,11 +134,17 @@ func Read(ctx context.Context, hub *cluster.Cluster, query Query) (Fleet, error)
 	if made.Incomplete = incomplete; incomplete != "" {
 		made.Notices = append(made.Notices, incomplete)
 	}
+	if len(reports.unread) > 0 {
+		made.Notices = append(made.Notices, fmt.Sprintf("%s of the hub were not read: the user may not list them; have an administrator apply the roles that this prints: %s", strings.Join(reports.unread, " and "), rolesCommand))
+	}
 	return made, nil
 }
 
+// rolesCommand prints the roles for a query.
+const rolesCommand = "oc preflight auth fleet-hub"
+
 // members are those of the clusters that the query selects, sorted by name.
-func (q Query) members(managed map[string]managedCluster, placed map[string]string, reports map[string][]reported, now time.Time) Fleet {
+func (q Query) members(managed map[string]managedCluster, placed map[string]string, reports reports, now time.Time) Fleet {
 	var made Fleet
 	shared := sharedIDs(managed)
 	if q.Placement.Name == "" {
@@ -141,14 +162,22 @@ func (q Query) members(managed map[string]managedCluster, placed map[string]stri
 			of = managedCluster{name: name, absent: "the Placement selects a cluster that is not on this hub"}
 		}
 		of.shared = shared[of.id]
-		made.Members = append(made.Members, Member{Row: q.row(of, reports[name], now), Group: group, Update: q.update(of, reports[name], now)})
+		about := q.about(reports.of[name], reports.unread)
+		member := Member{Row: q.row(of, about, now), Group: group, Update: q.update(of, about, now)}
+		if q.To != "" {
+			member.Row.Update = stated(member.Update)
+		}
+		made.Members = append(made.Members, member)
 		if of.local && len(placed) > 1 {
 			made.Notices = append(made.Notices, fmt.Sprintf("%s is the hub itself: update it alone, since a controller of the hub that updates clusters ends with it", name))
 		}
 	}
 	slices.SortFunc(made.Members, func(a, b Member) int { return strings.Compare(a.Row.Cluster.Name, b.Row.Cluster.Name) })
-	if q.Keys.empty() {
+	switch {
+	case q.Keys.empty():
 		made.Notices = append(made.Notices, "the verdicts are not verified: the public keys of the clusters were not given")
+	case q.Keys.notice != "":
+		made.Notices = append(made.Notices, q.Keys.notice)
 	}
 	return made
 }

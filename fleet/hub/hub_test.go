@@ -1,7 +1,6 @@
 package hub_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,15 +8,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/fleet/hub"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/test/user"
 )
 
 // spoke is a managed cluster, with what its agents have written to the hub.
@@ -282,6 +285,7 @@ func TestSignedVerdicts(t *testing.T) {
 	}{
 		"signed-ready":   {"the key of the cluster signed it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Ready) }, "Ready; Outstanding"},
 		"signed-blocked": {"what was signed counts, not what is beside it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Blocked) }, "Blocked Drain/Blocks; Outstanding"},
+		"updated":        {"who writes the status would make it ready", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Undecided UpdateNotSigned; Updated"},
 		"not-signed":     {"a hub's administrator can write any status", func(*spoke) {}, "Undecided NotSigned; Outstanding"},
 		"other-key":      {"the key of another cluster", func(s *spoke) { s.sign(t, thief, s.id, to, verdict.Ready) }, "Undecided InvalidSignature; Outstanding"},
 		"other-cluster":  {"the verdict on another cluster", func(s *spoke) { s.sign(t, s.key, idOf(999), to, verdict.Ready) }, "Undecided OtherCluster; Outstanding"},
@@ -317,21 +321,82 @@ func TestSignedVerdicts(t *testing.T) {
 	}
 }
 
-func BenchmarkRead(b *testing.B) {
-	w := newWorld(b)
-	const clusters = 5000
-	for i := range clusters {
-		made := newSpoke(b, fmt.Sprintf("bench-%05d", i), 10_000+i, w.now)
-		if i%3 == 0 {
-			made.blocked()
-		}
-		w.add(made)
+// What a user may not list is unknown, and named: it is neither a report nor the lack of one.
+func TestUnread(t *testing.T) {
+	w := newWorld(t)
+	ready, viewed := newSpoke(t, "ready", 200, w.now), newSpoke(t, "viewed", 201, w.now)
+	viewed.work, viewed.view = nil, viewOf(t, metav1.ConditionTrue, raw(t, typed(viewed.object)))
+	w.add(ready)
+	w.add(viewed)
+	query := hub.Query{To: to}
+	for name, tc := range map[string]struct {
+		reason  string
+		without string
+		want    map[string]string
+		notice  string
+	}{
+		"all":   {reason: "the declared permissions suffice", want: map[string]string{"ready": "Ready; Outstanding", "viewed": "Ready; Outstanding"}},
+		"views": {"a cluster without a ManifestWork may have a view", "managedclusterviews", map[string]string{"ready": "Ready; Outstanding", "viewed": "Undecided NotRead; Silent"}, "ManagedClusterViews of the hub were not read"},
+		"works": {"nothing is known of what was not read", "manifestworks", map[string]string{"ready": "Undecided NotRead; Silent", "viewed": "Ready; Outstanding"}, "ManifestWorks of the hub were not read"},
+		"sets":  {"they are found by their ManifestWorkReplicaSets", "manifestworkreplicasets", map[string]string{"ready": "Undecided NotRead; Silent", "viewed": "Ready; Outstanding"}, "ManifestWorks of the hub were not read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			needs := query.Needs()
+			needs.Optional = slices.DeleteFunc(needs.Optional, func(each access.Request) bool { return each.Resource == tc.without })
+			reached, err := cluster.Connect(user.With(t, config, needs), "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			as := &world{t: t, hub: reached, now: w.now}
+			if diff := cmp.Diff(tc.want, as.read(query)); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+			found, err := hub.Read(t.Context(), reached, query)
+			if text := strings.Join(found.Notices, "; "); err != nil || !strings.Contains(text, tc.notice) || (tc.notice == "") == strings.Contains(text, "oc preflight auth fleet-hub") {
+				t.Errorf("%s: %q, %v", tc.reason, text, err)
+			}
+		})
 	}
-	b.ResetTimer()
-	for b.Loop() {
-		found, err := hub.Read(b.Context(), w.hub, hub.Query{To: to})
-		if err != nil || len(found.Members) < clusters {
-			b.Fatal(len(found.Members), err)
-		}
+}
+
+// The ConfigMap of the keys belongs to the hub, and a key that is missing or shared is refused as in a
+// directory.
+func TestKeysOfHub(t *testing.T) {
+	w := newWorld(t)
+	first, second := newKey(t), newKey(t)
+	for name, tc := range map[string]struct {
+		reason string
+		data   map[string]string
+		want   string
+	}{
+		"keys":    {"one key for each cluster; others are ignored", map[string]string{idOf(1) + ".pub": string(first.public), idOf(2) + ".pub": string(second.public), "README": "keys"}, ""},
+		"shared":  {"each could sign for the other", map[string]string{idOf(1) + ".pub": string(first.public), idOf(2) + ".pub": string(first.public)}, "have the same key"},
+		"none":    {"no key would accept nothing, or everything", map[string]string{"README": "keys"}, "there is no key"},
+		"garbage": {"a key that cannot be read is not left out", map[string]string{idOf(1) + ".pub": "-----BEGIN"}, "the key of the cluster " + idOf(1)},
+		"absent":  {"it was not created", nil, "does not exist in the namespace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			named := types.NamespacedName{Namespace: fleets, Name: "keys-" + name}
+			if tc.data != nil {
+				object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: fleets, Name: named.Name}, Data: tc.data}
+				if _, err := w.hub.Kubernetes.CoreV1().ConfigMaps(fleets).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			keys, err := hub.KeysOfHub(t.Context(), w.hub, named)
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := hub.Read(t.Context(), w.hub, hub.Query{To: to, Keys: keys})
+			if text := strings.Join(found.Notices, "; "); err != nil || !strings.Contains(text, "who may write it") {
+				t.Errorf("who has to be trusted is stated: %q, %v", text, err)
+			}
+		})
 	}
 }

@@ -3,13 +3,19 @@ package hub
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/sigstore/sigstore/pkg/signature"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -22,7 +28,11 @@ const keySuffix = ".pub"
 const maxKeys = 10_000
 
 // Keys are the public keys of clusters, one per cluster. The zero value has none.
-type Keys struct{ of map[string]signature.Verifier }
+type Keys struct {
+	of map[string]signature.Verifier
+	// notice is who has to be trusted; empty where it is the reader of a file.
+	notice string
+}
 
 func (k Keys) empty() bool { return len(k.of) == 0 }
 
@@ -54,6 +64,36 @@ func ReadKeys(ctx context.Context, directory string) (Keys, error) {
 	return PinKeys(texts)
 }
 
+// KeyNeeds are the permissions to read keys from a ConfigMap of the hub.
+func KeyNeeds(name types.NamespacedName) access.Needs {
+	return access.Needs{Required: []access.Request{{Verb: "get", Resource: "configmaps", Namespace: name.Namespace, Name: name.Name}}}
+}
+
+// KeysOfHub reads the keys in a ConfigMap of the hub: under ID.pub, the public key in PEM of the
+// cluster with that ID. Other keys of the ConfigMap are ignored. Who may write it may sign for every
+// cluster, which [Fleet] states.
+func KeysOfHub(ctx context.Context, hub *cluster.Cluster, name types.NamespacedName) (Keys, error) {
+	object, err := hub.Kubernetes.CoreV1().ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Keys{}, input.Errorf("the ConfigMap %s with the keys does not exist in the namespace %s of this hub; create it with: oc create configmap %s -n %s --from-file=DIRECTORY", name.Name, name.Namespace, name.Name, name.Namespace)
+	}
+	if err != nil {
+		return Keys{}, fmt.Errorf("could not read the ConfigMap %s with the keys: %w", name, err)
+	}
+	texts := map[string][]byte{}
+	for key, text := range object.Data {
+		if id, named := strings.CutSuffix(key, keySuffix); named && id != "" {
+			texts[id] = []byte(text)
+		}
+	}
+	keys, err := PinKeys(texts)
+	if err != nil {
+		return Keys{}, input.Errorf("the ConfigMap %s: %w", name, err)
+	}
+	keys.notice = fmt.Sprintf("the public keys are those of the ConfigMap %s of the hub: who may write it can replace the key of any cluster", name)
+	return keys, nil
+}
+
 func readKey(root *os.Root, name string) ([]byte, error) {
 	file, err := localfile.OpenRegularIn(root, name)
 	if err != nil {
@@ -72,7 +112,7 @@ func PinKeys(texts map[string][]byte) (Keys, error) {
 	if len(texts) > maxKeys {
 		return Keys{}, input.Errorf("there are more than %d keys", maxKeys)
 	}
-	pinned, owners := Keys{map[string]signature.Verifier{}}, map[string]string{}
+	pinned, owners := Keys{of: map[string]signature.Verifier{}}, map[string]string{}
 	for id, text := range texts {
 		key, err := attestation.PublicKey(text)
 		if err != nil {

@@ -4,20 +4,18 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/settled"
 	"github.com/openshift/update-preflight/fleet/wave"
-	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
 // update is how far the update of a cluster is.
-func (q Query) update(of managedCluster, all []reported, now time.Time) wave.Cluster {
+func (q Query) update(of managedCluster, report reported, now time.Time) wave.Cluster {
 	made := wave.Cluster{Name: of.name, Stage: wave.Silent}
-	report, found := q.about(all)
 	switch {
 	case of.absent+of.silent != "":
 		made.Message = cmp.Or(of.absent, of.silent)
-		return made
-	case !found:
-		made.Message = "the hub has no report of this cluster on the update"
 		return made
 	case report.problem != nil:
 		made.Message = report.problem.message
@@ -32,17 +30,22 @@ func (q Query) update(of managedCluster, all []reported, now time.Time) wave.Clu
 	}
 	values := report.values
 	made.Since, _ = time.Parse(time.RFC3339, values.updatedSince)
-	switch {
-	case values.updated == "":
-		made.Stage, made.Message, made.Since = wave.Outstanding, values.message, time.Time{}
-	case values.updated == "True":
-		made.Stage = wave.Updated
-	case values.updated == "False" && v1alpha1.UpdateFailed(values.updatedReason):
-		made.Stage, made.Message = wave.Broken, values.updatedMessage
-	case values.updated == "False":
-		made.Stage, made.Message = wave.Updating, values.updatedMessage
-	default:
-		made.Message = values.updatedMessage
+	made.Stage, made.Message = settled.StageOf(values.updated, values.updatedReason), values.updatedMessage
+	switch made.Stage {
+	case wave.Outstanding:
+		made.Message, made.Since = values.message, time.Time{}
+	case wave.Updated:
+		made.Message = ""
+	case wave.Updating, wave.Broken, wave.Silent:
+	}
+	return made
+}
+
+// stated is the update as a table states it.
+func stated(of wave.Cluster) *fleet.Update {
+	made := &fleet.Update{Stage: string(of.Stage), Message: of.Message}
+	if !of.Since.IsZero() {
+		made.Since = words.Time(of.Since)
 	}
 	return made
 }

@@ -18,12 +18,11 @@ import (
 const causeHub = "HubReport"
 
 // row is what is known about a cluster, given what it reports.
-func (q Query) row(of managedCluster, all []reported, now time.Time) fleet.Row {
+func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row {
 	row := fleet.Row{
 		Cluster: fleet.Cluster{Name: of.name, ID: of.id, Labels: of.labels, Source: "hub"},
 		State:   fleet.Undecided, Version: of.version, Target: q.To,
 	}
-	report, found := q.about(all)
 	row.Target = cmp.Or(row.Target, report.values.version)
 	row.Observed = report.values.reportTime
 	switch {
@@ -33,8 +32,6 @@ func (q Query) row(of managedCluster, all []reported, now time.Time) fleet.Row {
 	case of.silent != "":
 		row.State, row.Message = fleet.Unreachable, of.silent
 		return row
-	case !found:
-		return undecided(row, problemf("NotAsked", "the hub has no report of this cluster on the update"))
 	case report.problem != nil:
 		return undecided(row, report.problem)
 	}
@@ -43,20 +40,27 @@ func (q Query) row(of managedCluster, all []reported, now time.Time) fleet.Row {
 		return undecided(row, problem)
 	}
 	if report.values.updated == "True" && report.values.version == row.Target {
+		if !q.Keys.empty() {
+			return undecided(row, problemf("UpdateNotSigned", "the cluster reports that it runs the release already, and only verdicts are signed"))
+		}
 		row.State, row.Message, row.Version = fleet.Ready, "the cluster runs the release already", row.Target
 		return row
 	}
 	return q.decided(row, of, report, now)
 }
 
-// about is the newest report about the version of the query.
-func (q Query) about(all []reported) (reported, bool) {
+// about is the newest report about the version of the query. unread are the kinds of objects that may
+// have one, and were not read.
+func (q Query) about(all []reported, unread []string) reported {
 	for _, each := range all {
 		if q.To == "" || each.values.version == q.To || each.values.version == "" && (each.signedOnly || each.name == "" || each.name == ObjectName(q.To)) {
-			return each, true
+			return each
 		}
 	}
-	return reported{}, false
+	if len(unread) > 0 {
+		return reported{problem: problemf("NotRead", "the user may not list the %s of the hub, so it is unknown what this cluster reports on the update", strings.Join(unread, " and "))}
+	}
+	return reported{problem: problemf("NotAsked", "the hub has no report of this cluster on the update")}
 }
 
 // ObjectName is the name of the UpdatePreflight by which a hub asks about an update to a version.
@@ -167,6 +171,9 @@ func undecided(row fleet.Row, because *problem) fleet.Row {
 	row.Causes = []fleet.Cause{{
 		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: sentence(because.message), Remediation: remedy(because.reason),
 	}}
+	if because.reason == "NotRead" {
+		row.Causes[0].Actions = []finding.Action{finding.Run(rolesCommand)}
+	}
 	return row
 }
 
@@ -175,6 +182,8 @@ func remedy(reason string) string {
 	switch reason {
 	case "NotAsked", "NoObject":
 		return "Apply the ManifestWorkReplicaSet of manifests/open-cluster-management/target for this version to the Placement."
+	case "NotRead":
+		return "Have an administrator of the hub apply the roles that the command prints."
 	case "NotApplied", "NotAvailable", "NoFeedback", "NoAnswer", "NotReadable":
 		return "Correct what the condition of the object on the hub states, and wait until the agent of the cluster has applied it."
 	case "NotReported", "Outdated":
@@ -185,6 +194,8 @@ func remedy(reason string) string {
 		return "Detach the cluster that does not have this ID in spec.clusterID of its ClusterVersion."
 	case "NoKey", "NotSigned":
 		return "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
+	case "UpdateNotSigned":
+		return "Compare status.history of ClusterVersion in the cluster."
 	case "NoVerdict", "Expired", "ValidityEnded", "NotComplete":
 		return "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
 	}

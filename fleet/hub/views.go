@@ -31,8 +31,7 @@ type clusterView struct {
 	} `json:"status"`
 }
 
-// views adds what the ManagedClusterViews with Label have. A hub without them, or a user who may not
-// list them, has none.
+// views adds what the ManagedClusterViews with Label have. A hub that does not serve them has none.
 func (r reader) views(ctx context.Context, to map[string][]reported) error {
 	resource := schema.GroupVersionResource{Group: viewGroup, Version: "v1beta1", Resource: "managedclusterviews"}
 	err := r.each(ctx, resource, "", metav1.ListOptions{LabelSelector: Label}, func(object unstructured.Unstructured) error {
@@ -46,7 +45,7 @@ func (r reader) views(ctx context.Context, to map[string][]reported) error {
 		to[object.GetNamespace()] = append(to[object.GetNamespace()], made)
 		return nil
 	})
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err

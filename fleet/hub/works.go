@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,25 +35,44 @@ const (
 // maxReplicaSets bounds the selector of ManifestWorks.
 const maxReplicaSets = 50
 
-// reports are what the clusters report, by the name of the cluster, the newest request first.
-func (r reader) reports(ctx context.Context, query Query) (map[string][]reported, error) {
-	found := map[string][]reported{}
-	sets, err := r.replicaSets(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	if len(sets) > 0 {
-		if err := r.works(ctx, sets, found); err != nil {
-			return nil, err
+// reports are what the clusters report.
+type reports struct {
+	// of are by the name of the cluster, the newest request first.
+	of map[string][]reported
+	// unread are the kinds of objects with reports that the user may not list.
+	unread []string
+}
+
+// reports reads what the clusters report.
+func (r reader) reports(ctx context.Context, query Query) (reports, error) {
+	found := reports{of: map[string][]reported{}}
+	for _, source := range []struct {
+		kind string
+		read func() error
+	}{
+		{"ManifestWorks", func() error { return r.asked(ctx, query, found.of) }},
+		{"ManagedClusterViews", func() error { return r.views(ctx, found.of) }},
+	} {
+		switch err := source.read(); {
+		case apierrors.IsForbidden(err):
+			found.unread = append(found.unread, source.kind)
+		case err != nil:
+			return reports{}, err
 		}
 	}
-	if err := r.views(ctx, found); err != nil {
-		return nil, err
-	}
-	for name := range found {
-		slices.SortStableFunc(found[name], func(a, b reported) int { return b.created.Compare(a.created) })
+	for name := range found.of {
+		slices.SortStableFunc(found.of[name], func(a, b reported) int { return b.created.Compare(a.created) })
 	}
 	return found, nil
+}
+
+// asked adds what the ManifestWorks have by which the hub asks about updates.
+func (r reader) asked(ctx context.Context, query Query, to map[string][]reported) error {
+	sets, err := r.replicaSets(ctx, query)
+	if err != nil || len(sets) == 0 {
+		return err
+	}
+	return r.works(ctx, sets, to)
 }
 
 // replicaSets are the values of labelReplicaSet of the ManifestWorks to read.

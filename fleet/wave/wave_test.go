@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/document/format"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/fleet"
 	"github.com/openshift/update-preflight/fleet/wave"
 	"github.com/openshift/update-preflight/test/golden"
 )
@@ -151,5 +153,68 @@ func TestGolden(t *testing.T) {
 			}
 			golden.Compare(t, "testdata/"+name+"."+output, text.Bytes())
 		}
+	}
+}
+
+// A row of a table counts only if it is of now, of this release, and states how far the update is.
+func TestOfTable(t *testing.T) {
+	row := func(change func(*fleet.Row)) fleet.Row {
+		made := fleet.Row{
+			Cluster: fleet.Cluster{Name: "a"}, State: fleet.Clear, Target: "4.19.12", Observed: "2026-11-22T11:30:00Z",
+			Update: &fleet.Update{Stage: "Updated", Since: "2026-11-21T11:00:00Z"},
+		}
+		change(&made)
+		return made
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*fleet.Row)
+		stage  wave.Stage
+		want   string
+	}{
+		"Updated":     {"it was read half an hour ago", func(*fleet.Row) {}, wave.Updated, ""},
+		"Blocked":     {"what is against another update does not undo this one", func(r *fleet.Row) { r.State = fleet.Blocked }, wave.Updated, ""},
+		"Broken":      {"a degraded pool", func(r *fleet.Row) { r.Update = &fleet.Update{Stage: "Broken", Message: "degraded"} }, wave.Broken, "degraded"},
+		"Old":         {"it may have changed since", func(r *fleet.Row) { r.Observed = "2026-11-22T10:59:00Z" }, wave.Silent, "older than 1h0m0s: make the table again"},
+		"Future":      {"its age is unknown", func(r *fleet.Row) { r.Observed = "2026-11-22T13:01:00Z" }, wave.Silent, "ahead of the clock"},
+		"Untimed":     {"its age is unknown", func(r *fleet.Row) { r.Observed = "" }, wave.Silent, "does not state when"},
+		"Unstated":    {"an earlier version of the program", func(r *fleet.Row) { r.Update = nil }, wave.Silent, "does not state how far"},
+		"Other":       {"another release", func(r *fleet.Row) { r.Target = "4.19.11" }, wave.Silent, "not about 4.19.12"},
+		"Unreachable": {"a row of before that stayed", func(r *fleet.Row) { r.State, r.Message = fleet.Unreachable, "timeout" }, wave.Silent, "Unreachable; timeout"},
+		"Unknown":     {"a stage of a later version", func(r *fleet.Row) { r.Update.Stage = "Fine" }, "Fine", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := fleet.Of("4.19.12", []fleet.Row{row(tc.change)})
+			clusters, err := wave.OfTable(table, "4.19.12", time.Hour, noon())
+			if err != nil || len(clusters) != 1 {
+				t.Fatal(clusters, err)
+			}
+			if got := clusters[0]; got.Stage != tc.stage || !strings.Contains(got.Message, tc.want) {
+				t.Errorf("%s: %s, %q; want %s, %q", tc.reason, got.Stage, got.Message, tc.stage, tc.want)
+			}
+			gate := wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: 24 * time.Hour}, clusters, noon())
+			if (gate.Decision == verdict.Ready) != (tc.stage == wave.Updated) {
+				t.Errorf("%s: the gate is %s", tc.reason, gate.Decision)
+			}
+		})
+	}
+}
+
+// Another document does not open or close a gate.
+func TestForeignTable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		table  fleet.Table
+		want   string
+	}{
+		"Kind":    {"a report", fleet.Table{APIVersion: "v1", Kind: "PreflightReport"}, "it is no table of a fleet"},
+		"Release": {"the wave before", fleet.Of("4.19.11", nil), "about 4.19.11, and not about 4.19.12"},
+		"Best":    {"each row has a target of its own", fleet.Of("", nil), "the best update of each cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := wave.OfTable(tc.table, "4.19.12", time.Hour, noon()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
+			}
+		})
 	}
 }

@@ -34,6 +34,7 @@ func purposes() map[string]string {
 		drains          = "what the drains of an update evict, and where it runs then"
 		hostedSide      = "the hosted cluster as its management cluster has it"
 		quotas          = "whether the pods of checks are accepted"
+		placed          = "the clusters of a hub, and which of them a Placement selects"
 	)
 	return map[string]string{
 		"configmaps": "trust, signatures, admin gates; records; those of checks", "events": "why a pod does not start",
@@ -57,6 +58,8 @@ func purposes() map[string]string {
 		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfigurations": builtIn, "machineconfignodes": builtIn,
 		"clusterserviceversions": builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,
 		"clusterroles": checksOfRelease, "clusterrolebindings": checksOfRelease, "roles": checksOfRelease, "rolebindings": checksOfRelease,
+		"managedclusters": placed, "placements": placed, "placementdecisions": placed, "managedclusterviews": "what the clusters of a hub report",
+		"manifestworks": "what the clusters of a hub report", "manifestworkreplicasets": "by what a hub asks its clusters",
 		"prometheusrules": "the switches of the controller", "routes": monitoring,
 	}
 }

@@ -18,11 +18,13 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// ClusterID is the ID of every cluster that Apply configures.
+// ClusterID is the ID of a cluster whose State has none.
 const ClusterID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 
 // State is the configuration and the status of the cluster.
 type State struct {
+	// ID is that of the cluster; empty means ClusterID.
+	ID configv1.ClusterID
 	// Version and Image are the release that the cluster runs.
 	Version, Image string
 	// Channel is the update channel; empty means "stable".

@@ -66,7 +66,7 @@ func PrepareHosted(ctx context.Context, guest, management *cluster.Cluster, dire
 	step("creating the objects of the guest, which has no keys")
 	if err := openshift.Apply(ctx, guest.Config, openshift.State{
 		Version: From, Image: side.Image, Available: side.Available, Gates: map[string]string{}, Acks: map[string]string{},
-		Namespaces: append(namespaces(), "shop"), Topology: configv1.ExternalTopologyMode, Operators: operators(),
+		Namespaces: namespaces(), Topology: configv1.ExternalTopologyMode, Operators: operators(),
 	}); err != nil {
 		return err
 	}
@@ -94,38 +94,38 @@ func applyManagement(ctx context.Context, guest, management *cluster.Cluster, ro
 		return err
 	}
 	defer os.Remove(kubeconfig) //nolint:errcheck // a temporary file
-	for _, step := range [][]string{
-		{"apply", "--server-side", "-f", objects},
-		{"apply", "--server-side", "--subresource=status", "-f", objects, "--selector=story=status"},
-		{"-n", "clusters-example", "rollout", "status", "deployment/kube-apiserver", "--timeout=1m"},
-		{"-n", "clusters-example", "rollout", "status", "statefulset/etcd", "--timeout=1m"},
-		{"-n", "clusters", "create", "secret", "generic", "example-admin-kubeconfig", "--from-file=kubeconfig=" + kubeconfig},
-	} {
-		if err := kubectl(ctx, management, root, step...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return kubectlAll(ctx, management, root,
+		[]string{"apply", "--server-side", "-f", objects},
+		[]string{"apply", "--server-side", "--subresource=status", "-f", objects, "--selector=story=status"},
+		[]string{"-n", "clusters-example", "rollout", "status", "deployment/kube-apiserver", "--timeout=1m"},
+		[]string{"-n", "clusters-example", "rollout", "status", "statefulset/etcd", "--timeout=1m"},
+		[]string{"-n", "clusters", "create", "secret", "generic", "example-admin-kubeconfig", "--from-file=kubeconfig=" + kubeconfig},
+	)
 }
 
 // applyGuest creates the objects of the guest, whose nodes belong to the NodePool.
 func applyGuest(ctx context.Context, guest *cluster.Cluster, root string) error {
-	objects, err := rewritten(filepath.Join(root, "test", "story", "hosted-guest.yaml"), strings.NewReplacer("IMAGE", guest.Registry+"/pause:1"))
+	if err := kubectlAll(ctx, guest, root,
+		[]string{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "hosted-guest.yaml")},
+		[]string{"patch", "infrastructure", "cluster", "--subresource=status", "--type=merge", "-p", `{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`},
+		[]string{"label", "node", "--all", "--overwrite", "hypershift.openshift.io/nodePool=" + NodePool, "node-role.kubernetes.io/worker="},
+	); err != nil {
+		return err
+	}
+	return applyShop(ctx, guest, root, guest.Registry)
+}
+
+// applyShop creates a workload whose budget never allows an eviction.
+func applyShop(ctx context.Context, c *cluster.Cluster, root, registry string) error {
+	shop, err := rewritten(filepath.Join(root, "test", "story", "shop.yaml"), strings.NewReplacer("IMAGE", registry+"/pause:1"))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(objects) //nolint:errcheck // a temporary file
-	for _, step := range [][]string{
-		{"apply", "--server-side", "-f", objects},
-		{"patch", "infrastructure", "cluster", "--subresource=status", "--type=merge", "-p", `{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`},
-		{"label", "node", "--all", "--overwrite", "hypershift.openshift.io/nodePool=" + NodePool, "node-role.kubernetes.io/worker="},
-		{"-n", "shop", "rollout", "status", "deployment/orders", "--timeout=2m"},
-	} {
-		if err := kubectl(ctx, guest, root, step...); err != nil {
-			return err
-		}
-	}
-	return nil
+	defer os.Remove(shop) //nolint:errcheck // a temporary file
+	return kubectlAll(ctx, c, root,
+		[]string{"apply", "--server-side", "-f", shop},
+		[]string{"-n", "shop", "rollout", "status", "deployment/orders", "--timeout=2m"},
+	)
 }
 
 // rewritten is the path of a temporary copy of a file.

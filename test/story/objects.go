@@ -24,22 +24,37 @@ func namespaces() []string {
 // applyObjects creates the objects that the checks read, with the status that operators
 // write.
 func applyObjects(ctx context.Context, c *cluster.Cluster, root string) error {
-	steps := [][]string{
-		{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "objects.yaml")},
-		{
+	err := kubectlAll(ctx, c, root,
+		[]string{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "objects.yaml")},
+		[]string{
 			"patch", "infrastructure", "cluster", "--subresource=status", "--type=merge",
 			"-p", `{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`,
 		},
-		{"label", "node", "--all", "--overwrite", "node-role.kubernetes.io/worker="},
-		{
+	)
+	if err != nil {
+		return err
+	}
+	return applyPool(ctx, c, root)
+}
+
+// applyPool makes all nodes workers in a pool that is updated.
+func applyPool(ctx context.Context, c *cluster.Cluster, root string) error {
+	return kubectlAll(ctx, c, root,
+		[]string{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "pool.yaml")},
+		[]string{"label", "node", "--all", "--overwrite", "node-role.kubernetes.io/worker="},
+		[]string{
 			"annotate", "node", "--all", "--overwrite", "machineconfiguration.openshift.io/state=Done",
 			"machineconfiguration.openshift.io/currentConfig=rendered-worker-1", "machineconfiguration.openshift.io/desiredConfig=rendered-worker-1",
 		},
-		{
+		[]string{
 			"patch", "machineconfigpool", "worker", "--subresource=status", "--type=merge",
 			"-p", `{"status":{"observedGeneration":1,"configuration":{"name":"rendered-worker-1"},"conditions":[{"type":"Updated","status":"True"},{"type":"Degraded","status":"False"}]}}`,
 		},
-	}
+	)
+}
+
+// kubectlAll runs kubectl with each of these arguments, one after the other.
+func kubectlAll(ctx context.Context, c *cluster.Cluster, root string, steps ...[]string) error {
 	for _, step := range steps {
 		if err := kubectl(ctx, c, root, step...); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
@@ -34,8 +35,9 @@ import (
 type authFlags struct {
 	running.RunFlags
 
-	bind          []string
-	hostedCluster string
+	bind            []string
+	hostedCluster   string
+	placement, keys string
 }
 
 func newAuth(client *cli.Client) *cobra.Command {
@@ -64,6 +66,9 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
   # For a hosted cluster: the roles of the management cluster, then those of the guest
   oc preflight auth run --hosted-cluster clusters/example
 
+  # For those who read what the clusters of a hub report
+  oc preflight auth fleet-hub fleet-gate --placement fleets/production --bind group:update-team
+
   # For a ServiceAccount that only verifies
   oc preflight auth verify --bind serviceaccount:ci:verifier`,
 		ValidArgs: commandNames(),
@@ -75,6 +80,8 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	flags.AddImages(c)
 	flags.Site.Add(c)
 	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to "+hostedNames()+".")
+	c.Flags().StringVar(&flags.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone. Applies to "+strings.Join(hubCommands(), ", ")+".")
+	c.Flags().StringVar(&flags.keys, "keys", "", "configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it. Applies to "+fleetHub+" and "+fleetGate+".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }
@@ -103,7 +110,7 @@ const copiesGrant = "A check with an existing ServiceAccount runs as a temporary
 // of "run".
 func commandRoles(images image.Mode) []commandRole {
 	const given = "The API server refuses to create a role with permissions that its creator does not have, so the rules of the roles in %s have to be added to these."
-	return []commandRole{
+	return append([]commandRole{
 		{command: "run", needs: func() access.Needs { return runner.RunNeeds(images) }, remarks: []string{
 			fmt.Sprintf("For runs with --images=%s.", images),
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
@@ -127,7 +134,7 @@ func commandRoles(images image.Mode) []commandRole {
 			fmt.Sprintf(given, "the manifest"),
 			copiesGrant, jobsRunAs,
 		}},
-	}
+	}, hubRoles(types.NamespacedName{}, types.NamespacedName{})...)
 }
 
 func commandNames() []string {
@@ -151,6 +158,9 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 		if chosen, err = ofHosted(flags.hostedCluster, chosen); err != nil {
 			return exitcode.BadUsage(err)
 		}
+	}
+	if chosen, err = flags.ofHub(chosen); err != nil {
+		return exitcode.BadUsage(err)
 	}
 	if flags.Release != (runner.Target{}) {
 		if !slices.Equal(commands, []string{"run"}) {
@@ -246,7 +256,7 @@ func (f authFlags) forRelease(c *cobra.Command, client *cli.Client) (access.Need
 func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
 	var page bytes.Buffer
 	needs := r.needs()
-	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+r.command))
+	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+strings.Replace(r.command, "fleet-", "fleet ", 1)))
 	if optional := needs.OnlyOptional(); len(optional) > 0 {
 		comment(&page, "Optional permissions, whose absence is reported where it matters: "+access.Summarize(optional, len(optional))+".")
 	}

@@ -55,6 +55,9 @@ func isAPI(address string) bool {
 // authCommand is the command that prints the roles for a verb and its request.
 func authCommand(c *cobra.Command) string {
 	verb, words := c.Name(), ""
+	if of := "fleet-" + verb; c.HasParent() && c.Parent().Name() == "fleet" && slices.Contains(hubCommands(), of) {
+		verb = of
+	}
 	if !slices.Contains(commandNames(), verb) {
 		verb = "run" // attach needs what run needs
 	}

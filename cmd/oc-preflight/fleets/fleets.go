@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
 	"github.com/openshift/update-preflight/fleet/roster"
+	"github.com/openshift/update-preflight/fleet/settled"
 	"github.com/openshift/update-preflight/fleet/survey"
 	"github.com/openshift/update-preflight/fleet/tableview"
 )
@@ -111,7 +112,7 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		if err != nil {
 			return false, err
 		}
-		rows, kept := ask(c.Context(), client, asking, worded(judge, phrase.OfFleet(c, to)), members)
+		rows, kept := ask(c.Context(), client, asking, worded(measured(judge, to), phrase.OfFleet(c, to)), members)
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
 		table.Notices = append(notices, table.Notices...)
@@ -151,6 +152,20 @@ func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge su
 		display.Step(text)
 	}
 	return asking.Rows(ctx, members, judge)
+}
+
+// measured adds to each row how far the update to a version is; none without one.
+func measured(judge survey.Judge, to string) survey.Judge {
+	if to == "" {
+		return judge
+	}
+	return func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+		row, err := judge(ctx, member, reached)
+		if err == nil {
+			row.Update = settled.Of(ctx, reached.Cluster, to)
+		}
+		return row, err
+	}
 }
 
 // worded adds the commands of this program to the causes of each row. A cause that may be accepted has

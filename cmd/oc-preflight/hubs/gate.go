@@ -1,6 +1,7 @@
 package hubs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -22,6 +23,8 @@ type gateFlags struct {
 
 	strategy  wave.Strategy
 	maxFailed string
+	table     string
+	maxAge    time.Duration
 	output    flagset.Output
 	limit     int
 }
@@ -30,12 +33,14 @@ type gateFlags struct {
 func NewGate(client *cli.Client) *cobra.Command {
 	var flags gateFlags
 	c := &cobra.Command{
-		Use:   "gate --to VERSION --placement NAMESPACE/NAME [--wave GROUP]",
+		Use:   "gate --to VERSION {--placement NAMESPACE/NAME [--wave GROUP] | --table FILE}",
 		Short: "Decide whether the next wave of an update may start",
 		Long: `Decide whether the next wave of an update may start: when the clusters of this one run the
 release, their pools and operators have settled, and they have been so for the soak. It reads
 the reports of the clusters from a hub of Open Cluster Management, as "fleet hub" does, and
-changes nothing.
+changes nothing. Without a hub, --table reads them from the table that "fleet run -o json" or
+"fleet targets -o json" has written: the wave is its rows, and no cluster is used. A row that is
+older than --max-age is Unknown.
 
 A wave is a decision group of a Placement. The terms are those of OCM's rollout strategy:
 --soak is minSuccessTime, --max-failed maxFailures, and --progress-deadline progressDeadline.
@@ -52,7 +57,11 @@ or too little is known. 1 the tool failed, 2 wrong usage or bad input, 130 inter
 
   # Wait for it, with one of twenty clusters that may fail
   oc preflight fleet gate --to 4.19.12 --placement fleets/production --wave region-1 \
-      --soak 24h --max-failed 5% --watch`,
+      --soak 24h --max-failed 5% --watch
+
+  # The same without a hub
+  oc preflight fleet targets --contexts 'canary-*' --to 4.19.12 -o json > canary.json
+  oc preflight fleet gate --to 4.19.12 --table canary.json --soak 24h`,
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return gate(c, client, flags) },
 	}
@@ -60,6 +69,9 @@ or too little is known. 1 the tool failed, 2 wrong usage or bad input, 130 inter
 	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0, "How long each cluster must have been updated and healthy.")
 	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0, "How long the update of a cluster may take before it counts as failed. Default: no limit.")
 	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0", "How many clusters of the wave may fail: a number, or a percentage.")
+	const maxAge = time.Hour
+	c.Flags().StringVar(&flags.table, "table", "", "File with the JSON of \"fleet run\" or \"fleet targets\" for the clusters of the wave. No cluster is used.")
+	c.Flags().DurationVar(&flags.maxAge, "max-age", maxAge, "With --table: age at which the row of a cluster no longer counts.")
 	flags.output.AddText(c, wave.Gate{})
 	const limit, interval = 20, time.Minute
 	flagset.LimitFlag(c, &flags.limit, limit)
@@ -74,8 +86,12 @@ func (f *gateFlags) check() error {
 		return fmt.Errorf("--max-failed: %w", err)
 	case f.query.To == "":
 		return errors.New("--to is required: the version to which the wave is updated")
-	case f.placement == "":
-		return errors.New("--placement is required: the Placement that selects the clusters")
+	case f.placement == "" && f.table == "":
+		return errors.New("--placement or --table is required: the Placement that selects the clusters, or the file with their table")
+	case f.table != "" && f.placement+f.keys+f.query.Group != "":
+		return errors.New("--table cannot be combined with --placement, --wave and --keys, which are about a hub")
+	case f.maxAge <= 0:
+		return fmt.Errorf("--max-age=%s: it must be positive", f.maxAge)
 	case f.strategy.MinSuccessTime < 0 || f.strategy.ProgressDeadline < 0:
 		return errors.New("--soak and --progress-deadline must not be negative")
 	}
@@ -92,20 +108,20 @@ func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {
 	}
 	defer out.Close()
 	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
-	reached, err := flags.open(c.Context(), client)
+	read, err := flags.reader(c.Context(), client)
 	if err != nil {
 		return err
 	}
 	flags.strategy.To, flags.strategy.Wave = flags.query.To, flags.query.Group
 	shown := flags.Watched(out, client)
 	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
-		found, err := hub.Read(c.Context(), reached, flags.query)
+		known, err := read()
 		if err != nil {
 			return false, err
 		}
-		flags.strategy.Incomplete = found.Incomplete
-		made := wave.Decide(flags.strategy, found.Wave(), reached.Now())
-		made.Notices = found.Notices
+		flags.strategy.Incomplete = known.incomplete
+		made := wave.Decide(flags.strategy, known.clusters, known.now)
+		made.Notices = known.notices
 		if err := shown.Write(made, statuses(made)); err != nil {
 			return false, err
 		}
@@ -115,6 +131,34 @@ func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {
 		}
 		return ended, exitcode.OfFleet(made.Decision)
 	})
+}
+
+// known is what is known about the clusters of a wave at a time.
+type known struct {
+	clusters []wave.Cluster
+	// incomplete is why clusters may be missing; empty where none is.
+	incomplete string
+	notices    []string
+	now        time.Time
+}
+
+// reader is the function that reads the clusters of the wave: from the table, or from the hub.
+func (f *gateFlags) reader(ctx context.Context, client *cli.Client) (func() (known, error), error) {
+	if f.table != "" {
+		return func() (known, error) {
+			now := time.Now()
+			clusters, err := readTable(f.table, f.query.To, f.maxAge, now)
+			return known{clusters: clusters, notices: []string{notSigned}, now: now}, err
+		}, nil
+	}
+	reached, err := f.open(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	return func() (known, error) {
+		found, err := hub.Read(ctx, reached, f.query)
+		return known{found.Wave(), found.Incomplete, found.Notices, reached.Now()}, err
+	}, nil
 }
 
 // statuses are what is new in a gate when it is shown again: each minute of a soak is not.

@@ -40,8 +40,9 @@ and one whose report is older than 90 minutes Undecided. Without a ManifestWork,
 report by a ManagedClusterView with the label preflight.openshift.io/fleet of its
 UpdatePreflight, or of a ConfigMap whose verdict.dsse.json is a signed verdict.
 
-With --keys, a verdict counts only if the key of its cluster signed it. Without, who may write
-the status of ManifestWorks on the hub may write any verdict.
+With --keys, a verdict counts only if the key of its cluster signed it; that a cluster runs the
+release already is not signed, and so Undecided. Without, who may write the status of
+ManifestWorks on the hub may write any verdict.
 
 Exit codes are those of the worst cluster: 0 all are Ready, 3 one is Blocked, 4 one is Undecided
 or Unreachable, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130

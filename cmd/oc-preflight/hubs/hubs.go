@@ -9,8 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
@@ -30,13 +32,13 @@ func (s *selection) add(c *cobra.Command) {
 	c.Flags().Var(flagset.UpdateValue(&s.query.To), "to", "Version of the update.")
 	c.Flags().StringVar(&s.placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters.")
 	c.Flags().StringVar(&s.query.Group, "wave", "", "Name of the decision group of the Placement. Default: all of its clusters.")
-	c.Flags().StringVar(&s.keys, "keys", "", "Directory with the public keys of the clusters, each in the file ID.pub, where ID is spec.clusterID of ClusterVersion. With it, a verdict counts only if the key of its cluster signed it.")
+	c.Flags().StringVar(&s.keys, "keys", "", "Public keys of the clusters, each named ID.pub, where ID is spec.clusterID of ClusterVersion: a directory of files, or configmap://NAMESPACE/NAME for a ConfigMap of the hub. With them, a verdict counts only if the key of its cluster signed it.")
 }
 
 // open checks the flags, and reaches the hub.
 func (s *selection) open(ctx context.Context, client *cli.Client) (*cluster.Cluster, error) {
 	if s.placement != "" {
-		placement, err := placementOf(s.placement)
+		placement, err := PlacementOf(s.placement)
 		if err != nil {
 			return nil, exitcode.BadUsage(err)
 		}
@@ -45,16 +47,47 @@ func (s *selection) open(ctx context.Context, client *cli.Client) (*cluster.Clus
 	if s.query.Group != "" && s.placement == "" {
 		return nil, exitcode.BadUsage(errors.New("--wave needs --placement, whose decision group it is"))
 	}
-	if s.keys != "" {
-		keys, err := hub.ReadKeys(ctx, s.keys)
-		if err != nil {
-			return nil, exitcode.BadUsage(fmt.Errorf("--keys %s: %w", s.keys, err))
-		}
-		s.query.Keys = keys
-	}
 	reached, err := client.Connect()
 	if err != nil {
 		return nil, err
 	}
-	return reached, client.Review(ctx, reached, s.query.Needs())
+	if err := client.Review(ctx, reached, s.query.Needs()); err != nil {
+		return nil, err
+	}
+	return reached, s.readKeys(ctx, client, reached)
+}
+
+// onHub begins the name of a ConfigMap of the hub that has the keys.
+const onHub = "configmap://"
+
+// readKeys reads the keys of the flag.
+func (s *selection) readKeys(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (err error) {
+	switch {
+	case s.keys == "":
+		return nil
+	case strings.HasPrefix(s.keys, onHub):
+		name, err := KeysOf(s.keys)
+		if err != nil {
+			return exitcode.BadUsage(err)
+		}
+		if err := client.Review(ctx, reached, hub.KeyNeeds(name)); err != nil {
+			return err
+		}
+		s.query.Keys, err = hub.KeysOfHub(ctx, reached, name)
+		return err
+	}
+	if s.query.Keys, err = hub.ReadKeys(ctx, s.keys); err != nil {
+		return exitcode.BadUsage(fmt.Errorf("--keys %s: %w", s.keys, err))
+	}
+	return nil
+}
+
+// KeysOf reads configmap://NAMESPACE/NAME, the value of --keys for a ConfigMap of the hub.
+func KeysOf(text string) (types.NamespacedName, error) {
+	rest, ok := strings.CutPrefix(text, onHub)
+	name, named := namespaced(rest)
+	if !ok || !named {
+		return types.NamespacedName{}, fmt.Errorf("--keys=%s: a ConfigMap of the hub is %sNAMESPACE/NAME", text, onHub)
+	}
+	return name, nil
 }

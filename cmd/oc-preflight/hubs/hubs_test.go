@@ -2,6 +2,7 @@ package hubs_test
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -174,12 +175,27 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 	gate := func(args ...string) []string {
 		return append([]string{"gate", "--to", "4.19.12", "--placement", "fleets/production"}, args...)
 	}
+	table := func(text string) []string {
+		path := filepath.Join(t.TempDir(), "table.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"gate", "--to", "4.19.12", "--soak", "2h", "--table", path}
+	}
+	written, _ := call(t, "hub", "--to", "4.19.12", "--placement", "fleets/production", "--wave", "canary", "-o", "json")
 	for name, tc := range map[string]struct {
 		reason string
 		args   []string
 		code   int
 		want   string
 	}{
+		"Written":   {"the table of another command has what the gate needs", table(written), 0, "who may write it decides"},
+		"Aged":      {"a table of yesterday", append(table(written), "--max-age", "1ns"), 4, "make the table again"},
+		"Foreign":   {"the file is another document", table(`{"kind": "PreflightReport"}`), 2, "it is no table of a fleet"},
+		"NoJSON":    {"a table for people", table("READY"), 2, `it is no JSON that "fleet run -o json"`},
+		"NoFile":    {"the file does not exist", []string{"gate", "--to", "4.19.12", "--table", "/nonexistent"}, 2, "--table /nonexistent"},
+		"Both":      {"two sources of one wave", gate("--table", "x"), 2, "--table cannot be combined with --placement"},
+		"NoSource":  {"the clusters of the wave are not named", []string{"gate", "--to", "4.19.12"}, 2, "--placement or --table is required"},
 		"Open":      {"the canary is updated for long enough", gate("--wave", "canary", "--soak", "2h"), 0, "READY"},
 		"Soaking":   {"an hour is missing", gate("--wave", "canary", "--soak", "4h"), 4, "updated for 3h0m0s of 4h0m0s"},
 		"Silent":    {"the last values of a cluster that is away do not count", gate("--wave", "second"), 4, "has not answered the hub since 2026-01-01T00:00:00Z"},
@@ -194,6 +210,8 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 		"Placement": {"a namespace is missing", []string{"hub", "--placement", "production"}, 2, "NAMESPACE/NAME"},
 		"Missing":   {"the Placement does not exist", []string{"hub", "--placement", "fleets/none"}, 2, "does not exist in the namespace fleets"},
 		"Keys":      {"the directory of the keys does not exist", []string{"hub", "--keys", "/nonexistent"}, 2, "--keys /nonexistent"},
+		"KeysName":  {"a ConfigMap has a namespace", []string{"hub", "--keys", "configmap://keys"}, 2, "configmap://NAMESPACE/NAME"},
+		"KeysNone":  {"the ConfigMap of the keys does not exist", []string{"hub", "--keys", "configmap://fleets/keys"}, 2, "oc create configmap keys -n fleets"},
 		"NoVersion": {"a name of an object", []string{"request", "--to", "../x", "--placement", "a/b"}, 2, "no version"},
 		"LongLabel": {"OCM could not label its objects", []string{"request", "--to", "4.19.12", "--placement", strings.Repeat("n", 60) + "/b"}, 2, "too long"},
 	} {

@@ -28,7 +28,8 @@ func NewRequest(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: `Print the ManifestWorkReplicaSet by which a hub of Open Cluster Management asks the clusters of
 a Placement about an update: it brings an UpdatePreflight to each, whose preflight the
 controller runs there, and its verdict back to the hub. Nothing is created, and no cluster is
-used. The controller has to be installed in the clusters: manifests/open-cluster-management.
+used. The controller has to be installed in the clusters: manifests/open-cluster-management. Who
+applies the object needs the roles that "auth fleet-request" prints.
 
 Delete the object when the update is done: oc delete manifestworkreplicaset.`,
 		Example: `  # Ask the clusters of a Placement, and show what they report
@@ -47,7 +48,7 @@ func printRequest(out io.Writer, version, placement string, accepted []string) e
 	if version == "" || placement == "" {
 		return exitcode.BadUsage(errors.New("--to and --placement are required"))
 	}
-	named, err := placementOf(placement)
+	named, err := PlacementOf(placement)
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
@@ -73,11 +74,17 @@ func manifest(made *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
 	return yaml.Marshal(object)
 }
 
-// placementOf reads NAMESPACE/NAME.
-func placementOf(text string) (types.NamespacedName, error) {
-	namespace, name, ok := strings.Cut(text, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+// PlacementOf reads NAMESPACE/NAME, the value of --placement.
+func PlacementOf(text string) (types.NamespacedName, error) {
+	name, ok := namespaced(text)
+	if !ok {
 		return types.NamespacedName{}, fmt.Errorf("--placement=%s: it must be NAMESPACE/NAME", text)
 	}
-	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+	return name, nil
+}
+
+// namespaced reads NAMESPACE/NAME.
+func namespaced(text string) (types.NamespacedName, bool) {
+	namespace, name, ok := strings.Cut(text, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
 }

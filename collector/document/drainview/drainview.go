@@ -108,8 +108,9 @@ func pool(of *drain.Pool, view document.View) document.Section {
 			node.Name, strconv.Itoa(node.Step + 1), strconv.Itoa(node.Evicted), strconv.Itoa(node.Kept), strconv.Itoa(node.Waits), result,
 		})
 	}
+	_, result := before(of)
 	for i := range of.Nodes[:view.Entries(len(of.Nodes), entries)] {
-		row(&of.Nodes[i], "ends")
+		row(&of.Nodes[i], result)
 	}
 	table.More = len(of.Nodes) - len(table.Rows)
 	for i := range of.Stuck {

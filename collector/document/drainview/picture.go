@@ -24,7 +24,8 @@ func (p Plan) picture() []document.Block {
 			rows = append(rows, picture.StepRow{Name: pool.Name + " " + node.Name, Result: result, Level: level, At: []int{node.Step + 1}})
 		}
 		for at := range pool.Nodes {
-			add(&pool.Nodes[at], document.Good, "the drain ends")
+			level, result := before(pool)
+			add(&pool.Nodes[at], level, "the drain "+result)
 			names = append(names, pool.Nodes[at].Name)
 		}
 		for at := range pool.Stuck {
@@ -94,6 +95,14 @@ func chain(lead string, names []string) string {
 		line += " " + name
 	}
 	return text.String() + line
+}
+
+// before is how the drains of a pool end before the first one that may not end.
+func before(pool *drain.Pool) (level document.Level, result string) {
+	if pool.Outcome == drain.Undetermined && len(pool.Stuck) == 0 {
+		return document.Unclear, "ends, as far as was read"
+	}
+	return document.Good, "ends"
 }
 
 // drainResult is how the drain of a node ends at which its pool sticks.

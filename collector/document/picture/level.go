@@ -33,7 +33,8 @@ func Icon(level document.Level) g.Node {
 // viewBox is the view box that all shapes share.
 func viewBox() g.Node { return g.Attr("viewBox", "0 0 16 16") }
 
-// shape fills a square of shapeSize.
+// shape fills a square of shapeSize. That of Unclear is no diamond: with a question mark it would look like the
+// character that replaces one that cannot be shown.
 func shape(level document.Level) g.Node {
 	switch level {
 	case document.Good:
@@ -41,7 +42,7 @@ func shape(level document.Level) g.Node {
 	case document.Bad:
 		return g.Group{area("M5 .5h6L15.5 5v6L11 15.5H5L.5 11V5z", red), stroke("M5 5l6 6M11 5l-6 6", "2")}
 	case document.Unclear:
-		return g.Group{area("M8 0l8 8-8 8-8-8z", amber), stroke("M6 6.3a2 2 0 1 1 2.6 1.9Q8 8.5 8 9.5M8 11v1.8", "1.6")}
+		return g.Group{area("M4.5 1h7L16 8l-4.5 7h-7L0 8z", amber), stroke("M6 6.3a2 2 0 1 1 2.6 1.9Q8 8.5 8 9.5M8 11v1.8", "1.6")}
 	case document.Caution:
 		return g.Group{area("M8 1l7.5 14H.5z", amber), stroke("M8 6v4.5M8 12v1.7", "1.8")}
 	case document.Neutral:

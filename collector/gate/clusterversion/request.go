@@ -82,9 +82,9 @@ func RequestValid() check.Check {
 
 func judgeRequest(s situation) []finding.Finding {
 	if stale, ok := s.stale(); ok {
-		return []finding.Finding{stale}
+		return append([]finding.Finding{stale}, s.writers()...)
 	}
-	findings := []finding.Finding{s.request()}
+	findings := append([]finding.Finding{s.request()}, s.writers()...)
 	if invalid := s.condition("Invalid"); invalid.Status != "" && invalid.Status != configv1.ConditionFalse {
 		findings = append(findings, invalidClusterVersion(invalid))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
@@ -233,5 +235,33 @@ func TestMany(t *testing.T) {
 	}
 	if requests.Load() != 2 {
 		t.Errorf("1000 pods were read in %d requests, want 2 for all updates", requests.Load())
+	}
+}
+
+// A plan states nothing in favor of a pool where something was not read that may be against its drains.
+func TestUnreadPlan(t *testing.T) {
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode))
+	for _, tc := range []struct {
+		jobs   checktest.Response // nil is that of the API server
+		want   drain.Outcome
+		passes int
+	}{{nil, drain.Clear, 1}, {forbidden, drain.Undetermined, 0}} {
+		paths := workers().paths(t)
+		if tc.jobs != nil {
+			paths[jobsPath] = tc.jobs
+		}
+		plan, err := draining.Rehearse(t.Context(), server.Responding(paths).Snapshot(t).Cluster, time.Now(), draining.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		passes := 0
+		for _, each := range plan.Findings {
+			if each.Outcome == preflight.Pass {
+				passes++
+			}
+		}
+		if pools := plan.Rehearsal.Pools; plan.Outcome != tc.want || len(pools) != 1 || pools[0].Outcome != tc.want || passes != tc.passes {
+			t.Errorf("without %q: the plan is %q, its pools are %+v, and %d findings pass; want %q and %d", plan.Unread, plan.Outcome, pools, passes, tc.want, tc.passes)
+		}
 	}
 }

@@ -81,11 +81,25 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 	for i, f := range made.Findings {
 		made.Findings[i] = f.Named(cmp.Or(f.Name, nameDrain)).From(finding.SourceHealth)
 	}
+	if len(made.Unread) > 0 {
+		made.doubt()
+	}
 	made.Outcome = worst(made.Rehearsal.Pools)
 	if made.Outcome == drain.Clear && len(made.Unread) > 0 {
-		made.Outcome = drain.Undetermined
+		made.Outcome = drain.Undetermined // also without a pool
 	}
 	return made, nil
+}
+
+// doubt makes what is in favor of the drains unknown: what was not read may be against them.
+func (p *Plan) doubt() {
+	p.Rehearsal.Pools = slices.Clone(p.Rehearsal.Pools)
+	for i := range p.Rehearsal.Pools {
+		if pool := &p.Rehearsal.Pools[i]; pool.Outcome == drain.Clear {
+			pool.Outcome, pool.Why = drain.Undetermined, "not all that its drains depend on could be read"
+		}
+	}
+	p.Findings = keep(p.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass })
 }
 
 // unread is what could not be read, and what was not gathered.

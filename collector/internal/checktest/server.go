@@ -59,6 +59,13 @@ func (s Server) Unprivileged() Server {
 	return Server{config: config, madeUp: s.madeUp}
 }
 
+// Of is the server as a program reaches it, whose name objects have in their managed fields.
+func (s Server) Of(program string) Server {
+	config := rest.CopyConfig(s.config)
+	config.UserAgent = program
+	return Server{config: config, madeUp: s.madeUp}
+}
+
 // View is a snapshot of the server that records its requests.
 type View struct {
 	*snapshot.Cluster

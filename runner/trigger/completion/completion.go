@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
@@ -171,9 +172,10 @@ func (c Cluster) operators() (reason, message string) {
 	return "", ""
 }
 
-// behind reports whether an operator states another version than that of the release.
+// behind reports whether an operator states another version than that of the release. That of the
+// preflight itself is of no release.
 func (c Cluster) behind(operator *configv1.ClusterOperator) bool {
-	return slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
+	return operator.Name != ownsignal.ClusterOperator && slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
 		return each.Name == "operator" && each.Version != c.Version.Status.Desired.Version
 	})
 }

@@ -81,7 +81,10 @@ func TestOf(t *testing.T) {
 		"DegradedShortly": {"degraded conditions flap after an update", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 40*time.Minute), v1alpha1.ReasonSettling, "etcd"},
 		"Degraded":        {"an operator stays degraded", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 41*time.Minute), v1alpha1.ReasonOperatorUnhealthy, "etcd"},
 		"Behind":          {"an operator may stay at the former version without an error", func(c *completion.Cluster) { c.Operators[0].Status.Versions[0].Version = "4.19.3" }, v1alpha1.ReasonSettling, "etcd"},
-		"Unread":          {"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil }, v1alpha1.ReasonNotRead, "timeout"},
+		"Own": {"the ClusterOperator of the preflight has the version of its controller", func(c *completion.Cluster) {
+			c.Operators[0].Name, c.Operators[0].Status.Versions[0].Version = "update-preflight", "v0.1.0"
+		}, v1alpha1.ReasonUpdated, ""},
+		"Unread": {"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil }, v1alpha1.ReasonNotRead, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := updated()
@@ -93,6 +96,32 @@ func TestOf(t *testing.T) {
 			}
 			if got.Reason != tc.want || got.Status != status || !strings.Contains(got.Message, tc.text) {
 				t.Errorf("%s: want %s %s with %q, got %s %s: %s", tc.reason, status, tc.want, tc.text, got.Status, got.Reason, got.Message)
+			}
+		})
+	}
+}
+
+// Without a controller that has watched the cluster, the soak begins at the last change of what it depends on.
+func TestSince(t *testing.T) {
+	at := func(ago time.Duration) *metav1.Time { return &metav1.Time{Time: noon().Add(-ago)} }
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*completion.Cluster)
+		want   time.Time
+	}{
+		"Operator": {"an operator became available an hour ago, after the update", func(*completion.Cluster) {}, noon().Add(-time.Hour)},
+		"Pool": {"its nodes were updated after the operators", func(c *completion.Cluster) {
+			c.Pools[0].Status.Conditions[0].LastTransitionTime = *at(time.Minute)
+		}, noon().Add(-time.Minute)},
+		"Update": {"the release did not change a condition", func(c *completion.Cluster) { c.Version.Status.History[0].CompletionTime = at(time.Second) }, noon().Add(-time.Second)},
+		"NoTime": {"the end is unknown", func(c *completion.Cluster) { c.Version.Status.History[0].CompletionTime = nil }, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := updated()
+			cluster.Version.Status.History[0].CompletionTime = at(3 * time.Hour)
+			tc.change(&cluster)
+			if got := completion.Since(cluster); !got.Equal(tc.want) {
+				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
 			}
 		})
 	}

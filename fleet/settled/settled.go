@@ -1,0 +1,108 @@
+// Package settled answers: how far is the update of this cluster to a release?
+//
+// [Of] reads it from the cluster, for a table of package fleet. [StageOf] is the stage of a cluster
+// whose controller has reported it.
+package settled
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/wave"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/completion"
+)
+
+// Of is how far the update of a cluster to a version is. What could not be read is Silent, with the
+// cause.
+func Of(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update {
+	present := snapshot.Of(reached)
+	version, err := present.ClusterVersion(ctx)
+	if err != nil {
+		return silent(fmt.Errorf("could not read ClusterVersion: %w", err))
+	}
+	if version.Status.Desired.Version != to {
+		return &fleet.Update{Stage: string(wave.Outstanding), Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version)}
+	}
+	topology, err := present.Topology(ctx)
+	switch {
+	case err != nil:
+		return silent(fmt.Errorf("could not read where the control plane runs: %w", err))
+	case topology == snapshot.HyperShift:
+		return silent(errors.New("the NodePools of a hosted cluster are in its management cluster, so it is unknown whether its nodes are updated"))
+	}
+	return observed(ctx, present, completion.Cluster{Now: reached.Now(), Version: version})
+}
+
+// observed is how far the update is, given also the operators and pools.
+func observed(ctx context.Context, present *snapshot.Cluster, of completion.Cluster) *fleet.Update {
+	var operatorsErr, poolsErr error
+	ctx, gaps := gap.Track(ctx)
+	of.Operators, operatorsErr = present.ClusterOperators(ctx)
+	of.Pools, poolsErr = present.MachineConfigPools(ctx)
+	err := errors.Join(operatorsErr, poolsErr, missing(gaps))
+	if err == nil && (len(of.Operators) == 0 || len(of.Pools) == 0) {
+		err = errors.New("there are none, which no OpenShift cluster is without")
+	}
+	if err != nil {
+		of.Unread = "could not read the operators and pools of the cluster: " + err.Error()
+	}
+	condition := completion.Of(of)
+	made := &fleet.Update{Stage: string(StageOf(string(condition.Status), condition.Reason)), Message: condition.Message}
+	switch wave.Stage(made.Stage) {
+	case wave.Updated:
+		made.Since, made.Message = words.Time(completion.Since(of)), ""
+	case wave.Updating:
+		made.Since = started(of.Version.Status.History)
+	case wave.Outstanding, wave.Broken, wave.Silent:
+	}
+	return made
+}
+
+// missing is the error about what an archive lacks; nil where it lacks nothing.
+func missing(gaps *gap.Log) error {
+	var all []error
+	for _, each := range gaps.All() {
+		all = append(all, fmt.Errorf("the archive has %s", each))
+	}
+	return errors.Join(all...)
+}
+
+// started is when the newest update began; empty where it is unknown.
+func started(history []configv1.UpdateHistory) string {
+	if len(history) == 0 || history[0].StartedTime.IsZero() {
+		return ""
+	}
+	return words.Time(history[0].StartedTime.Time)
+}
+
+// StageOf is the stage of a cluster whose condition Updated has a status, for a reason; empty for a
+// cluster that does not run the release.
+func StageOf(status, reason string) wave.Stage {
+	switch metav1.ConditionStatus(status) {
+	case "":
+		return wave.Outstanding
+	case metav1.ConditionTrue:
+		return wave.Updated
+	case metav1.ConditionFalse:
+		if v1alpha1.UpdateFailed(reason) {
+			return wave.Broken
+		}
+		return wave.Updating
+	case metav1.ConditionUnknown:
+	}
+	return wave.Silent
+}
+
+func silent(cause error) *fleet.Update {
+	return &fleet.Update{Stage: string(wave.Silent), Message: words.External(cause.Error())}
+}

@@ -1,0 +1,58 @@
+// Package fleets_test answers: does oc-preflight judge many clusters at once, on five real API servers?
+package fleets_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/openshift/update-preflight/test/build"
+	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/story"
+	"github.com/openshift/update-preflight/test/story/script"
+	"github.com/openshift/update-preflight/test/story/terminal"
+)
+
+// The story of `make fleet-demo`.
+func TestFleet(t *testing.T) {
+	var out bytes.Buffer
+	shown, err := terminal.New(&out, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown.Preflight, err = build.Compile(t.Context(), "cmd/oc-preflight"); err != nil {
+		t.Fatal(err)
+	}
+	fleet, stop, err := story.StartFleet(t.Context(), shown.Directory, func(string) {})
+	t.Cleanup(func() {
+		if err := stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := story.PrepareFleet(t.Context(), &fleet, shown.Directory, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := fleet.Kubeconfig(shown.Directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown.Cluster = &cluster.Cluster{Kubeconfig: kubeconfig}
+	err = script.NewFleet(shown, fleet).Update(t.Context())
+	t.Logf("%s", &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"4 Blocked, 1 Unreachable", "oc preflight ack " + story.Gate + " --context " + story.FleetAck,
+		"oc --context " + story.FleetOverrides + " patch clusterversion version", "oc --context " + story.FleetBudget + " -n shop edit poddisruptionbudget orders",
+		"--accept " + story.Risk, "connection refused", "5 Ready", "has not begun to update",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the demo does not show %q", want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package script
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/openshift/update-preflight/test/exit"
+	"github.com/openshift/update-preflight/test/openshift"
+	"github.com/openshift/update-preflight/test/story"
+	"github.com/openshift/update-preflight/test/story/terminal"
+)
+
+// Fleet is the story of a fleet, on a terminal that has its kubeconfig.
+type Fleet struct {
+	*terminal.Terminal
+
+	fleet story.Fleet
+}
+
+// NewFleet makes the story of a fleet that is prepared.
+func NewFleet(t *terminal.Terminal, of story.Fleet) *Fleet { return &Fleet{t, of} }
+
+// Update shows the table of five clusters of which none is ready, the remedies of its causes, the table
+// after them, and the gate after the first wave.
+func (f *Fleet) Update(ctx context.Context) error {
+	for _, part := range []func(context.Context) error{f.survey, f.follow, f.check, f.gate} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	f.Show("\n")
+	f.Step("done: one table with four causes and a cluster that does not answer, Ready after the remedies, and an open gate")
+	return nil
+}
+
+// command is a command about clusters of the fleet.
+func command(verb, contexts string, more ...string) []string {
+	return append([]string{"oc-preflight", "fleet", verb, "--contexts", contexts, "--to", story.To}, more...)
+}
+
+func (f *Fleet) survey(ctx context.Context) error {
+	if err := f.fleet.Clusters[story.FleetAway].Crash(ctx, "kube-apiserver"); err != nil {
+		return err
+	}
+	f.Title("Which of the five clusters may be updated, and what keeps the others from it?")
+	return f.Run(ctx, exit.Blocked, command("targets", "edge-*")...)
+}
+
+func (f *Fleet) follow(ctx context.Context) error {
+	f.Title("The administrator follows the remedies of the table, one command for each cause")
+	for _, remedy := range story.FleetRemedies() {
+		f.Show("# " + remedy.Why + "\n")
+		if err := f.Run(ctx, exit.Ready, remedy.Command...); err != nil {
+			return err
+		}
+	}
+	f.Step("starting the API server of " + story.FleetAway + ", and marking the change in " + story.FleetOverrides + " as processed, in place of CVO")
+	if err := openshift.Observe(ctx, f.fleet.Clusters[story.FleetOverrides].Config); err != nil {
+		return err
+	}
+	return f.fleet.Clusters[story.FleetAway].Revive(ctx, "kube-apiserver")
+}
+
+func (f *Fleet) check(ctx context.Context) error {
+	f.Title("The checks of the release run in all clusters, and the risk of " + story.FleetRisk + " is accepted for the fleet")
+	return f.Run(ctx, exit.Ready, command("run", "edge-*", "--accept", story.Risk)...)
+}
+
+func (f *Fleet) gate(ctx context.Context) error {
+	first := []string{story.FleetAck, story.FleetOverrides}
+	f.Title("May the second wave start?")
+	if err := f.decide(ctx, exit.Undecided, first); err != nil {
+		return err
+	}
+	f.Step("reporting that the first wave is updated, in place of CVO")
+	for _, name := range first {
+		if err := f.fleet.Update(ctx, name); err != nil {
+			return err
+		}
+	}
+	return f.decide(ctx, exit.Ready, first)
+}
+
+// decide shows the gate after a wave, which must have this result.
+func (f *Fleet) decide(ctx context.Context, code int, wave []string) error {
+	table := filepath.Join(f.Directory, "wave.json")
+	if err := f.Run(ctx, exit.Ready, command("targets", strings.Join(wave, ","), "-o", "name", "--report", "json="+table)...); err != nil {
+		return err
+	}
+	return f.Run(ctx, code, "oc-preflight", "fleet", "gate", "--to", story.To, "--table", table)
+}
