@@ -91,6 +91,10 @@ func (c Cause) bounded() Cause {
 	if len(actions) == 0 {
 		c.Actions = nil
 	}
+	c.Repeats = slices.Clone(c.Repeats[:min(len(c.Repeats), maxCauses)])
+	for i, name := range c.Repeats {
+		c.Repeats[i] = line(name, maxName)
+	}
 	return c
 }
 

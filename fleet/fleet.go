@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -109,6 +110,9 @@ type Cause struct {
 	Actions     []finding.Action  `json:"actions,omitempty"`
 	// Acceptable is true where an administrator may accept it by name.
 	Acceptable bool `json:"acceptable"`
+	// Repeats are the names of other causes of the cluster that this one only states again: it
+	// ends with them. Empty for a cause of its own.
+	Repeats []string `json:"repeats,omitempty"`
 }
 
 // Causes are the findings of the report that are against the update, in its order, those of
@@ -141,9 +145,21 @@ func CausesOf(findings []finding.Finding) []Cause {
 		causes = append(causes, Cause{
 			Name: f.Name, Outcome: f.Outcome, Reason: f.Reason, Message: f.Message,
 			Remediation: f.Remediation, Actions: f.Actions, Acceptable: f.Source.Acceptable(),
+			Repeats: clusterversion.Repeats(f, findings),
 		})
 	}
 	return causes
+}
+
+// CauseUnread is the name of the cause of a cluster that was not read.
+const CauseUnread = "ClusterUnreachable"
+
+// Unread is the row of a cluster that was not read, with why, as one word in CamelCase and as a
+// sentence, and with what to do about it.
+func Unread(cluster Cluster, reason, message, remedy string, actions ...finding.Action) Row {
+	return Row{Cluster: cluster, State: Unreachable, Message: message, Causes: []Cause{{
+		Name: CauseUnread, Outcome: preflight.Unknown, Reason: reason, Message: message, Remediation: remedy, Actions: actions,
+	}}}
 }
 
 // StateOf is the state of a cluster with that decision of a run; a decision that is unknown

@@ -56,6 +56,37 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestFrees has what is fixed when one cause is.
+func TestFrees(t *testing.T) {
+	repeats := func(names ...string) fleet.Cause {
+		made := cause("ClusterVersionUpgradeable")
+		made.Repeats = names
+		return made
+	}
+	unread := fleet.Unread(fleet.Cluster{Name: "a"}, "TimedOut", "it did not answer", "Wait.")
+	for name, tc := range map[string]struct {
+		reason string
+		row    fleet.Row
+		want   map[string]int
+	}{
+		"Repeated": {reason: "CVO repeats the operator", row: row("a", fleet.Blocked, cause("Etcd"), repeats("Etcd")), want: map[string]int{"Etcd": 1}},
+		"Several":  {reason: "one of two operators frees none", row: row("a", fleet.Blocked, cause("Etcd"), cause("DNS"), repeats("DNS", "Etcd"))},
+		"Other":    {reason: "the operator is not the only cause", row: row("a", fleet.Blocked, cause("Etcd"), repeats("Etcd"), cause("Drain"))},
+		"Own":      {reason: "CVO has causes of its own", row: row("a", fleet.Blocked, cause("Etcd"), repeats())},
+		"Accepted": {reason: "it repeats what is no cause of the row, and remains", row: row("a", fleet.Blocked, cause("Etcd"), repeats("DNS", "Etcd"))},
+		"Alone":    {reason: "it repeats itself", row: row("a", fleet.Blocked, repeats("ClusterVersionUpgradeable")), want: map[string]int{"ClusterVersionUpgradeable": 1}},
+		"Unread":   {reason: "what else is against the update is not known", row: unread},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, group := range fleet.Of("", []fleet.Row{tc.row}).Groups {
+				if group.Frees != tc.want[group.Cause.Name] {
+					t.Errorf("%s: %s frees %d, want %d", tc.reason, group.Cause.Name, group.Frees, tc.want[group.Cause.Name])
+				}
+			}
+		})
+	}
+}
+
 func TestDecision(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

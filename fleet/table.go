@@ -49,7 +49,8 @@ type Group struct {
 	Cause Cause `json:"cause"`
 	// Clusters are their names, sorted.
 	Clusters []string `json:"clusters"`
-	// Frees is the number of clusters that only this cause keeps from the update.
+	// Frees is the number of clusters that only this cause keeps from the update. Causes that
+	// repeat others do not count. A cluster that was not read may have any others.
 	Frees int `json:"frees"`
 }
 
@@ -89,7 +90,7 @@ func groups(rows []Row) []Group {
 				found = append(found, Group{Cause: cause})
 			}
 			found[at].Clusters = append(found[at].Clusters, row.Cluster.Name)
-			if len(row.Causes) == 1 {
+			if row.only(cause) {
 				found[at].Frees++
 			}
 		}
@@ -99,6 +100,37 @@ func groups(rows []Row) []Group {
 			a.Cause.Outcome.Compare(b.Cause.Outcome), cmp.Compare(a.Cause.Name, b.Cause.Name), cmp.Compare(a.Cause.Reason, b.Cause.Reason))
 	})
 	return found
+}
+
+// only reports whether the update is possible without this cause of the row: each other one repeats it.
+func (r Row) only(cause Cause) bool {
+	if r.State != Blocked && r.State != Undecided {
+		return false
+	}
+	own := 0
+	for _, each := range r.Causes {
+		if !r.repeated(each) {
+			own++
+		}
+	}
+	return own == 1 && !r.repeated(cause)
+}
+
+// repeated reports whether a cause of the row is one that ends with others of the row. One that repeats a
+// finding which the row does not have is a cause of its own.
+func (r Row) repeated(cause Cause) bool {
+	if len(cause.Repeats) == 0 {
+		return false
+	}
+	for _, name := range cause.Repeats {
+		has := func(other Cause) bool {
+			return other.Name == name && other.Name != cause.Name && len(other.Repeats) == 0
+		}
+		if !slices.ContainsFunc(r.Causes, has) {
+			return false
+		}
+	}
+	return true
 }
 
 func count(rows []Row) Counts {

@@ -22,7 +22,10 @@ func Archives(paths []string, open func(ctx context.Context, path string) (*clus
 			Cluster: fleet.Cluster{Name: nameOf(path), Source: "archive " + path}, Archived: true, Flags: []string{"archive", path},
 			open: func(ctx context.Context) (Connection, error) {
 				reached, err := open(ctx, path)
-				return Connection{Cluster: reached}, err
+				if err != nil {
+					return Connection{}, &Failure{Err: err, Reason: "ArchiveUnreadable", Remedy: "Gather the archive again, or leave it out."}
+				}
+				return Connection{Cluster: reached}, nil
 			},
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
@@ -47,7 +48,7 @@ type clusterMetadata struct {
 // kubeconfigs, and notices about those that are left out: the clusters of ClusterPools, which are not
 // updated but replaced. An *input.Error is about a cluster without Hive.
 func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members []Member, notices []string, err error) {
-	objects, err := listAll(ctx, hub, schema.GroupVersionResource{Group: "hive.openshift.io", Version: "v1", Resource: "clusterdeployments"})
+	objects, err := listAll(ctx, hub, clusterDeployments())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +57,7 @@ func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members [
 		of := memberOf(&objects[i], "ClusterDeployment")
 		var deployment clusterDeployment
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &deployment); err != nil {
-			members = append(members, failed(of, fmt.Errorf("the ClusterDeployment cannot be decoded: %w", err)))
+			members = append(members, failed(of, badDeployment(fmt.Errorf("the ClusterDeployment cannot be decoded: %w", err))))
 			continue
 		}
 		if deployment.Spec.ClusterPoolRef != nil {
@@ -69,6 +70,19 @@ func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members [
 		notices = append(notices, fmt.Sprintf("%s of ClusterPools left out: %s", words.Count(len(pooled), "cluster"), words.List(pooled, maxListed)))
 	}
 	return members, notices, nil
+}
+
+// clusterDeployments is the resource of Hive.
+func clusterDeployments() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "hive.openshift.io", Version: "v1", Resource: "clusterdeployments"}
+}
+
+// HiveNeeds are the permissions to list the clusters of Hive and to reach them.
+func HiveNeeds() access.Needs {
+	return access.Needs{Required: []access.Request{
+		{Verb: "list", Group: clusterDeployments().Group, Resource: clusterDeployments().Resource},
+		{Verb: "get", Resource: "secrets"},
+	}}
 }
 
 // maxListed bounds the names in a notice.
@@ -94,14 +108,19 @@ func (d *clusterDeployment) member(hub *cluster.Cluster, of fleet.Cluster, conne
 	case d.Spec.PowerState == "Hibernating":
 		return Member{Cluster: of, State: fleet.Hibernating, Message: "spec.powerState of its ClusterDeployment is Hibernating"}
 	case d.Spec.ClusterMetadata == nil || d.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name == "":
-		return failed(of, errors.New("its ClusterDeployment names no Secret with a kubeconfig"))
+		return failed(of, badDeployment(errors.New("its ClusterDeployment names no Secret with a kubeconfig")))
 	}
 	known := *d.Spec.ClusterMetadata
 	of.ID = known.ClusterID
 	namespace := d.Namespace
-	return Member{Cluster: of, open: func(ctx context.Context) (Connection, error) {
+	secret := SecretRef{Namespace: namespace, Name: known.AdminKubeconfigSecretRef.Name}
+	return Member{Cluster: of, Flags: []string{"kubeconfig", strings.ReplaceAll(of.Name, "/", "-") + ".kubeconfig"}, Secret: secret, open: func(ctx context.Context) (Connection, error) {
 		return reachBySecret(ctx, hub, namespace, known, connect)
 	}}
+}
+
+func badDeployment(err error) *Failure {
+	return &Failure{Err: err, Reason: "ClusterDeploymentInvalid", Remedy: "Correct the ClusterDeployment: its spec.clusterMetadata.adminKubeconfigSecretRef must name the Secret with the kubeconfig of the cluster."}
 }
 
 // reachBySecret connects to the cluster of an admin kubeconfig, which must be the one that Hive knows.
@@ -109,24 +128,42 @@ func reachBySecret(ctx context.Context, hub *cluster.Cluster, namespace string, 
 	name := known.AdminKubeconfigSecretRef.Name
 	secret, err := hub.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return Connection{}, fmt.Errorf("could not read Secret %s/%s with its kubeconfig: %w", namespace, name, err)
+		return Connection{}, secretFailure(namespace, name, err)
 	}
 	config, err := hosted.ParseKubeconfig(secret.Data["kubeconfig"])
 	if err != nil {
-		return Connection{}, fmt.Errorf("key kubeconfig of Secret %s/%s: %w", namespace, name, err)
+		return Connection{}, &Failure{
+			Err: fmt.Errorf("key kubeconfig of Secret %s/%s: %w", namespace, name, err), Reason: "KubeconfigInvalid",
+			Remedy: "Correct the Secret, which the ClusterDeployment names as the one with the admin kubeconfig.",
+		}
 	}
-	reached, err := connect(config)
+	reached, err := observed(config, connect)
 	if err != nil {
-		return Connection{}, err
+		return Connection{}, badKubeconfig(err)
 	}
-	version, err := reached.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
+	version, err := reached.Cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	if err != nil {
-		return Connection{}, fmt.Errorf("could not read ClusterVersion: %w", err)
+		return reached, fmt.Errorf("could not read ClusterVersion: %w", err)
 	}
 	if id := string(version.Spec.ClusterID); known.ClusterID != "" && !strings.EqualFold(id, known.ClusterID) {
-		return Connection{}, fmt.Errorf("the kubeconfig of Secret %s/%s is of another cluster: Hive knows the ID %s, and it has %q", namespace, name, known.ClusterID, id)
+		return Connection{}, &Failure{
+			Err:    fmt.Errorf("the kubeconfig of Secret %s/%s is of another cluster: Hive knows the ID %s, and it has %q", namespace, name, known.ClusterID, id),
+			Reason: "OtherCluster", Remedy: "Correct the Secret with the admin kubeconfig, or spec.clusterMetadata.clusterID of the ClusterDeployment.",
+		}
 	}
-	return Connection{Cluster: reached}, nil
+	return reached, nil
+}
+
+// secretFailure is about the Secret with the kubeconfig of a cluster, which could not be read.
+func secretFailure(namespace, name string, err error) error {
+	err = fmt.Errorf("could not read Secret %s/%s with its kubeconfig: %w", namespace, name, err)
+	switch {
+	case apierrors.IsNotFound(err):
+		return &Failure{Err: err, Reason: "KubeconfigMissing", Remedy: "Create the Secret again with the admin kubeconfig of the cluster, or correct the name of it in the ClusterDeployment."}
+	case apierrors.IsForbidden(err):
+		return &Failure{Err: err, Reason: "KubeconfigForbidden", Remedy: "Have an administrator of the cluster with the ClusterDeployments permit you to get the Secret: apply the role that \"auth run --hive\" prints."}
+	}
+	return err
 }
 
 // memberOf is the cluster of an object: its name with its namespace, unless they are equal.

@@ -3,11 +3,17 @@ package roster
 import (
 	"context"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/fleet"
 )
+
+// HostedNeeds are the permissions to list the hosted clusters of a management cluster.
+func HostedNeeds() access.Needs {
+	return access.Needs{Required: []access.Request{{Verb: "list", Group: hypershift.Group, Resource: "hostedclusters"}}}
+}
 
 // Hosted are the hosted clusters (HyperShift) of a management cluster, each with the side of the
 // management cluster. An *input.Error is about a cluster without HyperShift.

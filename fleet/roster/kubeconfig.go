@@ -61,8 +61,10 @@ func glob(pattern string) *regexp.Regexp {
 // configured is a member of a configuration that may be unusable.
 func configured(of fleet.Cluster, load func() (*rest.Config, error), connect Connect, flags ...string) Member {
 	config, err := load()
-	member := failed(of, err)
-	if err == nil {
+	var member Member
+	if err != nil {
+		member = failed(of, badKubeconfig(err))
+	} else {
 		member = direct(of, config, connect)
 	}
 	member.Flags = flags

@@ -2,7 +2,7 @@
 //
 // [Contexts], [Kubeconfigs] and [Archives] list the members that files on this machine name,
 // [Hive] and [Hosted] those that objects of a cluster name; [Distinct] leaves out what is named
-// twice. A member that cannot be reached is a member: the error of its Open is its row.
+// twice. A member that cannot be reached is a member: the error of its Open, a [Failure], is its row.
 package roster
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
 )
 
@@ -30,7 +31,12 @@ type Connection struct {
 	Cluster *cluster.Cluster
 	// Hosted is the side of the management cluster; nil for a cluster that is not hosted.
 	Hosted *hosted.ControlPlane
+
+	answers *answers
 }
+
+// SecretRef names a Secret of the cluster whose objects name the members.
+type SecretRef struct{ Namespace, Name string }
 
 // Member is one cluster of a fleet.
 type Member struct {
@@ -43,29 +49,41 @@ type Member struct {
 	// Flags select the member in a command for one cluster, as a name and its value; none
 	// where no flag does.
 	Flags []string
+	// Secret is the one with the kubeconfig that Flags name, as a file that does not exist yet; empty
+	// for none.
+	Secret SecretRef
 
 	// server is equal for members that are one API server; empty where that is unknown.
 	server string
 	open   func(context.Context) (Connection, error)
+	// others are members of the same API server, which may have other credentials.
+	others []Member
 }
 
 // Open reaches the member. It is called once.
 func (m Member) Open(ctx context.Context) (Connection, error) { return m.open(ctx) }
+
+// Ways are the member, and after it those of the same API server, by which it is reached where the
+// credentials of the member are not accepted.
+func (m Member) Ways() []Member { return append([]Member{m}, m.others...) }
 
 // Identity is equal for the same member in another survey: where it is from, and by which API server
 // it is reached.
 func (m Member) Identity() string { return m.Cluster.Source + "\n" + m.Cluster.Name + "\n" + m.server }
 
 // failed is a member whose configuration cannot be used.
-func failed(of fleet.Cluster, cause error) Member {
+func failed(of fleet.Cluster, cause *Failure) Member {
 	return Member{Cluster: of, open: func(context.Context) (Connection, error) { return Connection{}, cause }}
 }
 
 // direct is a member that is reached by a configuration.
 func direct(of fleet.Cluster, config *rest.Config, connect Connect) Member {
 	return Member{Cluster: of, server: serverOf(config), open: func(context.Context) (Connection, error) {
-		reached, err := connect(config)
-		return Connection{Cluster: reached}, err
+		reached, err := observed(config, connect)
+		if err != nil {
+			return Connection{}, badKubeconfig(err)
+		}
+		return reached, nil
 	}}
 }
 
@@ -84,17 +102,23 @@ func serverOf(config *rest.Config) string {
 }
 
 // Distinct are the members without those whose API server an earlier one has, and a notice for
-// each of these.
+// each of these. The earlier one has them among its Ways.
 func Distinct(members []Member) (kept []Member, notices []string) {
-	first := map[string]fleet.Cluster{}
+	first := map[string]int{}
 	for _, member := range members {
-		earlier, known := first[member.server]
+		at, known := first[member.server]
 		if known && member.server != "" {
-			notices = append(notices, fmt.Sprintf("%s (%s) has the API server of %s (%s): it is asked once", member.Cluster.Name, member.Cluster.Source, earlier.Name, earlier.Source))
+			kept[at].others = append(kept[at].others, member)
+			notices = append(notices, fmt.Sprintf("%s has the API server of %s: it is asked once", describe(member.Cluster), describe(kept[at].Cluster)))
 			continue
 		}
-		first[member.server] = member.Cluster
+		first[member.server] = len(kept)
 		kept = append(kept, member)
 	}
 	return kept, notices
+}
+
+// describe is a cluster in a notice.
+func describe(of fleet.Cluster) string {
+	return fmt.Sprintf("%s (%s)", words.Line(of.Name, maxQuoted), words.Line(of.Source, maxQuoted))
 }

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
 	"github.com/openshift/update-preflight/fleet/roster"
 )
@@ -37,6 +36,9 @@ type Survey struct {
 	// Grace is the time after Timeout in which a judge that was interrupted may delete what it
 	// created.
 	Grace time.Duration
+	// Complete completes the row of a member that was asked, such as by the commands of a program; may
+	// be nil.
+	Complete func(member roster.Member, row fleet.Row) fleet.Row
 	// Store may be nil.
 	Store Store
 	// Progress receives each row as it becomes known, one at a time; may be nil.
@@ -120,54 +122,84 @@ func (r *round) row(ctx context.Context, member roster.Member) (row fleet.Row, f
 		defer func() { <-r.archives }()
 	}
 	if ctx.Err() != nil {
-		return unreachable(member.Cluster, errors.New("it was not asked: the survey was interrupted")), false
+		return fleet.Unread(member.Cluster, "NotAsked", "it was not asked: the command was interrupted", "Run the command again."), false
 	}
-	row, err := r.answer(ctx, member)
-	if err != nil {
-		return unreachable(member.Cluster, err), false
-	}
-	return row, true
+	return r.first(ctx, member)
 }
 
-// answer is the answer of a member in its time.
-func (r *round) answer(ctx context.Context, member roster.Member) (fleet.Row, error) {
-	type result struct {
-		row fleet.Row
-		err error
-	}
+// first is the answer by the first way to the member that gives one.
+func (r *round) first(ctx context.Context, member roster.Member) (row fleet.Row, fresh bool) {
 	asking, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	done := make(chan result, 1)
+	var failed fleet.Row
+	for i, way := range member.Ways() {
+		row, reached, err := r.answer(asking, way)
+		if err == nil {
+			return r.complete(way, row), true
+		}
+		if i == 0 {
+			failed = r.complete(way, unread(way.Cluster, reached, err))
+		}
+		if asking.Err() != nil {
+			break
+		}
+	}
+	return failed, false
+}
+
+func (r *round) complete(member roster.Member, row fleet.Row) fleet.Row {
+	if r.Complete == nil {
+		return row
+	}
+	return r.Complete(member, row)
+}
+
+// result is what a member has answered.
+type result struct {
+	row fleet.Row
+	err error
+}
+
+// answer is the answer of a member until asking ends. One that comes later does not count.
+func (r *round) answer(asking context.Context, member roster.Member) (fleet.Row, roster.Connection, error) {
+	opened, done := make(chan roster.Connection, 1), make(chan result, 1)
 	go func() { // it is not awaited if it hangs
 		reached, err := member.Open(asking)
+		opened <- reached
 		var row fleet.Row
 		if err == nil {
 			row, err = r.judge(asking, member, reached)
 		}
 		done <- result{row, err}
 	}()
+	var got result
+	ended := true
 	select {
-	case got := <-done:
-		return got.row, r.explain(asking, got.err)
+	case got = <-done:
 	case <-asking.Done():
+		got, ended = r.await(done)
 	}
+	var reached roster.Connection
+	select {
+	case reached = <-opened:
+	default:
+	}
+	if asking.Err() == nil {
+		return got.row, reached, got.err
+	}
+	late := r.late(asking, reached)
+	late.left = r.Grace > 0 && (!ended || got.row.Message != "")
+	return fleet.Row{}, reached, late
+}
+
+// await gives a judge that was interrupted the time to delete what it created; false where that is not enough.
+func (r *round) await(done <-chan result) (result, bool) {
 	grace := time.NewTimer(r.Grace)
 	defer grace.Stop()
 	select {
-	case <-done:
+	case got := <-done:
+		return got, true
 	case <-grace.C:
+		return result{}, false
 	}
-	return fleet.Row{}, r.explain(asking, context.Cause(asking))
-}
-
-// explain adds the time limit to an error that is due to it.
-func (r *round) explain(asking context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(asking), context.DeadlineExceeded) {
-		return fmt.Errorf("it did not answer within %s", r.Timeout)
-	}
-	return err
-}
-
-func unreachable(of fleet.Cluster, cause error) fleet.Row {
-	return fleet.Row{Cluster: of, State: fleet.Unreachable, Message: words.External(cause.Error())}
 }

@@ -3,6 +3,7 @@ package survey_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/fleet"
@@ -95,5 +98,44 @@ func TestInterruptedSurvey(t *testing.T) {
 	rows, err := survey.Survey{Parallel: 1, Timeout: time.Minute}.Rows(ctx, members(t, "a"), judge)
 	if err != nil || rows[0].State != fleet.Unreachable || !strings.Contains(rows[0].Message, "interrupted") {
 		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
+// TestWays has two users of one API server, of which the first is rejected.
+func TestWays(t *testing.T) {
+	config := clientcmdapi.Config{Contexts: map[string]*clientcmdapi.Context{"admin": {}, "before": {}, "former": {}}}
+	all, err := roster.Contexts(config, []string{"*"}, func(string) (*rest.Config, error) { return &rest.Config{Host: "https://same"}, nil },
+		func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, "test") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		works  string
+		want   fleet.State
+	}{
+		"Second": {reason: "the credentials of another context are accepted", works: "before", want: fleet.Ready},
+		"None":   {reason: "no credentials are, and the first are named", want: fleet.Unreachable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept, _ := roster.Distinct(all)
+			var asked []string
+			rows, err := survey.Survey{Parallel: 1, Timeout: time.Minute}.Rows(t.Context(), kept, func(_ context.Context, member roster.Member, _ roster.Connection) (fleet.Row, error) {
+				asked = append(asked, member.Cluster.Name)
+				if member.Cluster.Name != tc.works {
+					return fleet.Row{}, fmt.Errorf("could not read ClusterVersion: %w", apierrors.NewUnauthorized("Unauthorized"))
+				}
+				return fleet.Row{Cluster: member.Cluster, State: fleet.Ready}, nil
+			})
+			if err != nil || len(rows) != 1 || rows[0].State != tc.want {
+				t.Fatalf("%s: asked %q, got %+v, %v", tc.reason, asked, rows, err)
+			}
+			if row := rows[0]; tc.works == "" && (row.Cluster.Name != "admin" || row.Causes[0].Reason != "Unauthorized" || !strings.HasPrefix(row.Causes[0].Remediation, "Log in")) {
+				t.Errorf("%s: %+v", tc.reason, row)
+			}
+			if row := rows[0]; tc.works != "" && row.Cluster.Name != tc.works {
+				t.Errorf("%s: the row is that of %s", tc.reason, row.Cluster.Name)
+			}
+		})
 	}
 }

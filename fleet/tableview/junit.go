@@ -52,6 +52,9 @@ func textOf(row fleet.Row) string {
 	}
 	for _, cause := range row.Causes {
 		text.WriteString(cause.Name + " (" + cause.Reason + "): " + cause.Message + "\n")
+		if cause.Remediation != "" {
+			text.WriteString(cause.Remediation + "\n")
+		}
 		for _, action := range cause.Actions {
 			if action.Command != "" {
 				text.WriteString("$ " + action.Command + "\n")

@@ -28,6 +28,9 @@ const (
 	mostGroups, mostRows, briefGroups, briefRows = 20, 50, 2, 5
 	// mostNames and mostCauses are how many names of clusters and causes a line has.
 	mostNames, mostCauses = 8, 3
+	// widestName and widestWhy bound the cells of the table of clusters, in bytes. The other formats
+	// have them as a whole.
+	widestName, widestWhy = 100, 300
 )
 
 // Document is the document of the table.
@@ -183,7 +186,12 @@ func item(number int, group fleet.Group, view document.View) document.Item {
 
 // frees is what the remedy of the cause alone achieves.
 func frees(group fleet.Group) string {
-	if group.Frees == 0 {
+	switch {
+	case group.Frees == 0 && group.Cause.Name == fleet.CauseUnread:
+		return "unknown: clusters that were not read may have other causes"
+	case group.Frees == 0 && len(group.Cause.Repeats) > 0:
+		return "no cluster: it repeats " + words.List(group.Cause.Repeats, mostCauses) + ", and ends with that"
+	case group.Frees == 0:
 		return "no cluster alone: each has other causes as well"
 	}
 	return words.Count(group.Frees, "cluster") + ", of which it is the only cause"
@@ -202,7 +210,7 @@ func (t Table) clusters(view document.View) document.Table {
 	rows := t.Rows[:view.Entries(len(t.Rows), most)]
 	table := document.Table{Title: "Clusters", Columns: []string{"Cluster", "Version", "Target", "State", "Why"}, Result: "State", More: len(t.Rows) - len(rows)}
 	for _, row := range rows {
-		table.Rows = append(table.Rows, []string{row.Cluster.Name, cmp.Or(row.Version, "?"), row.Target, string(row.State), why(row)})
+		table.Rows = append(table.Rows, []string{words.Cut(row.Cluster.Name, widestName), cmp.Or(row.Version, "?"), row.Target, string(row.State), words.Cut(why(row), widestWhy)})
 	}
 	return table
 }
@@ -212,6 +220,9 @@ func why(row fleet.Row) string {
 	text := strings.Join(causeNames(row)[:min(len(row.Causes), mostCauses)], ", ")
 	if more := len(row.Causes) - mostCauses; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
+	}
+	if row.State == fleet.Unreachable && row.Message != "" {
+		text = "" // the message is that of the cause
 	}
 	for _, each := range []string{row.Message, row.Evidence} {
 		if each != "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
@@ -132,7 +133,7 @@ func ConnectTo(config *rest.Config) (*cluster.Cluster, error) {
 // ConnectFile makes the clients of the cluster of a kubeconfig, with the limits of the kubeconfig of
 // the flags.
 func ConnectFile(path string) (*cluster.Cluster, error) {
-	config, err := LoadFile(path)
+	config, err := loadFile(path, &clientcmd.ConfigOverrides{})
 	if err != nil {
 		return nil, err
 	}

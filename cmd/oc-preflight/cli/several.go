@@ -6,7 +6,9 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -15,28 +17,29 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 )
 
-// Kubeconfig is the kubeconfig of the flags with all its contexts.
+// Kubeconfig is the kubeconfig of the flags with all its contexts. The files that they name are not
+// looked at.
 func Kubeconfig(c *Client) (clientcmdapi.Config, error) {
-	if err := c.checkFiles(); err != nil {
-		return clientcmdapi.Config{}, fmt.Errorf("the kubeconfig cannot be used: %w", err)
+	loader := c.flags.config()
+	for _, path := range loader.ConfigAccess().GetLoadingPrecedence() {
+		if err := checkFile(path); err != nil {
+			return clientcmdapi.Config{}, fmt.Errorf("the kubeconfig cannot be used: %w", err)
+		}
 	}
-	return c.flags.config().RawConfig()
+	return loader.RawConfig()
 }
 
-// LoadContext is the configuration of a context of the kubeconfig of the flags. The user whom
-// the flags impersonate and the time limit of requests are those of every context; what else
-// the flags set is for one cluster, and left out.
+// LoadContext is the configuration of a context of the kubeconfig of the flags, with what [Several]
+// allows.
 func LoadContext(c *Client, config clientcmdapi.Config, context string) (*rest.Config, error) {
-	given := c.flags.overrides
-	overrides := &clientcmd.ConfigOverrides{Timeout: given.Timeout}
-	overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateUID = given.AuthInfo.Impersonate, given.AuthInfo.ImpersonateUID
-	overrides.AuthInfo.ImpersonateGroups, overrides.AuthInfo.ImpersonateUserExtra = given.AuthInfo.ImpersonateGroups, given.AuthInfo.ImpersonateUserExtra
-	return clientcmd.NewNonInteractiveClientConfig(config, context, overrides, c.flags.config().ConfigAccess()).ClientConfig()
+	return load(config, context, c.forSeveral(), c.flags.config().ConfigAccess())
 }
 
 // LoadFile is the configuration of the current context of a kubeconfig file, or of its only one, with
-// the limits of that of the flags.
-func LoadFile(path string) (*rest.Config, error) {
+// what [Several] allows, and with the limits of that of the flags.
+func LoadFile(c *Client, path string) (*rest.Config, error) { return loadFile(path, c.forSeveral()) }
+
+func loadFile(path string, overrides *clientcmd.ConfigOverrides) (*rest.Config, error) {
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
@@ -45,14 +48,71 @@ func LoadFile(path string) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkReferenced(raw); err != nil {
+	current := raw.CurrentContext
+	if current == "" && len(raw.Contexts) == 1 {
+		current = slices.Collect(maps.Keys(raw.Contexts))[0]
+	}
+	if current == "" {
+		return nil, fmt.Errorf("the kubeconfig has %d contexts, and none of them is the current one", len(raw.Contexts))
+	}
+	return load(raw, current, overrides, loader.ConfigAccess())
+}
+
+// load is the configuration of a context. client-go reports a cluster that does not exist as a
+// configuration without one, and uses no credentials for a user that does not exist.
+func load(config clientcmdapi.Config, context string, overrides *clientcmd.ConfigOverrides, access clientcmd.ConfigAccess) (*rest.Config, error) {
+	chosen, ok := config.Contexts[context]
+	if !ok {
+		return nil, fmt.Errorf("the kubeconfig has no context %q", context)
+	}
+	of, named := clientcmdapi.Config{}, config.Clusters[chosen.Cluster]
+	switch {
+	case chosen.Cluster == "":
+		return nil, fmt.Errorf("the context %q names no cluster", context)
+	case named == nil || named.Server == "":
+		return nil, fmt.Errorf("the context %q names the cluster %q, for which the kubeconfig has no server", context, chosen.Cluster)
+	}
+	of.Clusters = map[string]*clientcmdapi.Cluster{chosen.Cluster: named}
+	if chosen.AuthInfo != "" {
+		user := config.AuthInfos[chosen.AuthInfo]
+		if user == nil {
+			return nil, fmt.Errorf("the context %q names the user %q, which the kubeconfig does not have", context, chosen.AuthInfo)
+		}
+		of.AuthInfos = map[string]*clientcmdapi.AuthInfo{chosen.AuthInfo: user}
+	}
+	if err := checkReferenced(of); err != nil {
 		return nil, err
 	}
-	overrides := &clientcmd.ConfigOverrides{}
-	if raw.CurrentContext == "" && len(raw.Contexts) == 1 {
-		overrides.CurrentContext = slices.Collect(maps.Keys(raw.Contexts))[0]
+	return clientcmd.NewNonInteractiveClientConfig(config, context, overrides, access).ClientConfig()
+}
+
+// forSeveral are the flags that apply to each of several clusters.
+func (c *Client) forSeveral() *clientcmd.ConfigOverrides {
+	c.flags.config() // reads --as-user-extra
+	given := c.flags.overrides
+	overrides := &clientcmd.ConfigOverrides{Timeout: given.Timeout}
+	overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateUID = given.AuthInfo.Impersonate, given.AuthInfo.ImpersonateUID
+	overrides.AuthInfo.ImpersonateGroups, overrides.AuthInfo.ImpersonateUserExtra = given.AuthInfo.ImpersonateGroups, given.AuthInfo.ImpersonateUserExtra
+	overrides.ClusterInfo.DisableCompression = given.ClusterInfo.DisableCompression
+	return overrides
+}
+
+// Several is an error if a flag of the connection was given that is for one cluster: the user whom the
+// flags impersonate and the time limit of requests are those of every cluster. allowed are further flags.
+func Several(flags *pflag.FlagSet, allowed ...string) error {
+	allowed = append(allowed, "as", "as-group", "as-uid", "as-user-extra", clientcmd.FlagTimeout, clientcmd.FlagDisableCompression)
+	var wrong []string
+	connections := pflag.NewFlagSet("", pflag.ContinueOnError)
+	newConnection(connections)
+	connections.VisitAll(func(flag *pflag.Flag) {
+		if given := flags.Lookup(flag.Name); given != nil && given.Changed && !slices.Contains(allowed, flag.Name) {
+			wrong = append(wrong, "--"+flag.Name)
+		}
+	})
+	if len(wrong) == 0 {
+		return nil
 	}
-	return clientcmd.NewNonInteractiveClientConfig(raw, overrides.CurrentContext, overrides, loader.ConfigAccess()).ClientConfig()
+	return fmt.Errorf("%s: the flag is for one cluster, and each of these has its own in its kubeconfig; of the flags of the connection, --as, --as-group, --as-uid, --as-user-extra and --request-timeout are for all of them", strings.Join(wrong, ", "))
 }
 
 // OpenArchive makes the clients of one of several archives. Files of it that cannot be read are

@@ -38,6 +38,7 @@ type authFlags struct {
 	bind            []string
 	hostedCluster   string
 	placement, keys string
+	hive, hosted    bool
 }
 
 func newAuth(client *cli.Client) *cobra.Command {
@@ -66,6 +67,9 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
   # For a hosted cluster: the roles of the management cluster, then those of the guest
   oc preflight auth run --hosted-cluster clusters/example
 
+  # For the clusters of Hive: the roles in the cluster that has their ClusterDeployments
+  oc preflight auth run --hive
+
   # For those who read what the clusters of a hub report
   oc preflight auth fleet-hub fleet-gate --placement fleets/production --bind group:update-team
 
@@ -80,6 +84,8 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	flags.AddImages(c)
 	flags.Site.Add(c)
 	c.Flags().StringVar(&flags.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest. Applies to "+hostedNames()+".")
+	c.Flags().BoolVar(&flags.hive, "hive", false, "Print the roles of \"fleet COMMAND --hive\" in the cluster with the ClusterDeployments. Applies to "+strings.Join(ofFleet(), ", ")+".")
+	c.Flags().BoolVar(&flags.hosted, "hosted", false, "Print the roles of \"fleet COMMAND --hosted\" in the management cluster. Applies to "+strings.Join(ofFleet(), ", ")+".")
 	c.Flags().StringVar(&flags.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone. Applies to "+strings.Join(hubCommands(), ", ")+".")
 	c.Flags().StringVar(&flags.keys, "keys", "", "configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it. Applies to "+fleetHub+" and "+fleetGate+".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
@@ -159,11 +165,19 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 			return exitcode.BadUsage(err)
 		}
 	}
+	if err := flags.checkMembers(commands); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	if flags.hive || flags.hosted {
+		if chosen, err = flags.ofMembers(chosen); err != nil {
+			return exitcode.BadUsage(err)
+		}
+	}
 	if chosen, err = flags.ofHub(chosen); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	if flags.Release != (runner.Target{}) {
-		if !slices.Equal(commands, []string{"run"}) {
+		if flags.hive || flags.hosted || !slices.Equal(commands, []string{"run"}) {
 			return exitcode.BadUsage(errors.New("--to, --to-latest and --to-image apply to the roles of \"run\" only"))
 		}
 		needs, err := flags.forRelease(c, client)

@@ -28,23 +28,24 @@ const agentActs = "A user who may create a ManifestWorkReplicaSet has the work a
 // hubRoles are the roles on the hub for a Placement; for the zero value, for any. keys is the ConfigMap of the
 // public keys; the zero value is none.
 func hubRoles(placement, keys types.NamespacedName) []commandRole {
-	reads := func() access.Needs {
-		needs := hub.Query{Placement: placement}.Needs()
-		if placement.Name == "" {
-			needs = needs.And(hub.PlacementNeeds(placement))
-		}
-		if keys.Name != "" {
-			needs = needs.And(hub.KeyNeeds(keys))
-		}
-		return needs
-	}
-	requests := func() access.Needs { return hub.RequestNeeds(placement.Namespace) }
+	reads := func() access.Needs { return hubReads(placement, keys) }
 	const alone = "On the hub. No Secret is read, and no cluster of the hub is reached."
 	return []commandRole{
 		{command: fleetHub, needs: reads, remarks: []string{alone}},
 		{command: fleetGate, needs: reads, remarks: []string{alone}},
-		{command: fleetRequest, needs: requests, remarks: []string{"On the hub, to apply what the command prints, and to delete it.", agentActs}},
+		{command: fleetRequest, needs: func() access.Needs { return hub.RequestNeeds(placement.Namespace) }, remarks: []string{"On the hub, to apply what the command prints, and to delete it.", agentActs}},
 	}
+}
+
+func hubReads(placement, keys types.NamespacedName) access.Needs {
+	reads := hub.Query{Placement: placement}.Needs()
+	if placement.Name == "" {
+		reads = reads.And(hub.PlacementNeeds(placement))
+	}
+	if keys.Name != "" {
+		reads = reads.And(hub.KeyNeeds(keys))
+	}
+	return reads
 }
 
 // ofHub are the chosen roles for the Placement and the keys of the flags.

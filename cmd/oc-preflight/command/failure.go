@@ -17,6 +17,9 @@ import (
 
 // withRemedies explains the errors that every verb may return.
 func withRemedies(verb *cobra.Command) {
+	for _, each := range verb.Commands() {
+		withRemedies(each)
+	}
 	run := verb.RunE
 	if run == nil {
 		return
@@ -55,7 +58,7 @@ func isAPI(address string) bool {
 // authCommand is the command that prints the roles for a verb and its request.
 func authCommand(c *cobra.Command) string {
 	verb, words := c.Name(), ""
-	if of := "fleet-" + verb; c.HasParent() && c.Parent().Name() == "fleet" && slices.Contains(hubCommands(), of) {
+	if of := "fleet-" + verb; c.HasParent() && c.Parent().Name() == fleetName && slices.Contains(hubCommands(), of) {
 		verb = of
 	}
 	if !slices.Contains(commandNames(), verb) {
@@ -63,9 +66,15 @@ func authCommand(c *cobra.Command) string {
 	}
 	request := phrase.Of(c)
 	flags := request.Given.Global()
-	for _, name := range []string{"to", "to-image", "to-latest", "images", "checks"} {
+	repeated := []string{"to", "to-image", "to-latest", "images", "checks"}
+	if c.HasParent() && c.Parent().Name() == fleetName {
+		repeated = []string{"hive", "hosted"}
+	} else if verb != "run" {
+		repeated = nil
+	}
+	for _, name := range repeated {
 		flag := c.Flags().Lookup(name)
-		if verb != "run" || flag == nil || !flag.Changed {
+		if flag == nil || !flag.Changed {
 			continue
 		}
 		words += phrase.Flags{{Name: name, Values: phrase.ValuesOf(flag)}}.String()

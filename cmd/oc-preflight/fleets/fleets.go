@@ -13,6 +13,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
@@ -84,7 +85,7 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 	r.Add(c, interval, "Ctrl-C")
 }
 
-func (r *request) check() error {
+func (r *request) check(flags *pflag.FlagSet) error {
 	switch {
 	case r.results.maxAge <= 0:
 		return fmt.Errorf("--max-age=%s: it must be positive", r.results.maxAge)
@@ -93,7 +94,7 @@ func (r *request) check() error {
 	case r.timeout < time.Second:
 		return fmt.Errorf("--cluster-timeout=%s: it must be at least 1s", r.timeout)
 	}
-	return errors.Join(r.Check(), flagset.CheckLimit(r.limit))
+	return errors.Join(r.Check(), flagset.CheckLimit(r.limit), r.members.check(flags))
 }
 
 // show asks the members, and writes the table: once, or again with --watch. Words are those of the
@@ -112,10 +113,14 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		if err != nil {
 			return false, err
 		}
-		rows, kept := ask(c.Context(), client, asking, worded(measured(judge, to), phrase.OfFleet(c, to)), members)
+		asking.Complete = worded(phrase.OfFleet(c, to))
+		rows, kept := ask(c.Context(), client, asking, measured(judge, to), members)
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
 		table.Notices = append(notices, table.Notices...)
+		if r.Watch && c.Context().Err() != nil {
+			return true, nil // what was interrupted is not the state of a cluster
+		}
 		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.Watch {
 			return false, err
 		}
@@ -144,12 +149,16 @@ func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge su
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	display.Step("asking " + words.Count(len(members), "cluster"))
+	interrupted := newInterruption(client.Streams.ErrOut, display, members)
+	if asking.Grace > 0 {
+		defer interrupted.watch(ctx)()
+	}
 	asking.Progress = func(done, all int, row fleet.Row) {
 		text := fmt.Sprintf("%d of %d: %s: %s", done, all, row.Cluster.Name, row.State)
 		if row.Message != "" {
 			text += ": " + row.Message
 		}
-		display.Step(text)
+		interrupted.answered(row, text)
 	}
 	return asking.Rows(ctx, members, judge)
 }
@@ -168,15 +177,14 @@ func measured(judge survey.Judge, to string) survey.Judge {
 	}
 }
 
-// worded adds the commands of this program to the causes of each row. A cause that may be accepted has
+// worded adds the commands of this program to the causes of a row. A cause that may be accepted has
 // the command for that last.
-func worded(judge survey.Judge, words phrase.Fleet) survey.Judge {
-	return func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
-		row, err := judge(ctx, member, reached)
+func worded(words phrase.Fleet) func(roster.Member, fleet.Row) fleet.Row {
+	return func(member roster.Member, row fleet.Row) fleet.Row {
 		for i, cause := range row.Causes {
-			row.Causes[i].Actions = words.Actions(cause.Remedies(), member.Flags)
+			row.Causes[i].Actions = words.Actions(cause.Remedies(), member)
 		}
-		return row, err
+		return row
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/fleet/roster"
 )
@@ -27,11 +27,24 @@ func (f *memberFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.hosted, "hosted", false, "Hosted clusters (HyperShift) of the current cluster, which is their management cluster.")
 }
 
+// check rejects flags of the connection that would select another cluster than a member.
+func (f *memberFlags) check(flags *pflag.FlagSet) error {
+	hub := f.hive || f.hosted
+	switch {
+	case len(f.contexts)+len(f.kubeconfigs)+len(f.archives) == 0 && !hub:
+		return errors.New("no clusters are named: write --contexts, --kubeconfigs, --archives, --hive or --hosted")
+	case len(f.contexts) > 0 && hub:
+		return cli.Several(flags, "kubeconfig", "context")
+	case len(f.contexts) > 0:
+		return cli.Several(flags, "kubeconfig")
+	case hub:
+		return nil
+	}
+	return cli.Several(flags)
+}
+
 // list are the members, and what is to be said about them.
 func (f *memberFlags) list(ctx context.Context, client *cli.Client) ([]roster.Member, []string, error) {
-	if len(f.contexts)+len(f.kubeconfigs)+len(f.archives) == 0 && !f.hive && !f.hosted {
-		return nil, nil, exitcode.BadUsage(errors.New("no clusters are named: write --contexts, --kubeconfigs, --archives, --hive or --hosted"))
-	}
 	var all []roster.Member
 	for _, source := range []func(*cli.Client) ([]roster.Member, error){f.ofContexts, f.ofKubeconfigs, f.ofArchives} {
 		members, err := source(client)
@@ -84,8 +97,8 @@ func (f *memberFlags) ofContexts(client *cli.Client) ([]roster.Member, error) {
 	return roster.Contexts(config, f.contexts, func(name string) (*rest.Config, error) { return cli.LoadContext(client, config, name) }, cli.ConnectTo)
 }
 
-func (f *memberFlags) ofKubeconfigs(*cli.Client) ([]roster.Member, error) {
-	return roster.Kubeconfigs(f.kubeconfigs, cli.LoadFile, cli.ConnectTo)
+func (f *memberFlags) ofKubeconfigs(client *cli.Client) ([]roster.Member, error) {
+	return roster.Kubeconfigs(f.kubeconfigs, func(path string) (*rest.Config, error) { return cli.LoadFile(client, path) }, cli.ConnectTo)
 }
 
 func (f *memberFlags) ofArchives(client *cli.Client) ([]roster.Member, error) {

@@ -60,7 +60,7 @@ Ctrl-C ends all runs, and deletes what they have created.
 const removalTime = time.Minute
 
 func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
-	if err := flags.request.check(); err != nil {
+	if err := flags.request.check(c.Flags()); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	if flags.Release.Version == "" {

@@ -60,7 +60,7 @@ no other cause.
 }
 
 func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error {
-	if err := flags.request.check(); err != nil {
+	if err := flags.request.check(c.Flags()); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	accepted, err := flags.ReadAll(c.Context())

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/fleet/roster"
 )
 
 // Fleet words actions as command lines: for one cluster of a fleet, or for all of them.
@@ -32,15 +33,24 @@ func OfFleet(c *cobra.Command, target string) Fleet {
 	return f
 }
 
-// Actions fills in the commands of the actions of a finding about a cluster, which the flag
-// with that name and value selects; none where no flag does. An action that concerns the fleet
-// has the same request for all of it.
-func (f Fleet) Actions(actions []finding.Action, member []string) []finding.Action {
-	phrased := slices.Clone(actions)
+// Actions fills in the commands of the actions of a finding about a cluster, which its flag selects; none
+// where no flag does. An action that concerns the fleet has the same request for all of it. Where the
+// kubeconfig of the cluster is in a Secret, the first command writes it to the file.
+func (f Fleet) Actions(actions []finding.Action, of roster.Member) []finding.Action {
+	phrased, member := slices.Clone(actions), of.Flags
 	for i := range phrased {
-		phrased[i].Command = cmp.Or(directed(phrased[i].Command, member), f.command(phrased[i], member))
+		phrased[i].Command = cmp.Or(f.directed(phrased[i].Command, member), f.command(phrased[i], member))
 	}
-	return slices.DeleteFunc(phrased, func(action finding.Action) bool { return action.Command == "" })
+	phrased = slices.DeleteFunc(phrased, func(action finding.Action) bool { return action.Command == "" })
+	named := func(action finding.Action) bool {
+		return strings.Contains(action.Command, Flags{}.with(member[0], member[1]).String())
+	}
+	if of.Secret == (roster.SecretRef{}) || !slices.ContainsFunc(phrased, named) {
+		return phrased
+	}
+	connection := f.given.only("kubeconfig").String() + f.given.only("context").String()
+	return append([]finding.Action{finding.Run("(umask 077; oc%s -n %s extract secret/%s --keys=kubeconfig --to=- > %s)",
+		connection, shellWord(of.Secret.Namespace), shellWord(of.Secret.Name), shellWord(member[1]))}, phrased...)
 }
 
 func (f Fleet) command(action finding.Action, member []string) string {
@@ -56,7 +66,7 @@ func (f Fleet) command(action finding.Action, member []string) string {
 	case finding.ActionTargets:
 		return p.Verb("targets", "", p.Given)
 	case finding.ActionRoles:
-		return p.Verb("auth", "run", p.Given)
+		return p.Verb("auth", strings.TrimPrefix(f.verb, "fleet "), p.Given)
 	case finding.ActionRetry:
 		return f.again(f.given)
 	case finding.ActionForce, finding.ActionAttach, finding.ActionRun:
@@ -64,20 +74,27 @@ func (f Fleet) command(action finding.Action, member []string) string {
 	return ""
 }
 
-// directed is a command of oc with the flag that selects the cluster. One that is more than a single
+// directed is a command of oc with the flags that select the cluster. One that is more than a single
 // call of oc, or is none, stays as it is.
-func directed(command string, member []string) string {
+func (f Fleet) directed(command string, member []string) string {
 	rest, ok := strings.CutPrefix(command, "oc ")
 	several := strings.ContainsAny(rest, "|;&`\n") || strings.Contains(rest, "$(")
 	if !ok || several || strings.HasPrefix(rest, "preflight ") || len(member) != 2 || member[0] != "context" && member[0] != "kubeconfig" {
 		return command
 	}
-	return "oc --" + member[0] + " " + shellWord(member[1]) + " " + rest
+	var kubeconfig Flags
+	if member[0] == "context" { // of the kubeconfig of the request
+		kubeconfig = f.given.only("kubeconfig")
+	}
+	return "oc" + kubeconfig.with(member[0], member[1]).String() + " " + rest
 }
 
 // selecting are the global flags, with the one that selects the cluster.
 func (f Fleet) selecting(member []string) Flags {
 	global := f.given.Global()
+	if len(member) == 2 && member[0] == "kubeconfig" {
+		global = global.without("context")
+	}
 	if len(member) == 2 {
 		return global.with(member[0], member[1])
 	}

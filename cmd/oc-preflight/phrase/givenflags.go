@@ -49,7 +49,7 @@ func givenTo(c *cobra.Command) Flags {
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		global := c.InheritedFlags().Lookup(flag.Name) != nil
 		if !slices.Contains(notRepeated(), flag.Name) && (global || known["run"].Lookup(flag.Name) != nil || slices.Contains(reaching(), flag.Name)) {
-			attach := global || known["attach"].Lookup(flag.Name) != nil
+			attach := global || known["attach"] != nil && known["attach"].Lookup(flag.Name) != nil
 			given = append(given, givenFlag{Name: flag.Name, Values: ValuesOf(flag), global: global, attach: attach})
 		}
 	})
@@ -103,6 +103,10 @@ func (g Flags) accepting(names string) Flags {
 
 func (g Flags) without(name string) Flags {
 	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return flag.Name == name })
+}
+
+func (g Flags) only(name string) Flags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return flag.Name != name })
 }
 
 func (g Flags) has(name string) bool {

@@ -1,0 +1,81 @@
+package fleets
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/roster"
+)
+
+// interruption states what the interrupt of a survey that creates objects means, and ends the program
+// at the second one.
+type interruption struct {
+	stderr  io.Writer
+	display terminal.Display
+
+	mutex sync.Mutex
+	// asked are the members that have no row yet.
+	asked []fleet.Cluster
+}
+
+func newInterruption(stderr io.Writer, display terminal.Display, members []roster.Member) *interruption {
+	i := &interruption{stderr: stderr, display: display}
+	for _, member := range members {
+		i.asked = append(i.asked, member.Cluster)
+	}
+	return i
+}
+
+// answered shows the progress of a row, and removes its member.
+func (i *interruption) answered(row fleet.Row, progress string) {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	i.display.Step(progress)
+	same := func(of fleet.Cluster) bool { return of.Name == row.Cluster.Name && of.Source == row.Cluster.Source }
+	if at := slices.IndexFunc(i.asked, same); at >= 0 {
+		i.asked = slices.Delete(i.asked, at, at+1)
+	}
+}
+
+// watch waits for the end of ctx, which is the first interrupt, until the returned function is called.
+func (i *interruption) watch(ctx context.Context) func() {
+	again := make(chan os.Signal, 1)
+	stop := context.AfterFunc(ctx, func() {
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		i.mutex.Lock()
+		i.display.Clear()
+		fmt.Fprintln(i.stderr, "interrupted: the runs end, and what they have created is deleted; Ctrl-C again stops without that")
+		i.mutex.Unlock()
+		if _, ok := <-again; ok {
+			i.leave()
+		}
+	})
+	return func() {
+		stop()
+		signal.Stop(again)
+		close(again)
+	}
+}
+
+// leave ends the program at once.
+func (i *interruption) leave() {
+	const most, longestName = 20, 100
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	var names []string
+	for _, of := range i.asked {
+		names = append(names, words.Line(of.Name, longestName))
+	}
+	fmt.Fprintf(i.stderr, "stopped without clean-up; Jobs of the runs may still be in %s. Delete them with \"cleanup\" in each, or run the command again\n", words.List(names, most))
+	os.Exit(exitcode.Interrupted)
+}
