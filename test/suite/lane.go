@@ -51,11 +51,13 @@ func (l Lane) environment() []string {
 	return []string{"GOGC=400", "GOMAXPROCS=1"}
 }
 
-// longest are the packages that take longest. They have a lane of their own.
+// longest are the packages that take longest, and one that fills their lane until the others
+// end.
 func longest() []string {
 	return []string{
 		module + "/test/e2e",
 		module + "/test/e2e/conformance",
+		module + "/test/drain",
 	}
 }
 
@@ -67,7 +69,6 @@ func withNodes() []string {
 		module + "/test/e2e/faults",
 		module + "/test/trigger",
 		module + "/test/installation",
-		module + "/test/drain",
 	}
 }
 
