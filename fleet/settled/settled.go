@@ -6,14 +6,12 @@ package settled
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
@@ -33,48 +31,17 @@ func Of(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update 
 	if version.Status.Desired.Version != to {
 		return &fleet.Update{Stage: string(wave.Outstanding), Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version)}
 	}
-	topology, err := present.Topology(ctx)
-	switch {
-	case err != nil:
-		return silent(fmt.Errorf("could not read where the control plane runs: %w", err))
-	case topology == snapshot.HyperShift:
-		return silent(errors.New("the NodePools of a hosted cluster are in its management cluster, so it is unknown whether its nodes are updated"))
-	}
-	return observed(ctx, present, completion.Cluster{Now: reached.Now(), Version: version})
-}
-
-// observed is how far the update is, given also the operators and pools.
-func observed(ctx context.Context, present *snapshot.Cluster, of completion.Cluster) *fleet.Update {
-	var operatorsErr, poolsErr error
-	ctx, gaps := gap.Track(ctx)
-	of.Operators, operatorsErr = present.ClusterOperators(ctx)
-	of.Pools, poolsErr = present.MachineConfigPools(ctx)
-	err := errors.Join(operatorsErr, poolsErr, missing(gaps))
-	if err == nil && (len(of.Operators) == 0 || len(of.Pools) == 0) {
-		err = errors.New("there are none, which no OpenShift cluster is without")
-	}
-	if err != nil {
-		of.Unread = "could not read the operators and pools of the cluster: " + err.Error()
-	}
+	of := completion.Read(ctx, present, version, reached.Now())
 	condition := completion.Of(of)
 	made := &fleet.Update{Stage: string(StageOf(string(condition.Status), condition.Reason)), Message: condition.Message}
 	switch wave.Stage(made.Stage) {
 	case wave.Updated:
 		made.Since, made.Message = words.Time(completion.Since(of)), ""
 	case wave.Updating:
-		made.Since = started(of.Version.Status.History)
+		made.Since = started(version.Status.History)
 	case wave.Outstanding, wave.Broken, wave.Silent:
 	}
 	return made
-}
-
-// missing is the error about what an archive lacks; nil where it lacks nothing.
-func missing(gaps *gap.Log) error {
-	var all []error
-	for _, each := range gaps.All() {
-		all = append(all, fmt.Errorf("the archive has %s", each))
-	}
-	return errors.Join(all...)
 }
 
 // started is when the newest update began; empty where it is unknown.

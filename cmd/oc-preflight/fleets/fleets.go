@@ -150,6 +150,7 @@ func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge su
 	defer display.Close()
 	display.Step("asking " + words.Count(len(members), "cluster"))
 	interrupted := newInterruption(client.Streams.ErrOut, display, members)
+	defer interrupted.remind()()
 	if asking.Grace > 0 {
 		defer interrupted.watch(ctx)()
 	}

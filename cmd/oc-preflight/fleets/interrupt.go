@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
@@ -47,6 +48,45 @@ func (i *interruption) answered(row fleet.Row, progress string) {
 	}
 }
 
+// reminderPause is the time after which the members that have no row yet are named again.
+const reminderPause = 10 * time.Second
+
+// remind names the members that have no row yet, again and again until the returned function is called.
+func (i *interruption) remind() func() {
+	ticker, ended := time.NewTicker(reminderPause), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				i.mutex.Lock()
+				if len(i.asked) > 0 {
+					i.display.Step("waiting for " + i.names(mostReminded))
+				}
+				i.mutex.Unlock()
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() {
+		ticker.Stop()
+		close(ended)
+	}
+}
+
+// How many members a reminder and an error name.
+const mostReminded, mostNamed = 5, 20
+
+// names are those of the members that have no row yet.
+func (i *interruption) names(most int) string {
+	const longestName = 100
+	var names []string
+	for _, of := range i.asked {
+		names = append(names, words.Line(of.Name, longestName))
+	}
+	return words.List(names, most)
+}
+
 // watch waits for the end of ctx, which is the first interrupt, until the returned function is called.
 func (i *interruption) watch(ctx context.Context) func() {
 	again := make(chan os.Signal, 1)
@@ -69,13 +109,8 @@ func (i *interruption) watch(ctx context.Context) func() {
 
 // leave ends the program at once.
 func (i *interruption) leave() {
-	const most, longestName = 20, 100
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	var names []string
-	for _, of := range i.asked {
-		names = append(names, words.Line(of.Name, longestName))
-	}
-	fmt.Fprintf(i.stderr, "stopped without clean-up; Jobs of the runs may still be in %s. Delete them with \"cleanup\" in each, or run the command again\n", words.List(names, most))
+	fmt.Fprintf(i.stderr, "stopped without clean-up; Jobs of the runs may still be in %s. Delete them with \"cleanup\" in each, or run the command again\n", i.names(mostNamed))
 	os.Exit(exitcode.Interrupted)
 }

@@ -1,7 +1,8 @@
 // Package completion answers: has this cluster completed the update to the release that it runs,
 // and is it healthy since?
 //
-// [Of] makes the condition Updated of an UpdatePreflight: pure, from the objects of the cluster.
+// [Read] reads the objects of the cluster, and [Of] makes the condition Updated of an UpdatePreflight of
+// them: pure.
 // The cluster-version operator (CVO) reports the end of an update hours before the nodes of all
 // pools are updated. An operator or CVO that is not healthy for a short time has not failed: the
 // limits are those by which "oc adm upgrade status" reports an error (openshift/oc,
@@ -40,8 +41,7 @@ type Cluster struct {
 	Now       time.Time
 	Version   *configv1.ClusterVersion
 	Operators []configv1.ClusterOperator
-	// Pools are empty for a cluster without the machine-config operator.
-	Pools []machineconfigurationv1.MachineConfigPool
+	Pools     []machineconfigurationv1.MachineConfigPool
 	// Unread is why the operators or pools could not be read; empty where they could.
 	Unread string
 }

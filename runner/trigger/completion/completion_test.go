@@ -63,7 +63,6 @@ func TestOf(t *testing.T) {
 		text   string
 	}{
 		"Updated":         {"everything has settled", func(*completion.Cluster) {}, v1alpha1.ReasonUpdated, version},
-		"NoPools":         {"a hosted cluster has none", func(c *completion.Cluster) { c.Pools = nil }, v1alpha1.ReasonUpdated, ""},
 		"Progressing":     {"CVO applies manifests", cvo(configv1.OperatorProgressing, time.Hour), v1alpha1.ReasonUpdating, version},
 		"Partial":         {"the newest entry of the history is not complete", func(c *completion.Cluster) { c.Version.Status.History[0].State = configv1.PartialUpdate }, v1alpha1.ReasonUpdating, ""},
 		"OtherRelease":    {"the completed entry is of another release", func(c *completion.Cluster) { c.Version.Status.History[0].Image = "other" }, v1alpha1.ReasonUpdating, ""},

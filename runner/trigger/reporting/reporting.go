@@ -7,12 +7,10 @@ package reporting
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/sigstore/sigstore/pkg/signature"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster"
@@ -58,16 +56,7 @@ func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject r
 	if !subject.Accepted {
 		return time.Time{}
 	}
-	operators, operatorsErr := r.present.ClusterOperators(ctx)
-	pools, poolsErr := r.present.MachineConfigPools(ctx)
-	if apierrors.IsNotFound(poolsErr) {
-		poolsErr = nil // a hosted cluster has no pools
-	}
-	observed := completion.Cluster{Now: state.Now, Version: state.ClusterVersion, Operators: operators, Pools: pools}
-	if err := errors.Join(operatorsErr, poolsErr); err != nil {
-		observed.Unread = "could not read the operators and pools of the cluster: " + err.Error()
-	}
-	updated := completion.Of(observed)
+	updated := completion.Of(completion.Read(ctx, r.present, state.ClusterVersion, state.Now))
 	o.Updated = &updated
 	if updated.Status == metav1.ConditionTrue {
 		return state.Now.Add(updatedPause)
