@@ -118,7 +118,7 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
 		table.Notices = append(notices, table.Notices...)
-		if interrupted := c.Context().Err() != nil; r.Watch && interrupted {
+		if r.Watch && isInterrupted(c.Context()) {
 			return true, nil // what was interrupted is not the state of a cluster
 		}
 		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.Watch {
@@ -133,6 +133,8 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		return true, exitcode.OfFleet(table.Decision)
 	})
 }
+
+func isInterrupted(ctx context.Context) bool { return ctx.Err() != nil }
 
 // untimed is the table without the times that differ at every survey.
 func untimed(table fleet.Table) fleet.Table {
