@@ -62,7 +62,6 @@ func judgeVersion(c *ControlPlane, from, to semver.Version) []finding.Finding {
 	if hypershift.Skipped(from, to) > 0 {
 		found = append(found, c.about(finding.Fail(reasonMinorSkipped, "the update from %s to %s leaves out minor versions; HyperShift does not refuse it", from, to)))
 	}
-	const most = 20
 	switch {
 	case c.supportedError != nil:
 		return append(found, c.about(finding.Unknown(reasonSupportedUnknown, "whether the hypershift-operator supports %s is unknown: %s", to, c.supportedError)))
@@ -73,6 +72,9 @@ func judgeVersion(c *ControlPlane, from, to semver.Version) []finding.Finding {
 	}
 	return found
 }
+
+// most bounds the versions that a message names.
+const most = 20
 
 // explainRefusal is the rule in words.
 func explainRefusal(c *ControlPlane, refusal hypershift.Refusal) string {
@@ -86,7 +88,7 @@ func explainRefusal(c *ControlPlane, refusal hypershift.Refusal) string {
 	case hypershift.RefusalSDN:
 		return "the cluster uses OpenShiftSDN, which has no later minor version; migrate it to OVN-Kubernetes"
 	case hypershift.RefusalTooNew:
-		return fmt.Sprintf("the newest version that the hypershift-operator supports is %s", words.List(c.supported, 1))
+		return fmt.Sprintf("the hypershift-operator supports %s, and no later version", words.List(c.supported, most))
 	}
 	return string(refusal)
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/openshift/update-preflight/test/build"
-	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/story"
 	"github.com/openshift/update-preflight/test/story/script"
 	"github.com/openshift/update-preflight/test/story/terminal"
@@ -24,7 +23,7 @@ func TestFleet(t *testing.T) {
 	if shown.Preflight, err = build.Compile(t.Context(), "cmd/oc-preflight"); err != nil {
 		t.Fatal(err)
 	}
-	fleet, stop, err := story.StartFleet(t.Context(), shown.Directory, func(string) {})
+	fleet, stop, err := script.OpenFleet(t.Context(), shown)
 	t.Cleanup(func() {
 		if err := stop(context.Background()); err != nil {
 			t.Error(err)
@@ -33,15 +32,7 @@ func TestFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := story.PrepareFleet(t.Context(), &fleet, shown.Directory, func(string) {}); err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig, err := fleet.Kubeconfig(shown.Directory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown.Cluster = &cluster.Cluster{Kubeconfig: kubeconfig}
-	err = script.NewFleet(shown, fleet).Update(t.Context())
+	err = fleet.Update(t.Context())
 	t.Logf("%s", &out)
 	if err != nil {
 		t.Fatal(err)

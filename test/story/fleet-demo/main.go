@@ -11,8 +11,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/openshift/update-preflight/test/cluster"
-	"github.com/openshift/update-preflight/test/story"
 	"github.com/openshift/update-preflight/test/story/script"
 	"github.com/openshift/update-preflight/test/story/terminal"
 )
@@ -37,19 +35,10 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.Step("starting five Kubernetes clusters with simulated nodes, and a Prometheus as their monitoring")
-	fleet, stop, err := story.StartFleet(ctx, directory, t.Step)
+	fleet, stop, err := script.OpenFleet(ctx, t)
 	defer func() { err = errors.Join(err, stop(ctx)) }()
 	if err != nil {
 		return err
 	}
-	if err := story.PrepareFleet(ctx, &fleet, directory, t.Step); err != nil {
-		return err
-	}
-	kubeconfig, err := fleet.Kubeconfig(directory)
-	if err != nil {
-		return err
-	}
-	t.Cluster = &cluster.Cluster{Dir: directory, Kubeconfig: kubeconfig}
-	return script.NewFleet(t, fleet).Update(ctx)
+	return fleet.Update(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/story"
@@ -18,8 +19,21 @@ type Fleet struct {
 	fleet story.Fleet
 }
 
-// NewFleet makes the story of a fleet that is prepared.
-func NewFleet(t *terminal.Terminal, of story.Fleet) *Fleet { return &Fleet{t, of} }
+// OpenFleet starts the clusters of the fleet, prepares the story on them, and makes the terminal that of the
+// fleet. What it returns besides stops what runs, also after an error.
+func OpenFleet(ctx context.Context, t *terminal.Terminal) (opened *Fleet, stop func(context.Context) error, err error) {
+	t.Step("starting five Kubernetes clusters with simulated nodes, and a Prometheus as their monitoring")
+	fleet, stop, err := story.StartFleet(ctx, t.Directory, t.Step)
+	if err != nil {
+		return nil, stop, err
+	}
+	if err := story.PrepareFleet(ctx, &fleet, t.Directory, t.Step); err != nil {
+		return nil, stop, err
+	}
+	kubeconfig, err := fleet.Kubeconfig(t.Directory)
+	t.Cluster = &cluster.Cluster{Dir: t.Directory, Kubeconfig: kubeconfig}
+	return &Fleet{t, fleet}, stop, err
+}
 
 // Update shows the table of five clusters of which none is ready, the remedies of its causes, the table
 // after them, and the gate after the first wave.
