@@ -51,13 +51,14 @@ func (l Lane) environment() []string {
 	return []string{"GOGC=400", "GOMAXPROCS=1"}
 }
 
-// longest are the packages that take longest, and one that fills their lane until the others
+// longest are the packages that take longest, and those that fill their lane until the others
 // end.
 func longest() []string {
 	return []string{
 		module + "/test/e2e",
 		module + "/test/e2e/conformance",
 		module + "/test/drain",
+		module + "/test/cluster",
 	}
 }
 
@@ -68,7 +69,9 @@ func withNodes() []string {
 	return []string{
 		module + "/test/e2e/faults",
 		module + "/test/trigger",
+		module + "/test/hosted",
 		module + "/test/installation",
+		module + "/test/fleets",
 	}
 }
 
@@ -83,7 +86,6 @@ func slowest() []string {
 		module + "/runner/trigger/controller",
 		module + "/test/narrative",
 		module + "/runner/record/lease",
-		module + "/test/cluster",
 		module + "/runner/launch",
 		module + "/collector/health",
 	}
