@@ -40,7 +40,7 @@ func TestFleet(t *testing.T) {
 	for _, want := range []string{
 		"4 Blocked, 1 Unreachable", "oc preflight ack " + story.Gate + " --context " + story.FleetAck,
 		"oc --context " + story.FleetOverrides + " patch clusterversion version", "oc --context " + story.FleetBudget + " -n shop edit poddisruptionbudget orders",
-		"--accept " + story.Risk, "connection refused", "5 Ready", "has not begun to update",
+		"--accept " + story.Risk, "connection refused", "5 Ready", "the cluster runs or installs 5.1.3", "2 of 2 clusters succeeded",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the demo does not show %q", want)
