@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
@@ -89,22 +87,15 @@ func (i *interruption) names(most int) string {
 
 // watch waits for the end of ctx, which is the first interrupt, until the returned function is called.
 func (i *interruption) watch(ctx context.Context) func() {
-	again := make(chan os.Signal, 1)
-	stop := context.AfterFunc(ctx, func() {
-		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-		i.mutex.Lock()
-		i.display.Clear()
-		fmt.Fprintln(i.stderr, "interrupted: the runs end, and what they have created is deleted; Ctrl-C again stops without that")
-		i.mutex.Unlock()
-		if _, ok := <-again; ok {
-			i.leave()
-		}
-	})
-	return func() {
-		stop()
-		signal.Stop(again)
-		close(again)
-	}
+	return terminal.OnInterrupts(ctx, i.state, i.leave)
+}
+
+// state states what the first interrupt means.
+func (i *interruption) state() {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	i.display.Clear()
+	fmt.Fprintln(i.stderr, "interrupted: the runs end, and what they have created is deleted; Ctrl-C again stops without that")
 }
 
 // leave ends the program at once.

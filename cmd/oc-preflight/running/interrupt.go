@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -53,18 +51,7 @@ func (p *interruptPrompt) started(run string) {
 // watch ends the program on the second signal, until the returned function is
 // called. The first one ends ctx.
 func (p *interruptPrompt) watch(ctx context.Context) func() {
-	again := make(chan os.Signal, 1)
-	stop := context.AfterFunc(ctx, func() {
-		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-		if _, ok := <-again; ok {
-			p.leave()
-		}
-	})
-	return func() {
-		stop()
-		signal.Stop(again)
-		close(again)
-	}
+	return terminal.OnInterrupts(ctx, func() {}, p.leave)
 }
 
 // leave ends the program at once.

@@ -1,8 +1,9 @@
 // Package completion answers: has this cluster completed the update to the release that it runs,
 // and is it healthy since?
 //
-// [Read] reads the objects of the cluster, and [Of] makes the condition Updated of an UpdatePreflight of
-// them: pure.
+// Call [Read] for the objects of the cluster, then [Of], which is pure, for the condition Updated of an
+// UpdatePreflight.
+//
 // The cluster-version operator (CVO) reports the end of an update hours before the nodes of all
 // pools are updated. An operator or CVO that is not healthy for a short time has not failed: the
 // limits are those by which "oc adm upgrade status" reports an error (openshift/oc,
