@@ -11,7 +11,7 @@ SWITCHES    := cluster-operator,admission-deny
 REGISTRY    :=
 # Requirements to add or upgrade with "make tidy"; GNU make predefines the variable.
 GET         :=
-# Not empty: only tests of packages that depend on what has changed since yesterday.
+# Not empty: only what the change since the last green run concerns, as CI does.
 CHANGED     :=
 
 # The same flags for every build, so that the product, the cluster and the tests
@@ -95,16 +95,20 @@ bench: tools ## measure time to verdict and to the end of the command against ku
 
 ## What has to pass
 
+.PHONY: scope
+scope: ## print what the change since the last green run concerns: what CHANGED=yes runs, and why
+	@go run ./test/suite/run -scope
+
 .PHONY: test
-test: tools ## run the tests of every promise, those without a cluster first
-	@go run ./test/suite/run
+test: tools ## run the tests of every promise, those without a cluster first (CHANGED=yes: what the change since the last green run concerns)
+	@go run ./test/suite/run $(if $(CHANGED),-changed)
 
 .PHONY: test-unit
 test-unit: ## run the tests that need no cluster
 	@go run ./test/suite/run -only unit
 
 .PHONY: test-race
-test-race: tools ## run the tests with clusters under the race detector (CHANGED=yes: of packages that a change since yesterday concerns)
+test-race: tools ## run the tests with clusters under the race detector (CHANGED=yes: as above)
 	@go run ./test/suite/run -only race $(if $(CHANGED),-changed)
 
 .PHONY: test-release

@@ -10,68 +10,68 @@ import (
 	"strings"
 )
 
-// Changes are the files that differ from a commit.
-type Changes struct {
-	// Since is the abbreviated hash of that commit, empty if there is none: then everything
-	// has changed.
-	Since string
-	files []string
-}
-
-// ChangesSinceYesterday returns the changes since the newest commit that is more than a day
-// old, also those that are not committed, in the repository of root. Everything has changed
-// where there is no such commit, such as in a shallow clone.
-func ChangesSinceYesterday(ctx context.Context, root string) (Changes, error) {
-	since, err := git(ctx, root, "rev-list", "-1", "--abbrev-commit", "--before=1 day ago", "HEAD")
-	if err != nil || since == "" {
-		return Changes{}, err
-	}
+// changes are the files that differ from a commit, also where that is not committed, relative to the
+// root of the repository, with slashes.
+func changes(ctx context.Context, root, since string) ([]string, error) {
 	changed, err := git(ctx, root, "diff", "--name-only", "--no-renames", "-z", since)
 	if err != nil {
-		return Changes{}, err
+		return nil, err
 	}
 	added, err := git(ctx, root, "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
-		return Changes{}, err
+		return nil, err
 	}
 	split := func(c rune) bool { return c == 0 }
-	return Changes{Since: since, files: slices.Concat(strings.FieldsFunc(changed, split), strings.FieldsFunc(added, split))}, nil
+	return slices.Concat(strings.FieldsFunc(changed, split), strings.FieldsFunc(added, split)), nil
 }
 
-// Touch returns the packages whose tests depend on what has changed. A file belongs to the
-// package in whose folder it is, or in the nearest one above. A file that belongs to none,
-// such as go.mod, concerns all packages, but for text in Markdown.
-func (c Changes) Touch(all []Package) []Package {
-	folders := map[string]bool{}
+// foundation are the folders and files on which the tests of all packages depend, besides files that
+// belong to no package.
+func foundation() []string {
+	return []string{".ci", "test/build", "test/cluster", "test/process", "test/suite", "test/tools"}
+}
+
+// untested are the files of no package on which no test depends: "make lint" reads them.
+func untested() []string {
+	return []string{greenFile, ".gitignore", ".golangci.yml", "LICENSE"}
+}
+
+// foldersOf returns the folders of the packages to which the files belong. A file belongs to the package in whose
+// folder it is, or in the nearest one above. Text in Markdown above all packages is read by tests that need no cluster, and they
+// always run. The cause is the first file on which all tests depend, or which belongs to no package.
+func foldersOf(files []string, all []Package) (folders []string, cause string) {
+	known := map[string]bool{}
 	for _, p := range all {
 		for folder := range p.folders {
-			folders[folder] = folder != "."
+			known[folder] = folder != "."
 		}
 	}
-	var changed []string
-	for _, file := range c.files {
-		folder := path.Dir(file)
-		for folder != "." && !folders[folder] {
-			folder = path.Dir(folder)
-		}
-		if folder == "." && path.Ext(file) == ".md" {
+	for _, file := range files {
+		if slices.Contains(untested(), file) {
 			continue
 		}
-		changed = append(changed, folder)
+		folder := path.Dir(file)
+		for folder != "." && !known[folder] {
+			folder = path.Dir(folder)
+		}
+		everything := slices.ContainsFunc(foundation(), func(f string) bool { return file == f || strings.HasPrefix(file, f+"/") })
+		switch {
+		case folder == "." && path.Ext(file) == ".md":
+		case folder == ".", everything:
+			return nil, file
+		case !slices.Contains(folders, folder):
+			folders = append(folders, folder)
+		}
 	}
-	if c.Since == "" || slices.Contains(changed, ".") {
-		return all
-	}
-	product := slices.ContainsFunc(changed, ofProduct)
-	return slices.DeleteFunc(slices.Clone(all), func(p Package) bool {
-		return !p.DependsOn(changed) && (!product || !releases()[p.Path])
-	})
+	return folders, ""
 }
 
-// ofProduct reports whether a folder is one of the product.
-func ofProduct(folder string) bool {
-	wing, _, _ := strings.Cut(folder, "/")
-	return slices.Contains([]string{"cmd", "fleet", "runner", "collector", "signature", "preflight-sdk", "examples"}, wing)
+// concerned returns the packages with tests of these folders, and those that import one of them or
+// whose tests do. What is further away is tested by the smoke set, and by each whole run.
+func concerned(all []Package, folders []string) []Package {
+	return slices.DeleteFunc(slices.Clone(all), func(p Package) bool {
+		return !slices.ContainsFunc(folders, func(folder string) bool { return p.near[folder] })
+	})
 }
 
 func git(ctx context.Context, dir string, args ...string) (string, error) {

@@ -23,9 +23,12 @@ type Lane struct {
 	Next *Lane
 }
 
+// partial reports whether only some tests of its packages run.
+func (l Lane) partial() bool { return slices.Contains(l.Flags, "-run") }
+
 // arguments are those of the Go tool, with the program that measures the tests, if not
-// empty. Vet is part of "make lint".
-func (l Lane) arguments(measure string) []string {
+// empty, and the file to which it adds what compilers and linkers use, if not empty. Vet is part of "make lint".
+func (l Lane) arguments(measure, tools string) []string {
 	arguments := []string{"test", "-json", "-vet=off", "-timeout", "75m", "-p", strconv.Itoa(l.Processes), "-parallel", strconv.Itoa(runtime.NumCPU())}
 	if l.Race {
 		// Compression has no goroutines, and takes most of the time of the tests of
@@ -34,6 +37,9 @@ func (l Lane) arguments(measure string) []string {
 	}
 	if measure != "" {
 		arguments = append(arguments, "-exec", measure)
+	}
+	if tools != "" {
+		arguments = append(arguments, "-toolexec", measure+" -tool "+tools)
 	}
 	return append(append(arguments, l.Flags...), l.Packages...)
 }
@@ -147,6 +153,34 @@ func Race(all []Package) []Lane {
 // Release returns the lane with the oracles and the tests of what is released.
 func Release(all []Package) []Lane {
 	return []Lane{{Processes: 2, Packages: pick(all, ofRelease)}}
+}
+
+// smokes are tests that together pass through the whole product, on real servers: those of these
+// packages whose names match, in this order.
+func smokes() []Lane {
+	return []Lane{
+		{Packages: []string{module + "/test/e2e"}, Flags: []string{"-run", "^TestDemo$"}, Processes: 1},
+		{Packages: []string{module + "/test/e2e/faults"}, Flags: []string{"-run", "^TestFaults$"}, Processes: 1},
+		{Packages: []string{module + "/test/drain"}, Flags: []string{"-run", "^TestRandomClusters$", "-clusters", "1"}, Processes: 1},
+		{Packages: []string{module + "/test/commands"}, Flags: []string{"-run", "^TestFleet$"}, Processes: 1},
+	}
+}
+
+// Smoke returns the lane with the smoke set: the demo, a killed run, the drains of a cluster, and a fleet.
+// Archives are judged without a cluster. Packages whose tests all run are left out.
+func Smoke(others []Package) []Lane {
+	var first *Lane
+	for _, each := range slices.Backward(smokes()) {
+		if slices.ContainsFunc(others, func(p Package) bool { return p.Path == each.Packages[0] }) {
+			continue
+		}
+		each.Next = first
+		first = &each
+	}
+	if first == nil {
+		return nil
+	}
+	return []Lane{*first}
 }
 
 // Faults returns the lane with the faults of a run and of the controller, which other lanes

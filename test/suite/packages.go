@@ -29,11 +29,11 @@ type Package struct {
 	// folders are those of the packages that its tests are built from, in this workspace:
 	// relative to its root, with slashes.
 	folders map[string]bool
-}
-
-// DependsOn reports whether the tests are built from one of these folders.
-func (p Package) DependsOn(folders []string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool { return p.folders[folder] })
+	// near are the folders whose nearest tests, from below, are among those of this package: its own,
+	// those that it imports, and beyond these what packages without tests import.
+	near map[string]bool
+	// imports are the import paths of the package, and of its tests.
+	imports []string
 }
 
 // listed is a package in the output of "go list -json -test". The package for
@@ -77,10 +77,13 @@ func parse(output io.Reader) ([]Package, error) {
 			packages[found.ForTest] = &Package{Path: found.ForTest, folders: map[string]bool{folderOf(found.ForTest): true}}
 		}
 		packages[found.ForTest].dependOn(found.Deps)
+		packages[found.ForTest].imports = append(packages[found.ForTest].imports, found.Imports...)
 	}
 	var all []Package
 	for _, tested := range packages {
 		tested.Concurrent = isConcurrent(tested.Path, imports, packages)
+		tested.near = map[string]bool{folderOf(tested.Path): true}
+		tested.approach(slices.Concat(tested.imports, imports[tested.Path]), imports, packages)
 		all = append(all, *tested)
 	}
 	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
@@ -98,10 +101,29 @@ func isConcurrent(path string, imports map[string][]string, tested map[string]*P
 	})
 }
 
+// approach adds these packages to the near folders, and what they import if they have no tests. Servers
+// and releases for tests have no promise of their own, so what is below them is as near.
+func (p *Package) approach(paths []string, imports map[string][]string, tested map[string]*Package) {
+	for _, imported := range paths {
+		imported, _, _ = strings.Cut(imported, " ")
+		folder := folderOf(imported)
+		if !ofWorkspace(imported) || p.near[folder] {
+			continue
+		}
+		p.near[folder] = true
+		if tested[imported] == nil || strings.HasPrefix(folder, "test/") {
+			p.approach(imports[imported], imports, tested)
+		}
+	}
+}
+
+// ofWorkspace reports whether a package is one of the modules of the workspace.
+func ofWorkspace(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
+
 // dependOn adds the packages that a variant of the tests is built from.
 func (p *Package) dependOn(paths []string) {
 	for _, dependency := range paths {
-		if path, _, _ := strings.Cut(dependency, " "); path == module || strings.HasPrefix(path, module+"/") {
+		if path, _, _ := strings.Cut(dependency, " "); ofWorkspace(path) {
 			p.folders[folderOf(path)] = true
 		}
 	}

@@ -27,33 +27,26 @@ type Runner struct {
 	// Environment are further variables of the tests, NAME=VALUE.
 	Environment []string
 	// Measure, if not empty, is the program that runs the tests of each package and prints
-	// their processor time: that of folder measure.
+	// their processor time, and that runs compilers and linkers: that of folder measure.
 	Measure string
+	// Tools, if not empty, is the path of a file to which that program adds the processor time of compilers
+	// and linkers.
+	Tools string
 
-	out    io.Writer
-	mutex  sync.Mutex
-	failed []string
-	used   Usage
-}
-
-// Usage is processor time, user and system, of processes and their descendants.
-type Usage struct {
-	// Tests is that of the tests of all packages.
-	Tests time.Duration
-	// Build is that of the Go tool, its compilers and linkers.
-	Build time.Duration
-}
-
-// Used returns what the lanes that have ended used.
-func (r *Runner) Used() Usage {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.used
+	out      io.Writer
+	mutex    sync.Mutex
+	failed   []string
+	used     Usage
+	costs    map[string]Cost
+	cached   int
+	progress progress
 }
 
 // NewRunner returns a runner of the tests of the workspace in root that reports
 // to out.
-func NewRunner(root string, out io.Writer) *Runner { return &Runner{Root: root, out: out} }
+func NewRunner(root string, out io.Writer) *Runner {
+	return &Runner{Root: root, out: out, costs: map[string]Cost{}}
+}
 
 // Run runs the lanes at the same time and reports each package when its tests
 // have ended, with the output if they have failed. The error names all packages
@@ -84,7 +77,7 @@ func (r *Runner) run(ctx context.Context, lane Lane) error {
 	if len(lane.Packages) == 0 {
 		return nil
 	}
-	command := exec.CommandContext(ctx, "go", lane.arguments(r.Measure)...) //nolint:gosec // our own arguments
+	command := exec.CommandContext(ctx, "go", lane.arguments(r.Measure, r.Tools)...) //nolint:gosec // our own arguments
 	command.Dir, command.Env = r.Root, slices.Concat(os.Environ(), lane.environment(), r.Environment)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = stopTimeout
@@ -97,7 +90,7 @@ func (r *Runner) run(ctx context.Context, lane Lane) error {
 	if err := command.Start(); err != nil {
 		return err
 	}
-	followed := r.follow(stdout, lane.Verbose)
+	followed := r.follow(stdout, lane)
 	err = command.Wait()
 	r.account(command.ProcessState, followed.tests)
 	var exit *exec.ExitError
@@ -129,7 +122,7 @@ type followed struct {
 }
 
 // follow reports the packages of a lane.
-func (r *Runner) follow(stdout io.Reader, verbose bool) followed {
+func (r *Runner) follow(stdout io.Reader, lane Lane) followed {
 	var result followed
 	output := outputs{}
 	for decoder := json.NewDecoder(stdout); ; {
@@ -149,11 +142,11 @@ func (r *Runner) follow(stdout io.Reader, verbose bool) followed {
 		case e.Test != "": // a test; its package follows
 		case e.Action == "fail":
 			result.failed = true
-			result.tests += r.report(e, output.text(e.Package), output.text(e.FailedBuild)+output.text(e.Package))
-		case e.Action == "pass" && verbose:
-			result.tests += r.report(e, output.text(e.Package), output.text(e.Package))
+			result.tests += r.report(e, lane, output.text(e.Package), output.text(e.FailedBuild)+output.text(e.Package))
+		case e.Action == "pass" && lane.Verbose:
+			result.tests += r.report(e, lane, output.text(e.Package), output.text(e.Package))
 		case e.Action == "pass":
-			result.tests += r.report(e, output.text(e.Package), "")
+			result.tests += r.report(e, lane, output.text(e.Package), "")
 		}
 	}
 }
@@ -177,7 +170,7 @@ func (o outputs) text(key string) string {
 
 // report reports the end of a package, and returns the processor time of its tests as it
 // is in their output.
-func (r *Runner) report(e event, output, shown string) time.Duration {
+func (r *Runner) report(e event, lane Lane, output, shown string) time.Duration {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if e.Action == "fail" {
@@ -185,14 +178,26 @@ func (r *Runner) report(e event, output, shown string) time.Duration {
 	}
 	used, known := processorTime(output)
 	processor := "not measured"
-	switch {
-	case cached.MatchString(output):
+	if cached.MatchString(output) {
 		used, processor = 0, "cached"
-	case known:
-		processor = fmt.Sprintf("%.1f CPU s", used.Seconds())
+		r.cached++
+		r.progress.skipped(e.Package, time.Now())
+	} else {
+		r.progress.ran(e.Package, time.Now())
 	}
-	fmt.Fprintf(r.out, "%s%-4s  %-60s %7.1f s %14s\n", shown, e.Action, strings.TrimPrefix(e.Package, module+"/"), e.Elapsed, processor)
+	if known && processor != "cached" {
+		processor = fmt.Sprintf("%.1f CPU s", used.Seconds())
+		r.addCost(lane, e, used)
+	}
+	fmt.Fprintf(r.out, "%s%-4s  %-50s %7.1f s %14s%s\n", shown, e.Action, strings.TrimPrefix(e.Package, module+"/"), e.Elapsed, processor, r.progress)
 	return used
+}
+
+// addCost adds what the tests of a package took, if all of them ran.
+func (r *Runner) addCost(lane Lane, e event, used time.Duration) {
+	if !lane.partial() {
+		r.costs[e.Package] = Cost{Took: time.Duration(e.Elapsed * float64(time.Second)), CPU: used}
+	}
 }
 
 // account adds what a lane used.
@@ -200,7 +205,7 @@ func (r *Runner) account(ended *os.ProcessState, tests time.Duration) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.used.Tests += tests
-	r.used.Build += ended.UserTime() + ended.SystemTime() - tests
+	r.used.GoTool += ended.UserTime() + ended.SystemTime() - tests
 }
 
 // Lines of the output of a package: the last one of the Go tool, where it did not run the

@@ -3,7 +3,6 @@ package suite_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -133,8 +131,12 @@ func TestBusy(t *testing.T) {
 	runner := measured(t, dir)
 	expectRun(t, runner, `(?m)^pass  example\.com/tested/good .* [0-9.]+ CPU s$`)
 	expectRun(t, runner, `(?m)^pass  example\.com/tested/good .* cached$`)
-	if used := runner.Used(); used.Tests <= 0 || used.Build <= 0 {
-		t.Errorf("used %+v, want more than nothing", used)
+	used, err := runner.Used()
+	if err != nil || used.Tests <= 0 || used.GoTool <= 0 || used.Compile <= 0 || used.Compiled < 1 || used.Link <= 0 || used.Linked != 1 {
+		t.Errorf("used %+v, %v; want the tests, the Go tool, and in it the compiler and the one link", used, err)
+	}
+	if got := used.Builds(); !strings.Contains(got, "linked 1 programs in ") || !strings.Contains(got, "(build cache: warm)") {
+		t.Errorf("builds: %q", got)
 	}
 }
 
@@ -186,7 +188,7 @@ func measured(t *testing.T, dir string) report {
 	}
 	r := report{shown: &bytes.Buffer{}}
 	r.Runner = suite.NewRunner(dir, r.shown)
-	r.Measure = measure
+	r.Measure, r.Tools = measure, measure+".tools"
 	return r
 }
 
@@ -315,86 +317,5 @@ func TestSlowPackagesStartFirst(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)
-	}
-}
-
-// TestChangesTouchPackages has a repository with two commits, one of them old.
-func TestChangesTouchPackages(t *testing.T) {
-	all, err := suite.List(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, tc := range map[string]struct {
-		reason           string
-		changed          string // a file; none if empty
-		touched, ignored []string
-	}{
-		"Nothing":     {reason: "nothing has changed", ignored: []string{"collector/verdict", "test/deadlock", "test/modules"}},
-		"Package":     {reason: "those that import it have changed, too", changed: "collector/finding/finding.go", touched: []string{"collector/finding", "collector/verdict", "test/modules"}, ignored: []string{"signature", "preflight-sdk"}},
-		"Test data":   {reason: "it belongs to the package above", changed: "collector/document/reportview/testdata/some/file", touched: []string{"collector/document/reportview"}, ignored: []string{"collector/verdict"}},
-		"Test":        {reason: "no product is released with it", changed: "test/deadlock/deadlock_test.go", touched: []string{"test/deadlock"}, ignored: []string{"test/modules"}},
-		"Module":      {reason: "a file of no package", changed: "go.mod", touched: []string{"collector/verdict", "signature", "test/deadlock", "test/modules"}},
-		"Text":        {reason: "no test reads it but those of documents", changed: "README.md", ignored: []string{"collector/verdict", "test/modules"}},
-		"Uncommitted": {reason: "a new file", changed: "signature/new.go", touched: []string{"signature", "runner"}, ignored: []string{"preflight-sdk"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			commitIn(t, dir, "2020-01-01T00:00:00Z")
-			if tc.changed != "" {
-				file := filepath.Join(dir, tc.changed)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
-					t.Fatal(err)
-				}
-				if name != "Uncommitted" {
-					git(t, dir, nil, "add", "-A")
-				}
-			}
-			changes, err := suite.ChangesSinceYesterday(t.Context(), dir)
-			if err != nil || changes.Since == "" {
-				t.Fatalf("%+v, %v", changes, err)
-			}
-			touched := changes.Touch(all)
-			has := func(path string) bool {
-				return slices.ContainsFunc(touched, func(p suite.Package) bool { return p.Path == module+path })
-			}
-			for _, path := range tc.touched {
-				if !has(path) {
-					t.Errorf("%s: %s is not among the packages to test", tc.reason, path)
-				}
-			}
-			for _, path := range tc.ignored {
-				if has(path) {
-					t.Errorf("%s: %s is among the packages to test", tc.reason, path)
-				}
-			}
-		})
-	}
-}
-
-func TestAllIsChangedWithoutAnOldCommit(t *testing.T) {
-	dir := t.TempDir()
-	commitIn(t, dir, time.Now().Format(time.RFC3339))
-	changes, err := suite.ChangesSinceYesterday(t.Context(), dir)
-	if err != nil || changes.Since != "" {
-		t.Fatalf("%+v, %v", changes, err)
-	}
-	if all := []suite.Package{{Path: module + "a"}}; len(changes.Touch(all)) != 1 {
-		t.Error("a package is left out")
-	}
-}
-
-// commitIn makes a repository with one commit of this date.
-func commitIn(t *testing.T, dir, date string) {
-	t.Helper()
-	git(t, dir, nil, "init", "-q")
-	git(t, dir, []string{"GIT_COMMITTER_DATE=" + date}, "-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "first")
-}
-
-func git(t *testing.T, dir string, environment []string, args ...string) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), "git", args...)
-	command.Dir, command.Env = dir, append(os.Environ(), environment...)
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, output)
 	}
 }

@@ -2,7 +2,8 @@
 
 // Measure runs a program, such as the binary of a package's tests by "go test -exec",
 // and prints the processor time of it and of all its descendants, also of those that
-// outlived their parents. Its last line is read by package suite.
+// outlived their parents. Its last line is read by package suite. With -tool FILE it runs a
+// compiler or a linker by "go test -toolexec".
 package main
 
 import (
@@ -29,31 +30,41 @@ const (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: measure PROGRAM [ARGUMENT...]")
+		fmt.Fprintln(os.Stderr, "usage: measure [-tool FILE] PROGRAM [ARGUMENT...]")
 		os.Exit(2)
 	}
-	program, arguments := os.Args[1], os.Args[2:]
+	var status int
+	var err error
+	if os.Args[1] == "-tool" && len(os.Args) > 3 {
+		status, err = runTool(os.Args[2], os.Args[3], os.Args[4:])
+	} else {
+		status, err = measured(os.Args[1], os.Args[2:])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+		os.Exit(1)
+	}
+	os.Exit(status)
+}
+
+// measured runs a program, and prints its processor time.
+func measured(program string, arguments []string) (status int, err error) {
 	used := inputs{log: filepath.Join(filepath.Dir(program), "testlog.txt"), declared: filepath.Join(filepath.Dir(program), "inputs.txt")}
 	isTest := strings.HasSuffix(program, ".test")
 	if isTest {
 		arguments = append([]string{"-test.testlogfile=" + used.log}, arguments...)
 	}
-	status, err := run(program, arguments, append(os.Environ(), inputsVariable+"="+used.declared))
+	ended, err := run(program, arguments, append(os.Environ(), inputsVariable+"="+used.declared))
 	if err == nil && isTest {
 		err = used.rewrite()
 	}
 	if err == nil {
 		err = report()
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "measure:", err)
-		os.Exit(1)
+	if err == nil && ended.Signaled() {
+		err = fmt.Errorf("%s: %s", program, ended.Signal())
 	}
-	if status.Signaled() {
-		fmt.Fprintf(os.Stderr, "measure: %s: %s\n", program, status.Signal())
-		os.Exit(1)
-	}
-	os.Exit(status.ExitStatus())
+	return ended.ExitStatus(), err
 }
 
 // run runs the program, and reaps the descendants whose parent has ended.
