@@ -41,11 +41,7 @@ help: ## list the targets
 ## The programs of the local cluster
 
 .PHONY: tools
-tools: system-packages ## build everything that the demo and the tests run
-	@go run ./test/build/programs -tests -o $(BIN)
-
-.PHONY: demo-tools
-demo-tools: system-packages ## build everything that the demo runs
+tools: system-packages ## build everything that the demos and the tests run
 	@go run ./test/build/programs -o $(BIN)
 
 .PHONY: system-packages
@@ -69,11 +65,17 @@ build: ## build oc-preflight
 	@go build -o $(BIN)/ ./cmd/oc-preflight
 
 .PHONY: demo
-demo: demo-tools ## run a preflight on a real cluster: Blocked, its remedies, Ready, a plan (KEEP=dir keeps the cluster, and its Prometheus until Ctrl-C)
+demo: ## the verdict on an archive, then a preflight on a real cluster: Blocked, its remedies, Ready, a plan (KEEP=dir keeps the cluster, and its monitoring until Ctrl-C)
+	@go run ./test/build/programs -for archive -o $(BIN)
+	@printf '\n$$ bin/oc-preflight targets --archive examples/archive --to 4.19.1\n' && { $(BIN)/oc-preflight targets --archive examples/archive --to 4.19.1 || test $$? = 3; }
+	@printf '\nThe same on a real cluster:\n'
+	@test/tools/system-packages.sh
+	@go run ./test/build/programs -for demo -o $(BIN)
 	@$(BIN)/demo --keep "$(KEEP)"
 
 .PHONY: controller-demo
-controller-demo: demo-tools ## install the controller on a real cluster: an offered update is Blocked, its remedies, Ready
+controller-demo: system-packages ## install the controller on a real cluster: an offered update is Blocked, its remedies, Ready
+	@go run ./test/build/programs -for controller-demo -o $(BIN)
 	@$(BIN)/controller-demo --switches "$(SWITCHES)"
 
 .PHONY: hosted-demo

@@ -196,11 +196,11 @@ func TestEveryToolIsBuilt(t *testing.T) {
 	for _, tool := range parsed.Tool {
 		pinned = append(pinned, tool.Path)
 	}
-	steps, err := build.Demo(root)
+	steps, err := build.For(root, build.Tests)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range append(steps, build.Tests()...) {
+	for _, step := range steps {
 		if step.Pinned {
 			built = append(built, step.Packages...)
 		}
@@ -209,6 +209,22 @@ func TestEveryToolIsBuilt(t *testing.T) {
 	slices.Sort(built)
 	if diff := cmp.Diff(pinned, built); diff != "" {
 		t.Errorf("programs (-pinned +built):\n%s", diff)
+	}
+}
+
+// TestFirstVerdictNeedsOneProgram checks that a newcomer waits for nothing else.
+func TestFirstVerdictNeedsOneProgram(t *testing.T) {
+	for _, purpose := range []build.Purpose{build.Archive, build.Demo, build.ControllerDemo, build.Tests} {
+		steps, err := build.For(root, purpose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"./cmd/oc-preflight"}; !slices.Equal(steps[0].Packages, want) || (len(steps) == 1) != (purpose == build.Archive) {
+			t.Errorf("for %s: first %v of %d steps, want %v", purpose, steps[0].Packages, len(steps), want)
+		}
+	}
+	if _, err := build.For(root, "lunch"); err == nil || !strings.Contains(err.Error(), `"lunch"`) {
+		t.Errorf("want an error that names the purpose, got %v", err)
 	}
 }
 

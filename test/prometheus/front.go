@@ -3,12 +3,15 @@ package prometheus
 import (
 	"context"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Run is Start for the duration of one test.
@@ -82,6 +85,26 @@ func Silent(tb testing.TB) *Front {
 	}), (*httptest.Server).Start)
 	tb.Cleanup(end) // the server waits for its requests when it closes
 	return front
+}
+
+// constant is a query that needs no series.
+var constant = regexp.MustCompile(`^vector\((\d+)\)$`)
+
+// WithoutAlerts returns a handler that responds as a Prometheus without rules and series does: no alert
+// fires, and no query has a result but vector(N).
+func WithoutAlerts() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		result := ""
+		if of := constant.FindStringSubmatch(r.FormValue("query")); of != nil {
+			result = fmt.Sprintf(`{"metric":{},"value":[%.3f,%q]}`, float64(time.Now().UnixMilli())/1000, of[1])
+		}
+		data := `{"resultType":"vector","result":[` + result + `]}`
+		if r.URL.Path == "/api/v1/alerts" {
+			data = `{"alerts":[]}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"status":"success","data":` + data + `}`)) //nolint:gosec // the result is digits; the client may have gone
+	})
 }
 
 // Constant returns a front that responds to every request with a constant status and body,

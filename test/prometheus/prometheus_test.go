@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -68,6 +70,21 @@ func TestSeriesHaveValuesAfterStart(t *testing.T) {
 	_, body := get(t, http.DefaultClient, p.URL+"/api/v1/query?query=up", "")
 	if !strings.Contains(string(body), `"7"`) {
 		t.Errorf("want the value 7, got %s", body)
+	}
+}
+
+// The stand-in of the demos responds as a real Prometheus.
+func TestWithoutAlerts(t *testing.T) {
+	real := prometheus.Run(t)
+	standIn := httptest.NewServer(prometheus.WithoutAlerts())
+	t.Cleanup(standIn.Close)
+	now := regexp.MustCompile(`\d{10}(\.\d+)?`)
+	for _, path := range []string{"/api/v1/alerts", "/api/v1/query?query=ALERTS", "/api/v1/query?query=vector(0)"} {
+		_, want := get(t, http.DefaultClient, real.URL+path, "")
+		_, got := get(t, http.DefaultClient, standIn.URL+path, "")
+		if diff := cmp.Diff(now.ReplaceAllString(string(want), "NOW"), now.ReplaceAllString(string(got), "NOW")); diff != "" {
+			t.Errorf("%s: -Prometheus +stand-in:\n%s", path, diff)
+		}
 	}
 }
 

@@ -8,9 +8,13 @@ import (
 	"path/filepath"
 
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/objects"
 )
 
 // namespaces returns the namespaces of the operators in the story.
@@ -24,33 +28,65 @@ func namespaces() []string {
 // applyObjects creates the objects that the checks read, with the status that operators
 // write.
 func applyObjects(ctx context.Context, c *cluster.Cluster, root string) error {
-	err := kubectlAll(ctx, c, root,
-		[]string{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "objects.yaml")},
-		[]string{
-			"patch", "infrastructure", "cluster", "--subresource=status", "--type=merge",
-			"-p", `{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`,
-		},
-	)
+	w, err := objects.New(c.Config)
 	if err != nil {
+		return err
+	}
+	if err := applyFile(ctx, w, root, "objects.yaml"); err != nil {
+		return err
+	}
+	infrastructure := objects.Object{GroupVersionResource: configv1.GroupVersion.WithResource("infrastructures"), Name: "cluster", Subresource: "status"}
+	if err := w.Patch(ctx, infrastructure, `{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`); err != nil {
 		return err
 	}
 	return applyPool(ctx, c, root)
 }
 
+// applyFile applies the objects of a file of the story.
+func applyFile(ctx context.Context, w *objects.Writer, root, name string) error {
+	documents, err := os.ReadFile(filepath.Join(root, "test", "story", name)) //nolint:gosec // the repository's own file
+	if err != nil {
+		return err
+	}
+	return w.Apply(ctx, documents)
+}
+
+// worker makes a node a worker whose config is that of its pool.
+const worker = `{"metadata":{"labels":{"node-role.kubernetes.io/worker":""},"annotations":{"machineconfiguration.openshift.io/state":"Done",` +
+	`"machineconfiguration.openshift.io/currentConfig":"rendered-worker-1","machineconfiguration.openshift.io/desiredConfig":"rendered-worker-1"}}}`
+
 // applyPool makes all nodes workers in a pool that is updated.
 func applyPool(ctx context.Context, c *cluster.Cluster, root string) error {
-	return kubectlAll(ctx, c, root,
-		[]string{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "pool.yaml")},
-		[]string{"label", "node", "--all", "--overwrite", "node-role.kubernetes.io/worker="},
-		[]string{
-			"annotate", "node", "--all", "--overwrite", "machineconfiguration.openshift.io/state=Done",
-			"machineconfiguration.openshift.io/currentConfig=rendered-worker-1", "machineconfiguration.openshift.io/desiredConfig=rendered-worker-1",
-		},
-		[]string{
-			"patch", "machineconfigpool", "worker", "--subresource=status", "--type=merge",
-			"-p", `{"status":{"observedGeneration":1,"configuration":{"name":"rendered-worker-1"},"conditions":[{"type":"Updated","status":"True"},{"type":"Degraded","status":"False"}]}}`,
-		},
-	)
+	w, err := objects.New(c.Config)
+	if err != nil {
+		return err
+	}
+	if err := applyFile(ctx, w, root, "pool.yaml"); err != nil {
+		return err
+	}
+	pool := objects.Object{
+		GroupVersionResource: schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools"}, Name: "worker", Subresource: "status",
+	}
+	err = w.Patch(ctx, pool, `{"status":{"observedGeneration":1,"configuration":{"name":"rendered-worker-1"},`+
+		`"conditions":[{"type":"Updated","status":"True"},{"type":"Degraded","status":"False"}]}}`)
+	if err != nil {
+		return err
+	}
+	core, err := kubernetes.NewForConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	nodes, err := core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		node := objects.Object{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("nodes"), Name: nodes.Items[i].Name}
+		if err := w.Patch(ctx, node, worker); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // kubectlAll runs kubectl with each of these arguments, one after the other.

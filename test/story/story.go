@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"maps"
@@ -23,8 +24,12 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/objects"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -45,8 +50,10 @@ consideration. Please see https://access.redhat.com/articles/7112216 for details
 type Remedy struct {
 	// Why is the purpose of the action.
 	Why string
-	// Command is the command line; its program is oc-preflight or kubectl.
+	// Command is the command line; its program is oc, oc-preflight or kubectl.
 	Command []string
+	// Write does what a command of oc does, which is not there; nil for the others.
+	Write func(ctx context.Context, w *objects.Writer) error
 }
 
 // Prepare creates the release and the objects of the story in a new cluster, and
@@ -175,16 +182,21 @@ func Remedies(directory string) ([]Remedy, error) {
 	if err != nil {
 		return nil, err
 	}
+	const useIt = `{"spec":{"defaultCertificate":{"name":"` + NewCertificate + `"}}}`
 	return []Remedy{
 		{
 			Why:     "create a certificate that the OpenSSL of the target accepts",
-			Command: []string{"kubectl", "-n", "openshift-ingress", "create", "secret", "tls", NewCertificate, "--cert=" + certificate, "--key=" + key},
+			Command: []string{"oc", "-n", "openshift-ingress", "create", "secret", "tls", NewCertificate, "--cert=" + certificate, "--key=" + key},
+			Write: func(ctx context.Context, w *objects.Writer) error {
+				return createCertificate(ctx, w, certificate, key)
+			},
 		},
 		{
-			Why: "let the ingress controller use it",
-			Command: []string{
-				"kubectl", "-n", "openshift-ingress-operator", "patch", "ingresscontroller", "default", "--type=merge",
-				"-p", `{"spec":{"defaultCertificate":{"name":"` + NewCertificate + `"}}}`,
+			Why:     "let the ingress controller use it",
+			Command: []string{"oc", "-n", "openshift-ingress-operator", "patch", "ingresscontroller", "default", "--type=merge", "-p", useIt},
+			Write: func(ctx context.Context, w *objects.Writer) error {
+				controllers := schema.GroupVersionResource{Group: "operator.openshift.io", Resource: "ingresscontrollers"}
+				return w.Patch(ctx, objects.Object{GroupVersionResource: controllers, Namespace: "openshift-ingress-operator", Name: "default"}, useIt)
 			},
 		},
 		{
@@ -192,6 +204,27 @@ func Remedies(directory string) ([]Remedy, error) {
 			Command: []string{"oc-preflight", "ack", Gate},
 		},
 	}, nil
+}
+
+// createCertificate creates the Secret with the new certificate.
+func createCertificate(ctx context.Context, w *objects.Writer, certificate, key string) error {
+	secret := corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-ingress", Name: NewCertificate},
+		Type:       corev1.SecretTypeTLS, Data: map[string][]byte{},
+	}
+	for name, path := range map[string]string{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key} {
+		data, err := os.ReadFile(path) //nolint:gosec // a file of writeCertificate
+		if err != nil {
+			return err
+		}
+		secret.Data[name] = data
+	}
+	document, err := json.Marshal(secret)
+	if err != nil {
+		return err
+	}
+	return w.Apply(ctx, document)
 }
 
 // writeCertificate creates a certificate with an ECDSA key, and returns the paths

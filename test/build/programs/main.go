@@ -1,5 +1,5 @@
-// Programs builds the programs that the demo runs and, with -tests, those that
-// the tests run besides. It runs in the root of the repository.
+// Programs builds the programs that a demo or the tests run. It runs in the root of the
+// repository.
 package main
 
 import (
@@ -17,14 +17,11 @@ import (
 )
 
 func main() {
-	tests := flag.Bool("tests", false, "build the programs of the tests, too")
+	purpose := flag.String("for", string(build.Tests), "what the programs are for")
 	bin := flag.String("o", "bin", "the directory for the programs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	steps, err := build.Demo(".")
-	if *tests {
-		steps = append(steps, build.Tests()...)
-	}
+	steps, err := build.For(".", build.Purpose(*purpose))
 	if err == nil {
 		err = run(ctx, *bin, steps)
 	}

@@ -36,20 +36,19 @@ func run(ctx context.Context, keep string) (err error) {
 	if err := script.Preflight(ctx, t); err != nil {
 		return err
 	}
-	fmt.Println("\nThe same without a cluster, on an archive of one:\n  bin/oc-preflight targets --archive examples/archive --to 4.19.1")
 	if keep != "" {
 		wait(ctx, t)
 	}
 	return nil
 }
 
-// wait returns at an interrupt. Prometheus ends with this process, but the cluster does not.
+// wait returns at an interrupt. The monitoring ends with this process, but the cluster does not.
 func wait(ctx context.Context, t *terminal.Terminal) {
 	fmt.Printf(`
-The cluster and its Prometheus are running. In another terminal:
+The cluster and its monitoring are running. In another terminal:
   export KUBECONFIG=%[1]s
   bin/oc-preflight run --to-latest --prometheus %[2]s
-Ctrl-C stops Prometheus. To stop the cluster then:
+Ctrl-C stops the monitoring. To stop the cluster then:
   go run ./test/cluster/local-cluster down --dir %[3]s
 `, t.Cluster.Kubeconfig, t.Monitoring, t.Cluster.Dir)
 	<-ctx.Done()
