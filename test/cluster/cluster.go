@@ -102,6 +102,9 @@ func (p *plan) run(ctx context.Context) error {
 		if err := p.startEtcd(beforeCtx); err != nil {
 			return err
 		}
+		if err := p.storeBootstrap(beforeCtx); err != nil {
+			return err
+		}
 		return p.startAPIServer(beforeCtx)
 	})
 	if !p.controlPlaneOnly {
@@ -114,7 +117,12 @@ func (p *plan) run(ctx context.Context) error {
 	after, afterCtx := errgroup.WithContext(ctx)
 	after.Go(func() error { return p.startControllerManager(afterCtx) })
 	after.Go(func() error { return p.startScheduler(afterCtx) })
-	after.Go(func() error { return p.installCRDs(afterCtx) })
+	after.Go(func() error {
+		if err := p.installCRDs(afterCtx); err != nil {
+			return err
+		}
+		return p.saveBootstrap(afterCtx)
+	})
 	if !p.controlPlaneOnly {
 		after.Go(func() error { return p.startKubelet(afterCtx) })
 	}

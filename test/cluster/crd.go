@@ -84,6 +84,9 @@ func (p *plan) installCRD(ctx context.Context, clients clientset.Interface, file
 	if err := yaml.UnmarshalStrict(boundRules(data), crd); err != nil {
 		return err
 	}
+	if p.stored {
+		return initialize(ctx, clients, crd)
+	}
 	crds := clients.ApiextensionsV1().CustomResourceDefinitions()
 	if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err

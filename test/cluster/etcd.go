@@ -75,14 +75,28 @@ func (k keySpace) restore(ctx context.Context, want map[string][]byte) (written 
 			changes = append(changes, operation{Put: &keyValue{Key: []byte(key), Value: value}})
 		}
 	}
+	return written, k.change(ctx, changes)
+}
+
+// put writes these values.
+func (k keySpace) put(ctx context.Context, values map[string][]byte) error {
+	var changes []operation
+	for key, value := range values {
+		changes = append(changes, operation{Put: &keyValue{Key: []byte(key), Value: value}})
+	}
+	return k.change(ctx, changes)
+}
+
+// change executes operations in transactions.
+func (k keySpace) change(ctx context.Context, changes []operation) error {
 	for len(changes) > 0 {
 		some := min(len(changes), operationsPerRequest)
 		if err := k.call(ctx, "txn", map[string][]operation{"success": changes[:some]}, &struct{}{}); err != nil {
-			return nil, err
+			return err
 		}
 		changes = changes[some:]
 	}
-	return written, nil
+	return nil
 }
 
 // call calls a method of etcd's KV service.

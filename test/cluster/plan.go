@@ -46,6 +46,7 @@ type plan struct {
 	root     string   // of this module's source tree
 	bin      string   // the binaries
 	crds     []string // the manifests of the OpenShift resources
+	stored   bool     // whether etcd had what a start creates before the API server started
 	network  subnets
 	etcd     string // host:port
 	api      string // host:port
