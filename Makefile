@@ -110,7 +110,7 @@ test-unit: ## run the tests that need no cluster
 	@go run ./test/suite/run -only unit
 
 .PHONY: test-race
-test-race: tools ## run the tests with clusters under the race detector (CHANGED=yes: as above)
+test-race: tools ## run the tests of clients of Kubernetes, those with clusters included, under the race detector (CHANGED=yes: as above)
 	@go run ./test/suite/run -only race $(if $(CHANGED),-changed)
 
 .PHONY: test-release

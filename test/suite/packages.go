@@ -26,6 +26,9 @@ type Package struct {
 	// Concurrent reports whether its own code uses goroutines, or that of a package without
 	// tests that it imports, so that its tests run under the race detector.
 	Concurrent bool
+	// Client reports whether its tests are built from the client of Kubernetes, whose two thousand packages
+	// are compiled again for the race detector.
+	Client bool
 	// folders are those of the packages that its tests are built from, in this workspace:
 	// relative to its root, with slashes.
 	folders map[string]bool
@@ -128,6 +131,7 @@ func (p *Package) dependOn(paths []string) {
 		}
 	}
 	p.Cluster = p.Cluster || p.Path == clusterPackage || slices.Contains(paths, clusterPackage)
+	p.Client = p.Client || slices.Contains(paths, clientPackage)
 }
 
 // folderOf returns the folder of a package, relative to the root of the workspace. The
@@ -139,8 +143,11 @@ func folderOf(path string) string {
 	return "."
 }
 
-// clusterPackage starts clusters.
-const clusterPackage = module + "/test/cluster"
+// clusterPackage starts clusters, and clientPackage is the client of Kubernetes.
+const (
+	clusterPackage = module + "/test/cluster"
+	clientPackage  = "k8s.io/client-go/kubernetes"
+)
 
 func goTool(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments

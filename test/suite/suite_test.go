@@ -247,6 +247,31 @@ func TestEveryPackageIsInOneLane(t *testing.T) {
 	}
 }
 
+// TestConcurrentPackagesAreRaced checks that each of them runs under the race detector in one lane.
+func TestConcurrentPackagesAreRaced(t *testing.T) {
+	all, err := suite.List(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raced := map[string]int{}
+	for _, lane := range slices.Concat(suite.Unit(all), suite.Race(all)) {
+		for _, path := range lane.Packages {
+			if lane.Race {
+				raced[path]++
+			}
+		}
+	}
+	for _, p := range all {
+		want := 0
+		if p.Concurrent && !slices.ContainsFunc(suite.Release(all), func(l suite.Lane) bool { return slices.Contains(l.Packages, p.Path) }) {
+			want = 1
+		}
+		if raced[p.Path] != want {
+			t.Errorf("%s runs %d times under the race detector, want %d", p.Path, raced[p.Path], want)
+		}
+	}
+}
+
 // TestAttacksAreAlsoRunByOtherLanes checks that the lanes of the attacks have packages
 // that "make test" runs.
 func TestAttacksAreAlsoRunByOtherLanes(t *testing.T) {
@@ -273,22 +298,23 @@ func TestListClassifiesPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]struct {
-		reason              string
-		cluster, concurrent bool
+		reason                      string
+		cluster, concurrent, client bool
 	}{
 		"collector/verdict": {reason: "neither goroutines nor a cluster"},
 		"preflight-sdk":     {reason: "checks run in goroutines", concurrent: true},
-		"runner":            {reason: "goroutines, and an API server", cluster: true, concurrent: true},
-		"test/e2e":          {reason: "programs on a cluster", cluster: true},
-		"test/cluster":      {reason: "the clusters themselves", cluster: true, concurrent: true},
+		"fleet/survey":      {reason: "clusters are asked at the same time, here by a stub", concurrent: true, client: true},
+		"runner":            {reason: "goroutines, and an API server", cluster: true, concurrent: true, client: true},
+		"test/e2e":          {reason: "programs on a cluster", cluster: true, client: true},
+		"test/cluster":      {reason: "the clusters themselves", cluster: true, concurrent: true, client: true},
 	} {
 		i := slices.IndexFunc(all, func(p suite.Package) bool { return p.Path == module+path })
 		if i < 0 {
 			t.Errorf("%s is not listed", path)
 			continue
 		}
-		if got := all[i]; got.Cluster != want.cluster || got.Concurrent != want.concurrent {
-			t.Errorf("%s: %s: got %+v, want cluster %t, concurrent %t", path, want.reason, got, want.cluster, want.concurrent)
+		if got := all[i]; got.Cluster != want.cluster || got.Concurrent != want.concurrent || got.Client != want.client {
+			t.Errorf("%s: %s: got %+v, want cluster %t, concurrent %t, client %t", path, want.reason, got, want.cluster, want.concurrent, want.client)
 		}
 	}
 }
