@@ -44,6 +44,10 @@ help: ## list the targets
 tools: system-packages ## build everything that the demos and the tests run
 	@go run ./test/build/programs -o $(BIN)
 
+.PHONY: release-tools
+release-tools: system-packages ## build everything that the tests of a release run
+	@go run ./test/build/programs -for release -o $(BIN)
+
 .PHONY: system-packages
 system-packages: ## install the packages of the distribution that the local cluster needs
 	@test/tools/system-packages.sh
@@ -114,7 +118,7 @@ test-race: tools ## run the tests of clients of Kubernetes, those with clusters 
 	@go run ./test/suite/run -only race $(if $(CHANGED),-changed)
 
 .PHONY: test-release
-test-release: tools ## run the oracles and the tests of what is released (CHANGED=yes: as above)
+test-release: release-tools ## run the oracles and the tests of what is released (CHANGED=yes: as above)
 	@go run ./test/suite/run -only release $(if $(CHANGED),-changed)
 
 .PHONY: test-faults

@@ -57,8 +57,13 @@ func (b Builder) Run(ctx context.Context, steps ...Step) error {
 func (b Builder) build(ctx context.Context, step Step, bin string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the count of packages may take longer than the build
+	overlay, remove, err := writeOverlay(ctx, step.Changes)
+	if err != nil {
+		return err
+	}
+	defer remove()
 	reader, writer := io.Pipe()
-	command := b.goTool(ctx, step, step.arguments(bin)...)
+	command := b.goTool(ctx, step, step.arguments(bin, overlay)...)
 	command.Stderr = writer
 	state, shown := &progress{}, display{out: b.Out, terminal: b.Terminal, began: time.Now()}
 	ended := make(chan error, 1)

@@ -3,9 +3,11 @@ package build_test
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,8 +23,7 @@ import (
 // root is the root of the repository.
 const root = "../.."
 
-// repository has one module with two programs, and a third that does not
-// compile.
+// repository has one module with programs, one of which does not compile.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,6 +34,7 @@ func repository(t *testing.T) string {
 		"tools/two/v2/main.go":  {Data: []byte("package main\n\nfunc main() {}\n")},
 		"tools/broken/main.go":  {Data: []byte("package main\n\nfunc main() { undefined() }\n")},
 		"tools/tagged/main.go":  {Data: []byte("//go:build !without\n\npackage main\n\nfunc main() { missing() }\n")},
+		"tools/clock/main.go":   {Data: []byte("package main\n\nimport \"time\"\n\nfunc main() { print(time.Now().Year()) }\n")},
 		"tools/tagged/other.go": {Data: []byte("//go:build without\n\npackage main\n\nfunc main() {}\n")},
 	}
 	if err := os.CopyFS(dir, files); err != nil {
@@ -165,6 +167,35 @@ func TestTagsLeaveCodeOut(t *testing.T) {
 	mustRun(t, repository(t), tagged)
 }
 
+// TestReleaseHasAnotherClock builds a small program with the changes of the step.
+func TestReleaseHasAnotherClock(t *testing.T) {
+	dir := repository(t)
+	steps, err := build.For(root, build.Release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := step("it", "./clock")
+	changed.Pinned, changed.Program, changed.Changes = false, "changed", steps[len(steps)-1].Changes
+	mustRun(t, dir, changed)
+	for ahead, want := range map[string]int{"": 0, strconv.Itoa(10 * 366 * 24 * 3600): 10} {
+		command := exec.CommandContext(t.Context(), filepath.Join(dir, "bin", "changed"))
+		command.Env = append(os.Environ(), build.ClockVariable+"="+ahead)
+		shown, err := command.CombinedOutput() // print writes to standard error
+		year, notYear := strconv.Atoi(string(shown))
+		if err != nil || notYear != nil || year < time.Now().Year()+want {
+			t.Errorf("the clock is %q seconds ahead, and the year is %q (%v)", ahead, shown, err)
+		}
+	}
+}
+
+func TestUnknownTextIsNotChanged(t *testing.T) {
+	changed := step("it", "./clock")
+	changed.Pinned, changed.Changes = false, []build.Change{{File: "time/time.go", Old: "no such text", New: "another"}}
+	if _, err := run(t, repository(t), changed); err == nil || !strings.Contains(err.Error(), "no such text") {
+		t.Errorf("want an error with the text that is missing, got %v", err)
+	}
+}
+
 func TestFailureNamesStepAndCause(t *testing.T) {
 	dir := repository(t)
 	broken := step("the broken program", "./broken")
@@ -214,7 +245,7 @@ func TestEveryToolIsBuilt(t *testing.T) {
 
 // TestFirstVerdictNeedsOneProgram checks that a newcomer waits for nothing else.
 func TestFirstVerdictNeedsOneProgram(t *testing.T) {
-	for _, purpose := range []build.Purpose{build.Archive, build.Demo, build.ControllerDemo, build.Tests} {
+	for _, purpose := range []build.Purpose{build.Archive, build.Demo, build.ControllerDemo, build.Tests, build.Release} {
 		steps, err := build.For(root, purpose)
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,20 @@ import (
 // links it again only if the package has changed; several processes may call Compile at
 // the same time. Its source files are inputs of the test that calls Compile.
 func Compile(ctx context.Context, directory string) (path string, err error) {
+	return Variant{Name: filepath.Base(directory)}.Compile(ctx, directory)
+}
+
+// Variant is a program that differs from that of Compile in what the linker sets, so that it
+// shares all compiled packages.
+type Variant struct {
+	// Name is the name of the program.
+	Name string
+	// Variables are set at link time, as "import/path.name=value".
+	Variables []string
+}
+
+// Compile is the function Compile for the variant.
+func (v Variant) Compile(ctx context.Context, directory string) (path string, err error) {
 	root, err := Root()
 	if err != nil {
 		return "", err
@@ -30,7 +44,7 @@ func Compile(ctx context.Context, directory string) (path string, err error) {
 	if err := declare(files...); err != nil {
 		return "", err
 	}
-	path = filepath.Join(Bin(root), "compiled", filepath.FromSlash(directory), filepath.Base(directory))
+	path = filepath.Join(Bin(root), "compiled", filepath.FromSlash(directory), v.Name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // programs, for all users
 		return "", err
 	}
@@ -39,7 +53,7 @@ func Compile(ctx context.Context, directory string) (path string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".") //nolint:gosec // our own arguments
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", linkerFlags(v.Variables), "-o", path, ".") //nolint:gosec // our own arguments
 	command.Dir = source
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if output, err := command.CombinedOutput(); err != nil {

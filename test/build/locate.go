@@ -33,10 +33,15 @@ func Program(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	pinned := filepath.Join(root, toolsDir)
+	return built(root, name, "make tools", filepath.Join(pinned, "go.mod"), filepath.Join(pinned, "go.sum"))
+}
+
+// built returns the path of a program that a command builds from inputs of the test.
+func built(root, name, command string, inputs ...string) (string, error) {
 	path := filepath.Join(Bin(root), name)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("%q does not exist: run `make tools`", path)
+		return "", fmt.Errorf("%q does not exist: run `%s`", path, command)
 	}
-	pinned := filepath.Join(root, toolsDir)
-	return path, declare(filepath.Join(pinned, "go.mod"), filepath.Join(pinned, "go.sum"))
+	return path, declare(inputs...)
 }

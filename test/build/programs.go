@@ -29,8 +29,10 @@ const (
 	Demo Purpose = "demo"
 	// ControllerDemo is "make controller-demo", which also shows commands of kubectl.
 	ControllerDemo Purpose = "controller-demo"
-	// Tests are all tests.
+	// Tests are the tests of every promise.
 	Tests Purpose = "tests"
+	// Release are the tests before a release, too.
+	Release Purpose = "release"
 )
 
 // For returns the steps that build what a purpose needs.
@@ -53,8 +55,10 @@ func For(root string, purpose Purpose) ([]Step, error) {
 		steps = append(steps, node(), kubernetes(version), kubectl(version), demos)
 	case Tests:
 		steps = append(steps, node(), kubernetes(version), kubectl(version), prometheus(), kwok(), demos)
+	case Release:
+		steps = append(steps, node(), kubernetes(version), kubectl(version), prometheus(), kwok(), demos, clock())
 	default:
-		return nil, fmt.Errorf("programs for %q: want %s, %s, %s or %s", purpose, Archive, Demo, ControllerDemo, Tests)
+		return nil, fmt.Errorf("programs for %q: want %s, %s, %s, %s or %s", purpose, Archive, Demo, ControllerDemo, Tests, Release)
 	}
 	return steps, nil
 }

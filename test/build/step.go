@@ -28,12 +28,16 @@ type Step struct {
 	// repository.
 	Dir string
 	// Packages are the main packages. A program has the name of its directory,
-	// without a major version.
+	// without a major version, or Program if that is not empty: there is one package then.
 	Packages []string
+	Program  string
 	// Tags are build tags, each of which excludes code.
 	Tags []string
 	// Variables are set at link time, as "import/path.name=value".
 	Variables []string
+	// Changes are those of source files that only this step has. All packages that depend on
+	// such a file are compiled for this step. A pinned step has none.
+	Changes []Change
 	// Pinned marks programs that depend on nothing but go.mod and go.sum of
 	// their module. They are not built again while these stay the same.
 	Pinned bool
@@ -42,18 +46,22 @@ type Step struct {
 	About time.Duration
 }
 
-// arguments are those of "go build".
-func (s Step) arguments(bin string) []string {
-	arguments := []string{"build", "-v", "-o", bin + string(filepath.Separator), "-ldflags", s.linkerFlags()}
+// arguments are those of "go build", with the file of the overlay if the step has changes.
+func (s Step) arguments(bin, overlay string) []string {
+	arguments := []string{"build", "-v", "-o", bin + string(filepath.Separator) + s.Program, "-ldflags", linkerFlags(s.Variables)}
+	if overlay != "" {
+		arguments = append(arguments, "-overlay", overlay)
+	}
 	if len(s.Tags) > 0 {
 		arguments = append(arguments, "-tags", strings.Join(s.Tags, ","))
 	}
 	return append(arguments, s.Packages...)
 }
 
-func (s Step) linkerFlags() string {
+// linkerFlags leave out symbols, and set variables.
+func linkerFlags(variables []string) string {
 	flags := []string{"-s", "-w"}
-	for _, variable := range s.Variables {
+	for _, variable := range variables {
 		flags = append(flags, "-X", variable)
 	}
 	return strings.Join(flags, " ")
@@ -72,7 +80,7 @@ func (s Step) stampFile(bin string) string {
 // stamp is a digest of everything that the programs of a pinned step depend on.
 func (s Step) stamp(root string) (string, error) {
 	digest := sha256.New()
-	fmt.Fprintln(digest, runtime.Version(), os.Getenv("GOFLAGS"), s.arguments(""))
+	fmt.Fprintln(digest, runtime.Version(), os.Getenv("GOFLAGS"), s.arguments("", ""))
 	for _, name := range []string{"go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join(root, s.Dir, name)) //nolint:gosec // the repository's own file
 		if err != nil {

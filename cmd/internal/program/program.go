@@ -11,8 +11,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// version, unless empty, is that of a build which states it with the linker
+// (go build -ldflags "-X PACKAGE.version=v2.0.0"). Nothing assigns it.
+var version string
+
 // Version is the version of the module that the program was built from.
 func Version() string {
+	if version != "" {
+		return version
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}

@@ -107,7 +107,6 @@ const (
 	// conflict.
 	AnnotationClaim = "preflight.openshift.io/claim"
 
-	format     = "1"
 	keyFormat  = "format"
 	keySummary = "run.yaml"
 	keyChecks  = "checks.gz"
@@ -120,6 +119,11 @@ const (
 
 	maxSummary = record.MaxSelection + 64<<10
 )
+
+// format is the version of the format that this program writes, and the only one that it reads.
+// Nothing assigns it: it is a variable so that a build can set another one with the linker
+// (go build -ldflags "-X PACKAGE.format=2"), as a newer program would have.
+var format = "1" //nolint:gochecknoglobals // a constant but for the linker
 
 // Header is the decoded header of a record.
 type Header struct {
