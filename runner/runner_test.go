@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +52,9 @@ type world struct {
 	options runner.Options
 }
 
+// newSigner returns the key that signs the releases of all worlds.
+var newSigner = sync.OnceValues(func() (*release.Signer, error) { return release.NewSigner("runner test") })
+
 // newWorld configures a cluster with an available release whose only check is
 // Etcd.Quorum. The checks are not run: the cluster has no node.
 func newWorld(t *testing.T, gates map[string]string) world {
@@ -59,7 +63,7 @@ func newWorld(t *testing.T, gates map[string]string) world {
 	t.Cleanup(server.Close)
 	w := world{registry: strings.TrimPrefix(server.URL, "http://")}
 	w.pullSpec = w.push(t, next)
-	signer, err := release.NewSigner("runner test")
+	signer, err := newSigner()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,26 @@ func (a Animal) Job(name string) *batchv1.Job {
 	return job
 }
 
+// keeper has the manifests of a ServiceAccount with a role to read ConfigMaps.
+const keeper = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: keeper, namespace: CAGE, annotations: {openshift.io/preflight-check: "true"}}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: keeper, namespace: CAGE, annotations: {openshift.io/preflight-check: "true"}},
+ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: keeper, namespace: CAGE, annotations: {openshift.io/preflight-check: "true"}},
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: keeper},
+ subjects: [{kind: ServiceAccount, name: keeper, namespace: CAGE}]}
+`
+
+// Pair returns two checks, "first" and "second", which are like an animal, but the second one
+// passes at once. They run as a ServiceAccount with a role, which are part of the release.
+func Pair(like Animal) map[string]Animal {
+	like.Change = func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "keeper" }
+	second := like
+	second.Ending, second.Beside = "pass", keeper
+	return map[string]Animal{"first": like, "second": second}
+}
+
 // namespace returns the namespace of the Job.
 func (a Animal) namespace() string {
 	if a.Namespace == "" {

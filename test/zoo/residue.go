@@ -1,12 +1,43 @@
 package zoo
 
 import (
+	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
+
+	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
 )
+
+// ExpectOnlyRecords fails the test unless the runs of a release, a pull spec by digest, have
+// left nothing but their records, and all of them have ended.
+func (z *Zoo) ExpectOnlyRecords(tb testing.TB, pullSpec string) {
+	tb.Helper()
+	_, digest, _ := strings.Cut(pullSpec, "@")
+	ofRelease := label.Release + "=" + label.ReleaseValue(digest)
+	if left := z.Left(tb, label.Run+","+ofRelease); len(left) > 0 {
+		tb.Errorf("left behind: %s", strings.Join(left, ", "))
+	}
+	client := z.Client(tb)
+	lease, err := client.CoordinationV1().Leases(record.Namespace).Get(tb.Context(), recordstore.LeaseName(digest), metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		tb.Errorf("a Lease is left behind, held by %q, error %v", recordstore.HolderOf(lease), err)
+	}
+	headers, err := client.CoreV1().ConfigMaps(record.Namespace).List(tb.Context(), metav1.ListOptions{LabelSelector: record.Label + "," + ofRelease})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, header := range headers.Items {
+		if phase := header.Labels[record.LabelPhase]; phase == string(record.Running) {
+			tb.Errorf("record %s is in phase %s after the run", header.Name, phase)
+		}
+	}
+}
 
 // Left returns the remaining objects of runs as resource/namespace/name. The label
 // selector selects runs; if it is empty, Left returns the objects of all runs.

@@ -32,6 +32,9 @@ type Zoo struct {
 	// withoutContainers is true if nothing runs the programs of images: they have none.
 	withoutContainers bool
 	program           func() (string, error)
+	// signer is the key that signs the releases; a new one takes as long as the start of a
+	// program.
+	signer func() (*release.Signer, error)
 
 	mutex sync.Mutex
 	// images are the pull specs of the images that were built, by name.
@@ -40,9 +43,10 @@ type Zoo struct {
 
 // At returns the zoo of a cluster with a node.
 func At(c *cluster.Cluster) *Zoo {
-	return &Zoo{cluster: c, images: map[string]string{}, program: sync.OnceValues(func() (string, error) {
-		return build.Compile(context.Background(), "cmd/oc-preflight")
-	})}
+	return &Zoo{
+		cluster: c, images: map[string]string{}, signer: sync.OnceValues(newSigner),
+		program: sync.OnceValues(func() (string, error) { return build.Compile(context.Background(), "cmd/oc-preflight") }),
+	}
 }
 
 // WithoutContainers returns the zoo of a control plane, whose animals are all simulated. Its
@@ -142,10 +146,16 @@ func (z *Zoo) Offer(tb testing.TB, releases map[string]string, namespaces ...str
 		Available: releases, Stores: map[string]string{"store-local": "file://" + tb.TempDir()},
 		Gates: map[string]string{}, Acks: map[string]string{}, Namespaces: namespaces,
 	}}
-	w.Sign(tb)
+	signer, err := z.signer()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w.sign(tb, signer)
 	w.Apply(tb)
 	return w
 }
+
+func newSigner() (*release.Signer, error) { return release.NewSigner("e2e release key") }
 
 // Publish pushes and offers one release.
 func (z *Zoo) Publish(tb testing.TB, animals map[string]Animal) *World {
@@ -173,10 +183,16 @@ type World struct {
 // the available releases with this key.
 func (w *World) Sign(tb testing.TB) {
 	tb.Helper()
-	signer, err := release.NewSigner("e2e release key")
+	signer, err := newSigner()
 	if err != nil {
 		tb.Fatal(err)
 	}
+	w.sign(tb, signer)
+}
+
+// sign is Sign with a key.
+func (w *World) sign(tb testing.TB, signer *release.Signer) {
+	tb.Helper()
 	key, err := signer.PublicKey()
 	if err != nil {
 		tb.Fatal(err)
