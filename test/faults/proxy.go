@@ -31,8 +31,7 @@ type Proxy struct {
 
 	mutex    sync.Mutex
 	requests []Request
-	// writes counts the writes by method and resource.
-	writes map[string]int
+	writes   Writes
 	// watches are in progress; expired has the paths whose next resumption is rejected.
 	watches map[*watch]bool
 	expired map[string]bool
@@ -49,7 +48,7 @@ func Start(config *rest.Config, faults ...Fault) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use %q as the API server behind the proxy: %w", config.Host, err)
 	}
-	p := &Proxy{writes: map[string]int{}, watches: map[*watch]bool{}, expired: map[string]bool{}}
+	p := &Proxy{writes: Writes{}, watches: map[*watch]bool{}, expired: map[string]bool{}}
 	var handler http.Handler = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: upstream.Scheme, Host: upstream.Host}) },
 		Transport:     transport,

@@ -59,13 +59,22 @@ func (p *Proxy) record(r *http.Request) Request {
 	recorded := Request{Method: r.Method, Path: r.URL.Path, Watch: query.Get("watch") == "true" || query.Get("watch") == "1"}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if isWrite(r) {
-		kind := r.Method + " " + resourceOf(r.URL.Path)
-		p.writes[kind]++
-		recorded.Write = fmt.Sprintf("%s %d", kind, p.writes[kind])
-	}
+	recorded.Write = p.writes.Name(r)
 	p.requests = append(p.requests, recorded)
 	return recorded
+}
+
+// Writes counts the writes of one client by method and resource.
+type Writes map[string]int
+
+// Name returns the name of the next request of the client if it is a write, as in [Request].
+func (w Writes) Name(r *http.Request) string {
+	if !isWrite(r) {
+		return ""
+	}
+	kind := r.Method + " " + resourceOf(r.URL.Path)
+	w[kind]++
+	return fmt.Sprintf("%s %d", kind, w[kind])
 }
 
 // resourceOf returns the resource in a path of the Kubernetes API, with its subresource
