@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// limit bounds each wait.
-	limit = 5 * time.Minute
+	// margin is how long before the deadline of the tests a wait ends, which then fails with
+	// the output of the program. Nothing else bounds a wait: machines differ in speed.
+	margin = 30 * time.Second
 	// interval is the time between two checks of a condition.
 	interval = 100 * time.Millisecond
 	// inherited is how long children of the program may keep its output open after its end.
@@ -91,13 +92,27 @@ func (p *Process) Stop(tb testing.TB, signal os.Signal) int {
 // Wait waits for the end of the program, and returns its exit code.
 func (p *Process) Wait(tb testing.TB) int {
 	tb.Helper()
+	ctx, cancel := bounded(tb)
+	defer cancel()
 	select {
 	case <-p.ended:
-	case <-time.After(limit):
+	case <-ctx.Done():
 		p.Kill()
-		tb.Fatalf("the program did not end within %s; %s", limit, p.words())
+		tb.Fatalf("the program did not end in the time of the tests; %s", p.words())
 	}
 	return p.Code()
+}
+
+// bounded returns a context that ends before the deadline of the tests, if there is one.
+func bounded(tb testing.TB) (context.Context, context.CancelFunc) {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context())
+	if test, ok := tb.(interface{ Deadline() (time.Time, bool) }); ok {
+		if deadline, limited := test.Deadline(); limited {
+			return context.WithDeadline(ctx, deadline.Add(-margin))
+		}
+	}
+	return context.WithCancel(ctx)
 }
 
 // AwaitOutput waits until the standard error contains a text.
@@ -119,7 +134,7 @@ func (p *Process) Await(tb testing.TB, what string, met func(context.Context) bo
 // repeatedly if that is nil, and for the last time when the program has ended.
 func (p *Process) until(tb testing.TB, what string, check func(context.Context) (met bool, changed <-chan struct{})) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), limit)
+	ctx, cancel := bounded(tb)
 	defer cancel()
 	for {
 		met, changed := check(ctx)
@@ -140,7 +155,7 @@ func (p *Process) until(tb testing.TB, what string, check func(context.Context) 
 			return
 		case <-ctx.Done():
 			p.Kill()
-			tb.Fatalf("waiting for %s: %s have passed; %s", what, limit, p.words())
+			tb.Fatalf("waiting for %s until the deadline of the tests; %s", what, p.words())
 		}
 	}
 }

@@ -66,7 +66,7 @@ func failure(t *testing.T, of func(testing.TB)) string {
 	return f.message
 }
 
-// The time limit of a wait is longer than that of a test.
+// A wait that did not end with the program would last until the deadline of the tests.
 func TestEndIsReportedAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
