@@ -1,10 +1,11 @@
 package cli_test
 
 import (
+	"bytes"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -12,25 +13,35 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 )
 
-// TestWaiting ends a step twice, as a command does that ends it before it prints, and again
-// when it returns.
+// stream is a stream whose first write is awaited.
+type stream struct {
+	bytes.Buffer
+
+	once    sync.Once
+	written chan struct{}
+}
+
+// Write implements io.Writer.
+func (s *stream) Write(data []byte) (int, error) {
+	defer s.once.Do(func() { close(s.written) })
+	return s.Buffer.Write(data)
+}
+
+// TestWaiting has a step that ends at once and one that lasts until it is shown. Each ends
+// twice, as with a command that ends it before it prints, and again when it returns.
 func TestWaiting(t *testing.T) {
-	for why, row := range map[string]struct {
-		took  time.Duration
-		shown bool
-	}{
-		"a short step is not shown": {time.Second, false},
-		"a long one is":             {time.Minute, true},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			streams, _, _, shown := genericiooptions.NewTestIOStreams()
-			end := cli.New(pflag.NewFlagSet("", pflag.ContinueOnError), streams).Waiting("reading the record")
-			time.Sleep(row.took)
-			end()
-			end()
-			if got := strings.Contains(shown.String(), "reading the record"); got != row.shown {
-				t.Errorf("%s: got %q", why, shown)
-			}
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		shown := &stream{written: make(chan struct{})}
+		client := cli.New(pflag.NewFlagSet("", pflag.ContinueOnError), genericiooptions.IOStreams{ErrOut: shown})
+		end := client.Waiting("reading the short record")
+		end()
+		end()
+		end = client.Waiting("reading the long record")
+		<-shown.written
+		end()
+		end()
+		if got := shown.String(); !strings.Contains(got, "reading the long record") || strings.Contains(got, "short") {
+			t.Errorf("want the step that lasts, and not the one that ended at once; got %q", got)
+		}
+	})
 }
