@@ -7,12 +7,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 )
+
+// ExpireSoon makes the Lease of a killed run of a release expire after a second instead of ten.
+// How a Lease expires is tested in runner/record/lease.
+func (z *Zoo) ExpireSoon(tb testing.TB, pullSpec string) {
+	tb.Helper()
+	_, digest, _ := strings.Cut(pullSpec, "@")
+	leases := z.Client(tb).CoordinationV1().Leases(record.Namespace)
+	shorter := []byte(`{"spec":{"leaseDurationSeconds":1}}`)
+	_, err := leases.Patch(tb.Context(), recordstore.LeaseName(digest), types.MergePatchType, shorter, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		tb.Fatal(err)
+	}
+}
 
 // ExpectOnlyRecords fails the test unless the runs of a release, a pull spec by digest, have
 // left nothing but their records, and all of them have ended.
