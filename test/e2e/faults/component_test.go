@@ -12,8 +12,8 @@ func componentFaults() []fault {
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "containerd"} {
 		all = append(all, crash(component+" killed and restarted", component, 0))
 	}
-	// Longer than the duration of the Lease of the run.
-	return append(all, crash("kube-apiserver down for 15 s", "kube-apiserver", 15*time.Second))
+	// With its start this is longer than the duration of the Lease of the run, ten seconds.
+	return append(all, crash("kube-apiserver down for 10 s", "kube-apiserver", 10*time.Second))
 }
 
 // crash returns a fault that kills a component and restarts it after the downtime. The run

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,117 +13,80 @@ import (
 	"github.com/openshift/update-preflight/test/faults"
 )
 
-// killPoint is the moment at which a run is killed.
-type killPoint struct {
-	write  string
-	moment faults.Moment
-	// certain is false if a run may end before this write: the number of updates depends
-	// on its duration, and that of deleted pods on the garbage collector.
-	certain bool
+// kill is the kill of a process whose release has these checks.
+type kill struct {
+	faults.Kill
+
+	checks checks
 }
 
-// String implements fmt.Stringer.
-func (k killPoint) String() string { return string(k.moment) + " " + k.write }
-
-// onPods lists the kill points at which the checks run in containers: before all Jobs exist,
-// when all of them do, and after their deletion has begun. What the other writes leave does
-// not concern pods.
-func onPods() []string {
-	return []string{"before POST jobs 2", "after POST jobs 2", "before DELETE jobs 2"}
+// kills are in the course of a run and, with the checks in containers, before all Jobs exist,
+// when all of them do, and after their deletion has begun: what the other writes leave does not
+// concern pods. The kills at all writes are those of test/kills.
+func kills() []kill {
+	simulated, onPods := checks{first: slow}, checks{first: slow, onPods: true}
+	return []kill{
+		{faults.Kill{Write: "POST leases 1", Moment: faults.Before}, simulated},
+		{faults.Kill{Write: "PUT configmaps 1", Moment: faults.After}, simulated},
+		{faults.Kill{Write: "POST validatingadmissionpolicybindings 1", Moment: faults.After}, simulated},
+		{faults.Kill{Write: "PUT leases 1", Moment: faults.After}, simulated},
+		{faults.Kill{Write: "DELETE validatingadmissionpolicies 1", Moment: faults.After}, simulated},
+		{faults.Kill{Write: "DELETE leases 1", Moment: faults.After}, simulated},
+		{faults.Kill{Write: "POST jobs 2", Moment: faults.Before}, onPods},
+		{faults.Kill{Write: "POST jobs 2", Moment: faults.After}, onPods},
+		{faults.Kill{Write: "DELETE jobs 2", Moment: faults.Before}, onPods},
+	}
 }
 
-// expectOnPods verifies that each of onPods is a kill point.
-func expectOnPods(t *testing.T, points []killPoint) {
+// expectKnownWrites verifies that a process has the writes at which test/kills kills its runs.
+func expectKnownWrites(t *testing.T, writes []string) {
 	t.Helper()
-	for _, name := range onPods() {
-		if !slices.ContainsFunc(points, func(k killPoint) bool { return k.String() == name }) {
-			t.Errorf("a run has no write for the kill %s", name)
-		}
+	const known = "../../kills/testdata/writes.txt"
+	want, err := os.ReadFile(known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(faults.Comparable(writes), "\n") + "\n"
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the writes of a process differ from those at which runs are killed (-%s +process):\n%s", known, diff)
 	}
 }
 
-// checks returns those of the environment of a kill point.
-func (k killPoint) checks() checks {
-	return checks{first: slow, onPods: slices.Contains(onPods(), k.String())}
-}
-
-// killPoints returns all moments that make a difference to the cluster: before the first
-// write of a run, and after each of them. A kill before a later write leaves what a kill
-// after the previous one leaves. Writes of the same kind that are not updates are in
-// progress at the same time: a run is killed before the last of them, when some have an
-// effect and others none, and after it, when all have. Writes are identified by name, since
-// their order varies.
-func killPoints(writes []string) []killPoint {
-	number := map[string]int{}
-	for _, write := range writes {
-		number[kindOf(write)]++
-	}
-	var all []killPoint
-	for i, write := range writes {
-		kind := kindOf(write)
-		concurrent := number[kind] > 1 && !isUpdate(kind)
-		last := write == fmt.Sprintf("%s %d", kind, number[kind])
-		certain := kind != "DELETE pods" && (!isUpdate(kind) || write == kind+" 1")
-		if i == 0 || concurrent && last {
-			all = append(all, killPoint{write: write, moment: faults.Before, certain: certain})
-		}
-		if !concurrent || last {
-			all = append(all, killPoint{write: write, moment: faults.After, certain: certain})
-		}
-	}
-	return all
-}
-
-func isUpdate(kind string) bool { return strings.HasPrefix(kind, "PUT ") }
-
-// kindOf returns the name of a write without its number.
-func kindOf(write string) string { return write[:strings.LastIndex(write, " ")] }
-
-// kills returns a trial for each kill point: the next program must reach the same result
-// without running a check again.
-func (s *suite) kills(baseline result, points []killPoint) []trial {
+// kills returns a trial for each kill: the next program must reach the same result without
+// running a check again.
+func (s *suite) kills(baseline result) []trial {
 	var all []trial
-	for _, point := range points {
-		all = append(all, trial{
-			"killed " + point.String(), point.checks(),
-			func(t *testing.T) {
-				t.Helper()
-				s.killAt(t, point, baseline)
-			},
-		})
+	for _, k := range kills() {
+		all = append(all, trial{"killed " + k.String(), k.checks, func(t *testing.T) {
+			t.Helper()
+			s.kill(t, k, baseline)
+		}})
 	}
 	return all
 }
 
-// killAt kills a program at a kill point, and starts another one.
-func (s *suite) killAt(t *testing.T, point killPoint, baseline result) {
+// kill kills a program at one of its writes, and starts another one.
+func (s *suite) kill(t *testing.T, at kill, baseline result) {
 	t.Helper()
-	e := s.acquire(t, point.checks())
+	e := s.acquire(t, at.checks)
 	victims := make(chan *program, 1)
 	killed := make(chan struct{})
-	proxy, kubeconfig := startProxy(t, faults.AtWrite(point.write, point.moment, func() {
+	proxy, kubeconfig := startProxy(t, faults.AtWrite(at.Write, at.Moment, func() {
 		(<-victims).Kill()
 		close(killed)
 	}))
 	victim := e.start(t, kubeconfig)
 	victims <- victim
-	select {
-	case <-killed:
-	case <-victim.Ended(): // before the kill point, or by the kill
-	}
-	if !slices.Contains(proxy.Writes(), point.write) {
-		if point.certain {
-			t.Errorf("the run ended before %q", point.write)
-		}
-		s.table.addUnreached(point)
-		return
+	<-victim.Ended()
+	if !slices.Contains(proxy.Writes(), at.Write) {
+		t.Fatalf("the run ended before %s:\n%s", at.Write, victim.Stderr())
 	}
 	<-killed
 
 	next := e.start(t, local.Kubeconfig)
 	var got result
 	t.Cleanup(func() {
-		s.table.add(t, fmt.Sprintf("runner killed %s one of its writes", point.moment), got, victim.Started, "two runners")
+		s.table.add(t, fmt.Sprintf("runner killed %s one of its writes", at.Moment), got, victim.Started, "two runners")
 	})
 	var decided report.Report
 	got, decided = next.result(t)

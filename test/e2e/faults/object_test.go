@@ -24,10 +24,6 @@ func objectFaults() []fault {
 			},
 		},
 		{
-			name: "quota full", args: []string{"--timeout", "15s"}, before: fillQuota,
-			want: wantUndecided("QuotaExceeded"), pods: map[string]int{"first": 0, "second": 0},
-		},
-		{
 			name: "Jobs deleted by another client", onPods: true, during: whenFirstRuns(deleteJobs),
 			pods: map[string]int{"first": 2},
 		},

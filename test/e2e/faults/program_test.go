@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
@@ -17,10 +16,10 @@ import (
 )
 
 // launch starts a tool with a kubeconfig.
-func launch(t *testing.T, tool tool, kubeconfig string, args ...string) *program {
+func launch(t *testing.T, tool, kubeconfig string, args ...string) *program {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), tool.path, args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, fmt.Sprintf("%s=%d", clockVariable, int(tool.ahead/time.Second)), formatVariable+"="+tool.format)
+	command := exec.CommandContext(t.Context(), tool, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	return &program{process.Start(t, command)}
 }
 

@@ -14,8 +14,6 @@ import (
 type table struct {
 	mutex sync.Mutex
 	rows  []*row
-	// unreached are the kill points before which a run ended.
-	unreached []string
 }
 
 // row is the result of one fault.
@@ -40,13 +38,6 @@ func (tab *table) add(t *testing.T, fault string, got result, began time.Time, c
 	if entry.verdict == "" || t.Failed() {
 		entry.verdict = got.Decision
 	}
-}
-
-// addUnreached records a kill point before which the run ended.
-func (tab *table) addUnreached(point killPoint) {
-	tab.mutex.Lock()
-	defer tab.mutex.Unlock()
-	tab.unreached = append(tab.unreached, point.String())
 }
 
 func (tab *table) row(fault string) *row {
@@ -75,9 +66,6 @@ func (tab *table) String() string {
 	}
 	fmt.Fprintf(w, "all\t\t%d of %d\t\n", survived, cases)
 	_ = w.Flush() // into memory
-	if len(tab.unreached) > 0 {
-		fmt.Fprintf(&text, "not counted, since the run ended before: %s\n", strings.Join(slices.Sorted(slices.Values(tab.unreached)), ", "))
-	}
 	return text.String()
 }
 
