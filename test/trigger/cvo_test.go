@@ -1,6 +1,7 @@
 package trigger_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,8 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/test/versionoperator"
@@ -192,11 +195,14 @@ func (w *world) run(args ...string) {
 	w.preflight(append([]string{"run", "--to", minor, "--prometheus", w.monitoring}, args...)...)
 }
 
-// preflight runs oc-preflight, which must succeed.
+// preflight runs oc-preflight in this process; it must succeed.
 func (w *world) preflight(args ...string) {
 	w.t.Helper()
-	if got := testCluster.Call(w.t, args...); got.Code != 0 {
-		w.t.Fatalf("oc-preflight %q: exit code %d, want 0:\n%s%s", args, got.Code, got.Stdout, got.Stderr)
+	var stdout, stderr bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}
+	args = append([]string{"oc-preflight", "--kubeconfig", local.Kubeconfig}, args...)
+	if code := command.Execute(w.t.Context(), args, streams); code != 0 {
+		w.t.Fatalf("%q: exit code %d, want 0:\n%s%s", args, code, &stdout, &stderr)
 	}
 }
 

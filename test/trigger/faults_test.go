@@ -44,36 +44,35 @@ type environment struct {
 // startNext starts another controller, without a proxy.
 func (e *environment) startNext() { e.start(e.args...) }
 
+// kill kills the first controller, whose run can be taken over soon.
+func (e *environment) kill() {
+	e.t.Helper()
+	e.first.Kill()
+	testCluster.ExpireSoon(e.t, e.images[minor])
+}
+
 const (
 	finished  = minor + " selected Complete Ready"
 	withdrawn = minor + " selected Interrupted Undecided"
 )
 
-func killedAt(moment faults.Moment, write string) fault {
+func killedAfter(write string) fault {
 	return fault{
-		name: "leader killed " + string(moment) + " " + write, before: true,
-		connection: func(kill func()) []faults.Fault { return []faults.Fault{faults.AtWrite(write, moment, kill)} },
+		name: "leader killed after " + write, before: true,
+		connection: func(kill func()) []faults.Fault { return []faults.Fault{faults.AtWrite(write, faults.After, kill)} },
 	}
 }
 
-func connectionFault(name string, disturb func(*faults.Proxy)) fault {
-	return fault{name: name, during: func(e *environment) { disturb(e.proxy) }}
-}
-
-// controllerFaults includes kills at the writes that begin the phases of a run.
+// controllerFaults lack the controller without a fault, which is that of TestSelectedRunsAtOnce.
+// They include kills when a run is recorded, while its check runs, and when its
+// objects are deleted. That a run is continued after a kill at any write is tested in test/kills.
 func controllerFaults() []fault {
 	return []fault{
-		{name: "none"},
-		killedAt(faults.Before, "POST configmaps 1"),
-		killedAt(faults.After, "POST configmaps 1"),
-		killedAt(faults.Before, "POST validatingadmissionpolicies 1"),
-		killedAt(faults.Before, "POST jobs 1"),
-		killedAt(faults.After, "POST jobs 2"),
-		killedAt(faults.Before, "DELETE jobs 1"),
-		killedAt(faults.After, "DELETE validatingadmissionpolicies 1"),
+		killedAfter("POST configmaps 1"),
+		killedAfter("DELETE validatingadmissionpolicies 1"),
 		{name: "leader killed while a check runs", during: func(e *environment) {
 			e.startNext()
-			e.first.Kill()
+			e.kill()
 		}},
 		{name: "leader ended while a check runs", during: func(e *environment) {
 			e.first.Stop(e.t, syscall.SIGTERM)
@@ -82,15 +81,14 @@ func controllerFaults() []fault {
 		{name: "two controllers without an election", args: []string{"--leader-elect=false"}, during: (*environment).startNext},
 		{name: "target withdrawn", during: func(e *environment) { e.selectVersion("") }, want: []string{withdrawn}},
 		{name: "target withdrawn while no controller runs", want: []string{minor + " selected Canceled Undecided"}, during: func(e *environment) {
-			e.first.Kill()
+			e.kill()
 			e.selectVersion("")
 			e.startNext()
 		}},
 		{name: "another target selected", want: []string{patch + " selected Complete Ready", withdrawn}, during: func(e *environment) { e.selectVersion(patch) }},
 		{name: "record deleted by another client", during: func(e *environment) { e.deleteRecords() }},
-		connectionFault("watches cut", (*faults.Proxy).CutWatches),
-		connectionFault("watches too old to continue (410 Gone)", (*faults.Proxy).ExpireWatches),
-		connectionFault("all connections broken", (*faults.Proxy).CutConnections),
+		{name: "watches too old to continue (410 Gone)", during: func(e *environment) { e.proxy.ExpireWatches() }},
+		// It also breaks all connections.
 		{name: "kube-apiserver killed and restarted", args: []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"}, during: func(e *environment) {
 			e.t.Helper()
 			if err := local.Crash(e.t.Context(), "kube-apiserver"); err != nil {
@@ -138,9 +136,10 @@ func runFault(t *testing.T, f fault) {
 	var begun []record.Record
 	if f.before {
 		<-e.first.Ended()
+		e.kill() // by the write; its run is to be taken over soon
 		e.startNext()
 	} else {
-		e.awaitPods(1)
+		e.awaitPod()
 		begun = e.awaitRuns(minor + " selected Running")
 	}
 	if f.during != nil {

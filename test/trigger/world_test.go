@@ -17,7 +17,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/runner/record"
@@ -177,18 +176,26 @@ func (w *world) awaitRuns(want ...string) []record.Record {
 	return w.await(strings.Join(want, ", "), func(found []record.Record) bool { return slices.Equal(summaries(found), want) })
 }
 
-// awaitPods waits until at least that many checks are running.
-func (w *world) awaitPods(count int) {
+// awaitPod waits until a check is running.
+func (w *world) awaitPod() {
 	w.t.Helper()
 	ctx, cancel := w.while()
 	defer cancel()
-	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		pods, err := w.client.CoreV1().Pods(zoo.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
-		return err == nil && len(pods.Items) >= count, nil
-	})
-	if err != nil {
-		w.t.Fatalf("fewer than %d checks are running: %v", count, context.Cause(ctx))
+	for ctx.Err() == nil {
+		running, err := w.client.CoreV1().Pods(zoo.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
+		if err != nil && ctx.Err() == nil {
+			w.t.Fatal(err)
+		}
+		if err != nil {
+			break
+		}
+		_, found := <-running.ResultChan()
+		running.Stop()
+		if found {
+			return
+		}
 	}
+	w.t.Fatalf("no check is running: %v", context.Cause(ctx))
 }
 
 // controller is a running controller.
