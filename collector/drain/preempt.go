@@ -11,14 +11,18 @@ import (
 // maxPreempting bounds the nodes that are tried for a preemption.
 const maxPreempting = 100
 
+// victims are pods of a node that are deleted for a more important one.
+type victims struct {
+	node int
+	pods []int32
+	// violations counts those whose deletion violates a budget.
+	violations int
+}
+
 // preempt deletes pods of lower priority so that a pod gets their node, which it returns, or -1
 // (kubernetes pkg/scheduler/framework/preemption, without the scores of extenders).
 func (r *run) preempt(at int) int {
-	type option struct {
-		node    int
-		victims []int32
-	}
-	var best *option
+	var best *victims
 	tried := 0
 	for node := range r.now.onNode {
 		switch r.now.state.Reject(&r.m.cluster.Pods[at], node) { //nolint:exhaustive // a preemption helps against no other rejection
@@ -29,18 +33,18 @@ func (r *run) preempt(at int) int {
 		if tried++; tried > maxPreempting {
 			break
 		}
-		victims := r.victims(at, node)
-		if len(victims) == 0 {
+		found := r.victims(at, node)
+		if len(found.pods) == 0 {
 			continue
 		}
-		if best == nil || r.now.compareVictims(victims, best.victims) < 0 {
-			best = &option{node, victims}
+		if best == nil || r.now.compareVictims(found, *best) < 0 {
+			best = &found
 		}
 	}
 	if best == nil {
 		return -1
 	}
-	for _, victim := range best.victims {
+	for _, victim := range best.pods {
 		r.log.preempted++
 		r.leave(int(victim), best.node)
 		r.recreate(int(victim))
@@ -51,7 +55,7 @@ func (r *run) preempt(at int) int {
 // victims are the pods of a node that have to go for a pod; none if that does not suffice. Those
 // whose budgets forbid it, with a higher priority, and that started earlier stay first (kubernetes
 // pkg/scheduler/util, MoreImportantPod); times have seconds.
-func (r *run) victims(at, node int) []int32 {
+func (r *run) victims(at, node int) victims {
 	s, of := r.now, &r.m.cluster.Pods[at]
 	var lower []int32
 	for _, other := range s.onNode[node] {
@@ -62,21 +66,24 @@ func (r *run) victims(at, node int) []int32 {
 	}
 	fits := s.state.Reject(of, node) == placement.None
 	slices.SortStableFunc(r.shuffle(lower), func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.violates(b), s.violates(a)), cmp.Compare(s.m.cluster.Pods[b].Priority, s.m.cluster.Pods[a].Priority),
-			cmp.Compare(s.started(a), s.started(b)))
+		return cmp.Or(cmp.Compare(s.m.cluster.Pods[b].Priority, s.m.cluster.Pods[a].Priority), cmp.Compare(s.started(a), s.started(b)))
 	})
-	var victims []int32
-	for _, other := range lower {
+	violating, others := s.divide(lower)
+	found := victims{node: node}
+	for i, other := range slices.Concat(violating, others) {
 		s.state.Add(&s.m.cluster.Pods[other], node)
 		if fits && s.state.Reject(of, node) != placement.None {
 			s.state.Remove(&s.m.cluster.Pods[other], node)
-			victims = append(victims, other)
+			found.pods = append(found.pods, other)
+			if i < len(violating) {
+				found.violations++
+			}
 		}
 	}
-	for _, other := range victims {
+	for _, other := range found.pods {
 		s.state.Add(&s.m.cluster.Pods[other], node)
 	}
-	return victims
+	return found
 }
 
 // started is when a pod started, in seconds; a replacement has started after all others.
@@ -87,40 +94,53 @@ func (s *situation) started(at int32) int64 {
 	return s.m.pods[at].started
 }
 
-// violates is 1 if the deletion of a pod violates a budget, otherwise 0.
-func (s *situation) violates(at int32) int {
-	for _, budget := range s.m.pods[at].budgets {
-		if s.budgets[budget].Allowed <= 0 {
-			return 1
+// divide returns the pods whose deletion violates a budget, if those before are deleted too, and the
+// others (kubernetes pkg/scheduler/framework/preemption, FilterVictimsWithPDBViolation).
+func (s *situation) divide(pods []int32) (violating, others []int32) {
+	taken := map[int]int32{} // by budget
+	for _, at := range pods {
+		exceeds := false
+		for _, budget := range s.m.pods[at].budgets {
+			taken[budget]++
+			if exceeds = taken[budget] > s.budgets[budget].Allowed; exceeds {
+				break
+			}
+		}
+		if exceeds {
+			violating = append(violating, at)
+		} else {
+			others = append(others, at)
 		}
 	}
-	return 0
+	return violating, others
 }
 
-// compareVictims prefers fewer violated budgets, lower priorities, fewer pods, and those of the
-// highest priority that started later.
-func (s *situation) compareVictims(a, b []int32) int {
-	violated := func(victims []int32) (sum int) {
-		for _, victim := range victims {
-			sum += s.violates(victim)
-		}
-		return sum
-	}
-	highest := func(victims []int32) int32 {
+// compareVictims prefers fewer violated budgets, a lower highest priority, a lower sum of priorities,
+// counted from below the lowest possible one, fewer pods, and those of the highest priority that started
+// later.
+func (s *situation) compareVictims(a, b victims) int {
+	highest := func(of victims) int32 {
 		most := s.m.lowest
-		for _, victim := range victims {
+		for _, victim := range of.pods {
 			most = max(most, s.m.cluster.Pods[victim].Priority)
 		}
 		return most
 	}
-	earliest := func(victims []int32) int64 {
+	sum := func(of victims) (sum int64) {
+		for _, victim := range of.pods {
+			sum += int64(s.m.cluster.Pods[victim].Priority) + math.MaxInt32 + 1
+		}
+		return sum
+	}
+	earliest := func(of victims) int64 {
 		least := int64(math.MaxInt64)
-		for _, victim := range victims {
-			if s.m.cluster.Pods[victim].Priority == highest(victims) {
+		for _, victim := range of.pods {
+			if s.m.cluster.Pods[victim].Priority == highest(of) {
 				least = min(least, s.started(victim))
 			}
 		}
 		return least
 	}
-	return cmp.Or(cmp.Compare(violated(a), violated(b)), cmp.Compare(highest(a), highest(b)), cmp.Compare(len(a), len(b)), cmp.Compare(earliest(b), earliest(a)))
+	return cmp.Or(cmp.Compare(a.violations, b.violations), cmp.Compare(highest(a), highest(b)), cmp.Compare(sum(a), sum(b)),
+		cmp.Compare(len(a.pods), len(b.pods)), cmp.Compare(earliest(b), earliest(a)))
 }

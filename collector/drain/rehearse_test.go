@@ -146,6 +146,26 @@ func TestRehearse(t *testing.T) {
 				}
 			},
 		},
+		"PreemptsWithinTheBudget": {
+			reason: "the second pod of a budget that allows one stays, although it started last", want: []string{"worker Clear w0\n", "pending shop/other-0"}, without: "pending shop/cart",
+			build: func(w *world) {
+				w.nodes = []corev1.Node{w.nodes[0], w.nodes[3]}
+				important := requesting("2")
+				important.Priority = new(int32(1000))
+				w.deploy("db", important, "w0")
+				fixed := func(cpu string) corev1.PodSpec {
+					spec := requesting(cpu)
+					spec.NodeSelector = map[string]string{corev1.LabelHostname: "i0"}
+					return spec
+				}
+				w.deploy("other", fixed("2"), "i0")
+				w.deploy("cart", fixed("1"), "i0", "i0")
+				for i := range w.pods {
+					w.pods[i].Status.StartTime = new(metav1.NewTime(now.Add(time.Duration(i-len(w.pods)) * time.Hour)))
+				}
+				w.budget("cart", 1, 2, 1, 2)
+			},
+		},
 		"Daemons": {
 			reason: "a pod of a DaemonSet has no room on its node, and another one gets some on its own", want: []string{"worker Clear w0 w1", "pending shop/agent-0"}, without: "agent-1",
 			build: func(w *world) {
