@@ -56,6 +56,31 @@ func summary(r drain.Rehearsal) string {
 	return strings.Join(lines, "\n")
 }
 
+// TestNodesThatReturnTogether lets the next two be drained together: of the pods on both, which a budget
+// evicts one after the other, either may be the first.
+func TestNodesThatReturnTogether(t *testing.T) {
+	t.Parallel()
+	w := small()
+	w.node("w3", "worker")
+	w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}, Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"w2", "w3"}}},
+		}}},
+	}}}
+	w.deploy("cart", spec, "w2", "w3")
+	w.budget("cart", 1, 2, 1, 2)
+	w.pod("alone", "alone", "w2", "", corev1.PodSpec{})
+	w.budget("alone", 0, 1, 0, 0)
+	var stuck []string
+	for _, node := range w.rehearse(t).Pools[0].Stuck {
+		stuck = append(stuck, fmt.Sprintf("%s uncertain %t", node.Name, node.Uncertain))
+	}
+	if diff := cmp.Diff([]string{"w2 uncertain false", "w3 uncertain true"}, stuck); diff != "" {
+		t.Errorf("nodes that stick: -want +got:\n%s", diff)
+	}
+}
+
 func TestRehearse(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -21,7 +21,7 @@ type choices struct {
 	// newest places the pods first that were evicted last. The queue of the scheduler depends on
 	// how often it has tried each pod.
 	newest bool
-	// shuffled evicts and places pods in a random order, and has nodes return one by one.
+	// shuffled evicts and places pods in a random order, and has nodes return one by one or together.
 	shuffled bool
 	seed     uint64
 }
@@ -261,7 +261,7 @@ func (r *run) finish() bool {
 	if len(fast) > 0 {
 		all = fast
 	}
-	if r.choices.shuffled && len(all) > 1 {
+	if r.choices.shuffled && len(all) > 1 && r.random.IntN(2) == 0 {
 		one := r.random.IntN(len(all))
 		all = all[one : one+1]
 	}
