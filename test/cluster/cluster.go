@@ -51,6 +51,8 @@ type Cluster struct {
 	// Registry is the host:port of a registry without TLS that the node pulls
 	// from. It is empty with ControlPlaneOnly.
 	Registry string `json:"registry,omitempty"`
+	// SchedulerMetrics is the address of the scheduler's metrics. It is empty without QuickScheduler.
+	SchedulerMetrics string `json:"schedulerMetrics,omitempty"`
 	// Config is the parsed Kubeconfig, without rate limits.
 	Config *rest.Config `json:"-"`
 	// Starter is the ID of the process with which the cluster ends; 0 for a

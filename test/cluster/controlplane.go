@@ -114,13 +114,6 @@ func (p *plan) startControllerManager(ctx context.Context) error {
 	return nil
 }
 
-// startScheduler does not wait for the scheduler, which has no readiness check
-// here. Pods stay pending until it is ready.
-func (p *plan) startScheduler(context.Context) error {
-	return p.spawn("kube-scheduler", "kube-scheduler",
-		"--kubeconfig="+p.identity.path("scheduler.kubeconfig"), "--leader-elect=false", "--secure-port=0")
-}
-
 type watcher func(context.Context, metav1.ListOptions) (watch.Interface, error)
 
 func present(event watch.Event) bool {

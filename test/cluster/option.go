@@ -32,6 +32,12 @@ func ControllerRate(rate, burst int) Option {
 	return func(p *plan) { p.controllerRate, p.controllerBurst = rate, burst }
 }
 
+// QuickScheduler has the scheduler try a pod again one second after it has found no node for it,
+// instead of up to ten, and serve its metrics: see Cluster.Unscheduled.
+func QuickScheduler() Option {
+	return func(p *plan) { p.quickScheduler = true }
+}
+
 // Standing lets the cluster outlive this process. Remove stops it.
 func Standing() Option {
 	return func(p *plan) { p.standing = true }

@@ -37,22 +37,24 @@ type plan struct {
 	simulated        int // nodes
 	controllerRate   int // 0: the default
 	controllerBurst  int
+	quickScheduler   bool
 	standing         bool
 	featureSet       string
 	furtherCRDs      []string
 	report           func(step string, took time.Duration)
 	reporting        sync.Mutex
 
-	root     string   // of this module's source tree
-	bin      string   // the binaries
-	crds     []string // the manifests of the OpenShift resources
-	stored   bool     // whether etcd had what a start creates before the API server started
-	network  subnets
-	etcd     string // host:port
-	api      string // host:port
-	kubelet  string // port on the gateway
-	kwok     string // host:port
-	identity *authority
+	root      string   // of this module's source tree
+	bin       string   // the binaries
+	crds      []string // the manifests of the OpenShift resources
+	stored    bool     // whether etcd had what a start creates before the API server started
+	network   subnets
+	etcd      string // host:port
+	api       string // host:port
+	kubelet   string // port on the gateway
+	kwok      string // host:port
+	scheduler string // host:port
+	identity  *authority
 
 	// fail ends the current start or revival.
 	fail context.CancelCauseFunc
@@ -173,7 +175,7 @@ const (
 // takes one, Start fails.
 func (p *plan) choosePorts() error {
 	var addresses []string
-	for range 5 {
+	for range 6 {
 		address, reservation, err := reservePort()
 		if err != nil {
 			return fmt.Errorf("choose a free port: %w", err)
@@ -181,7 +183,7 @@ func (p *plan) choosePorts() error {
 		p.cluster.ports = append(p.cluster.ports, reservation)
 		addresses = append(addresses, address)
 	}
-	p.etcd, p.api, p.kwok = addresses[0], addresses[1], addresses[4]
+	p.etcd, p.api, p.kwok, p.scheduler = addresses[0], addresses[1], addresses[4], addresses[5]
 	if !p.controlPlaneOnly {
 		p.cluster.Registry = addresses[2]
 		p.kubelet = portOf(addresses[3])

@@ -183,7 +183,7 @@ func Borrow(ctx context.Context, options ...Option) (c *Cluster, giveBack func()
 // sharable reports whether a shared control plane of the feature set, with further CRDs, has
 // everything that is planned.
 func (p *plan) sharable() bool {
-	return p.controlPlaneOnly && !p.exclusive && p.simulated == 0 && p.controllerRate == 0 && !p.standing
+	return p.controlPlaneOnly && !p.exclusive && p.simulated == 0 && p.controllerRate == 0 && !p.quickScheduler && !p.standing
 }
 
 // reuse restores the initial objects of the control plane in dir, and installs the

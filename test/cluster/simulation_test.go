@@ -14,13 +14,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"github.com/openshift/update-preflight/test/await"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
 // The real controllers complete a Job on simulated nodes, whose pod has the
 // termination message of its annotation.
 func TestSimulatedNodesRunJobs(t *testing.T) {
-	c := clients(t, start(t, cluster.KWOK(2), cluster.ControllerRate(150, 300)))
+	local := start(t, cluster.KWOK(2), cluster.ControllerRate(150, 300), cluster.QuickScheduler())
+	c := clients(t, local)
 	const message = "line \"one\"\nline two\n"
 	_, err := c.BatchV1().Jobs("default").Create(t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "annotated"},
@@ -67,4 +69,24 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 			}
 		}
 	}
+	t.Run("the scheduler serves its queues", func(t *testing.T) { showsQueues(t, local) })
+}
+
+// showsQueues creates a pod that no node is suitable for, and reads the queues of the scheduler.
+func showsQueues(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	_, err := clients(t, c).CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "nowhere"},
+		Spec:       corev1.PodSpec{NodeSelector: map[string]string{"no": "node"}, Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/nothing"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "the pod in the queue of those that are tried after a change", func(ctx context.Context) bool {
+		queues, err := c.Unscheduled(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		return queues["active"]+queues["backoff"]+queues["gated"] == 0 && queues["unschedulable"] == 1
+	})
 }
