@@ -4,8 +4,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	testcluster "github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/drain"
+	"github.com/openshift/update-preflight/test/drain/lab"
 )
 
 var (
@@ -23,11 +26,30 @@ func operators() testcluster.Option {
 }
 
 func TestMain(m *testing.M) {
-	testcluster.Main(m, func(c *testcluster.Cluster) { local, oracle = c, drain.On(c) }, testcluster.KWOK(1), testcluster.ControllerRate(150, 300), operators())
+	testcluster.Main(m, func(c *testcluster.Cluster) { local, oracle = c, drain.On(c) },
+		testcluster.KWOK(1), testcluster.ControllerRate(150, 300), testcluster.QuickScheduler(), operators())
 }
 
-// TestRandomClusters drains a few clusters; package release drains more of them.
-func TestRandomClusters(t *testing.T) {
-	const clusters = 20
-	drain.Expect(t, oracle, 1, clusters)
+// TestClusters drains three clusters, at the same time; package release drains more of them.
+func TestClusters(t *testing.T) {
+	drain.Expect(
+		t, oracle,
+		// A StatefulSet with more pods than zones, in which they must be apart, a DaemonSet, topology
+		// spread and budgets that allow one: all nodes are drained.
+		8,
+		// A quota refuses the new pods of a Deployment, and important pods preempt those of DaemonSets
+		// for a port of the host: all nodes are drained, and ten pods are without a node.
+		15,
+		// Two pools at the same time. One is drained; the other one sticks at its first node, behind a
+		// budget whose pods are never ready and one that a port of the host keeps from being ready.
+		94,
+	)
+}
+
+// TestAnnotations of package lab are those of the simulated nodes.
+func TestAnnotations(t *testing.T) {
+	want := []string{testcluster.AnnotationReady, testcluster.NeverReady}
+	if diff := cmp.Diff(want, []string{lab.AnnotationReady, lab.NeverReady}); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
 }

@@ -3,254 +3,156 @@ package drain
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/test/drain/lab"
 )
 
-const (
-	// attempt is the timeout of a drain. MCO's is 90 s; a drain repeats requests every 5 s.
-	attempt = 15 * time.Second
-	// patience is how many attempts in a row without any progress in the cluster end a
-	// drain. MCO continues for ever.
-	patience = 3
-)
-
-// drains are those of one cluster.
-type drains struct {
+// update drains the nodes of the pools, those of all pools at the same time.
+type update struct {
 	*trial
 
-	// progress counts the pods that have left their node, and the nodes that are drained.
-	progress atomic.Int64
-	mutex    sync.Mutex
-	stuck    map[string][]string
+	pools []order.Pool
+	// started are the nodes whose drains have begun, by pool, and draining those whose have not ended.
+	started  []map[string]bool
+	draining []map[string]bool
 }
 
-// drain drains the pools at the same time, as MCO does.
-func (t *trial) drain(ctx context.Context, planned order.Order) (actual, error) {
-	d := &drains{trial: t, stuck: map[string][]string{}}
-	before, err := t.describe(ctx)
+// drain drains the nodes as the machine-config-operator does, until nothing changes any more.
+func (t *trial) drain(ctx context.Context, planned order.Order) (lab.Outcome, error) {
+	u := &update{trial: t, pools: planned.Pools}
+	for range u.pools {
+		u.started, u.draining = append(u.started, map[string]bool{}), append(u.draining, map[string]bool{})
+	}
+	if err := u.rounds(ctx); err != nil {
+		return lab.Outcome{}, err
+	}
+	found, err := t.read(ctx)
 	if err != nil {
-		return actual{}, err
+		return lab.Outcome{}, err
 	}
-	var group errgroup.Group
-	for i := range planned.Pools {
-		group.Go(func() error { return d.pool(ctx, &planned.Pools[i]) })
+	ended := lab.Outcome{Stuck: map[string][]string{}, Absent: found.Absent()}
+	for i := range u.pools {
+		for node := range u.draining[i] {
+			ended.Stuck[u.pools[i].Name] = append(ended.Stuck[u.pools[i].Name], node)
+		}
+		slices.Sort(ended.Stuck[u.pools[i].Name])
 	}
-	if err := group.Wait(); err != nil {
-		return actual{}, err
-	}
-	if err := t.settle(ctx); err != nil {
-		return actual{}, err
-	}
-	for _, nodes := range d.stuck {
-		slices.Sort(nodes)
-	}
-	absent, err := t.absent(ctx)
-	if err != nil {
-		return actual{}, err
-	}
-	state, err := t.describe(ctx)
-	return actual{stuck: d.stuck, absent: absent, state: before + "\nthen\n" + state}, err
+	return ended, nil
 }
 
-// pool drains the nodes of a pool: as many at a time as may be unavailable.
-func (d *drains) pool(ctx context.Context, pool *order.Pool) error {
-	started, busy := map[string]bool{}, 0
-	type result struct {
-		node    string
-		drained bool
-		err     error
-	}
-	results := make(chan result, len(pool.Nodes))
-	for {
-		for _, node := range pool.Next(func(node string) bool { return started[node] }, busy) {
-			started[node] = true
-			busy++
-			go func() {
-				drained, err := d.node(ctx, node)
-				results <- result{node, drained, err}
-			}()
+// rounds repeats the requests until all are refused, also once the budgets count what is ready then.
+func (u *update) rounds(ctx context.Context) error {
+	pause := time.NewTicker(poll)
+	defer pause.Stop()
+	for idle := false; ; {
+		changed, err := u.round(ctx)
+		if err != nil || !changed && idle {
+			return err
 		}
-		running := busy - len(d.stuckIn(pool.Name))
-		if running == 0 {
-			return nil
-		}
-		ended := <-results
-		if ended.err != nil {
-			return ended.err
-		}
-		if ended.drained {
-			busy--
+		if idle = !changed; idle {
+			if err := u.await(ctx, u.settled); err != nil {
+				return err
+			}
 			continue
 		}
-		d.mutex.Lock()
-		d.stuck[pool.Name] = append(d.stuck[pool.Name], ended.node)
-		d.mutex.Unlock()
-	}
-}
-
-func (d *drains) stuckIn(pool string) []string {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	return d.stuck[pool]
-}
-
-// node drains and updates one node, and reports whether the drain ended.
-func (d *drains) node(ctx context.Context, node string) (bool, error) {
-	for idle := 0; idle < patience; idle++ {
-		before := d.progress.Load()
-		pods, err := d.left(ctx, node)
-		if err != nil {
-			return false, err
-		}
-		drained, err := d.kubectl(ctx, "drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout="+attempt.String())
-		if err != nil {
-			return false, err
-		}
-		if drained {
-			d.progress.Add(1)
-			_, err := d.kubectl(ctx, "uncordon", node)
-			return true, err
-		}
-		waits, err := d.waits(ctx, node, pods)
-		if err != nil {
-			return false, err
-		}
-		if waits || d.progress.Load() != before {
-			idle = -1
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	return false, nil
 }
 
-// waits notes whether a node has lost pods since it had that many, and reports whether a budget
-// is about to allow more.
-func (d *drains) waits(ctx context.Context, node string, pods int) (bool, error) {
-	count, err := d.left(ctx, node)
+// round cordons the next nodes, requests the evictions of the pods on all that are drained, and returns
+// those without such pods. It reports whether anything has changed.
+func (u *update) round(ctx context.Context) (bool, error) {
+	changed := false
+	for i := range u.pools {
+		started := func(node string) bool { return u.started[i][node] }
+		for _, node := range u.pools[i].Next(started, len(u.draining[i])) {
+			if err := u.cordon(ctx, node, true); err != nil {
+				return false, err
+			}
+			u.started[i][node], u.draining[i][node], changed = true, true, true
+		}
+	}
+	evicted, left, err := u.evict(ctx)
 	if err != nil {
 		return false, err
 	}
-	if count != pods {
-		d.progress.Add(1)
-	}
-	return d.disrupted(ctx)
-}
-
-// disrupted reports whether a budget takes a pod for one that is being evicted. The disruption
-// controller does so for up to two minutes where a StatefulSet has created a pod of the same name
-// before the controller saw that the old one is gone (kubernetes pkg/controller/disruption,
-// buildDisruptedPodMap).
-func (d *drains) disrupted(ctx context.Context) (bool, error) {
-	budgets, err := d.Clients.PolicyV1().PodDisruptionBudgets(d.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(budgets.Items, func(budget policyv1.PodDisruptionBudget) bool { return len(budget.Status.DisruptedPods) > 0 }), nil
-}
-
-// left counts the pods of a node.
-func (d *drains) left(ctx context.Context, node string) (int, error) {
-	pods, err := d.Clients.CoreV1().Pods(d.namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-	if err != nil {
-		return 0, err
-	}
-	return len(pods.Items), nil
-}
-
-// kubectl runs kubectl, and reports whether it succeeded.
-func (d *drains) kubectl(ctx context.Context, args ...string) (bool, error) {
-	command := exec.CommandContext(ctx, d.Kubectl, append([]string{"--kubeconfig=" + d.Kubeconfig}, args...)...) //nolint:gosec // our own arguments
-	err := command.Run()
-	if ctx.Err() != nil {
-		return false, fmt.Errorf("kubectl %v: %w", args, ctx.Err())
-	}
-	return err == nil, nil
-}
-
-// describe is where the pods are, for a disagreement.
-func (t *trial) describe(ctx context.Context) (string, error) {
-	pods, err := t.Clients.CoreV1().Pods(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", err
-	}
-	var lines []string
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		requested := pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU]
-		lines = append(lines, fmt.Sprintf("%s on %q, ready %t, %s, priority %d", pod.Name, pod.Spec.NodeName, eviction.Ready(pod), requested.String(), *pod.Spec.Priority))
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
-				lines = append(lines, "  "+condition.Message)
+	var drained []string
+	for i := range u.pools {
+		for node := range u.draining[i] {
+			if !left[node] {
+				drained = append(drained, node)
+				delete(u.draining[i], node)
 			}
 		}
 	}
-	budgets, err := t.Clients.PolicyV1().PodDisruptionBudgets(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", err
-	}
-	for i := range budgets.Items {
-		status := &budgets.Items[i].Status
-		lines = append(lines, fmt.Sprintf("budget %s: %d allowed, %d healthy, %d desired, %d expected, disrupted %v, %v",
-			budgets.Items[i].Name, status.DisruptionsAllowed, status.CurrentHealthy, status.DesiredHealthy, status.ExpectedPods, status.DisruptedPods, status.Conditions))
-	}
-	return strings.Join(lines, "\n"), nil
+	return changed || evicted || len(drained) > 0, u.returned(ctx, drained)
 }
 
-// absent counts the pods without a node, or that are missing, by controller.
-func (t *trial) absent(ctx context.Context) (map[string]int, error) {
-	workloads, err := t.workloads(ctx)
+// evict requests the evictions, and reports whether one was granted, and which nodes have pods.
+func (u *update) evict(ctx context.Context) (evicted bool, left map[string]bool, err error) {
+	pods, err := u.Clients.CoreV1().Pods(u.created.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, err
+		return false, nil, err
 	}
-	pods, err := t.Clients.CoreV1().Pods(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	wanted, placed := map[types.UID]int{}, map[types.UID]int{}
-	names := map[types.UID]string{}
-	for i := range workloads.ReplicaSets {
-		set := &workloads.ReplicaSets[i]
-		names[set.UID], wanted[set.UID] = set.Name, int(*set.Spec.Replicas)
-	}
-	for i := range workloads.StatefulSets {
-		set := &workloads.StatefulSets[i]
-		names[set.UID], wanted[set.UID] = set.Name, int(*set.Spec.Replicas)
-	}
-	found := map[string]int{}
+	left = map[string]bool{}
 	for i := range pods.Items {
-		count(&pods.Items[i], placed, found)
-	}
-	for uid, number := range wanted {
-		if placed[uid] < number {
-			found[names[uid]] = number - placed[uid]
+		pod := &pods.Items[i]
+		if !u.drains(pod.Spec.NodeName) || lab.ControllerOf(pod).Kind == "DaemonSet" {
+			continue
+		}
+		left[pod.Spec.NodeName] = true
+		if pod.DeletionTimestamp != nil {
+			evicted = true // and is about to leave
+			continue
+		}
+		err := u.Clients.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}})
+		switch {
+		case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
+			evicted = true
+		case apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err), apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
+			// Refused: by its budget, or since it has several, which is an error 500.
+		default:
+			return false, nil, fmt.Errorf("evict pod %s: %w", pod.Name, err)
 		}
 	}
-	return found, nil
+	return evicted, left, nil
 }
 
-// count counts a pod that has a node for its controller; one without a controller that has no
-// node is absent.
-func count(pod *corev1.Pod, placed map[types.UID]int, absent map[string]int) {
-	controller := metav1.GetControllerOfNoCopy(pod)
-	switch {
-	case controller != nil && pod.Spec.NodeName != "":
-		placed[controller.UID]++
-	case controller == nil && pod.Spec.NodeName == "":
-		absent[pod.Name]++
-	case controller != nil && controller.Kind == "DaemonSet" && pod.Spec.NodeName == "":
-		absent[controller.Name]++
+func (u *update) drains(node string) bool {
+	return slices.ContainsFunc(u.draining, func(nodes map[string]bool) bool { return nodes[node] })
+}
+
+// returned returns nodes that are drained. Since their update takes minutes, the scheduler has tried to
+// place all pods by then, and it tries again before the next nodes are drained.
+func (u *update) returned(ctx context.Context, drained []string) error {
+	if len(drained) == 0 {
+		return nil
 	}
+	if err := u.await(ctx, u.tried); err != nil {
+		return err
+	}
+	for _, node := range drained {
+		if err := u.cordon(ctx, node, false); err != nil {
+			return err
+		}
+	}
+	return u.await(ctx, u.tried)
+}
+
+func (u *update) cordon(ctx context.Context, node string, cordoned bool) error {
+	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, cordoned)
+	_, err := u.Clients.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }

@@ -3,50 +3,45 @@ package drain
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
-	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	product "github.com/openshift/update-preflight/collector/drain"
-	"github.com/openshift/update-preflight/collector/drain/eviction"
-	"github.com/openshift/update-preflight/collector/drain/order"
-	"github.com/openshift/update-preflight/collector/drain/owner"
-	"github.com/openshift/update-preflight/collector/drain/placement"
-	"github.com/openshift/update-preflight/collector/drain/recreation"
-	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/drain/lab"
 )
 
 const (
-	// poll is how often the state of a cluster is read while it settles.
-	poll = time.Second
-	// quiet is how many times in a row it is the same then: longer than pods take to get
-	// ready, and than the scheduler backs off.
-	quiet = 6
-	// patient bounds the time until a cluster has settled.
+	// poll is how often the state of a cluster is read while it settles, and same how many times in a
+	// row it must be the same: longer than a controller or the scheduler takes to notice a change.
+	poll, same = 400 * time.Millisecond, 3
+	// patient bounds the time until a cluster has settled. The disruption controller takes up to two
+	// minutes for a pod of a StatefulSet that was created before it saw that the one of the same name
+	// is gone (kubernetes pkg/controller/disruption, buildDisruptedPodMap).
 	patient = 4 * time.Minute
 )
 
-// settle waits until nothing changes, and the controllers have processed what has.
-func (t *trial) settle(ctx context.Context) error {
-	last, same := "", 0
+// await waits until the scheduler has no pod to try, and the state of the cluster is as wanted.
+func (t *trial) await(ctx context.Context, wanted func(*lab.Cluster) bool) error {
+	last, times := "", 0
 	err := wait.PollUntilContextTimeout(ctx, poll, patient, true, func(ctx context.Context) (bool, error) {
-		state, processed, err := t.fingerprint(ctx)
+		queues, err := t.plane.Unscheduled(ctx)
 		if err != nil {
 			return false, err
 		}
-		if state != last || !processed {
-			last, same = state, 0
+		found, err := t.read(ctx)
+		if err != nil {
+			return false, err
 		}
-		same++
-		return same > quiet, nil
+		state := found.String()
+		if state != last {
+			last, times = state, 0
+		}
+		if times++; queues["active"]+queues["backoff"] > 0 || !wanted(&found) {
+			times = 0
+		}
+		return times >= same, nil
 	})
 	if err != nil {
 		return fmt.Errorf("the cluster has not settled: %w\n%s", err, last)
@@ -54,44 +49,58 @@ func (t *trial) settle(ctx context.Context) error {
 	return nil
 }
 
-// fingerprint is where the pods are, whether they are ready, and what the budgets allow. It
-// reports whether the budgets count the pods that are ready, and whether each pod was tried to
-// be placed.
-func (t *trial) fingerprint(ctx context.Context) (state string, processed bool, err error) {
-	pods, err := t.Clients.CoreV1().Pods(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", false, err
-	}
-	budgets, err := t.Clients.PolicyV1().PodDisruptionBudgets(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", false, err
-	}
-	processed = true
-	var lines []string
+// settled reports whether all pods are as ready as they get, and counted by their budgets.
+func (t *trial) settled(found *lab.Cluster) bool {
 	healthy, managed := map[string]int32{}, map[string]bool{}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		lines = append(lines, fmt.Sprintf("%s %s %s %v", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Conditions))
+	for i := range found.Pods {
+		pod := &found.Pods[i]
 		app := pod.Labels["app"]
-		managed[app] = managed[app] || metav1.GetControllerOfNoCopy(pod) != nil
-		starts := pod.Spec.NodeName != "" && pod.Annotations[cluster.AnnotationReady] != cluster.NeverReady
+		managed[app] = managed[app] || lab.ControllerOf(pod).Name != ""
 		switch {
-		case eviction.Ready(pod):
+		case lab.Ready(pod):
 			healthy[app]++
-		case starts, len(pod.Status.Conditions) == 0:
-			processed = false
+		case pod.Spec.NodeName != "" && (pod.Annotations[lab.AnnotationReady] != lab.NeverReady || pod.Status.Phase != corev1.PodRunning):
+			return false
 		}
 	}
-	for i := range budgets.Items {
-		lines = append(lines, fmt.Sprintf("%s %+v", budgets.Items[i].Name, budgets.Items[i].Status))
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n"), processed && computed(budgets.Items, healthy, managed) && len(pods.Items) > 0, nil
+	return t.tried(found) && counted(found.Budgets, healthy, managed)
 }
 
-// computed reports whether the budgets count the pods of each application that are healthy; those of a
+// tried reports whether the controllers have created their pods, the scheduler has tried to place them,
+// and those that are deleted are gone.
+func (t *trial) tried(found *lab.Cluster) bool {
+	pods := map[string]int{}
+	for i := range found.Pods {
+		pod := &found.Pods[i]
+		pods[lab.ControllerOf(pod).Name]++
+		if pod.DeletionTimestamp != nil || pod.Spec.NodeName == "" && len(pod.Status.Conditions) == 0 {
+			return false
+		}
+	}
+	complete := len(found.ReplicaSets) == len(t.created.Deployments)
+	for i := range found.ReplicaSets {
+		set := &found.ReplicaSets[i]
+		complete = complete && (pods[set.Name] >= int(*set.Spec.Replicas) || refused(found, &set.Spec.Template))
+	}
+	for i := range found.StatefulSets {
+		set := &found.StatefulSets[i]
+		complete = complete && (pods[set.Name] >= int(*set.Spec.Replicas) || refused(found, &set.Spec.Template))
+	}
+	for i := range found.DaemonSets {
+		set := &found.DaemonSets[i]
+		complete = complete && set.Status.ObservedGeneration > 0 && (pods[set.Name] >= int(set.Status.DesiredNumberScheduled) || refused(found, &set.Spec.Template))
+	}
+	return complete
+}
+
+// refused reports whether the quota refuses the pods of a template, which have no requests.
+func refused(found *lab.Cluster, template *corev1.PodTemplateSpec) bool {
+	return len(found.Quotas) > 0 && template.Spec.Containers[0].Resources.Requests.Cpu().IsZero()
+}
+
+// counted reports whether the budgets count the pods of each application that are healthy; those of a
 // managed one are expected.
-func computed(budgets []policyv1.PodDisruptionBudget, healthy map[string]int32, managed map[string]bool) bool {
+func counted(budgets []policyv1.PodDisruptionBudget, healthy map[string]int32, managed map[string]bool) bool {
 	selecting := map[string]int{}
 	for i := range budgets {
 		selecting[budgets[i].Spec.Selector.MatchLabels["app"]]++
@@ -109,86 +118,4 @@ func computed(budgets []policyv1.PodDisruptionBudget, healthy map[string]int32, 
 		}
 	}
 	return true
-}
-
-// read is the cluster as the rehearsal reads it.
-func (t *trial) read(ctx context.Context) (product.Input, error) {
-	nodes, err := t.Clients.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: clusterLabel + "=" + t.namespace})
-	if err != nil {
-		return product.Input{}, err
-	}
-	pods, err := t.Clients.CoreV1().Pods(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return product.Input{}, err
-	}
-	budgets, err := t.Clients.PolicyV1().PodDisruptionBudgets(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return product.Input{}, err
-	}
-	workloads, err := t.workloads(ctx)
-	if err != nil {
-		return product.Input{}, err
-	}
-	found, err := order.Of(order.Input{Nodes: nodes.Items, Pools: t.pools(), Topology: configv1.HighlyAvailableTopologyMode})
-	return product.Input{
-		Order: found, Cluster: placement.Input{Nodes: nodes.Items, Pods: pods.Items}, Budgets: budgets.Items,
-		Workloads: recreation.New(workloads), Owners: owner.New(nil, nil), Now: time.Now(),
-	}, err
-}
-
-func (t *trial) workloads(ctx context.Context) (recreation.Input, error) {
-	sets, err := t.Clients.AppsV1().ReplicaSets(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return recreation.Input{}, err
-	}
-	stateful, err := t.Clients.AppsV1().StatefulSets(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return recreation.Input{}, err
-	}
-	quotas, err := t.Clients.CoreV1().ResourceQuotas(t.namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return recreation.Input{}, err
-	}
-	return recreation.Input{ReplicaSets: sets.Items, StatefulSets: stateful.Items, Quotas: quotas.Items}, nil
-}
-
-// pools are the MachineConfigPools of the cluster.
-func (t *trial) pools() []machineconfigurationv1.MachineConfigPool {
-	var found []machineconfigurationv1.MachineConfigPool
-	for _, name := range []string{"infra", "worker"} {
-		pool := machineconfigurationv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		pool.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{poolLabel: name}}
-		if t.chance(30) {
-			pool.Spec.MaxUnavailable = new(intstr.FromInt32(2))
-		}
-		found = append(found, pool)
-	}
-	return found
-}
-
-// ownersOf are the controllers of pods, by the names of the pods; the name of a pod without
-// one.
-func ownersOf(pods []corev1.Pod) map[string]string {
-	found := map[string]string{}
-	for i := range pods {
-		found[pods[i].Name] = pods[i].Name
-		if controller := metav1.GetControllerOfNoCopy(&pods[i]); controller != nil {
-			found[pods[i].Name] = controller.Name
-		}
-	}
-	return found
-}
-
-// remove deletes the cluster.
-func (t *trial) remove(ctx context.Context) error {
-	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	if err := t.Clients.CoreV1().Namespaces().Delete(ctx, t.namespace, now); err != nil {
-		return err
-	}
-	for _, name := range t.nodes {
-		if err := t.Clients.CoreV1().Nodes().Delete(ctx, name, now); err != nil {
-			return err
-		}
-	}
-	return nil
 }
