@@ -16,8 +16,8 @@ func TestMain(m *testing.M) {
 	testcluster.Main(m, func(c *testcluster.Cluster) { oracle = drain.On(c) }, testcluster.KWOK(1), testcluster.ControllerRate(150, 300), testcluster.QuickScheduler())
 }
 
-// TestManyClusters drains more clusters than package drain, of which one is large.
+// TestManyClusters drains more clusters than package drain, and others. One is large.
 func TestManyClusters(t *testing.T) {
-	const first, clusters = 1, 20
+	const first, clusters = 16, 20
 	drain.Expect(t, oracle, drain.Seeds(first, clusters)...)
 }
