@@ -6,11 +6,11 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 )
 
@@ -19,7 +19,7 @@ import (
 const gcPercent = 30
 
 func main() {
-	debug.SetGCPercent(gcPercent)
+	program.CollectGarbage(gcPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal cancels the run; the next one stops the process.
 	context.AfterFunc(ctx, stop)

@@ -251,7 +251,7 @@ func expectInvalidToken(t *testing.T, f finding.Finding) {
 func bounded(t *testing.T, args ...string) zoo.Result {
 	t.Helper()
 	command := preflightCommand(t, args...)
-	command.Args = append([]string{"sh", "-c", `ulimit -d 262144 && GOGC=100 exec "$0" "$@"`}, append([]string{command.Path}, command.Args[1:]...)...)
+	command.Args = append([]string{"sh", "-c", `unset GOGC && ulimit -d 262144 && exec "$0" "$@"`}, append([]string{command.Path}, command.Args[1:]...)...)
 	command.Path = "/bin/sh"
 	return zoo.Run(t, command)
 }

@@ -1,10 +1,11 @@
-// Package program answers: which version is this program, and where do its libraries
-// log?
+// Package program answers: which version is this program, how often does it collect
+// garbage, and where do its libraries log?
 package program
 
 import (
 	"flag"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"strconv"
 
@@ -24,6 +25,14 @@ func Version() string {
 		return info.Main.Version
 	}
 	return "(devel)"
+}
+
+// CollectGarbage sets the growth of the heap, in percent, after which garbage is collected. Where
+// the environment has GOGC, that decides.
+func CollectGarbage(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
 }
 
 // LogTo sends the log of client-go, which uses klog, to a logger. klog has one logger for

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -89,7 +88,7 @@ func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
 		return c.Connect()
 	}
 	defer c.Waiting("reading the archive")()
-	debug.SetGCPercent(archiveGCPercent)
+	program.CollectGarbage(archiveGCPercent)
 	opened, err := archive.Open(ctx, c.archives...)
 	if err != nil {
 		return nil, fmt.Errorf("--archive: %w", err)
@@ -101,7 +100,7 @@ func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
 // where the archive has none of the hosted cluster of that name.
 func (c *Client) OpenHosted(ctx context.Context, name string) (management, guest *cluster.Cluster, err error) {
 	defer c.Waiting("reading the archive")()
-	debug.SetGCPercent(archiveGCPercent)
+	program.CollectGarbage(archiveGCPercent)
 	above, below, err := archive.OpenHosted(ctx, name, c.archives...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--archive: %w", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/archive"
 	"github.com/openshift/update-preflight/collector/cluster"
 )
@@ -118,7 +118,7 @@ func Several(flags *pflag.FlagSet, allowed ...string) error {
 // OpenArchive makes the clients of one of several archives. Files of it that cannot be read are
 // in the log alone.
 func OpenArchive(ctx context.Context, c *Client, path string) (*cluster.Cluster, error) {
-	debug.SetGCPercent(archiveGCPercent)
+	program.CollectGarbage(archiveGCPercent)
 	opened, err := archive.Open(ctx, path)
 	if err != nil {
 		return nil, err
