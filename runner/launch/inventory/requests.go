@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
@@ -165,29 +164,6 @@ func (k Kind) listError(err error) error {
 		return fmt.Errorf("%w: %w", ErrUnseen, err)
 	}
 	return err
-}
-
-// Watch watches the objects of a kind in all namespaces of the runs.
-func (o *Objects) Watch(ctx context.Context, k Kind, options metav1.ListOptions) (watch.Interface, error) {
-	events, err := o.metadataOf(k, o.within(k)).Watch(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-		if object, ok := event.Object.(*metav1.PartialObjectMetadata); ok {
-			trim(object)
-		}
-		return event, true
-	}), nil
-}
-
-// trim removes the large fields that are not used, since thousands of objects may
-// be held. The annotations of a bookmark are kept: they end the initial events.
-func trim(object *metav1.PartialObjectMetadata) {
-	object.ManagedFields = nil
-	if object.Name != "" {
-		object.Annotations = nil
-	}
 }
 
 // Foreground keeps an object until its dependents are gone.
