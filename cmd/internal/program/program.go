@@ -3,11 +3,14 @@
 package program
 
 import (
+	"context"
 	"flag"
 	"log/slog"
 	"os"
 	"runtime/debug"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"k8s.io/klog/v2"
 )
@@ -35,11 +38,43 @@ func CollectGarbage(percent int) {
 	}
 }
 
-// LogTo sends the log of client-go, which uses klog, to a logger. klog has one logger for
-// the whole process.
+// LogTo sends the log of client-go, which uses klog, to a logger. klog has one logger and one verbosity for
+// the whole process: where the program is executed several times, those of the last execution.
 func LogTo(logger *slog.Logger, verbosity int) {
-	klog.SetSlogLogger(logger)
+	libraries().present.Store(logger)
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	_ = flags.Set("v", strconv.Itoa(verbosity)) // a number always parses
+}
+
+// libraries is the handler of klog. It is set once, since klog may be logging when it is replaced.
+var libraries = sync.OnceValue(func() *forwarder { //nolint:gochecknoglobals // klog has one for the process
+	f := &forwarder{}
+	f.present.Store(slog.New(slog.DiscardHandler))
+	klog.SetSlogLogger(slog.New(f))
+	return f
+})
+
+// forwarder is a handler that forwards to that of the present logger. One with attributes stays with the logger
+// that was present when it was made.
+type forwarder struct{ present atomic.Pointer[slog.Logger] }
+
+// Enabled implements slog.Handler.
+func (f *forwarder) Enabled(ctx context.Context, level slog.Level) bool {
+	return f.present.Load().Handler().Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (f *forwarder) Handle(ctx context.Context, record slog.Record) error {
+	return f.present.Load().Handler().Handle(ctx, record)
+}
+
+// WithAttrs implements slog.Handler.
+func (f *forwarder) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return f.present.Load().Handler().WithAttrs(attributes)
+}
+
+// WithGroup implements slog.Handler.
+func (f *forwarder) WithGroup(name string) slog.Handler {
+	return f.present.Load().Handler().WithGroup(name)
 }

@@ -52,7 +52,8 @@ const reminderPause = 10 * time.Second
 // remind names the members that have no row yet, again and again until the returned function is called.
 func (i *interruption) remind() func() {
 	ticker, ended := time.NewTicker(reminderPause), make(chan struct{})
-	go func() {
+	var reminding sync.WaitGroup
+	reminding.Go(func() {
 		for {
 			select {
 			case <-ticker.C:
@@ -65,10 +66,11 @@ func (i *interruption) remind() func() {
 				return
 			}
 		}
-	}()
+	})
 	return func() {
 		ticker.Stop()
 		close(ended)
+		reminding.Wait()
 	}
 }
 
