@@ -5,8 +5,6 @@
 package records_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -14,11 +12,9 @@ import (
 
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
@@ -30,6 +26,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
+	"github.com/openshift/update-preflight/test/program"
 )
 
 var local *cluster.Cluster
@@ -49,6 +46,7 @@ type world struct {
 
 func newWorld(t *testing.T) world {
 	t.Helper()
+	t.Setenv("KUBECONFIG", local.Kubeconfig)
 	config := rest.CopyConfig(local.Config)
 	config.QPS = -1
 	client := kubernetes.NewForConfigOrDie(config)
@@ -147,19 +145,12 @@ type output struct{ stdout, stderr string }
 // call runs oc-preflight, and verifies its exit code.
 func (w world) call(code int, args ...string) output {
 	w.t.Helper()
-	return w.callIn(w.t.Context(), code, args...)
-}
-
-func (w world) callIn(ctx context.Context, code int, args ...string) output {
-	w.t.Helper()
-	var stdout, stderr bytes.Buffer
-	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}
-	args = append([]string{"oc-preflight", "--kubeconfig", local.Kubeconfig}, args...)
-	if got := command.Execute(ctx, args, streams); got != code {
-		w.t.Fatalf("%s: exit code %d, want %d\n%s%s", strings.Join(args[3:], " "), got, code, &stdout, &stderr)
+	got := program.Call(w.t, args...)
+	if got.Code != code {
+		w.t.Fatalf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got.Code, code, got.Stdout, got.Stderr)
 	}
-	w.t.Logf("$ oc preflight %s\n%s%s", strings.Join(args[3:], " "), &stdout, &stderr)
-	return output{stdout: stdout.String(), stderr: stderr.String()}
+	w.t.Logf("$ oc preflight %s\n%s%s", strings.Join(args, " "), got.Stdout, got.Stderr)
+	return output{stdout: got.Stdout, stderr: got.Stderr}
 }
 
 // contains verifies that a text contains all of these parts.

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/openshift/update-preflight/test/release"
 )
 
 // attackers are hostile servers that a script may contact.
@@ -24,16 +22,8 @@ type attackersKey struct{}
 
 // startAttackers gives a script the kubeconfig "hostile" of an API server that
 // responds to every request with an empty object, and the URL PROXY of a proxy that
-// responds to every request with a signature by another key.
-func startAttackers(env *testscript.Env) error {
-	signer, err := release.NewSigner("key of the attacker")
-	if err != nil {
-		return err
-	}
-	forged, err := signer.Sign(signed, repository+":4.19.0-x86_64")
-	if err != nil {
-		return err
-	}
+// responds to every request with the forged signature.
+func startAttackers(env *testscript.Env, forged []byte) error {
 	hostile := &attackers{}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		hostile.requests.Add(1)

@@ -2,9 +2,12 @@ package command_test
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -12,36 +15,85 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 	"github.com/openshift/update-preflight/test/golden"
+	"github.com/openshift/update-preflight/test/program"
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// The scripts show command, output and exit code of everything that needs no
-// cluster; test/e2e has those that do.
+// The programs that scripts start: the others call commands in this process.
 func TestMain(m *testing.M) {
-	run := func() {
+	testscript.Main(m, map[string]func(){"oc-preflight": func() {
 		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 		os.Exit(command.Execute(context.Background(), os.Args, streams))
-	}
-	commands := map[string]func(){}
-	for _, name := range []string{
-		"oc-preflight", "kubectl-preflight", "kubectl-preflight.exe", "preflight", "oc_complete-preflight", "kubectl_complete-preflight",
-	} {
-		commands[name] = run
-	}
-	testscript.Main(m, commands)
+	}})
 }
 
+// The scripts show command, output and exit code of everything that needs no
+// cluster; test/e2e has those that do.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata", Setup: setup, RequireExplicitExec: true, UpdateScripts: golden.Update(),
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "requested": requested},
+	directory, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.RunT(oneByOne{t}, testscript.Params{
+		Dir: directory, Setup: setup, RequireExplicitExec: true, UpdateScripts: golden.Update(),
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "starts": starts, "requested": requested},
 	})
 }
 
-// exits runs a command and compares its exit code: exits CODE COMMAND ARG...
+// oneByOne runs scripts one after the other, since each has the environment and the directory of
+// this process.
+type oneByOne struct{ *testing.T }
+
+// Parallel implements testscript.T.
+func (oneByOne) Parallel() {}
+
+// Run implements testscript.T.
+func (o oneByOne) Run(name string, script func(testscript.T)) {
+	o.T.Run(name, func(t *testing.T) { script(oneByOne{t}) })
+}
+
+// Verbose implements testscript.T.
+func (oneByOne) Verbose() bool { return testing.Verbose() }
+
+// testKey is the key of the test among the values of its script.
+type testKey struct{}
+
+// variables are those of the environment that commands read, but for proxies: net/http reads these
+// once in a process.
+func variables() []string {
+	return []string{"COSIGN_PASSWORD", "HOME", "KUBECONFIG", "NO_COLOR", "TMPDIR", "XDG_CACHE_HOME"}
+}
+
+// exits calls a command in this process, without input, and compares its exit code: exits CODE COMMAND ARG...
 func exits(script *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		script.Fatalf("usage: exits CODE COMMAND [ARG...]")
+	}
+	t, ok := script.Value(testKey{}).(*testing.T)
+	if !ok {
+		script.Fatalf("the script has no test")
+	}
+	for _, name := range variables() {
+		if value := script.Getenv(name); value != os.Getenv(name) {
+			t.Setenv(name, value)
+		}
+	}
+	t.Chdir(script.MkAbs("."))
+	got := program.CallAs(t, args[1], args[2:]...)
+	for text, output := range map[string]io.Writer{got.Stdout: script.Stdout(), got.Stderr: script.Stderr()} {
+		if _, err := io.WriteString(output, text); err != nil {
+			script.Fatalf("%v", err)
+		}
+	}
+	if want := args[0]; strconv.Itoa(got.Code) != want {
+		script.Fatalf("%s: exit code %d, want %s", strings.Join(args[1:], " "), got.Code, want)
+	}
+}
+
+// starts runs a program, which has the input of the script, and compares its exit code: starts CODE PROGRAM ARG...
+func starts(script *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		script.Fatalf("usage: starts CODE PROGRAM [ARG...]")
 	}
 	err := script.Exec(args[1], args[2:]...)
 	got := "exit status 0"
@@ -59,38 +111,61 @@ const (
 	unsigned   = repository + "@sha256:2222222222222222222222222222222222222222222222222222222222222222"
 )
 
-// setup gives each script a release that is signed, the key, another key, and the path of the
-// example archive.
-func setup(env *testscript.Env) error {
+// signatures are those of the releases, and the keys that made them: the same for all scripts, since a key takes a
+// fifth of a second.
+type signatures struct {
+	// keys are the public ones by the name of the key.
+	keys  map[string][]byte
+	store release.Store
+	// forged is a signature by another key.
+	forged []byte
+}
+
+var signAll = sync.OnceValues(func() (signatures, error) {
+	made := signatures{keys: map[string][]byte{}, store: release.Store{}}
 	for _, name := range []string{"release", "other"} {
 		signer, err := release.NewSigner(name + " key")
 		if err != nil {
-			return err
+			return signatures{}, err
 		}
-		key, err := signer.PublicKey()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(env.WorkDir, name+".asc"), key, 0o600); err != nil {
-			return err
-		}
-		if name == "other" {
-			continue
+		if made.keys[name], err = signer.PublicKey(); err != nil {
+			return signatures{}, err
 		}
 		signature, err := signer.Sign(signed, repository+":4.19.0-x86_64")
 		if err != nil {
+			return signatures{}, err
+		}
+		if name == "other" {
+			made.forged = signature
+			continue
+		}
+		made.store.Add(signed, signature)
+	}
+	return made, nil
+})
+
+// setup gives each script a release that is signed, the key, another key, and the path of the
+// example archive.
+func setup(env *testscript.Env) error {
+	if of, ok := env.T().(oneByOne); ok {
+		env.Values[testKey{}] = of.T
+	}
+	made, err := signAll()
+	if err != nil {
+		return err
+	}
+	for name, key := range made.keys {
+		if err := os.WriteFile(filepath.Join(env.WorkDir, name+".asc"), key, 0o600); err != nil {
 			return err
 		}
-		store := release.Store{}
-		store.Add(signed, signature)
-		if err := store.WriteDirectory(filepath.Join(env.WorkDir, "signatures")); err != nil {
-			return err
-		}
+	}
+	if err := made.store.WriteDirectory(filepath.Join(env.WorkDir, "signatures")); err != nil {
+		return err
 	}
 	if err := signVerdicts(env); err != nil {
 		return err
 	}
-	if err := startAttackers(env); err != nil {
+	if err := startAttackers(env, made.forged); err != nil {
 		return err
 	}
 	archive, err := filepath.Abs("../../../examples/archive")

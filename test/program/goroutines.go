@@ -1,0 +1,71 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// labelKey is the key of the label by which the goroutines of an execution are known: each has the
+// labels of the one that started it.
+const labelKey = "oc-preflight"
+
+var executions atomic.Int64 //nolint:gochecknoglobals // labels are those of the process
+
+func newLabel() string { return strconv.FormatInt(executions.Add(1), 10) }
+
+// labeled runs a function whose goroutines have the label.
+func labeled(ctx context.Context, label string, run func(context.Context)) {
+	pprof.Do(ctx, pprof.Labels(labelKey, label), run)
+}
+
+// endTime is how long the goroutines of an execution may take to end that were told to.
+const endTime = 5 * time.Second
+
+// expectEnded fails the test if goroutines of an execution remain, beside those of connections that
+// the next one uses again.
+func expectEnded(tb testing.TB, label string) {
+	tb.Helper()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(endTime)
+	for {
+		left := goroutines(tb, label)
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			tb.Errorf("goroutines of the program have not ended:\n%s", strings.Join(left, "\n"))
+			return
+		}
+	}
+}
+
+// connection matches the stack of a goroutine of a connection.
+var connection = regexp.MustCompile(`net/http\.\(\*(persistConn|http2ClientConn|http2clientConnReadLoop|Transport)\)|golang\.org/x/net/http2\.`)
+
+// goroutines returns the stacks of the goroutines with a label.
+func goroutines(tb testing.TB, label string) []string {
+	tb.Helper()
+	var profile bytes.Buffer
+	const withLabels = 1 // and function names
+	if err := pprof.Lookup("goroutine").WriteTo(&profile, withLabels); err != nil {
+		tb.Fatal(err)
+	}
+	var found []string
+	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
+		if strings.Contains(stack, fmt.Sprintf("# labels: {%q:%q}", labelKey, label)) && !connection.MatchString(stack) {
+			found = append(found, stack)
+		}
+	}
+	return found
+}
