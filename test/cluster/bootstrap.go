@@ -67,7 +67,7 @@ func (p *plan) saveBootstrap(ctx context.Context) error {
 	if err != nil || p.stored {
 		return err
 	}
-	all, err := p.keys().read(ctx)
+	all, err := p.keys().values(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,4 +91,4 @@ func (p *plan) saveBootstrap(ctx context.Context) error {
 }
 
 // keys is the data of the cluster in etcd.
-func (p *plan) keys() keySpace { return keySpace{URL: "http://" + p.etcd} }
+func (p *plan) keys() keySpace { return keySpace("http://" + p.etcd) }

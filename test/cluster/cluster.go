@@ -53,6 +53,8 @@ type Cluster struct {
 	Registry string `json:"registry,omitempty"`
 	// SchedulerMetrics is the address of the scheduler's metrics. It is empty without QuickScheduler.
 	SchedulerMetrics string `json:"schedulerMetrics,omitempty"`
+	// Etcd is the URL of etcd; empty for an existing cluster.
+	Etcd string `json:"etcd,omitempty"`
 	// Config is the parsed Kubeconfig, without rate limits.
 	Config *rest.Config `json:"-"`
 	// Starter is the ID of the process with which the cluster ends; 0 for a

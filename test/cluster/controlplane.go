@@ -17,6 +17,7 @@ import (
 func (p *plan) startEtcd(ctx context.Context) error {
 	start := time.Now()
 	client := "http://" + p.etcd
+	p.cluster.Etcd = client
 	err := p.spawn("etcd", "server",
 		"--data-dir", filepath.Join(p.cluster.Dir, "etcd"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,

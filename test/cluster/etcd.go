@@ -6,16 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
-// keySpace is the data of an API server in its etcd, through the JSON gateway of etcd
-// (etcd.io/docs/latest/dev-guide/api_grpc_gateway).
-type keySpace struct {
-	// URL is that of etcd's clients.
-	URL string `json:"url"`
-}
+// keySpace is the data of an API server in its etcd, at the URL of etcd's clients, through the JSON gateway of
+// etcd (etcd.io/docs/latest/dev-guide/api_grpc_gateway).
+type keySpace string
 
 // objects is the prefix of the keys of all objects.
 const objects = "/registry/"
@@ -27,7 +26,14 @@ const operationsPerRequest = 20
 // keyValue is a key with its value. JSON has both in base64.
 type keyValue struct {
 	Key   []byte `json:"key"`
-	Value []byte `json:"value"`
+	Value []byte `json:"value,omitempty"`
+}
+
+// stored is a key with its value, or without, and the revision of its last change.
+type stored struct {
+	keyValue
+
+	Revision int64 `json:"mod_revision,string"`
 }
 
 // operation is a part of a transaction: one of the two.
@@ -36,67 +42,102 @@ type operation struct {
 	Delete *keyValue `json:"requestDeleteRange,omitempty"`
 }
 
-// read returns the value of each key, except of the leases by which API servers are
-// known to be alive.
-func (k keySpace) read(ctx context.Context) (map[string][]byte, error) {
+// read returns each key, except of the leases by which API servers are known to be alive.
+func (k keySpace) read(ctx context.Context, withValues bool) (map[string]stored, error) {
 	var found struct {
-		KVs []keyValue `json:"kvs"`
+		KVs []stored `json:"kvs"`
 	}
-	end := objects[:len(objects)-1] + string(objects[len(objects)-1]+1)
-	if err := k.call(ctx, "range", map[string][]byte{"key": []byte(objects), "range_end": []byte(end)}, &found); err != nil {
+	request := struct {
+		Key      []byte `json:"key"`
+		End      []byte `json:"range_end"`
+		KeysOnly bool   `json:"keys_only"`
+	}{Key: []byte(objects), End: []byte(objects[:len(objects)-1] + string(objects[len(objects)-1]+1)), KeysOnly: !withValues}
+	if err := k.call(ctx, "range", request, &found); err != nil {
+		return nil, err
+	}
+	all := map[string]stored{}
+	for _, each := range found.KVs {
+		if !strings.HasPrefix(string(each.Key), objects+"leases/kube-system/") {
+			all[string(each.Key)] = each
+		}
+	}
+	return all, nil
+}
+
+// values returns the value of each key, as read does.
+func (k keySpace) values(ctx context.Context) (map[string][]byte, error) {
+	all, err := k.read(ctx, true)
+	if err != nil {
 		return nil, err
 	}
 	values := map[string][]byte{}
-	for _, each := range found.KVs {
-		if !strings.HasPrefix(string(each.Key), objects+"leases/kube-system/") {
-			values[string(each.Key)] = each.Value
-		}
+	for key, each := range all {
+		values[key] = each.Value
 	}
 	return values, nil
 }
 
-// restore makes the keys and values those that read has returned, and returns the keys
-// whose values it has written. API servers see each change, later, as they see that of
-// another API server.
+// restore makes the keys and values those that values has returned, and returns the keys
+// whose values it has written.
 func (k keySpace) restore(ctx context.Context, want map[string][]byte) (written []string, err error) {
-	got, err := k.read(ctx)
+	got, err := k.values(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var changes []operation
+	changed := change{values: want}
 	for key := range got {
 		if _, ok := want[key]; !ok {
-			changes = append(changes, operation{Delete: &keyValue{Key: []byte(key)}})
+			changed.deleted = append(changed.deleted, key)
 		}
 	}
 	for key, value := range want {
 		if !bytes.Equal(got[key], value) {
-			written = append(written, key)
-			changes = append(changes, operation{Put: &keyValue{Key: []byte(key), Value: value}})
+			changed.written = append(changed.written, key)
 		}
 	}
-	return written, k.change(ctx, changes)
+	_, err = k.apply(ctx, changed)
+	return changed.written, err
 }
 
 // put writes these values.
 func (k keySpace) put(ctx context.Context, values map[string][]byte) error {
-	var changes []operation
-	for key, value := range values {
-		changes = append(changes, operation{Put: &keyValue{Key: []byte(key), Value: value}})
-	}
-	return k.change(ctx, changes)
+	_, err := k.apply(ctx, change{written: slices.Collect(maps.Keys(values)), values: values})
+	return err
 }
 
-// change executes operations in transactions.
-func (k keySpace) change(ctx context.Context, changes []operation) error {
-	for len(changes) > 0 {
-		some := min(len(changes), operationsPerRequest)
-		if err := k.call(ctx, "txn", map[string][]operation{"success": changes[:some]}, &struct{}{}); err != nil {
-			return err
-		}
-		changes = changes[some:]
+// change is a change of keys. Values has those of the keys that are written.
+type change struct {
+	deleted, written []string
+	values           map[string][]byte
+}
+
+// apply makes a change, and returns the revision of each key that it has written. API servers see it, later, as
+// they see that of another API server.
+func (k keySpace) apply(ctx context.Context, c change) (revisions map[string]int64, err error) {
+	var operations []operation
+	for _, key := range c.deleted {
+		operations = append(operations, operation{Delete: &keyValue{Key: []byte(key)}})
 	}
-	return nil
+	for _, key := range c.written {
+		operations = append(operations, operation{Put: &keyValue{Key: []byte(key), Value: c.values[key]}})
+	}
+	revisions = map[string]int64{}
+	for some := range slices.Chunk(operations, operationsPerRequest) {
+		var made struct {
+			Header struct {
+				Revision int64 `json:"revision,string"`
+			} `json:"header"`
+		}
+		if err := k.call(ctx, "txn", map[string][]operation{"success": some}, &made); err != nil {
+			return nil, err
+		}
+		for _, each := range some {
+			if each.Put != nil {
+				revisions[string(each.Put.Key)] = made.Header.Revision
+			}
+		}
+	}
+	return revisions, nil
 }
 
 // call calls a method of etcd's KV service.
@@ -105,7 +146,7 @@ func (k keySpace) call(ctx context.Context, method string, request, response any
 	if err != nil {
 		return err
 	}
-	call, err := http.NewRequestWithContext(ctx, http.MethodPost, k.URL+"/v3/kv/"+method, bytes.NewReader(body))
+	call, err := http.NewRequestWithContext(ctx, http.MethodPost, string(k)+"/v3/kv/"+method, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -10,13 +10,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 )
 
 // sharedVariable is the environment variable with the directory of the shared control
@@ -34,15 +30,6 @@ const (
 // socketFile is in the directory of all shared control planes. A request by HTTP to its
 // socket with a feature set as its path starts the control plane.
 const socketFile = "socket"
-
-// definitions is the prefix of etcd's keys of CustomResourceDefinitions.
-const definitions = objects + "apiextensions.k8s.io/customresourcedefinitions/"
-
-// initial is the state to which a shared control plane is restored.
-type initial struct {
-	Etcd    keySpace          `json:"etcd"`
-	Objects map[string][]byte `json:"objects"` // by etcd's key
-}
 
 // Shared are control planes that the tests of several packages use, each by one package at
 // a time: a start costs four seconds of a processor. Each starts when it is first used, so
@@ -114,14 +101,13 @@ func await(ctx context.Context, dir, featureSet string) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// saveInitial writes the initial objects to the directory of the control plane.
+// saveInitial writes the initial objects, by etcd's key, to the directory of the control plane.
 func (c *Cluster) saveInitial(ctx context.Context) error {
-	state := initial{Etcd: keySpace{URL: "http://" + c.started.etcd}}
-	var err error
-	if state.Objects, err = state.Etcd.read(ctx); err != nil {
+	objects, err := keySpace(c.Etcd).values(ctx)
+	if err != nil {
 		return fmt.Errorf("read the objects of the control plane in %q: %w", c.Dir, err)
 	}
-	data, err := json.Marshal(state)
+	data, err := json.Marshal(objects)
 	if err != nil {
 		return err
 	}
@@ -197,36 +183,17 @@ func (p *plan) reuse(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	var state initial
-	if err := json.Unmarshal(data, &state); err != nil {
+	var objects map[string][]byte
+	if err := json.Unmarshal(data, &objects); err != nil {
 		return err
 	}
-	written, err := state.Etcd.restore(ctx, state.Objects)
+	written, err := keySpace(p.cluster.Etcd).restore(ctx, objects)
 	if err != nil {
 		return err
 	}
-	for _, key := range written {
-		if !strings.HasPrefix(key, definitions) {
-			continue
-		}
-		if err := p.awaitServed(ctx, state.Objects[key]); err != nil {
-			return fmt.Errorf("restore %s: %w", strings.TrimPrefix(key, definitions), err)
-		}
+	if err := p.cluster.awaitServed(ctx, written, objects); err != nil {
+		return err
 	}
 	p.crds = p.furtherCRDs
 	return p.installCRDs(ctx)
-}
-
-// awaitServed waits until the API server serves the resource of a restored definition,
-// which etcd has as JSON.
-func (p *plan) awaitServed(ctx context.Context, data []byte) error {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := json.Unmarshal(data, crd); err != nil {
-		return err
-	}
-	clients, err := clientset.NewForConfig(p.cluster.Config)
-	if err != nil {
-		return err
-	}
-	return initialize(ctx, clients, crd)
 }

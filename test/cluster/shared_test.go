@@ -56,8 +56,31 @@ func TestShared(t *testing.T) {
 		t.Fatal("the control plane is free again and must be lent")
 	}
 	expectUnchanged(t, again)
+	expectRestored(t, again)
 	if err := giveBack(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// expectRestored verifies that a process restores a snapshot of its control plane, also a second time.
+func expectRestored(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	if _, err := clients(t, c).CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := c.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		change(t, c)
+		if err := snapshot.Restore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		expectUnchanged(t, c)
+	}
+	if _, err := clients(t, c).CoreV1().Namespaces().Get(t.Context(), "kept", metav1.GetOptions{}); err != nil {
+		t.Errorf("an object of the snapshot must be kept: %v", err)
 	}
 }
 
