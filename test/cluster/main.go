@@ -34,6 +34,8 @@ type Wanted struct {
 	// Use is called with the cluster before the tests run.
 	Use     func(*Cluster)
 	Options []Option
+	// Done is called after the tests, and ends what they share beside the cluster; optional.
+	Done func() error
 }
 
 // MainWith is Main for several clusters, which are started in parallel.
@@ -57,6 +59,11 @@ func testOn(m *testing.M, wanted []Wanted) int {
 			wanted[i].Use(homes[i].cluster)
 		}
 		code, err = run(ctx, m, homes)
+		for i := range wanted {
+			if wanted[i].Done != nil {
+				err = errors.Join(err, wanted[i].Done())
+			}
+		}
 	}
 	for i := range homes {
 		err = errors.Join(err, homes[i].leave(ctx, code))

@@ -64,7 +64,12 @@ func Start(ctx context.Context, dir string, rules ...Rule) (*Prometheus, error) 
 		return nil, err
 	}
 	started := &Prometheus{process: process}
-	if err := started.await(ctx, len(rules)); err != nil {
+	address, err := process.address(ctx)
+	if err == nil {
+		started.URL = "http://" + address
+		err = started.await(ctx, len(rules), time.Time{})
+	}
+	if err != nil {
 		started.Stop()
 		return nil, err
 	}
@@ -74,11 +79,10 @@ func Start(ctx context.Context, dir string, rules ...Rule) (*Prometheus, error) 
 // Stop returns when Prometheus has ended. It may be called again.
 func (p *Prometheus) Stop() { p.process.stop() }
 
+// configure writes the rules. One more makes a group without rules known: Prometheus does not list it otherwise.
 func configure(dir string, rules []Rule) error {
+	rules = append([]Rule{{Record: "configured", Expr: "vector(1)"}}, rules...)
 	group := map[string]any{"name": "test", "interval": interval.String(), "rules": rules}
-	if rules == nil {
-		group["rules"] = []Rule{}
-	}
 	for name, content := range map[string]any{
 		"prometheus.yml": map[string]any{"rule_files": []string{"rules.yml"}},
 		"rules.yml":      map[string]any{"groups": []any{group}},
@@ -94,17 +98,13 @@ func configure(dir string, rules []Rule) error {
 	return nil
 }
 
-// await returns when all rules were evaluated.
-func (p *Prometheus) await(ctx context.Context, rules int) error {
-	address, err := p.process.address(ctx)
-	if err != nil {
-		return err
-	}
-	p.URL = "http://" + address
+// await returns when all rules were evaluated since a time.
+func (p *Prometheus) await(ctx context.Context, rules int, since time.Time) error {
+	rules++ // that of configure
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		evaluated, err := p.evaluated(ctx)
+		evaluated, err := p.evaluated(ctx, since)
 		if err != nil {
 			return err
 		}
@@ -122,8 +122,8 @@ func (p *Prometheus) await(ctx context.Context, rules int) error {
 // starting is the count of rules while Prometheus is not ready.
 const starting = -1
 
-// evaluated returns the number of rules that were evaluated.
-func (p *Prometheus) evaluated(ctx context.Context) (int, error) {
+// evaluated returns the number of rules that were evaluated since a time.
+func (p *Prometheus) evaluated(ctx context.Context, since time.Time) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+"/api/v1/rules", nil)
 	if err != nil {
 		return 0, err
@@ -140,14 +140,15 @@ func (p *Prometheus) evaluated(ctx context.Context) (int, error) {
 	if err := json.NewDecoder(response.Body).Decode(&parsed); err != nil {
 		return 0, fmt.Errorf("prometheus responds with %s: %w", response.Status, err)
 	}
-	return parsed.evaluated()
+	return parsed.evaluated(since)
 }
 
 // ruleGroups is the response of /api/v1/rules.
 type ruleGroups struct {
 	Data struct {
 		Groups []struct {
-			Rules []struct {
+			LastEvaluation time.Time `json:"lastEvaluation"`
+			Rules          []struct {
 				Name      string `json:"name"`
 				Health    string `json:"health"`
 				LastError string `json:"lastError"`
@@ -156,9 +157,12 @@ type ruleGroups struct {
 	} `json:"data"`
 }
 
-func (g ruleGroups) evaluated() (int, error) {
+func (g ruleGroups) evaluated(since time.Time) (int, error) {
 	count := 0
 	for _, group := range g.Data.Groups {
+		if !group.LastEvaluation.After(since) {
+			continue
+		}
 		for _, rule := range group.Rules {
 			if rule.LastError != "" {
 				return 0, fmt.Errorf("rule %q: %s", rule.Name, rule.LastError)

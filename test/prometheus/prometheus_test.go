@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +87,50 @@ func TestWithoutAlerts(t *testing.T) {
 		if diff := cmp.Diff(now.ReplaceAllString(string(want), "NOW"), now.ReplaceAllString(string(got), "NOW")); diff != "" {
 			t.Errorf("%s: -Prometheus +stand-in:\n%s", path, diff)
 		}
+	}
+}
+
+// The rules of one test are gone in the next, with their alerts and series.
+func TestSharedHasTheRulesOfOneTest(t *testing.T) {
+	var shared prometheus.Shared
+	t.Cleanup(func() {
+		if err := shared.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	firing := prometheus.Rule{Alert: "Now", Expr: "vector(1)"}
+	for name, tc := range map[string]struct {
+		reason string
+		rules  []prometheus.Rule
+		want   []string
+	}{
+		"Series": {reason: "a series has its value at once", rules: []prometheus.Rule{{Record: "one_series", Expr: "vector(7)"}}, want: []string{"configured", "one_series"}},
+		"Alert":  {reason: "an alert fires at once", rules: []prometheus.Rule{firing}, want: []string{"ALERTS", "ALERTS_FOR_STATE", "configured"}},
+		"Other":  {reason: "the same alert, and a series", rules: []prometheus.Rule{firing, {Record: "other", Expr: "vector(0)"}}, want: []string{"ALERTS", "ALERTS_FOR_STATE", "configured", "other"}},
+		"None":   {reason: "there are neither alerts nor series without rules", want: []string{"configured"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := shared.Load(t, tc.rules...)
+			_, body := get(t, http.DefaultClient, p.URL+"/api/v1/query?query="+url.QueryEscape(`count by (__name__) ({__name__=~".+"})`), "")
+			var answer struct {
+				Data struct {
+					Result []struct {
+						Metric map[string]string `json:"metric"`
+					} `json:"result"`
+				} `json:"data"`
+			}
+			if err := json.Unmarshal(body, &answer); err != nil {
+				t.Fatalf("%v: %s", err, body)
+			}
+			var names []string
+			for _, series := range answer.Data.Result {
+				names = append(names, series.Metric["__name__"])
+			}
+			slices.Sort(names)
+			if diff := cmp.Diff(tc.want, names); diff != "" {
+				t.Errorf("%s: series (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 
