@@ -144,8 +144,7 @@ func TestSiteScripts(t *testing.T) {
 // The program in Go builds and passes its test.
 func TestSiteProgram(t *testing.T) {
 	o := newRepository(t, newSite(t, scaffold.Go))
-	o.run(t, "go", "vet", "./...")
-	o.run(t, "go", "test", "./...")
+	o.run(t, "go", "test", "-vet=all", "./...")
 	if unformatted := o.run(t, "gofmt", "-l", "."); unformatted != "" {
 		t.Errorf("not formatted: %s", unformatted)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,29 +48,45 @@ func decided(decision verdict.Decision) report.Report {
 	}
 }
 
+// keyPair is a key in two files.
+type keyPair struct{ private, public []byte }
+
+// password is that of encrypted, whose derivation takes most of the time of these tests.
+const password = "a password"
+
+var (
+	encrypted = sync.OnceValues(func() (keyPair, error) { return newKey(cryptoutils.StaticPasswordFunc([]byte(password))) })
+	plain     = sync.OnceValues(func() (keyPair, error) { return newKey(nil) })
+)
+
+func newKey(password cryptoutils.PassFunc) (keyPair, error) {
+	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), password)
+	return keyPair{private, public}, err
+}
+
 func TestWrite(t *testing.T) {
-	password := "a password"
-	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte(password)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Setenv("COSIGN_PASSWORD", password)
-	key, err := attestation.PublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, tc := range map[string]struct {
 		reason   string
+		key      func() (keyPair, error)
 		decision verdict.Decision
 		summary  bool
 	}{
-		"Ready":     {reason: "it has a Simple Verification Result too", decision: verdict.Ready, summary: true},
-		"Blocked":   {reason: "a Simple Verification Result would be one of another run", decision: verdict.Blocked},
-		"Undecided": {reason: "nothing has passed", decision: verdict.Undecided},
+		"Ready":     {reason: "it has a Simple Verification Result too", key: encrypted, decision: verdict.Ready, summary: true},
+		"Blocked":   {reason: "a Simple Verification Result would be one of another run", key: plain, decision: verdict.Blocked},
+		"Undecided": {reason: "nothing has passed", key: plain, decision: verdict.Undecided},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			for file, content := range map[string]string{"cosign.key": string(private), "verdict.dsse.json": "of before", "svr.json": "of before"} {
+			pair, err := tc.key()
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, err := attestation.PublicKey(pair.public)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for file, content := range map[string]string{"cosign.key": string(pair.private), "verdict.dsse.json": "of before", "svr.json": "of before"} {
 				if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -104,12 +121,16 @@ func TestWrite(t *testing.T) {
 }
 
 func TestNoKey(t *testing.T) {
-	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.StaticPasswordFunc([]byte("x")))
+	locked, err := encrypted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := plain()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	for file, content := range map[string][]byte{"encrypted.key": private, "cosign.pub": public} {
+	for file, content := range map[string][]byte{"encrypted.key": locked.private, "cosign.pub": locked.public, "ok.key": open.private} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -128,24 +149,10 @@ func TestNoKey(t *testing.T) {
 		"NoDirectory": {reason: "the file cannot be written", args: []string{"--sign", "ok.key", "--signed-verdict", "none/verdict.json"}, want: "none/verdict.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tc.args[1] == "ok.key" {
-				writePlainKey(t, "ok.key")
-			}
 			made, err := opened(t, tc.args...)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || made != nil {
 				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
 			}
 		})
-	}
-}
-
-func writePlainKey(t *testing.T, file string) {
-	t.Helper()
-	private, _, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, private, 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
