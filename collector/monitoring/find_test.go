@@ -63,7 +63,7 @@ func configMap(namespace, name, key string, value []byte) *unstructured.Unstruct
 
 func TestThanosQuerierOfTheCluster(t *testing.T) {
 	server := checktest.Connect(config)
-	front := prometheus.Run(t).Guarded(t, token)
+	front := shared.Load(t).Guarded(t, token)
 	server.Create(t, route("thanos-querier", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
 	for name, tc := range map[string]struct {
 		reason, credentials, want, remedy string
@@ -95,7 +95,7 @@ func remedyOf(err error) string {
 }
 
 func TestCertificateOfTheIngressIsVerified(t *testing.T) {
-	front := prometheus.Run(t).Guarded(t, token)
+	front := shared.Load(t).Guarded(t, token)
 	checktest.Connect(config).Create(t, route("thanos-querier", host)) // and no ConfigMap with its CA
 	client := monitoring.New(user(t, token, front).Find, monitoring.DefaultTimeout)
 	_, err := client.Alerts(t.Context())
@@ -144,7 +144,7 @@ func TestPodOfTheCluster(t *testing.T) {
 
 // The user's token is not sent to another Prometheus.
 func TestNamedPrometheusGetsNoToken(t *testing.T) {
-	front := prometheus.Run(t).Open(t)
+	front := shared.Load(t).Open(t)
 	find, err := user(t, token, nil).At(front.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestNamedPrometheusGetsNoToken(t *testing.T) {
 
 func TestNamedPrometheusOfTheClusterItself(t *testing.T) {
 	server := checktest.Connect(config)
-	front := prometheus.Run(t).Guarded(t, token)
+	front := shared.Load(t).Guarded(t, token)
 	server.Create(t, route("prometheus-k8s", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
 	find, err := user(t, token, front).At("https://" + host)
 	if err != nil {

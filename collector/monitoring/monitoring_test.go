@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +38,7 @@ func reasonOf(err error) string {
 }
 
 func TestAlertsOfARealPrometheus(t *testing.T) {
-	p := prometheus.Run(t,
+	p := shared.Load(t,
 		prometheus.Rule{Alert: "Firing", Expr: "vector(1)", Labels: map[string]string{"severity": "critical"}, Annotations: map[string]string{"summary": "Disk is full."}},
 		prometheus.Rule{Alert: "Pending", Expr: "vector(1)", For: "1h"},
 	)
@@ -59,14 +60,14 @@ func TestAlertsOfARealPrometheus(t *testing.T) {
 }
 
 func TestNoAlerts(t *testing.T) {
-	alerts, err := at(prometheus.Run(t).URL).Alerts(t.Context())
+	alerts, err := at(shared.Load(t).URL).Alerts(t.Context())
 	if err != nil || len(alerts) != 0 {
 		t.Errorf("want no alerts, got %v, %v", alerts, err)
 	}
 }
 
 func TestQuery(t *testing.T) {
-	p := prometheus.Run(t,
+	p := shared.Load(t,
 		prometheus.Rule{Record: "one", Expr: "vector(1)"},
 		prometheus.Rule{Record: "zero", Expr: "vector(0)"},
 		prometheus.Rule{Record: "two", Expr: `label_replace(vector(1), "n", "1", "", "") or label_replace(vector(0), "n", "2", "", "")`},
@@ -148,9 +149,9 @@ func TestOtherResponses(t *testing.T) {
 }
 
 func TestDown(t *testing.T) {
-	p := prometheus.Run(t)
-	p.Stop()
-	_, err := at(p.URL).Alerts(t.Context())
+	down := httptest.NewServer(nil)
+	down.Close()
+	_, err := at(down.URL).Alerts(t.Context())
 	if got := reasonOf(err); got != "Unreachable" {
 		t.Errorf("want Unreachable, got %q (%v)", got, err)
 	}
@@ -186,7 +187,7 @@ func TestCancellation(t *testing.T) {
 }
 
 func TestEverythingIsReadOnce(t *testing.T) {
-	front := prometheus.Run(t).Open(t)
+	front := shared.Load(t).Open(t)
 	client := at(front.URL)
 	if got := len(front.Requests()); got != 0 {
 		t.Fatalf("%d requests before the first call", got)

@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/test/prometheus"
 )
 
 // The risks of the example in the enhancement accepted-risks.
@@ -169,7 +168,6 @@ func risksOfOtherChecks(t *testing.T, preview checktest.Server) {
 		risk.Conditions = []metav1.Condition{condition("Applies", metav1.ConditionTrue, "Alert:firing", "critical alert "+name+" firing.")}
 		return risk
 	}
-	silent := prometheus.Run(t)
 	skipped := checktest.Result{Outcome: preflight.Skipped, Reason: "JudgedElsewhere"}
 	for name, tc := range map[string]struct {
 		reason  string
@@ -197,7 +195,7 @@ func risksOfOtherChecks(t *testing.T, preview checktest.Server) {
 			preview.Create(t, version)
 			client := tc.client
 			if client == nil {
-				client = clientOf(silent.URL)
+				client = clientOf(shared.Load(t).URL)
 			}
 			if tc.risk.MatchingRules[0].PromQL != nil {
 				client = clientOf(measured(t).URL)

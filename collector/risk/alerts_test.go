@@ -37,7 +37,7 @@ func annotated(rule prometheus.Rule, annotations ...string) prometheus.Rule {
 func TestAlertsThatAffectUpdates(t *testing.T) {
 	pending := alarm("NotYet", "severity", "critical")
 	pending.For = "1h"
-	p := prometheus.Run(t,
+	p := shared.Load(t,
 		alarm("ClusterDown", "severity", "critical"), alarm("etcdMembersDown", "severity", "critical"), alarm("Odd_name", "severity", "critical"),
 		alarm("PodDisruptionBudgetAtLimit", "severity", "warning"), alarm("KubeContainerWaiting"), alarm("KubeletHealthState"),
 		alarm("KubeNodeNotReady"), alarm("KubeNodeReadinessFlapping"), alarm("KubeNodeUnreachable"),
@@ -66,7 +66,7 @@ func TestAlertsThatAffectUpdates(t *testing.T) {
 }
 
 func TestNoAlertAffectsUpdates(t *testing.T) {
-	p := prometheus.Run(t, alarm("Watchdog", "severity", "none"))
+	p := shared.Load(t, alarm("Watchdog", "severity", "none"))
 	findings := run(t, server, clientOf(p.URL), "Alerts", "4.19.0")
 	if diff := cmp.Diff(results{"Alerts": {Outcome: preflight.Pass, Reason: "NoAlerts"}}, checktest.Results(findings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -123,7 +123,7 @@ func TestMessagesOfAlerts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := run(t, server, clientOf(prometheus.Run(t, tc.rules...).URL), "Alerts", "4.18.4")
+			findings := run(t, server, clientOf(shared.Load(t, tc.rules...).URL), "Alerts", "4.18.4")
 			if len(findings) != 1 || findings[0].Name != tc.name {
 				t.Fatalf("%s: want one finding, got %+v", tc.reason, findings)
 			}
@@ -146,14 +146,14 @@ func TestManyInstancesAreCounted(t *testing.T) {
 	for i := range 40 {
 		rules = append(rules, alarm("ClusterDown", "severity", "critical", "instance", fmt.Sprint(i)))
 	}
-	findings := run(t, server, clientOf(prometheus.Run(t, rules...).URL), "Alerts", "4.18.4")
+	findings := run(t, server, clientOf(shared.Load(t, rules...).URL), "Alerts", "4.18.4")
 	if len(findings) != 1 || !strings.HasSuffix(findings[0].Message, "; and 30 more") || findings[0].Evidence["instances"] != "40" {
 		t.Errorf("want one finding that counts 40 instances, got %+v", findings)
 	}
 }
 
 func TestIgnoredAlerts(t *testing.T) {
-	p := prometheus.Run(t,
+	p := shared.Load(t,
 		alarm("ByName", "severity", "critical"), alarm("ByNamespace", "severity", "critical", "namespace", "openshift-logging"),
 		alarm("Both", "severity", "critical", "namespace", "openshift-logging"), alarm("Both", "severity", "critical", "namespace", "openshift-etcd"),
 		alarm("Neither", "severity", "critical", "namespace", "openshift-etcd"),

@@ -47,7 +47,7 @@ func TestControlPlaneAlerts(t *testing.T) {
 			side := &hosted.ControlPlane{Cluster: &hypershift.HostedCluster{}, Management: management, Monitoring: tc.client}
 			side.Cluster.Namespace, side.Cluster.Name = "clusters", "example"
 			if side.Monitoring == nil {
-				side.Monitoring = clientOf(prometheus.Run(t, tc.rules...).URL)
+				side.Monitoring = clientOf(shared.Load(t, tc.rules...).URL)
 			}
 			got := checktest.Results(checktest.Run(t, risk.ControlPlaneAlerts(side, tc.options), server.Snapshot(t), checktest.Update(t, from, "4.19.0")))
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -23,6 +23,8 @@ import (
 var (
 	server, preview checktest.Server
 	config          *rest.Config
+	// shared is the Prometheus of one test at a time.
+	shared prometheus.Shared
 )
 
 func TestMain(m *testing.M) {
@@ -30,6 +32,7 @@ func TestMain(m *testing.M) {
 		cluster.Wanted{
 			Use:     func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) },
 			Options: []cluster.Option{cluster.ControlPlaneOnly()},
+			Done:    shared.Stop,
 		},
 		cluster.Wanted{
 			Use:     func(c *cluster.Cluster) { preview = checktest.Connect(c.Config) },
@@ -50,7 +53,7 @@ const (
 // measured is a Prometheus with the series of the queries of these tests.
 func measured(t *testing.T) *prometheus.Prometheus {
 	t.Helper()
-	return prometheus.Run(t,
+	return shared.Load(t,
 		prometheus.Rule{Record: "applies", Expr: "vector(1)"},
 		prometheus.Rule{Record: "spares", Expr: "vector(0)"},
 		prometheus.Rule{Record: "hosted", Expr: "vector(1)", Labels: map[string]string{"_id": clusterID}},

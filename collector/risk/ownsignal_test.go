@@ -1,6 +1,7 @@
 package risk_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,7 +51,7 @@ func TestOwnAlerts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string][]checktest.Result{}
-			for _, f := range run(t, server, clientOf(prometheus.Run(t, tc.rules...).URL), "Alerts", "4.18.4") {
+			for _, f := range run(t, server, clientOf(shared.Load(t, tc.rules...).URL), "Alerts", "4.18.4") {
 				got[f.Name] = append(got[f.Name], checktest.Result{Outcome: f.Outcome, Reason: f.Reason})
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -63,9 +64,7 @@ func TestOwnAlerts(t *testing.T) {
 // CVO publishes own signals as risks of every update, beside those of the update.
 func TestOwnRisks(t *testing.T) {
 	const target, alerting, ofTarget = "4.19.1", "UpdatePreflightBlocked", "Preflight-4.19.1"
-	withoutAlerts := clientOf(prometheus.Run(t).URL)
-	firing := clientOf(prometheus.Run(t, precheck(alerting, ownsignal.Namespace)).URL)
-	foreign := clientOf(prometheus.Run(t, precheck(alerting, ownsignal.Namespace), precheck(alerting, "shop")).URL)
+	firing := []prometheus.Rule{precheck(alerting, ownsignal.Namespace)}
 	assessed := func(name, reason string, rules ...configv1.ClusterCondition) configv1.ConditionalUpdateRisk {
 		risk := ruled(name, rules...)
 		risk.Conditions = []metav1.Condition{condition("Applies", metav1.ConditionTrue, reason, "x")}
@@ -74,23 +73,24 @@ func TestOwnRisks(t *testing.T) {
 	elsewhere := checktest.Result{Outcome: preflight.Skipped, Reason: "JudgedElsewhere"}
 	for name, tc := range map[string]struct {
 		reason string
-		client *monitoring.Client
+		alerts []prometheus.Rule
+		client *monitoring.Client // of the alerts by default
 		risks  []configv1.ConditionalUpdateRisk
 		want   results
 	}{
 		"All": {
-			reason: "the risks of all switches", client: firing,
+			reason: "the risks of all switches", alerts: firing,
 			risks: []configv1.ConditionalUpdateRisk{
 				assessed(ownsignal.OperatorRisk, "MatchesRule", always()), assessed(alerting, "Alert:firing", always()), assessed(ofTarget, "PreflightBlocked", always()),
 			},
 			want: results{ownsignal.OperatorRisk: ownSignal, alerting: ownSignal, ofTarget: ownSignal},
 		},
 		"Resolved": {
-			reason: "CVO repeats an alert that no longer fires", client: withoutAlerts,
-			risks: []configv1.ConditionalUpdateRisk{assessed(alerting, "Alert:firing", always())}, want: results{alerting: ownSignal},
+			reason: "CVO repeats an alert that no longer fires",
+			risks:  []configv1.ConditionalUpdateRisk{assessed(alerting, "Alert:firing", always())}, want: results{alerting: ownSignal},
 		},
 		"Foreign": {
-			reason: "an alert of another namespace has the same name, so the check of the alerts judges it", client: foreign,
+			reason: "an alert of another namespace has the same name, so the check of the alerts judges it", alerts: append(slices.Clone(firing), precheck(alerting, "shop")),
 			risks: []configv1.ConditionalUpdateRisk{assessed(alerting, "Alert:firing", always())}, want: results{recommendedUpdate: elsewhere},
 		},
 		"Unread": {
@@ -98,23 +98,27 @@ func TestOwnRisks(t *testing.T) {
 			risks: []configv1.ConditionalUpdateRisk{assessed(alerting, "Alert:firing", always())}, want: results{alerting: fails},
 		},
 		"OfTheUpdateService": {
-			reason: "the update service declares risks with own names", client: firing,
+			reason: "the update service declares risks with own names", alerts: firing,
 			risks: []configv1.ConditionalUpdateRisk{assessed(alerting, "MatchesRule", always()), assessed(ofTarget, "MatchesRule", always()), assessed("Preflight-4.19.2", "PreflightBlocked", always())},
 			want:  results{alerting: fails, ofTarget: fails, "Preflight-4.19.2": fails},
 		},
 		"WithAQuery": {
-			reason: "CVO sets no query for own risks", client: firing,
+			reason: "CVO sets no query for own risks", alerts: firing,
 			risks: []configv1.ConditionalUpdateRisk{assessed(ofTarget, "PreflightBlocked", rule("vector(1)"))}, want: results{ofTarget: fails},
 		},
 		"Beside": {
-			reason: "a risk of the update counts, too", client: firing,
+			reason: "a risk of the update counts, too", alerts: firing,
 			risks: []configv1.ConditionalUpdateRisk{assessed(ofTarget, "PreflightBlocked", always()), assessed("A", "MatchesRule", always())},
 			want:  results{ofTarget: ownSignal, "A": fails},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			update := recommended(conditional(target, tc.risks...), metav1.ConditionFalse, "MultipleReasons", "x")
-			got := checktest.Results(run(t, serving(t, clusterVersion(update)), tc.client, recommendedUpdate, target))
+			client := tc.client
+			if client == nil {
+				client = clientOf(shared.Load(t, tc.alerts...).URL)
+			}
+			got := checktest.Results(run(t, serving(t, clusterVersion(update)), client, recommendedUpdate, target))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -240,8 +240,8 @@ func TestHostedClusterIDInQueries(t *testing.T) {
 // A monitoring that cannot be read makes no check pass.
 func TestUnreadMonitoring(t *testing.T) {
 	server.Create(t, openShift(configv1.HighlyAvailableTopologyMode), clusterVersion(conditional("4.18.16", promql("A", applies))))
-	down := prometheus.Run(t)
-	down.Stop()
+	down := httptest.NewServer(nil)
+	down.Close()
 	for reason, client := range map[string]*monitoring.Client{
 		"Unreachable":   clientOf(down.URL),
 		"Unauthorized":  clientOf(prometheus.Constant(t, http.StatusUnauthorized, "Unauthorized").URL),

@@ -280,6 +280,12 @@ func rules(t *testing.T) []prometheus.Rule {
 // The expressions are evaluated by a real Prometheus.
 func TestAlerts(t *testing.T) {
 	const blocked, silent = "UpdatePreflightBlocked", "UpdatePreflightUnknown"
+	var shared prometheus.Shared
+	t.Cleanup(func() {
+		if err := shared.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
 	up := prometheus.Rule{Record: "update_preflight_up", Expr: "vector(1)", Labels: map[string]string{"job": "update-preflight"}}
 	down := up
 	down.Expr = "vector(0)"
@@ -307,7 +313,7 @@ func TestAlerts(t *testing.T) {
 				t.Fatalf("the second alert waits for 10m: %+v", alerts)
 			}
 			alerts[1].For = "" // it fires at once
-			server := prometheus.Run(t, slices.Concat(tc.series, alerts)...)
+			server := shared.Load(t, slices.Concat(tc.series, alerts)...)
 			var got []string
 			await.Until(t, "the alerts fire", func(ctx context.Context) bool {
 				got = firing(ctx, t, server.URL)
