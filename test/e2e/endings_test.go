@@ -6,9 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -27,8 +25,9 @@ type ending struct {
 	waits bool
 }
 
-// endings returns all endings of a check that the report distinguishes. Each is that of a
-// real pod on a real node, or a rejection by a real API server.
+// endings returns the endings of a check that only a node shows. Tables of runner/jobs have all
+// that the report distinguishes; what an API server rejects without a node is in runner/launch
+// and runner/jobs.
 func endings() map[string]ending {
 	const animalFinding = "Zoo.Animal"
 	return map[string]ending{
@@ -55,23 +54,6 @@ func endings() map[string]ending {
 			}},
 			outcome: preflight.Unknown, want: "Unschedulable", message: "its pod cannot be scheduled", waits: true,
 		},
-		"quota": {
-			reason: "a pod that exceeds the quota of its namespace",
-			animal: animal{Ending: "pass", Namespace: "openshift-quota"}, outcome: preflight.Unknown, want: "QuotaExceeded", message: "exceeded quota", waits: true,
-		},
-		"service-account": {
-			reason:  "a ServiceAccount that neither the release nor the cluster has",
-			animal:  animal{Ending: "pass", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "missing-account" }},
-			outcome: preflight.Unknown, want: "ServiceAccountMissing", message: "missing-account",
-		},
-		"admission": {
-			reason: "a pod that admission rejects",
-			animal: animal{Ending: "pass", Namespace: "openshift-restricted"}, outcome: preflight.Unknown, want: "PodSecurity", message: "violates PodSecurity",
-		},
-		"namespace": {
-			reason: "a namespace that does not exist",
-			animal: animal{Ending: "pass", Namespace: "openshift-nowhere"}, outcome: preflight.Unknown, want: "NamespaceMissing", message: "openshift-nowhere",
-		},
 		"not-provided": {
 			reason: "an image without /bin/preflight has no check, as the enhancement allows",
 			animal: animal{Ending: "pass", Plain: true, Image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Skipped, want: "NotProvided", message: "/bin/preflight",
@@ -91,17 +73,6 @@ func endings() map[string]ending {
 			reason:  "the deadline of the Job ends a check that does not stop",
 			animal:  animal{Ending: "stuck", Change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(5)) }},
 			outcome: preflight.Unknown, want: "DeadlineExceeded", message: "activeDeadlineSeconds",
-		},
-		"refused-image": {
-			reason: "an image that the release does not list is not run",
-			animal: animal{Ending: "pass", Image: "quay.io/openshift/stranger:latest"}, outcome: preflight.Fail, want: "RefusedImage", message: "stranger",
-		},
-		"privileged": {
-			reason: "a privileged container is not run",
-			animal: animal{Ending: "pass", Change: func(job *batchv1.Job) {
-				job.Spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
-			}},
-			outcome: preflight.Fail, want: "RefusedPodSecurity", message: "privileged",
 		},
 		"sdk-pass":    {reason: "a pass of the SDK", animal: animal{Ending: "pass"}, finding: animalFinding, outcome: preflight.Pass, want: "Passed"},
 		"sdk-warn":    {reason: "a warning of the SDK", animal: animal{Ending: "warn"}, finding: animalFinding, outcome: preflight.Warn, want: "CheckWarned", message: "looks pale"},
@@ -129,7 +100,6 @@ func expectEndings(t *testing.T, timeout string, decision verdict.Decision, code
 		}
 	}
 	publish(t, animals)
-	restrict(t)
 	result := runPreflight(t, code, "--to", to, "--timeout", timeout)
 	if result.Verdict.Decision != decision {
 		t.Errorf("decision %s, want %s", result.Verdict.Decision, decision)
@@ -184,19 +154,4 @@ func camel(name string) string {
 		words.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
 	return words.String()
-}
-
-// restrict creates a quota without pods in one namespace, and restricted pod security in
-// another one.
-func restrict(t *testing.T) {
-	t.Helper()
-	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "none"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
-	}
-	_, err := testCluster.Client(t).CoreV1().ResourceQuotas("openshift-quota").Create(t.Context(), quota, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-	testCluster.Kubectl(t, "label", "--overwrite", "namespace", "openshift-restricted", "pod-security.kubernetes.io/enforce=restricted")
 }

@@ -62,7 +62,6 @@ func (l Lane) environment() []string {
 func longest() []string {
 	return []string{
 		module + "/test/e2e",
-		module + "/test/e2e/conformance",
 		module + "/test/drain",
 		module + "/test/cluster",
 	}
@@ -75,9 +74,7 @@ func withNodes() []string {
 	return []string{
 		module + "/test/e2e/faults",
 		module + "/test/trigger",
-		module + "/test/hosted",
 		module + "/test/installation",
-		module + "/test/fleets",
 	}
 }
 
@@ -91,6 +88,7 @@ func slowest() []string {
 		module + "/runner",
 		module + "/runner/trigger/controller",
 		module + "/test/narrative",
+		module + "/test/kills",
 		module + "/runner/record/lease",
 		module + "/runner/launch",
 		module + "/collector/health",
@@ -101,14 +99,18 @@ func slowest() []string {
 // where what they depend on has changed. The value reports whether that is all of the product.
 func releases() map[string]bool {
 	return map[string]bool{
-		module + "/test/deadlock":      false,
-		module + "/test/foresee":       false,
-		module + "/test/drain/release": false,
-		module + "/test/e2e/scale":     true,
-		module + "/test/distribution":  true,
-		module + "/test/modules":       true,
-		module + "/test/recipes":       true,
-		module + "/test/newcomer":      true,
+		module + "/test/deadlock":         false,
+		module + "/test/foresee":          false,
+		module + "/test/drain/release":    false,
+		module + "/test/e2e/scale":        true,
+		module + "/test/e2e/conformance":  true,
+		module + "/test/hosted":           true,
+		module + "/test/fleets":           true,
+		module + "/test/e2e/faults/clock": true,
+		module + "/test/distribution":     true,
+		module + "/test/modules":          true,
+		module + "/test/recipes":          true,
+		module + "/test/newcomer":         true,
 	}
 }
 
@@ -163,13 +165,13 @@ func Release(all []Package) []Lane {
 func smokes() []Lane {
 	return []Lane{
 		{Packages: []string{module + "/test/e2e"}, Flags: []string{"-run", "^TestDemo$"}, Processes: 1},
-		{Packages: []string{module + "/test/e2e/faults"}, Flags: []string{"-run", "^TestFaults$"}, Processes: 1},
-		{Packages: []string{module + "/test/drain"}, Flags: []string{"-run", "^TestRandomClusters$", "-clusters", "1"}, Processes: 1},
+		{Packages: []string{module + "/test/e2e/faults"}, Flags: []string{"-run", "^TestFaults$/^killed_after_POST_jobs_2$"}, Processes: 1},
+		{Packages: []string{module + "/test/drain"}, Flags: []string{"-run", "^TestClusters$"}, Processes: 1},
 		{Packages: []string{module + "/test/commands"}, Flags: []string{"-run", "^TestFleet$"}, Processes: 1},
 	}
 }
 
-// Smoke returns the lane with the smoke set: the demo, a killed run, the drains of a cluster, and a fleet.
+// Smoke returns the lane with the smoke set: the demo, a killed run, the drains of three clusters, and a fleet.
 // Archives are judged without a cluster. Packages whose tests all run are left out.
 func Smoke(others []Package) []Lane {
 	var first *Lane
@@ -186,11 +188,12 @@ func Smoke(others []Package) []Lane {
 	return []Lane{*first}
 }
 
-// Faults returns the lane with the faults of a run and of the controller, which other lanes
-// also run.
+// Faults returns the lane with the faults of a run and of the controller, and with the kills of
+// a run, which other lanes also run.
 func Faults() Lane {
 	return Lane{
-		Flags: []string{"-count=1", "-run", "^TestFaults$"}, Packages: []string{module + "/test/e2e/faults", module + "/test/trigger"},
+		Flags:     []string{"-count=1", "-run", "^TestFaults$|^TestKilledAtAnyWrite$"},
+		Packages:  []string{module + "/test/e2e/faults", module + "/test/trigger", module + "/test/kills"},
 		Processes: 2, Verbose: true,
 	}
 }

@@ -164,7 +164,7 @@ func (z *Zoo) Publish(tb testing.TB, animals map[string]Animal) *World {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := z.Offer(tb, map[string]string{To: pullSpec}, Namespace, "openshift-quota", "openshift-restricted")
+	w := z.Offer(tb, map[string]string{To: pullSpec}, Namespace)
 	w.PullSpec = pullSpec
 	return w
 }

@@ -12,6 +12,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance/requirement"
 	"github.com/openshift/update-preflight/test/release"
+	"github.com/openshift/update-preflight/test/zoo"
 )
 
 // TestNewCheckConforms builds and tests the unchanged files of "init": they conform, except
@@ -32,13 +33,13 @@ func TestNewCheckConforms(t *testing.T) {
 	}
 
 	manifest := filepath.Join(directory, "manifests", "0000_50_cluster-foo-operator_11_preflight-job.yaml")
-	results := testConformance(t, 0, manifest, "--image", image, "--timeout", "5m")
+	results := testCluster.Conformance(t, 0, manifest, "--image", image, "--timeout", "5m")
 	if got := results["Result"]; got.Outcome != preflight.Warn || !strings.Contains(got.Message, "not written yet") {
 		t.Errorf("a check that is not written: %+v, want Warn", got)
 	}
 	results["Result"] = requirement.Result{Outcome: preflight.Pass}
-	expectPasses(t, results)
-	expectNothingLeft(t)
+	zoo.ExpectConforms(t, results)
+	testCluster.ExpectNoConformance(t)
 }
 
 // buildNewCheck compiles the check as the Dockerfile in directory does, with the SDK of this
