@@ -26,7 +26,7 @@ func labeled(ctx context.Context, label string, run func(context.Context)) {
 	pprof.Do(ctx, pprof.Labels(labelKey, label), run)
 }
 
-// endTime is how long the goroutines of an execution may take to end that were told to.
+// endTime is how long the goroutines of an execution may take to end when its context has ended.
 const endTime = 5 * time.Second
 
 // expectEnded fails the test if goroutines of an execution remain, beside those of connections that
