@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,8 +102,12 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 	})
 }
 
-// HistoryNeeds are the permissions to read records, and to watch them with --watch.
-func HistoryNeeds() access.Needs { return RecordNeeds().And(recordstore.WatchNeeds()) }
+// HistoryNeeds are the permissions to list records, and to watch them with --watch.
+func HistoryNeeds() access.Needs {
+	needs := RecordNeeds().And(recordstore.WatchNeeds())
+	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool { return request.Verb == "get" })
+	return needs
+}
 
 // checkWatch returns an error for --watch with an archive, which does not change.
 func checkWatch(client *cli.Client, watching flagset.Watching) error {

@@ -28,6 +28,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/reassessment"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
@@ -239,5 +240,5 @@ func (s runStore) switches(ctx context.Context, side *hosted.ControlPlane, w io.
 // StatusNeeds are the permissions that "status" needs.
 func StatusNeeds() access.Needs {
 	builtin := targets.Needs()
-	return HistoryNeeds().And(standing.Needs()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
+	return RecordNeeds().And(recordstore.WatchNeeds()).And(standing.Needs()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
 }
