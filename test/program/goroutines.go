@@ -33,16 +33,14 @@ const endTime = 5 * time.Second
 // the next one uses again.
 func expectEnded(tb testing.TB, label string) {
 	tb.Helper()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
 	deadline := time.After(endTime)
-	for {
+	for pause := time.Millisecond; ; pause *= 2 {
 		left := goroutines(tb, label)
 		if len(left) == 0 {
 			return
 		}
 		select {
-		case <-ticker.C:
+		case <-time.After(pause):
 		case <-deadline:
 			tb.Errorf("goroutines of the program have not ended:\n%s", strings.Join(left, "\n"))
 			return

@@ -31,7 +31,7 @@ func spawn(dir string) (*process, error) {
 	//nolint:gosec,noctx // a pinned program, which outlives ctx
 	cmd := exec.Command(program, "--config.file=prometheus.yml", "--storage.tsdb.path=data",
 		"--web.listen-address=127.0.0.1:0", "--web.enable-lifecycle", "--storage.tsdb.retention.time=1h")
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, []string{"HOME=/"}, dyingWithParent()
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, []string{"HOME=/", "GOMAXPROCS=1", "GOGC=400"}, dyingWithParent()
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err

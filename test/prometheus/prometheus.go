@@ -23,7 +23,7 @@ const (
 	startTimeout = time.Minute
 	// interval is the time between two evaluations of the rules, and between two
 	// checks whether they were evaluated.
-	interval = 50 * time.Millisecond
+	interval = 100 * time.Millisecond
 )
 
 // Rule is a rule in the format of Prometheus' rule files. Exactly one of Alert
