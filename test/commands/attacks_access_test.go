@@ -42,6 +42,7 @@ func accessAttacks() []accessAttack {
 
 // A check does not run where the read-only guard cannot deny what it may do.
 func TestAttacksByPermissions(t *testing.T) {
+	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})
 	var table bytes.Buffer
 	rows := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)

@@ -2,8 +2,8 @@ package commands_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/kubelet"
+	"github.com/openshift/update-preflight/test/program"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
@@ -39,7 +41,11 @@ type attack struct {
 	run func(t *testing.T, client kubernetes.Interface) (reported string)
 }
 
+// forged is a label of all objects that an attack creates or changes.
+const forged = "attack"
+
 func TestAttacksOnObjects(t *testing.T) {
+	byDefault.use(t)
 	client := testCluster.Client(t)
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -55,9 +61,12 @@ func TestAttacksOnObjects(t *testing.T) {
 		{"required anti-affinity of a check", "nothing", antiAffinity},
 	} {
 		t.Run(a.name, func(t *testing.T) {
+			byDefault.use(t)
 			fmt.Fprintf(w, "%s\t%s\t%s\n", a.name, a.reached, a.run(t, client))
+			if left := testCluster.Left(t, label.Run+",!"+forged); len(left) > 0 {
+				t.Errorf("objects of runs remain:\n%s", strings.Join(left, "\n"))
+			}
 		})
-		testCluster.ExpectNothingLeft(t)
 	}
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
@@ -66,10 +75,19 @@ func TestAttacksOnObjects(t *testing.T) {
 }
 
 // startRun starts a run, and returns it and its ID when it has a pod.
-func startRun(t *testing.T, node *kubelet.Kubelet, args ...string) (run *process, id string) {
+func startRun(t *testing.T, node *kubelet.Kubelet, args ...string) (run *program.Execution, id string) {
 	t.Helper()
 	run = start(t, append([]string{"run", "--to", to, "-o", "json"}, args...)...)
-	return run, (<-node.Created).Labels[label.Run]
+	return run, firstPod(t, node, run).Labels[label.Run]
+}
+
+// killRun starts a run in a process, kills it when it has a pod, and returns the ID.
+func killRun(t *testing.T, node *kubelet.Kubelet, args ...string) (id string) {
+	t.Helper()
+	run := startProcess(t, append([]string{"run", "--to", to}, args...)...)
+	id = firstPod(t, node, run).Labels[label.Run]
+	run.Kill()
+	return id
 }
 
 // expectUndecided expects the verdict Undecided with a finding of this reason, and returns
@@ -103,12 +121,12 @@ func forgeSecond(t *testing.T, client kubernetes.Interface, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "second" + suffix, Labels: map[string]string{"attack": "", label.Run: id}, Annotations: first.Annotations},
-		Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"attack": "", label.Run: id}}, Spec: first.Spec.Template.Spec}},
+	second := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "second" + suffix, Labels: map[string]string{forged: "", label.Run: id}, Annotations: first.Annotations},
+		Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{forged: "", label.Run: id}}, Spec: first.Spec.Template.Spec}},
 	}
-	forged.Spec.Template.Spec.Containers[0].Command = []string{"/bin/preflight", "plain-pass"}
-	if _, err := jobs.Create(t.Context(), forged, metav1.CreateOptions{}); err != nil {
+	second.Spec.Template.Spec.Containers[0].Command = []string{"/bin/preflight", "plain-pass"}
+	if _, err := jobs.Create(t.Context(), second, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -121,14 +139,14 @@ func forgedJob(t *testing.T, client kubernetes.Interface) string {
 	run, id := startRun(t, node, "--parallelism", "1")
 	forgeSecond(t, client, id)
 	node.End()
-	reported := expectUndecided(t, run.report(t), "ForeignObject")
-	if want := "Job " + zooNamespace + "/second-" + label.Suffix(id) + " has the label"; !strings.Contains(run.stderr.String(), want) {
-		t.Errorf("the forged Job is not listed as foreign:\n%s", run.stderr.String())
+	got := run.Wait()
+	reported := expectUndecided(t, reportOf(t, got), "ForeignObject")
+	if want := "Job " + zooNamespace + "/second-" + label.Suffix(id) + " has the label"; !strings.Contains(got.Stderr, want) {
+		t.Errorf("the forged Job is not listed as foreign:\n%s", got.Stderr)
 	}
 	if _, err := client.BatchV1().Jobs(zooNamespace).Get(t.Context(), "second-"+label.Suffix(id), metav1.GetOptions{}); err != nil {
 		t.Errorf("the forged Job was deleted: %v", err)
 	}
-	testCluster.Kubectl(t, "delete", "jobs,pods", "-n", zooNamespace, "-l", "attack")
 	return reported
 }
 
@@ -137,22 +155,19 @@ func forgedJobBeforeTakeover(t *testing.T, client kubernetes.Interface) string {
 	publish(t, twoChecks())
 	node := newKubelet(t, 0)
 	node.Code = exitCode
-	killed, id := startRun(t, node, "--parallelism", "1")
-	killed.signal(t, os.Kill)
+	id := killRun(t, node, "--parallelism", "1")
 	forgeSecond(t, client, id)
 	node.End()
-	reported := expectUndecided(t, takeOver(t, id), "ForeignObject")
-	testCluster.Kubectl(t, "delete", "jobs,pods", "-n", zooNamespace, "-l", "attack")
-	return reported
+	return expectUndecided(t, takeOver(t, id), "ForeignObject")
 }
 
 // takeOver returns the report of a run that continues a killed one.
 func takeOver(t *testing.T, killed string) report.Report {
 	t.Helper()
-	run := start(t, "run", "--to", to, "-o", "json")
-	result := run.report(t)
+	got := call(t, "run", "--to", to, "-o", "json")
+	result := reportOf(t, got)
 	if result.Run.ID != killed {
-		t.Errorf("the run is %s, want that of the killed one, %s:\n%s", result.Run.ID, killed, &run.stderr)
+		t.Errorf("the run is %s, want that of the killed one, %s:\n%s", result.Run.ID, killed, got.Stderr)
 	}
 	return result
 }
@@ -161,21 +176,19 @@ func forgedRoleBeforeTakeover(t *testing.T, client kubernetes.Interface) string 
 	t.Helper()
 	publish(t, map[string]animal{"first": {Plain: true, Change: zoo.AsCandidate, Beside: zoo.Access("get", zoo.Annotated)}})
 	node := newKubelet(t, 0)
-	killed, id := startRun(t, node)
-	killed.signal(t, os.Kill)
+	id := killRun(t, node)
 	roles := client.RbacV1().Roles(zooNamespace)
 	role, err := roles.Get(t.Context(), "candidate-"+label.Suffix(id), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list"}}}
+	role.Labels[forged] = ""
 	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	node.End()
-	reported := expectUndecided(t, takeOver(t, id), "ForeignObject")
-	testCluster.Kubectl(t, "delete", "role", role.Name, "-n", zooNamespace)
-	return reported
+	return expectUndecided(t, takeOver(t, id), "ForeignObject")
 }
 
 // forgedPod creates a pod that reports a pass for a check that is still running.
@@ -190,40 +203,47 @@ func forgedPod(t *testing.T, client kubernetes.Interface) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: map[string]string{"attack": "", label.Run: id, batchv1.JobNameLabel: job.Name}},
+	other := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: map[string]string{forged: "", label.Run: id, batchv1.JobNameLabel: job.Name}},
 		Spec:       job.Spec.Template.Spec,
 	}
-	forged.Spec.Containers[0].Command = []string{"/bin/preflight", "pass"}
-	if _, err := client.CoreV1().Pods(zooNamespace).Create(t.Context(), forged, metav1.CreateOptions{}); err != nil {
+	other.Spec.Containers[0].Command = []string{"/bin/preflight", "pass"}
+	if _, err := client.CoreV1().Pods(zooNamespace).Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	result := run.report(t)
+	result := reportOf(t, run.Wait())
 	if f := byName(result)["Zoo.First"]; f.Outcome == preflight.Pass || result.Verdict.Decision != "Undecided" {
 		t.Errorf("%s, %+v; want Undecided, and no pass by the forged pod", result.Verdict.Decision, f)
 	}
-	testCluster.Kubectl(t, "delete", "pod", "forged", "-n", zooNamespace)
 	return string(result.Verdict.Decision) + ", the check is still running"
 }
 
-func labeledObjects(t *testing.T, _ kubernetes.Interface) string {
+// labeledObjects has three objects of others with the label of a run.
+func labeledObjects(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Plain: true}})
 	newKubelet(t, 0).End()
 	result := runPreflight(t, exit.Ready, "--to", to, "--keep")
-	labeled := label.Run + "=" + result.Run.ID
-	testCluster.Kubectl(t, "create", "configmap", "production", "-n", zooNamespace)
-	testCluster.Kubectl(t, "create", "job", "production", "-n", zooNamespace, "--image", zoo.Source)
-	testCluster.Kubectl(t, "create", "clusterrole", "production", "--verb=get", "--resource=pods")
-	testCluster.Kubectl(t, "label", "configmap/production", "job/production", "-n", zooNamespace, labeled, "attack=")
-	testCluster.Kubectl(t, "label", "clusterrole/production", labeled)
+	first, err := client.BatchV1().Jobs(zooNamespace).Get(t.Context(), "first-"+label.Suffix(result.Run.ID), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := metav1.ObjectMeta{Name: "production", Namespace: zooNamespace, Labels: map[string]string{label.Run: result.Run.ID, forged: ""}}
+	job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: first.Spec.Template.Spec}}}
+	_, configMapErr := client.CoreV1().ConfigMaps(zooNamespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{})
+	_, jobErr := client.BatchV1().Jobs(zooNamespace).Create(t.Context(), job, metav1.CreateOptions{})
+	meta.Namespace = ""
+	_, roleErr := client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta}, metav1.CreateOptions{})
+	if err := errors.Join(configMapErr, jobErr, roleErr); err != nil {
+		t.Fatal(err)
+	}
 	got := call(t, "cleanup", "--all")
 	if got.Code != exit.Failed || strings.Count(got.Stderr, "is not of the run; remove the label with: oc ") != 3 || !strings.Contains(got.Stdout, "deleted Job "+zooNamespace+"/first-") {
 		t.Errorf("exit code %d, want 1 and three objects that are not of the run:\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
-	testCluster.Kubectl(t, "get", "configmap/production", "job/production", "-n", zooNamespace)
-	testCluster.Kubectl(t, "delete", "clusterrole", "production")
-	testCluster.Kubectl(t, "delete", "configmap/production", "job/production", "-n", zooNamespace)
+	if left := testCluster.Left(t, label.Run+","+forged); len(left) != 3 {
+		t.Errorf("%q remain, want all three objects of others", left)
+	}
 	return "exit code 1, the objects with the command that removes the label"
 }
 
@@ -234,22 +254,29 @@ func heldJob(t *testing.T, client kubernetes.Interface) string {
 	newKubelet(t, 0).End()
 	result := runPreflight(t, exit.Ready, "--to", to, "--keep")
 	name := "first-" + label.Suffix(result.Run.ID)
-	testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
-	objects, err := metadata.NewForConfig(local.Config)
+	patchJob(t, client, name, `{"metadata":{"finalizers":["example.com/held"]}}`)
+	objects, err := metadata.NewForConfig(byDefault.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err = cleanup.Run(ctx, inventory.New(client, objects), result.Run.ID)
 	if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "example.com/held") {
 		t.Errorf("error %v; want the name of the Job and its finalizer", err)
 	}
-	testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	patchJob(t, client, name, `{"metadata":{"finalizers":null}}`)
 	if got := call(t, "cleanup", result.Run.ID); got.Code != exit.Ready {
 		t.Errorf("exit code %d of the next clean-up: %s", got.Code, got.Stderr)
 	}
 	return "the Job and its finalizer, within the time limit"
+}
+
+func patchJob(t *testing.T, client kubernetes.Interface, name, patch string) {
+	t.Helper()
+	if _, err := client.BatchV1().Jobs(zooNamespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // ownedJob makes the garbage collector delete a Job of the run.
@@ -260,11 +287,10 @@ func ownedJob(t *testing.T, client kubernetes.Interface) string {
 	name := "first-" + label.Suffix(id)
 	for range 2 { // the run creates the Job again after the first deletion
 		job := awaitJob(t, client, name)
-		testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p",
-			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"absent","uid":"`+string(job.UID)+`"}]}}`)
+		patchJob(t, client, name, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"absent","uid":"`+string(job.UID)+`"}]}}`)
 		awaitDeletion(t, client, job)
 	}
-	return expectUndecided(t, run.report(t), "JobDeleted")
+	return expectUndecided(t, reportOf(t, run.Wait()), "JobDeleted")
 }
 
 // awaitJob waits until the Job exists and is not being deleted, and returns it.

@@ -17,7 +17,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/exit"
-	"github.com/openshift/update-preflight/test/zoo"
+	"github.com/openshift/update-preflight/test/program"
 )
 
 // recordAttack is an attack by a user with write access to ConfigMaps in the namespace of
@@ -32,6 +32,8 @@ type recordAttack struct {
 
 // An edited record is neither Ready nor reused: its checks run again.
 func TestAttacksOnRecords(t *testing.T) {
+	byDefault.use(t)
+	blocked, header := blockedRun(t)
 	var table bytes.Buffer
 	rows := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "ATTACK\tREACHED\tREPORTED")
@@ -53,39 +55,50 @@ func TestAttacksOnRecords(t *testing.T) {
 	} {
 		t.Run(attack.attack, func(t *testing.T) {
 			fmt.Fprintf(rows, "%s\tnothing\t%s\n", attack.attack, attack.reported)
-			attack.run(t)
+			attack.run(t, blocked, header.DeepCopy())
 		})
 	}
 	_ = rows.Flush() // to a buffer
 	t.Log("\n" + table.String())
 }
 
-func (a recordAttack) run(t *testing.T) {
+// blockedRun runs a check that fails, and returns its report with the header of its record.
+func blockedRun(t *testing.T) (report.Report, *corev1.ConfigMap) {
 	t.Helper()
 	newKubelet(t, preflight.ExitFail).End()
 	publish(t, map[string]animal{"ill": {Plain: true}})
-	before := runPreflight(t, exit.Blocked, "--to", to)
-	maps := testCluster.Client(t).CoreV1().ConfigMaps(record.Namespace)
-	found, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + before.Run.ID})
+	blocked := runPreflight(t, exit.Blocked, "--to", to)
+	found, err := testCluster.Client(t).CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + blocked.Run.ID})
 	if err != nil || len(found.Items) != 1 {
-		t.Fatalf("run %s has %d headers, want 1: %v", before.Run.ID, len(found.Items), err)
+		t.Fatalf("run %s has %d headers, want 1: %v", blocked.Run.ID, len(found.Items), err)
 	}
-	header := &found.Items[0]
+	return blocked, &found.Items[0]
+}
+
+// run forges the record, which then is neither Ready nor reused.
+func (a recordAttack) run(t *testing.T, blocked report.Report, header *corev1.ConfigMap) {
+	t.Helper()
 	a.forge(t, header)
+	header.ResourceVersion = "" // whatever an attack before has written
+	maps := testCluster.Client(t).CoreV1().ConfigMaps(record.Namespace)
 	if _, err := maps.Update(t.Context(), header, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	status := call(t, "status", before.Run.ID)
+	status := call(t, "status", blocked.Run.ID)
 	if status.Code != exit.Undecided || !strings.Contains(status.Stdout, "(UnauthenticRecord)") || !strings.Contains(status.Stdout, "run --to "+to) {
 		t.Errorf("status: exit code %d\n%s%s", status.Code, status.Stdout, status.Stderr)
 	}
-	again := zoo.Run(t, testCluster.Command(t, "run", "--to", to, "--prometheus", testCluster.Monitoring, "-o", "json"))
+	again := program.Call(t, "run", "--to", to, "--prometheus", testCluster.Monitoring, "-o", "json")
 	if again.Code != exit.Blocked || !strings.Contains(again.Stderr, a.reported) || strings.Contains(again.Stderr, "they are not run again") {
 		t.Errorf("run: exit code %d\n%s%s", again.Code, again.Stdout, again.Stderr)
 	}
-	result, err := report.Read(strings.NewReader(again.Stdout))
-	if err != nil || result.Run.ChecksFrom != "" || !slices.Equal(result.Verdict.Blocking, before.Verdict.Blocking) {
-		t.Errorf("the checks were not run again: %+v, %v", result.Run, err)
+	result := reportOf(t, again)
+	if result.Run.ChecksFrom != "" || !slices.Equal(result.Verdict.Blocking, blocked.Verdict.Blocking) {
+		t.Errorf("the checks were not run again: %+v", result.Run)
+	}
+	// The next attack is on the newest record again.
+	if err := maps.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + result.Run.ID}); err != nil {
+		t.Fatal(err)
 	}
 	testCluster.ExpectNothingLeft(t)
 }

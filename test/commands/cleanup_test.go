@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,12 +14,12 @@ import (
 
 // --keep leaves the Jobs for inspection.
 func TestKeepLeavesTheJobs(t *testing.T) {
+	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})
 	newKubelet(t, 0).End()
 	result := runPreflight(t, exit.Ready, "--to", to, "--keep")
-	out := testCluster.Kubectl(t, "get", "jobs", "-A", "-l", "preflight.openshift.io/run="+result.Run.ID, "-o", "name")
-	if !strings.Contains(out, "job.batch/healthy-") {
-		t.Errorf("the Job was deleted:\n%s", out)
+	if left := testCluster.Left(t, label.Run+"="+result.Run.ID); !slices.Contains(left, "jobs/"+zooNamespace+"/healthy-"+label.Suffix(result.Run.ID)) {
+		t.Errorf("the Job was deleted, %q remain", left)
 	}
 	got := call(t, "cleanup", result.Run.ID)
 	if got.Code != exit.Ready || !strings.Contains(got.Stdout, result.Run.ID) {
@@ -41,17 +40,18 @@ func TestKeepLeavesTheJobs(t *testing.T) {
 // A killed run leaves its objects, which "cleanup" finds by their label. While the run is
 // alive, its objects are not deleted.
 func TestCleanupAfterAKilledRun(t *testing.T) {
+	byDefault.use(t)
 	publish(t, map[string]animal{"sleepy": {Plain: true}})
 	node := newKubelet(t, 0)
-	run := start(t, "run", "--to", to)
-	<-node.Created
+	run := startProcess(t, "run", "--to", to)
+	firstPod(t, node, run)
 	if got := call(t, "cleanup", "--all"); got.Code != exit.Failed || got.Stdout != "" ||
 		!strings.Contains(got.Stderr, "is in progress: ") || !strings.Contains(got.Stderr, "oc preflight cancel ") {
 		t.Errorf("cleanup of a run in progress: exit code %d, %s%s; want its holder, and nothing deleted", got.Code, got.Stdout, got.Stderr)
 	}
-	run.signal(t, os.Kill)
-	if out := testCluster.Kubectl(t, "get", "jobs", "-n", zooNamespace, "-o", "name"); !strings.Contains(out, "job.batch/sleepy-") {
-		t.Fatalf("the killed run left no Job, so the test proves nothing:\n%s", out)
+	run.Kill()
+	if left := testCluster.Left(t, ""); !slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, "jobs/"+zooNamespace+"/sleepy-") }) {
+		t.Fatalf("the killed run left no Job, so the test proves nothing: %q", left)
 	}
 	if got := call(t, "cleanup", "--all"); got.Code != exit.Ready || !strings.Contains(got.Stdout, "has no objects in the cluster") ||
 		!strings.Contains(got.Stdout, "deleted ValidatingAdmissionPolicyBinding ") || !strings.Contains(got.Stdout, "deleted Pod "+zooNamespace+"/sleepy-") {
@@ -65,6 +65,7 @@ func TestCleanupAfterAKilledRun(t *testing.T) {
 
 // A run never has more checks without a result than --parallelism allows.
 func TestParallelismIsLimited(t *testing.T) {
+	byDefault.use(t)
 	publish(t, map[string]animal{"one": {Plain: true}, "two": {Plain: true}, "three": {Plain: true}})
 	node := newKubelet(t, 0)
 	pods := testCluster.Client(t).CoreV1().Pods(zooNamespace)

@@ -10,55 +10,37 @@ import (
 	"strings"
 	"testing"
 
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/openshift/update-preflight/fleet"
 	"github.com/openshift/update-preflight/test/await"
-	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/exit"
-	"github.com/openshift/update-preflight/test/openshift"
+	"github.com/openshift/update-preflight/test/program"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// second is another cluster that offers the same release; its checks end after "release".
+// second is another cluster that offers the same release; its checks end after "letGo".
 type second struct {
 	*zoo.Zoo
-
-	cluster *cluster.Cluster
+	*plane
 }
 
-// startSecond starts the cluster with a node, whose checks wait for the ConfigMap "go" as those of the
-// shared one do.
+// startSecond gives both clusters a node, whose checks wait for the ConfigMap "go".
 func startSecond(t *testing.T) second {
 	t.Helper()
+	techPreview.use(t)
+	byDefault.use(t)
 	w := publish(t, map[string]animal{"dog": {Ending: "pass", Simulated: true}, "cat": {Ending: "patient", Simulated: true}})
-	other, err := cluster.Start(t.Context(), filepath.Join(t.TempDir(), "second"), cluster.ControlPlaneOnly())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := other.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	s := second{Zoo: zoo.At(other), cluster: other}
-	s.Offer(t, map[string]string{to: w.PullSpec}, zooNamespace)
-	_, err = configclient.NewForConfigOrDie(other.Config).ConfigV1().ClusterVersions().Patch(t.Context(), "version", types.MergePatchType,
-		[]byte(`{"spec":{"clusterID":"b0b0b0b0-1111-4222-8333-444455556666"}}`), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := openshift.Observe(t.Context(), other.Config); err != nil {
-		t.Fatal(err)
-	}
-	zoo.StartNode(t, local.Config)
-	zoo.StartNode(t, other.Config)
+	s := second{Zoo: zoo.At(techPreview.Cluster), plane: &techPreview}
+	other := s.Offer(t, map[string]string{to: w.PullSpec}, zooNamespace)
+	other.State.ID = "b0b0b0b0-1111-4222-8333-444455556666"
+	other.Apply(t)
+	zoo.StartNode(t, byDefault.Config)
+	zoo.StartNode(t, techPreview.Config)
 	return s
 }
 
@@ -67,7 +49,7 @@ func startSecond(t *testing.T) second {
 func (s second) contexts(t *testing.T) string {
 	t.Helper()
 	merged := clientcmdapi.NewConfig()
-	for name, of := range map[string]*cluster.Cluster{"a": local, "b": s.cluster} {
+	for name, of := range map[string]*plane{"a": &byDefault, "b": s.plane} {
 		read, err := clientcmd.LoadFromFile(of.Kubeconfig)
 		if err != nil {
 			t.Fatal(err)
@@ -86,8 +68,8 @@ func (s second) contexts(t *testing.T) string {
 	return path
 }
 
-// release ends the checks that wait in a cluster.
-func release(t *testing.T, of *cluster.Cluster) {
+// letGo ends the checks that wait in a cluster.
+func letGo(t *testing.T, of *plane) {
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(of.Config).CoreV1().ConfigMaps(zooNamespace)
 	if _, err := client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "go"}}, metav1.CreateOptions{}); err != nil {
@@ -101,30 +83,30 @@ func release(t *testing.T, of *cluster.Cluster) {
 func TestFleet(t *testing.T) {
 	s := startSecond(t)
 	kubeconfig, results := s.contexts(t), filepath.Join(t.TempDir(), "results")
-	release(t, local)
+	letGo(t, &byDefault)
 	all := []string{"fleet", "run", "--kubeconfig", kubeconfig, "--contexts", "*", "--to", to, "--results", results, "-o", "json"}
 	t.Run("Interrupted", func(t *testing.T) {
-		p := start(t, "fleet", "run", "--kubeconfig", kubeconfig, "--contexts", "b", "--to", to, "-o", "json")
+		p := startProcess(t, "fleet", "run", "--kubeconfig", kubeconfig, "--contexts", "b", "--to", to, "-o", "json")
 		await.Until(t, "a check runs in the second cluster", func(ctx context.Context) bool {
-			jobs, err := kubernetes.NewForConfigOrDie(s.cluster.Config).BatchV1().Jobs(zooNamespace).List(ctx, metav1.ListOptions{})
+			jobs, err := kubernetes.NewForConfigOrDie(s.Config).BatchV1().Jobs(zooNamespace).List(ctx, metav1.ListOptions{})
 			return err == nil && len(jobs.Items) > 0
 		})
-		p.signal(t, os.Interrupt)
+		code := p.Stop(t, os.Interrupt)
 		var table fleet.Table
-		p.decode(t, &table)
-		if code := p.command.ProcessState.ExitCode(); code != exit.Interrupted || len(table.Rows) != 1 || table.Rows[0].Causes[0].Reason != "Interrupted" || !strings.Contains(p.stderr.String(), "Ctrl-C again") {
-			t.Errorf("exit code %d, %+v\n%s", code, table.Rows, &p.stderr)
+		decode(t, program.Result{Code: code, Stdout: p.Stdout(), Stderr: p.Stderr()}, &table)
+		if code != exit.Interrupted || len(table.Rows) != 1 || table.Rows[0].Causes[0].Reason != "Interrupted" || !strings.Contains(p.Stderr(), "Ctrl-C again") {
+			t.Errorf("exit code %d, %+v\n%s", code, table.Rows, p.Stderr())
 		}
 		s.ExpectNothingLeft(t)
 	})
-	p := start(t, all...)
+	p := startProcess(t, all...)
 	await.Until(t, "the first cluster is judged", func(context.Context) bool {
 		files, err := filepath.Glob(filepath.Join(results, "*.report.json"))
 		kept, keptErr := filepath.Glob(filepath.Join(results, "*.json"))
 		return err == nil && keptErr == nil && len(files) == 1 && len(kept) == 2
 	})
-	p.signal(t, os.Kill)
-	release(t, s.cluster)
+	p.Kill()
+	letGo(t, s.plane)
 	got := call(t, all...)
 	var table fleet.Table
 	if err := json.Unmarshal([]byte(got.Stdout), &table); err != nil || got.Code != exit.Undecided {
@@ -151,7 +133,7 @@ func TestFleet(t *testing.T) {
 	if got := call(t, "fleet", "targets", "--kubeconfig", kubeconfig, "--contexts", "*", "--server", "https://api"); got.Code != exit.BadInput || !strings.Contains(got.Stderr, "--server: the flag is for one cluster") {
 		t.Errorf("exit code %d: %s", got.Code, got.Stderr)
 	}
-	if got := call(t, "fleet", "targets", "--kubeconfigs", s.cluster.Kubeconfig, "--as", "ann", "-o", "json"); got.Code != exit.Undecided || !strings.Contains(got.Stdout, "auth targets --as ann --kubeconfig") {
+	if got := call(t, "fleet", "targets", "--kubeconfigs", s.Kubeconfig, "--as", "ann", "-o", "json"); got.Code != exit.Undecided || !strings.Contains(got.Stdout, "auth targets --as ann --kubeconfig") {
 		t.Errorf("exit code %d: %s", got.Code, got.Stdout)
 	}
 }

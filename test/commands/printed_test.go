@@ -81,5 +81,5 @@ func (p printed) user(t *testing.T, missing ...rule) string {
 		}
 		roles[i].Rules = kept
 	}
-	return user.Bound(t, local.Config, roles...)
+	return user.Bound(t, byDefault.Config, roles...)
 }

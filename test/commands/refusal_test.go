@@ -5,16 +5,19 @@ import (
 	"testing"
 
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/exit"
+	"github.com/openshift/update-preflight/test/user"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
 func TestUntrustedReleases(t *testing.T) {
+	byDefault.use(t)
 	newKubelet(t, 0).End()
 	for name, tc := range map[string]struct {
 		reason string
@@ -83,10 +86,9 @@ func deleteSignatures(t *testing.T) {
 }
 
 func TestBadInputCreatesNothing(t *testing.T) {
+	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})
-	testCluster.Kubectl(t, "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*")
-	testCluster.Kubectl(t, "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")
-	defer testCluster.Kubectl(t, "delete", "clusterrolebinding,clusterrole", "reader")
+	reader := user.Bound(t, byDefault.Config, rbacv1.Role{Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}})
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for name, tc := range map[string]struct {
 		reason string
@@ -96,7 +98,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 	}{
 		"Tag": {
 			reason: "a signature does not cover a tag",
-			args:   []string{"--to-image", local.Registry + "/openshift/release:" + to}, code: exit.BadInput, want: []string{"has no digest", "force the run"},
+			args:   []string{"--to-image", byDefault.Registry + "/openshift/release:" + to}, code: exit.BadInput, want: []string{"has no digest", "force the run"},
 		},
 		"Malformed": {
 			reason: "an invalid pull spec",
@@ -117,7 +119,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		},
 		"PermissionToRun": {
 			reason: "a user with read access cannot run Jobs",
-			args:   []string{"--to", to, "--as", "reader"}, code: exit.Failed,
+			args:   []string{"--to", to, "--as", reader}, code: exit.Failed,
 			want: []string{
 				"create configmaps in namespace openshift-cluster-version", "create leases.coordination.k8s.io in namespace openshift-cluster-version", "; and 6 more",
 			},
@@ -145,7 +147,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		})
 	}
 	t.Run("NoClusterVersion", func(t *testing.T) {
-		openshift, err := configclient.NewForConfig(local.Config)
+		openshift, err := configclient.NewForConfig(byDefault.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,6 +164,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 // What does not depend on a release is judged also where the release is unknown or cannot be read.
 // Nothing is recorded then: a record would end the verdict of an earlier run.
 func TestUnreadReleaseIsUndecided(t *testing.T) {
+	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for name, tc := range map[string]struct {
@@ -172,7 +175,7 @@ func TestUnreadReleaseIsUndecided(t *testing.T) {
 	}{
 		"UnknownVersion": {reason: "the finding lists the known versions", code: exit.Undecided, args: []string{"--to", "5.2.9"}, want: []string{"ReleaseSignature (NotListed)", "5.2.9", to}},
 		"Registry":       {reason: "a registry that cannot be reached", code: exit.Ready, args: []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, want: []string{"ReleasePayload", "127.0.0.1:1"}},
-		"NoSuchImage":    {reason: "an image that does not exist", code: exit.Ready, args: []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, want: []string{"ReleasePayload", "openshift/release"}},
+		"NoSuchImage":    {reason: "an image that does not exist", code: exit.Ready, args: []string{"--to-image", byDefault.Registry + "/openshift/release" + digest, "--force"}, want: []string{"ReleasePayload", "openshift/release"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, append([]string{"run"}, tc.args...)...)

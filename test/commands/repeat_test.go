@@ -8,12 +8,13 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/test/exit"
-	"github.com/openshift/update-preflight/test/zoo"
+	"github.com/openshift/update-preflight/test/program"
 )
 
 // Each command that a report prints is the same request with one change: pasted, it gives the
 // result that it promises.
 func TestPrintedCommandsRepeatTheRequest(t *testing.T) {
+	byDefault.use(t)
 	w := publish(t, map[string]animal{"healthy": {Plain: true}})
 	given := []string{"--no-jobs", "--ignore-alert", "Watchdog, or 'quoted'", "--timeout", "7m0s", "--accept", "SomeRisk", "--request-timeout", "1m"}
 	for name, tc := range map[string]struct {
@@ -49,15 +50,16 @@ func TestPrintedCommandsRepeatTheRequest(t *testing.T) {
 	}
 }
 
-// pasted runs a command line of this program in a shell.
-func pasted(t *testing.T, line string) zoo.Result {
+// pasted calls the program with a command line, whose words a shell separates.
+func pasted(t *testing.T, line string) program.Result {
 	t.Helper()
-	program := testCluster.Command(t)
 	words, ok := strings.CutPrefix(line, "oc preflight ")
 	if !ok {
 		t.Fatalf("the command %q is none of this program", line)
 	}
-	command := exec.CommandContext(t.Context(), "sh", "-c", `"$0" `+words, program.Path)
-	command.Env = program.Env
-	return zoo.Run(t, command)
+	separated, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\0' `+words).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return program.Call(t, strings.Split(strings.TrimSuffix(string(separated), "\x00"), "\x00")...)
 }

@@ -14,6 +14,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/kubelet"
+	"github.com/openshift/update-preflight/test/program"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
@@ -101,6 +102,7 @@ func roleCases(t *testing.T) map[string]roleCase {
 // or continues if "auth" lists the permission as optional. The rules are removed one by one:
 // a check that cannot read something hides what others would read.
 func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
+	byDefault.use(t)
 	newKubelet(t, 0).End()
 	kubelet.Start(t, testCluster.Client(t), createNamespace(t), 0).End()
 	checks := candidate(zoo.Access("get, list", zoo.Annotated) + viewer)
@@ -140,13 +142,13 @@ func createNamespace(t *testing.T) string {
 }
 
 // as calls the program as a user.
-func as(t *testing.T, user string, args []string) zoo.Result {
+func as(t *testing.T, user string, args []string) program.Result {
 	t.Helper()
 	return call(t, append(slices.Clone(args), "--as", user)...)
 }
 
 // expect verifies the result without one rule.
-func (tc roleCase) expect(t *testing.T, missing rule, got zoo.Result) {
+func (tc roleCase) expect(t *testing.T, missing rule, got program.Result) {
 	t.Helper()
 	message := errorLine(got.Stderr)
 	bind := missing.Verbs[0] == "bind" && strings.Contains(message+got.Stdout, "RBAC permissions not currently held")
@@ -167,6 +169,7 @@ func (tc roleCase) expect(t *testing.T, missing rule, got zoo.Result) {
 // Without a release, "auth" prints the roles for every release that grants its checks no
 // permissions; for others, only these permissions are missing.
 func TestRolesForAnyRelease(t *testing.T) {
+	byDefault.use(t)
 	newKubelet(t, 0).End()
 	user := auth(t, "run").user(t)
 	publish(t, healthy())
@@ -184,6 +187,7 @@ func TestRolesForAnyRelease(t *testing.T) {
 
 // A run without the optional permissions continues, and reports them.
 func TestRunWithoutOptionalPermissions(t *testing.T) {
+	byDefault.use(t)
 	newKubelet(t, 0).End()
 	publish(t, healthy())
 	roles := auth(t, "run", "--to", to)
@@ -207,16 +211,21 @@ func TestRunWithoutOptionalPermissions(t *testing.T) {
 // The copy of an existing account has only the read access of the account. For the copy of
 // an account of the release, the report lists the permissions by the roles of the release.
 func TestIdentitiesAreAudited(t *testing.T) {
+	byDefault.use(t)
 	asAuditor := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "auditor" }
 	publish(t, map[string]animal{
 		"candidate": {Plain: true, Change: zoo.AsCandidate, Beside: zoo.Access("get, list", zoo.Annotated)},
 		"writer":    {Plain: true, Change: asAuditor},
 		"healthy":   {Plain: true},
 	})
-	testCluster.Kubectl(t, "create", "serviceaccount", "auditor", "-n", zooNamespace)
-	testCluster.Kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")
-	defer testCluster.Kubectl(t, "delete", "rolebinding", "auditor", "-n", "kube-public")
-	defer testCluster.Kubectl(t, "delete", "serviceaccount", "auditor", "-n", zooNamespace)
+	e := &environment{t: t, plane: &byDefault, config: byDefault.Config}
+	e.create(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: auditor, namespace: `+zooNamespace+`}}`, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: auditor, namespace: kube-public}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{kind: ServiceAccount, name: auditor, namespace: `+zooNamespace+`}]
+`)
 	newKubelet(t, 0).End()
 	findings := byName(runPreflight(t, exit.Ready, "--to", to))
 	for name, want := range map[string]string{

@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,11 +14,12 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/exit"
-	"github.com/openshift/update-preflight/test/zoo"
+	"github.com/openshift/update-preflight/test/program"
 )
 
 // A check of the site decides as one of the release does, and never replaces it.
 func TestSiteChecks(t *testing.T) {
+	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})
 	node := newKubelet(t, 0)
 	node.Code = exitCode
@@ -43,7 +43,7 @@ func TestSiteChecks(t *testing.T) {
 			decides: []string{"Site.Healthy"},
 		},
 		"Tag": {
-			reason: "an image with a tag is not run", animals: map[string]animal{"backup": {Plain: true, Image: local.Registry + "/openshift/zoo:latest"}}, code: exit.Undecided,
+			reason: "an image with a tag is not run", animals: map[string]animal{"backup": {Plain: true, Image: byDefault.Registry + "/openshift/zoo:latest"}}, code: exit.Undecided,
 			want:    map[string]preflight.Outcome{"Zoo.Healthy": preflight.Pass, "Site.Backup": preflight.Unknown},
 			decides: []string{"Site.Backup"},
 		},
@@ -77,16 +77,16 @@ func exitCode(pod *corev1.Pod) int32 {
 // A detached run continues with the checks of the site, although their directory is gone.
 // Its results are reused for the same checks only.
 func TestSiteChecksOfDetachedRun(t *testing.T) {
+	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})
 	node := newKubelet(t, 0)
 	directory := testCluster.SiteDirectory(t, map[string]animal{"backup": {Plain: true}})
 	run := start(t, "run", "--to", to, "--checks", directory, "--on-interrupt", "detach", "-o", "json")
 	for range 2 {
-		<-node.Created
+		firstPod(t, node, run)
 	}
-	run.signal(t, os.Interrupt)
-	var detached report.Report
-	run.decode(t, &detached)
+	run.Interrupt()
+	detached := reportOf(t, run.Wait())
 	if detached.Run.Phase != report.PhaseInterrupted {
 		t.Fatalf("phase %s, want %s", detached.Run.Phase, report.PhaseInterrupted)
 	}
@@ -105,9 +105,9 @@ func TestSiteChecksOfDetachedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := pasted(t, detached.Actions[0].Command+" -o json")
-	var result report.Report
-	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil || got.Code != 0 {
-		t.Fatalf("%v, exit code %d\n%s", err, got.Code, got.Stderr)
+	result := reportOf(t, got)
+	if got.Code != exit.Ready {
+		t.Fatalf("exit code %d\n%s", got.Code, got.Stderr)
 	}
 	if f := byName(result)["Site.Backup"]; result.Run.ID != detached.Run.ID || f.Outcome != preflight.Pass || result.Verdict.Decision != verdict.Ready {
 		t.Errorf("the run continued as %s with %+v: %+v", result.Run.ID, f, result.Verdict)
@@ -122,10 +122,10 @@ func TestSiteChecksOfDetachedRun(t *testing.T) {
 		"Other":   {reason: "other checks are another run", args: []string{"--checks", testCluster.SiteDirectory(t, map[string]animal{"other": {Plain: true}})}},
 		"Without": {reason: "a run without them is another run", args: nil},
 	} {
-		got := zoo.Run(t, testCluster.Command(t, append([]string{"run", "--to", to, "--prometheus", testCluster.Monitoring, "-o", "json"}, tc.args...)...))
-		var again report.Report
-		if err := json.Unmarshal([]byte(got.Stdout), &again); err != nil || got.Code != 0 {
-			t.Fatalf("%s: %v, exit code %d\n%s", name, err, got.Code, got.Stderr)
+		got := program.Call(t, append([]string{"run", "--to", to, "--prometheus", testCluster.Monitoring, "-o", "json"}, tc.args...)...)
+		again := reportOf(t, got)
+		if got.Code != exit.Ready {
+			t.Fatalf("%s: exit code %d\n%s", name, got.Code, got.Stderr)
 		}
 		if (again.Run.ChecksFrom == detached.Run.ID) != tc.reused {
 			t.Errorf("%s: the results are of run %q, want reused %t", tc.reason, again.Run.ChecksFrom, tc.reused)
@@ -136,6 +136,7 @@ func TestSiteChecksOfDetachedRun(t *testing.T) {
 
 // The commands that read a release accept --checks, too.
 func TestSiteChecksOfOtherCommands(t *testing.T) {
+	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})
 	directory := testCluster.SiteDirectory(t, map[string]animal{"backup": {Plain: true, Namespace: "openshift-quota"}})
 	listed := call(t, "checks", "--to", to, "--checks", directory)
@@ -151,7 +152,7 @@ func TestSiteChecksOfOtherCommands(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Tag":     {reason: "an image with a tag", args: []string{"run", "--to", to, "--checks", local.Registry + "/openshift/zoo:latest"}, want: "not a pull spec by digest"},
+		"Tag":     {reason: "an image with a tag", args: []string{"run", "--to", to, "--checks", byDefault.Registry + "/openshift/zoo:latest"}, want: "not a pull spec by digest"},
 		"Missing": {reason: "no such directory", args: []string{"run", "--to", to, "--checks", "./missing"}, want: "./missing"},
 		"Empty":   {reason: "a directory without manifests", args: []string{"checks", "--to", to, "--checks", t.TempDir()}, want: "no file is a manifest"},
 		"Auth":    {reason: "roles without a release", args: []string{"auth", "run", "--checks", directory}, want: "--checks requires --to"},

@@ -16,7 +16,7 @@ func TestReadmeShowsAVerdict(t *testing.T) {
 	if len(blocks) == 0 || blocks[0].Language != "text" {
 		t.Fatal("README.md does not open with a verdict")
 	}
-	golden := strings.Split(read(t, "test/narrative/testdata/target-4.19.1.text"), "\n")
+	golden := strings.Split(read(t, "test/commands/testdata/target-4.19.1.text"), "\n")
 	for line := range strings.SplitSeq(strings.TrimSpace(blocks[0].Text), "\n") {
 		at := slices.Index(golden, line)
 		if at < 0 {

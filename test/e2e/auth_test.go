@@ -19,7 +19,7 @@ import (
 )
 
 // Every command works for a user with the roles that "auth" prints for it, applied as its
-// help describes. That each of their rules is required is tested by test/roles.
+// help describes. That each of their rules is required is tested by test/commands.
 func TestRolesSuffice(t *testing.T) {
 	beside := zoo.Access("get, list", zoo.Annotated) + `---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: viewer, namespace: CAGE` + zoo.Annotated + `},

@@ -62,6 +62,11 @@ type State struct {
 	Namespaces []string
 }
 
+// Namespaces are those that every cluster has.
+func Namespaces() []string {
+	return []string{"openshift-config", "openshift-config-managed", "openshift-cluster-version", "openshift-monitoring"}
+}
+
 // Apply writes the state to the cluster, and replaces the former one.
 func Apply(ctx context.Context, config *rest.Config, state State) error {
 	config = rest.CopyConfig(config)
@@ -74,8 +79,7 @@ func Apply(ctx context.Context, config *rest.Config, state State) error {
 	if err != nil {
 		return err
 	}
-	namespaces := append([]string{"openshift-config", "openshift-config-managed", "openshift-cluster-version", "openshift-monitoring"}, state.Namespaces...)
-	for _, name := range namespaces {
+	for _, name := range append(Namespaces(), state.Namespaces...) {
 		if err := createNamespace(ctx, core, name); err != nil {
 			return err
 		}

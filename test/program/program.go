@@ -80,6 +80,9 @@ func start(tb testing.TB, name string, arguments []string) *Execution {
 	return e
 }
 
+// Ended returns a channel that is closed when the program has ended.
+func (e *Execution) Ended() <-chan struct{} { return e.ended }
+
 // Interrupt has the effect of the first signal.
 func (e *Execution) Interrupt() { e.interrupt() }
 

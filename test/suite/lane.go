@@ -82,12 +82,12 @@ func withNodes() []string {
 // first. They start before the others, so that none of them runs alone at the end.
 func slowest() []string {
 	return []string{
+		module + "/test/commands",
 		module + "/preflight-sdk",
 		module + "/cmd/oc-preflight/command",
 		module + "/runner/payload",
 		module + "/runner",
 		module + "/runner/trigger/controller",
-		module + "/test/narrative",
 		module + "/test/kills",
 		module + "/runner/record/lease",
 		module + "/runner/launch",

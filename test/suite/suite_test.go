@@ -324,7 +324,7 @@ func TestListClassifiesPackages(t *testing.T) {
 func TestSlowPackagesStartFirst(t *testing.T) {
 	all := []suite.Package{
 		{Path: module + "a", Cluster: true},
-		{Path: module + "test/narrative", Cluster: true},
+		{Path: module + "test/commands", Cluster: true},
 		{Path: module + "test/deadlock", Cluster: true},
 		{Path: module + "test/trigger", Cluster: true},
 		{Path: module + "test/e2e/faults", Cluster: true},
@@ -341,7 +341,7 @@ func TestSlowPackagesStartFirst(t *testing.T) {
 	want := [][]string{
 		{module + "test/e2e"},
 		{module + "test/e2e/faults", module + "test/trigger"},
-		{module + "runner", module + "test/narrative", module + "a", module + "b"},
+		{module + "test/commands", module + "runner", module + "a", module + "b"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)

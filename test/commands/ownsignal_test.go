@@ -1,4 +1,4 @@
-package narrative_test
+package commands_test
 
 import (
 	"slices"
@@ -25,82 +25,44 @@ const (
 // blocks minor updates.
 type signals struct{ alert, operator, risk, storage bool }
 
-// The own signals of the preflight, each alone and all together, do not affect its verdicts:
-// Blocked, and Ready after the fix, while the signals of the first verdict are still raised.
+// The own signals of the preflight do not affect its verdicts: Blocked, and Ready after the fix, while the signals
+// of the first verdict are still raised. Each alone is tested by collector/risk and collector/gate/clusterversion.
 func TestOwnSignalsAreNoInputs(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		reason string
-		raised signals
-	}{
-		"None":     {reason: "without a switch", raised: signals{}},
-		"Alert":    {reason: "the alert, and the risk that CVO derives from it", raised: signals{alert: true}},
-		"Operator": {reason: "the ClusterOperator, the risk that CVO derives from it, and Upgradeable=False", raised: signals{operator: true}},
-		"Risk":     {reason: "the risk of the source that CVO links", raised: signals{risk: true}},
-		"All":      {reason: "all signals together", raised: signals{alert: true, operator: true, risk: true}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := newRiskEnvironment(t, &techPreview)
-			e.evaluateRisks()
-			healthy := e.state
-			e.applySignals(healthy, signals{storage: true})
-			first := e.evaluate(exit.Blocked, "4.19.1").expectFinding(storage, preflight.Fail, "VSphereTooOld")
-			if !slices.Contains(first.verdict.Blocking, storage) {
-				t.Errorf("%s: the first verdict: %+v", tc.reason, first.verdict)
-			}
-
-			raised := tc.raised
-			raised.storage = true
-			e.applySignals(healthy, raised)
-			second := e.evaluate(exit.Blocked, "4.19.1").expectCauses(causes{blocking: []string{storage, "ClusterVersionUpgradeable"}})
-			second.expectSkipped(tc.raised)
-
-			e.applySignals(healthy, tc.raised)
-			third := e.run(exit.Ready, "--to-image", e.state.Conditional[2].Release.Image).expectCauses(causes{})
-			third.expectSkipped(tc.raised)
-			if tc.raised.operator {
-				third.expectFinding("ClusterVersionUpgradeable", preflight.Skipped, "OwnSignal").
-					expectCVORejects("PreconditionChecks", ownsignal.Message("4.19.1 is Blocked."))
-			}
-
-			e.applySignals(healthy, signals{})
-			e.evaluate(exit.Ready, "4.19.1").expectCauses(causes{}).expectNoFinding(ownsignal.OperatorRisk)
-			if t.Failed() {
-				t.Fatal(tc.reason)
-			}
-		})
-	}
-}
-
-// An alert with the same name in another namespace blocks, and so does the risk that CVO derives
-// from both alerts.
-func TestSignalsOfOthersCount(t *testing.T) {
-	t.Parallel()
 	e := newRiskEnvironment(t, &techPreview)
 	e.evaluateRisks()
-	e.applySignals(e.state, signals{alert: true, operator: true})
-	e.monitoring = prometheus.Run(t, append(riskMetrics(), ownRule(ownsignal.Namespace), ownRule("shop"))...).URL
-	e.evaluate(exit.Blocked, "4.19.1").expectCauses(causes{blocking: []string{ownAlert}}).
-		expectFinding(ownAlert, preflight.Fail, "AlertFiring").
-		expectFinding(ownAlert, preflight.Skipped, "OwnSignal")
-}
-
-// expectSkipped expects a skipped finding of each raised signal.
-func (r updateReport) expectSkipped(raised signals) {
-	r.t.Helper()
-	for name, expected := range map[string]bool{ownAlert: raised.alert, ownsignal.OperatorRisk: raised.operator, ownRisk: raised.risk} {
-		if expected {
-			r.expectFinding(name, preflight.Skipped, "OwnSignal")
-		}
+	healthy := e.state
+	e.applySignals(healthy, signals{storage: true})
+	first := e.evaluate(exit.Blocked, "4.19.1").expectFinding(storage, preflight.Fail, "VSphereTooOld")
+	if !slices.Contains(first.verdict.Blocking, storage) {
+		t.Errorf("the first verdict: %+v", first.verdict)
 	}
+
+	e.applySignals(healthy, signals{alert: true, operator: true, risk: true, storage: true})
+	e.evaluate(exit.Blocked, "4.19.1").expectCauses(causes{blocking: []string{storage, "ClusterVersionUpgradeable"}}).expectAllSkipped()
+
+	e.applySignals(healthy, signals{alert: true, operator: true, risk: true})
+	e.run(exit.Ready, "--to-image", e.state.Conditional[2].Release.Image).expectCauses(causes{}).expectAllSkipped().
+		expectFinding("ClusterVersionUpgradeable", preflight.Skipped, "OwnSignal").
+		expectCVORejects("PreconditionChecks", ownsignal.Message("4.19.1 is Blocked."))
+
+	e.applySignals(healthy, signals{})
+	e.evaluate(exit.Ready, "4.19.1").expectCauses(causes{}).expectNoFinding(ownsignal.OperatorRisk)
 }
 
-// ownRule returns the rule of an alert with the name of the own alert, in a namespace.
-func ownRule(namespace string) prometheus.Rule {
+// expectAllSkipped expects a skipped finding of each signal.
+func (r updateReport) expectAllSkipped() updateReport {
+	r.t.Helper()
+	for _, name := range []string{ownAlert, ownsignal.OperatorRisk, ownRisk} {
+		r.expectFinding(name, preflight.Skipped, "OwnSignal")
+	}
+	return r
+}
+
+// ownRule returns the rule of the own alert.
+func ownRule() prometheus.Rule {
 	return prometheus.Rule{
 		Alert: ownAlert, Expr: "vector(1)",
-		Labels: map[string]string{"severity": "warning", "openShiftUpdatePrecheck": "true", "namespace": namespace},
+		Labels: map[string]string{"severity": "warning", "openShiftUpdatePrecheck": "true", "namespace": ownsignal.Namespace},
 	}
 }
 
@@ -113,7 +75,7 @@ func (e *environment) applySignals(healthy openshift.State, raised signals) {
 	rules := riskMetrics()
 	var causes []string
 	if raised.alert {
-		rules = append(rules, ownRule(ownsignal.Namespace))
+		rules = append(rules, ownRule())
 		e.publishRisk(ownAlert, "Alert:firing")
 	}
 	if raised.operator {
@@ -131,7 +93,7 @@ func (e *environment) applySignals(healthy openshift.State, raised signals) {
 		e.publishRisk(storage, "MatchesRule")
 	}
 	e.state.Conditions = upgradeable(causes)
-	e.monitoring = prometheus.Run(e.t, rules...).URL
+	e.monitoring = monitoring.Load(e.t, rules...).URL
 	e.apply()
 }
 

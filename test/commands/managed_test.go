@@ -1,4 +1,4 @@
-package narrative_test
+package commands_test
 
 import (
 	"context"
@@ -32,9 +32,9 @@ spec:
 }
 
 // newPatchEnvironment returns a cluster with an available update to 4.18.16.
-func newPatchEnvironment(t *testing.T, shared *sharedCluster, rules ...prometheus.Rule) *environment {
+func newPatchEnvironment(t *testing.T, on *plane, rules ...prometheus.Rule) *environment {
 	t.Helper()
-	e := newEnvironment(t, shared, rules...)
+	e := newEnvironment(t, on, rules...)
 	e.state.Available = map[string]string{"4.18.16": examplePullSpec("1")}
 	e.apply()
 	return e
@@ -43,7 +43,6 @@ func newPatchEnvironment(t *testing.T, shared *sharedCluster, rules ...prometheu
 // The document has upgradeAt at 12:00, and checks at 11:50, at 12:15 and at 12:32. The test
 // sets upgradeAt relative to the present time instead.
 func TestTheUpgradeWindow(t *testing.T) {
-	t.Parallel()
 	e := newPatchEnvironment(t, &byDefault)
 	e.create(upgradeConfig(time.Now()))
 	for _, tc := range []struct {
@@ -83,7 +82,6 @@ func firingAlerts() []prometheus.Rule {
 }
 
 func TestCriticalAlerts(t *testing.T) {
-	t.Parallel()
 	e := newPatchEnvironment(t, &techPreview, firingAlerts()...)
 	e.evaluate(exit.Blocked, "4.18.16").
 		expectCauses(causes{blocking: []string{"ClusterOperatorDown", "LogStoreDown"}}).
@@ -102,7 +100,6 @@ func TestCriticalAlerts(t *testing.T) {
 // The managed-upgrade-operator checks operators, nodes, disruption budgets and external
 // dependencies before it starts an update.
 func TestHealthBeforeAnUpdate(t *testing.T) {
-	t.Parallel()
 	e := newPatchEnvironment(t, &byDefault)
 	const stopped = "127.0.0.1:1"
 	dns := operator("dns")

@@ -1,4 +1,4 @@
-package records_test
+package commands_test
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ import (
 // fingerprint returns the state of the cluster that a new verdict is based on.
 func (w world) fingerprint() map[string]string {
 	w.t.Helper()
-	connected, err := client.Connect(local.Config, "test")
+	connected, err := client.Connect(byDefault.Config, "test")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -32,14 +32,14 @@ func (w world) fingerprint() map[string]string {
 
 func TestNoRecordedRuns(t *testing.T) {
 	w := newWorld(t)
-	w.contains(w.call(exit.Ready, "history").stdout, "no run is recorded in this cluster\n")
-	w.contains(w.call(exit.Failed, "status").stderr, "error: no run is recorded in this cluster; start one: oc preflight run --to-latest\n")
-	w.contains(w.call(exit.BadInput, "status", "3b6f2c1e").stderr, `no run has the ID "3b6f2c1e"`, "oc preflight history")
-	w.contains(w.call(exit.BadInput, "cancel", "3b6").stderr, `"3b6"`, "at least 4 digits")
+	w.contains(w.call(exit.Ready, "history").Stdout, "no run is recorded in this cluster\n")
+	w.contains(w.call(exit.Failed, "status").Stderr, "error: no run is recorded in this cluster; start one: oc preflight run --to-latest\n")
+	w.contains(w.call(exit.BadInput, "status", "3b6f2c1e").Stderr, `no run has the ID "3b6f2c1e"`, "oc preflight history")
+	w.contains(w.call(exit.BadInput, "cancel", "3b6").Stderr, `"3b6"`, "at least 4 digits")
 	w.call(exit.BadInput, "diff", "3b6f2c1e")
-	w.contains(w.call(exit.Failed, "diff").stderr, "error: 0 runs ended, and 2 are compared; show them with: oc preflight history\n")
-	w.contains(w.call(exit.BadInput, "attach").stderr, "error: no run is in progress; show the newest one: oc preflight status\n")
-	w.contains(w.call(exit.Failed, "logs", "Etcd.Quorum").stderr, "error: no run is recorded in this cluster")
+	w.contains(w.call(exit.Failed, "diff").Stderr, "error: 0 runs ended, and 2 are compared; show them with: oc preflight history\n")
+	w.contains(w.call(exit.BadInput, "attach").Stderr, "error: no run is in progress; show the newest one: oc preflight status\n")
+	w.contains(w.call(exit.Failed, "logs", "Etcd.Quorum").Stderr, "error: no run is recorded in this cluster")
 	w.call(exit.BadInput, "logs", "3b6f2c1e", "Etcd.Quorum")
 }
 
@@ -49,7 +49,7 @@ func TestStatusOfARunInProgress(t *testing.T) {
 	detached := w.detachedRun('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
 
 	got := w.call(exit.Undecided, "status", "--details")
-	w.contains(got.stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
+	w.contains(got.Stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
 		"Awaited    Etcd.Space\n", "Run        "+detached, "Held by    no process: the run continues when a process attaches to it\n", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided, ")
 
 	held := w.begin('3', "Etcd.Quorum", "Etcd.Space")
@@ -62,14 +62,14 @@ func TestStatusOfARunInProgress(t *testing.T) {
 	})
 	got = w.call(exit.Blocked, "status", held.Record().ID[:8], "-o", "json")
 	var stored report.Report
-	if err := json.Unmarshal([]byte(got.stdout), &stored); err != nil {
+	if err := json.Unmarshal([]byte(got.Stdout), &stored); err != nil {
 		t.Fatal(err)
 	}
 	if stored.Run.Phase != report.PhaseRunning || stored.Standing == nil || stored.Standing.Holder != "laptop_1" || len(stored.Expected.Missing) != 1 {
 		t.Errorf("%+v", stored)
 	}
 	got = w.call(exit.Blocked, "status", held.Record().ID)
-	w.contains(got.stdout, "BLOCKED SO FAR  ", "Do not update this cluster to 4.19.3 yet. The run has not ended.\n", "Held by    laptop_1\n", "Verdict so far: Blocked, ")
+	w.contains(got.Stdout, "BLOCKED SO FAR  ", "Do not update this cluster to 4.19.3 yet. The run has not ended.\n", "Held by    laptop_1\n", "Verdict so far: Blocked, ")
 }
 
 // Without an ID, status shows one of the runs in progress and names the others.
@@ -77,7 +77,7 @@ func TestOtherRunsInProgressAreNamed(t *testing.T) {
 	w := newWorld(t)
 	w.detachedRun('1', []string{"Etcd.Quorum"})
 	w.detachedRun('2', []string{"Etcd.Quorum"})
-	w.contains(w.call(exit.Undecided, "status").stderr, "another run is in progress: ", " (to 4.19.")
+	w.contains(w.call(exit.Undecided, "status").Stderr, "another run is in progress: ", " (to 4.19.")
 }
 
 // until polls a condition, which a background process makes true.
@@ -98,33 +98,32 @@ func (w world) until(done func() bool) {
 func TestAllPassedIsNotReady(t *testing.T) {
 	w := newWorld(t)
 	w.detachedRun('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
-	w.contains(w.call(exit.Undecided, "status").stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided, ")
+	w.contains(w.call(exit.Undecided, "status").Stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided, ")
 }
 
 func TestStatusOfAVerdict(t *testing.T) {
 	w := newWorld(t)
 	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
-	w.contains(w.call(exit.Ready, "status", id[:4]).stdout, "This cluster can be updated to 4.19.1.\n", "Verdict: Ready, ")
+	w.contains(w.call(exit.Ready, "status", id[:4]).Stdout, "This cluster can be updated to 4.19.1.\n", "Verdict: Ready, ")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
 	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	defer w.deleteNode(node)
 	got := w.call(exit.Undecided, "status")
-	w.contains(got.stdout, "Outdated   Node worker-new is new\n", "Verdict: none that holds (it was Ready), ", ": run the preflight again\n")
-	if !strings.HasPrefix(got.stdout, "OUTDATED  ") {
-		t.Errorf("an outdated verdict must not be reported as current:\n%s", got.stdout)
+	w.contains(got.Stdout, "Outdated   Node worker-new is new\n", "Verdict: none that holds (it was Ready), ", ": run the preflight again\n")
+	if !strings.HasPrefix(got.Stdout, "OUTDATED  ") {
+		t.Errorf("an outdated verdict must not be reported as current:\n%s", got.Stdout)
 	}
-	w.contains(w.call(exit.Undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
-	w.contains(w.call(exit.Ready, "history").stdout, id[:8]+"  4.19.1  Ready ")
+	w.contains(w.call(exit.Undecided, "status", "-o", "yaml").Stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
+	w.contains(w.call(exit.Ready, "history").Stdout, id[:8]+"  4.19.1  Ready ")
 
 	expired := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
 	expired.Verdict.ValidUntil = "2026-01-01T00:00:00Z"
-	w.contains(w.call(exit.Undecided, "status", w.completedRun('2', expired, w.fingerprint())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
+	w.contains(w.call(exit.Undecided, "status", w.completedRun('2', expired, w.fingerprint())).Stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
 
 	unknown := w.completedRun('3', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), nil)
-	w.contains(w.call(exit.Undecided, "status", unknown).stdout, "its state was not recorded")
+	w.contains(w.call(exit.Undecided, "status", unknown).Stdout, "its state was not recorded")
 }
 
 // A recorded verdict is about the past: what the built-in checks read is judged now, and the
@@ -172,7 +171,7 @@ func TestStatusJudgesTheClusterNow(t *testing.T) {
 			w.present()
 			for _, args := range [][]string{{"status", "--to", "4.19.1"}, {"status", id}, {"attach", id}} {
 				got := w.call(tc.code, args...)
-				w.contains(got.stdout, tc.want, "Judged     gates, risks and health at ")
+				w.contains(got.Stdout, tc.want, "Judged     gates, risks and health at ")
 			}
 		})
 	}
@@ -184,13 +183,13 @@ func TestStatusOfAForcedRun(t *testing.T) {
 	forced := newReport()
 	forced.Expected = verdict.Expectation{Checks: 1, Reported: 1}
 	forced.Verdict, forced.Findings = verdict.Fold([]finding.Finding{newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")}, forced.Expected, verdict.Policy{Force: true})
-	w.contains(w.call(exit.Blocked, "status", w.completedRun('1', forced, w.fingerprint())).stdout, "FAIL  Etcd.Quorum (NoQuorum)", "FORCED")
+	w.contains(w.call(exit.Blocked, "status", w.completedRun('1', forced, w.fingerprint())).Stdout, "FAIL  Etcd.Quorum (NoQuorum)", "FORCED")
 }
 
 // What is asked about is the target: a verdict on another one is no answer.
 func TestStatusOfATarget(t *testing.T) {
 	w := newWorld(t)
-	w.contains(w.call(exit.Failed, "status", "--to", "4.19.1").stderr, "no run of 4.19.1 is recorded in this cluster; start one: oc preflight run --to 4.19.1\n")
+	w.contains(w.call(exit.Failed, "status", "--to", "4.19.1").Stderr, "no run of 4.19.1 is recorded in this cluster; start one: oc preflight run --to 4.19.1\n")
 	w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
 	ended := time.Now().Unix() // records have a granularity of a second
 	w.until(func() bool { return time.Now().Unix() > ended })
@@ -199,7 +198,7 @@ func TestStatusOfATarget(t *testing.T) {
 	w.call(exit.Ready, "status", "--to-image", "registry/release@"+digest('1'))
 	w.call(exit.Ready, "status", newest)
 	w.call(exit.Blocked, "status", "--to", "4.19.2")
-	w.contains(w.call(exit.Undecided, "status").stdout, "UNKNOWN  Target (SeveralTargets)", "4.19.2 is Blocked", "$ oc preflight status --to 4.19.1")
+	w.contains(w.call(exit.Undecided, "status").Stdout, "UNKNOWN  Target (SeveralTargets)", "4.19.2 is Blocked", "$ oc preflight status --to 4.19.1")
 	for _, args := range [][]string{{"--to", "4.19.1", newest}, {"--to", "4.19.1", "--to-image", "x"}} {
 		w.call(exit.BadInput, append([]string{"status"}, args...)...)
 	}
@@ -216,16 +215,9 @@ func TestANewerVerdictEndsAnOlderOne(t *testing.T) {
 	ended := time.Now().Unix() // records have a granularity of a second
 	w.until(func() bool { return time.Now().Unix() > ended })
 	newer := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
-	w.contains(w.call(exit.Blocked, "status").stdout, "Verdict: Blocked, ")
+	w.contains(w.call(exit.Blocked, "status").Stdout, "Verdict: Blocked, ")
 	w.call(exit.Blocked, "status", newer)
-	w.contains(w.call(exit.Undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
-}
-
-func (w world) deleteNode(node *corev1.Node) {
-	w.t.Helper()
-	if err := w.client.CoreV1().Nodes().Delete(w.t.Context(), node.Name, metav1.DeleteOptions{}); err != nil {
-		w.t.Error(err)
-	}
+	w.contains(w.call(exit.Undecided, "status", older).Stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
 }
 
 // A holder that was killed does not renew its Lease: history and status report that no
@@ -234,9 +226,9 @@ func TestHistoryOfAKilledRun(t *testing.T) {
 	w := newWorld(t)
 	killed := w.begin('1', "Etcd.Quorum").Record().ID
 	w.until(func() bool {
-		return strings.Contains(w.call(exit.Ready, "history").stdout, killed[:8]+"  4.19.1  Running ") && strings.Contains(w.call(exit.Ready, "history").stdout, "left: attach to it or cancel it\n")
+		return strings.Contains(w.call(exit.Ready, "history").Stdout, killed[:8]+"  4.19.1  Running ") && strings.Contains(w.call(exit.Ready, "history").Stdout, "left: attach to it or cancel it\n")
 	})
-	w.contains(w.call(exit.Undecided, "status", killed).stdout, "Held by    no process")
+	w.contains(w.call(exit.Undecided, "status", killed).Stdout, "Held by    no process")
 }
 
 func TestHistory(t *testing.T) {
@@ -245,14 +237,14 @@ func TestHistory(t *testing.T) {
 	second := w.detachedRun('2', []string{"Etcd.Quorum", "Etcd.Space"})
 	_, release := w.begin('3', "Etcd.Quorum").Hold(t.Context())
 	defer release()
-	got := w.call(exit.Ready, "history").stdout
+	got := w.call(exit.Ready, "history").Stdout
 	w.contains(got, "RUN ", "TO      DECISION  WHEN ", second[:8]+"  4.19.2  Running ", "left: attach to it or cancel it\n", first[:8]+"  4.19.1  Blocked ", "4.19.3  Running ", "held by laptop_1\n")
 	var stored struct {
 		Runs []struct {
 			Holder string `json:"holder"`
 		} `json:"runs"`
 	}
-	if err := json.Unmarshal([]byte(w.call(exit.Ready, "history", "-o", "json").stdout), &stored); err != nil {
+	if err := json.Unmarshal([]byte(w.call(exit.Ready, "history", "-o", "json").Stdout), &stored); err != nil {
 		t.Fatal(err)
 	}
 	held := 0

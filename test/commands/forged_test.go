@@ -1,4 +1,4 @@
-package records_test
+package commands_test
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ import (
 func (w world) editor() kubernetes.Interface {
 	w.t.Helper()
 	needs := access.Needs{Required: access.Verbs(access.Request{Resource: "configmaps", Namespace: record.Namespace}, "get", "list", "create", "update", "delete")}
-	config := user.With(w.t, local.Config, needs)
+	config := user.With(w.t, byDefault.Config, needs)
 	config.QPS = -1
 	return kubernetes.NewForConfigOrDie(config)
 }
@@ -143,16 +143,16 @@ func TestForgedRecords(t *testing.T) {
 			w := newWorld(t)
 			id := tc.attack(w, w.completedRun('1', failing, w.fingerprint()))
 			got := w.call(exit.Undecided, "status", id)
-			w.contains(got.stdout, "UNDECIDED  ", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "oc preflight run --to 4.19.", "Verdict: Undecided, ")
+			w.contains(got.Stdout, "UNDECIDED  ", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "oc preflight run --to 4.19.", "Verdict: Undecided, ")
 			for _, word := range []string{"Etcd.Quorum", "2999"} {
-				if strings.Contains(got.stdout, word) {
-					t.Errorf("%s, but status reports %s of the record:\n%s", tc.reason, word, got.stdout)
+				if strings.Contains(got.Stdout, word) {
+					t.Errorf("%s, but status reports %s of the record:\n%s", tc.reason, word, got.Stdout)
 				}
 			}
-			w.contains(w.call(exit.Ready, "history").stdout, "Unverified ", "Complete, Unauthentic\n")
-			w.contains(w.call(exit.Ready, "history", "-o", "json").stdout, `"authenticity": "Unauthentic"`)
-			w.contains(w.call(exit.Failed, "diff", id, id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight run")
-			w.contains(w.call(exit.Undecided, "attach", id).stdout, "(UnauthenticRecord)")
+			w.contains(w.call(exit.Ready, "history").Stdout, "Unverified ", "Complete, Unauthentic\n")
+			w.contains(w.call(exit.Ready, "history", "-o", "json").Stdout, `"authenticity": "Unauthentic"`)
+			w.contains(w.call(exit.Failed, "diff", id, id).Stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight run")
+			w.contains(w.call(exit.Undecided, "attach", id).Stdout, "(UnauthenticRecord)")
 		})
 	}
 }
@@ -168,8 +168,8 @@ func TestAForgedRecordEndsAnOlderVerdict(t *testing.T) {
 	w.forge(newer, func(header *corev1.ConfigMap) {
 		header.Data["run.yaml"] = strings.ReplaceAll(header.Data["run.yaml"], "Blocked", "Ready")
 	})
-	w.contains(w.call(exit.Undecided, "status").stdout, "(UnauthenticRecord)")
-	w.contains(w.call(exit.Undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer: the record of run "+newer+" is not authentic")
+	w.contains(w.call(exit.Undecided, "status").Stdout, "(UnauthenticRecord)")
+	w.contains(w.call(exit.Undecided, "status", older).Stdout, "Outdated   run "+newer+" of the same target is newer: the record of run "+newer+" is not authentic")
 }
 
 // Edited results of a run in progress are neither reported nor logged, and the run can be
@@ -182,12 +182,12 @@ func TestForgedRunInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.forge(id, func(header *corev1.ConfigMap) { header.BinaryData["results.gz"] = compress(t, string(passing)+"\n") })
-	w.contains(w.call(exit.Undecided, "status").stdout, "No verdict yet", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "Verdict so far: Undecided, ")
-	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Quorum").stderr, "is not authentic")
-	w.contains(w.call(exit.Failed, "attach", id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight cancel "+id)
-	w.contains(w.call(exit.Ready, "cancel", id).stdout, "run "+id+" was canceled; 0 of 1 check had reported\n")
+	w.contains(w.call(exit.Undecided, "status").Stdout, "No verdict yet", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "Verdict so far: Undecided, ")
+	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Quorum").Stderr, "is not authentic")
+	w.contains(w.call(exit.Failed, "attach", id).Stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight cancel "+id)
+	w.contains(w.call(exit.Ready, "cancel", id).Stdout, "run "+id+" was canceled; 0 of 1 check had reported\n")
 	w.expectCanceled(id)
-	w.contains(w.call(exit.Interrupted, "status", id).stdout, "UNKNOWN  Etcd.Quorum (Canceled)\n")
+	w.contains(w.call(exit.Interrupted, "status", id).Stdout, "UNKNOWN  Etcd.Quorum (Canceled)\n")
 }
 
 // A record has no verdict if the key does not exist or the user has no permission to read
@@ -197,19 +197,19 @@ func TestRecordsWithoutTheKey(t *testing.T) {
 	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	w.call(exit.Ready, "status", id)
 
-	reader := user.With(t, local.Config, access.Needs{Required: recordstore.ReadNeeds().Required}).Impersonate.UserName
+	reader := user.With(t, byDefault.Config, access.Needs{Required: recordstore.ReadNeeds().Required}).Impersonate.UserName
 	got := w.call(exit.Undecided, "status", id, "--as", reader)
-	w.contains(got.stdout, "UNKNOWN  RunRecord (UnverifiableRecord)\n", "may not be read by this user", "oc preflight auth")
-	w.contains(w.call(exit.Ready, "history", "-o", "json", "--as", reader).stdout, `"authenticity": "Unverifiable"`, `"decision": "Unverified"`)
-	w.contains(w.call(exit.Failed, "diff", id, id, "--as", reader).stderr, "unknown whether the record of run "+id+" is authentic", "oc preflight auth status")
+	w.contains(got.Stdout, "UNKNOWN  RunRecord (UnverifiableRecord)\n", "may not be read by this user", "oc preflight auth")
+	w.contains(w.call(exit.Ready, "history", "-o", "json", "--as", reader).Stdout, `"authenticity": "Unverifiable"`, `"decision": "Unverified"`)
+	w.contains(w.call(exit.Failed, "diff", id, id, "--as", reader).Stderr, "unknown whether the record of run "+id+" is authentic", "oc preflight auth status")
 
 	if err := w.client.CoreV1().Secrets(record.Namespace).Delete(t.Context(), recordstore.KeySecret, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.contains(w.call(exit.Undecided, "status", id).stdout, "UNKNOWN  RunRecord (UnauthenticRecord)\n", recordstore.KeySecret, "does not exist")
+	w.contains(w.call(exit.Undecided, "status", id).Stdout, "UNKNOWN  RunRecord (UnauthenticRecord)\n", recordstore.KeySecret, "does not exist")
 	next := w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	w.call(exit.Ready, "status", next)
-	w.contains(w.call(exit.Undecided, "status", id).stdout, "does not match its content")
+	w.contains(w.call(exit.Undecided, "status", id).Stdout, "does not match its content")
 }
 
 // A verdict is valid for at most a day, also if a process with the key recorded it.
@@ -218,7 +218,7 @@ func TestAVerdictIsValidForADay(t *testing.T) {
 	long := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
 	long.Verdict.ValidUntil = "2999-01-01T00:00:00Z"
 	id := w.completedRun('1', long, w.fingerprint())
-	if got := w.call(exit.Ready, "status", id).stdout; strings.Contains(got, "2999") {
+	if got := w.call(exit.Ready, "status", id).Stdout; strings.Contains(got, "2999") {
 		t.Errorf("the verdict must expire after a day:\n%s", got)
 	}
 }

@@ -1,4 +1,4 @@
-package records_test
+package commands_test
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ func TestCleanupTakesAPrefix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := w.startJob(id, "Etcd.Quorum")
-			w.contains(w.call(exit.Ready, "cleanup", id[:8]).stdout, "deleted Job default/"+job.Name+"\n", "run "+id+" has no objects in the cluster\n")
+			w.contains(w.call(exit.Ready, "cleanup", id[:8]).Stdout, "deleted Job default/"+job.Name+"\n", "run "+id+" has no objects in the cluster\n")
 			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Errorf("Job %s still exists", job.Name)
 			}
@@ -36,9 +36,9 @@ func TestCleanupOfAnUnknownRunIsAnError(t *testing.T) {
 	for name, unknown := range map[string]string{"Other": uuid.NewString(), "TooShort": id[:3], "NoID": "everything"} {
 		t.Run(name, func(t *testing.T) {
 			got := w.call(exit.BadInput, "cleanup", unknown)
-			w.contains(got.stderr, unknown)
-			if got.stdout != "" {
-				t.Errorf("output %q for an unknown run, want none", got.stdout)
+			w.contains(got.Stderr, unknown)
+			if got.Stdout != "" {
+				t.Errorf("output %q for an unknown run, want none", got.Stdout)
 			}
 		})
 	}

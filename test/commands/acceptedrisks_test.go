@@ -1,4 +1,4 @@
-package narrative_test
+package commands_test
 
 import (
 	"os"
@@ -76,9 +76,9 @@ func conditionalUpdate(version, image string, risks ...string) configv1.Conditio
 
 // newRiskEnvironment returns the cluster of the enhancement, at 4.18.15 with three conditional
 // updates to signed releases.
-func newRiskEnvironment(t *testing.T, shared *sharedCluster) *environment {
+func newRiskEnvironment(t *testing.T, on *plane) *environment {
 	t.Helper()
-	e := newEnvironment(t, shared, riskMetrics()...)
+	e := newEnvironment(t, on, riskMetrics()...)
 	images := e.publish("4.18.16", "4.18.17", "4.19.1")
 	e.state.Conditional = []configv1.ConditionalUpdate{
 		conditionalUpdate("4.18.16", images["4.18.16"], dualStack, bootImages, highLoad),
@@ -162,7 +162,6 @@ func (e *environment) accept(risks ...string) {
 // Workflow 2 of the enhancement: the risks are accepted once, in ClusterVersion, for all
 // updates.
 func TestThreeRisksAreAcceptedInClusterVersion(t *testing.T) {
-	t.Parallel()
 	e := newRiskEnvironment(t, &techPreview)
 	e.evaluateRisks()
 	e.apply()
@@ -187,7 +186,6 @@ func TestThreeRisksAreAcceptedInClusterVersion(t *testing.T) {
 }
 
 func TestAcceptWritesClusterVersion(t *testing.T) {
-	t.Parallel()
 	e := newRiskEnvironment(t, &techPreview)
 	e.evaluateRisks()
 	e.apply()
@@ -210,8 +208,8 @@ func TestAcceptWritesClusterVersion(t *testing.T) {
 		{reason: "--clear removes all", args: []string{"--clear"}, want: nil, output: "now accepts these risks: none"},
 	} {
 		got := e.call(step.code, append([]string{"accept"}, step.args...)...)
-		if !strings.Contains(got.stdout+got.stderr, step.output) {
-			t.Errorf("accept %q (%s): no %q in the output: %s%s", step.args, step.reason, step.output, got.stdout, got.stderr)
+		if !strings.Contains(got.Stdout+got.Stderr, step.output) {
+			t.Errorf("accept %q (%s): no %q in the output: %s%s", step.args, step.reason, step.output, got.Stdout, got.Stderr)
 		}
 		if diff := cmp.Diff(step.want, e.accepted()); diff != "" {
 			t.Errorf("accept %q (%s): -want +got:\n%s", step.args, step.reason, diff)
@@ -222,13 +220,12 @@ func TestAcceptWritesClusterVersion(t *testing.T) {
 // In most clusters ClusterVersion has no field for accepted risks, which the API server drops
 // silently.
 func TestClusterVersionWithoutAcceptRisks(t *testing.T) {
-	t.Parallel()
 	e := newRiskEnvironment(t, &byDefault)
 	e.apply()
 	got := e.call(exit.Failed, "accept", acceptable)
 	for _, words := range []string{"ClusterUpdateAcceptRisks is off", "nothing was changed", "--accept RISK,... or --accept-file FILE"} {
-		if !strings.Contains(got.stderr, words) {
-			t.Errorf("the output of accept does not contain %q: %s", words, got.stderr)
+		if !strings.Contains(got.Stderr, words) {
+			t.Errorf("the output of accept does not contain %q: %s", words, got.Stderr)
 		}
 	}
 	if names := e.accepted(); len(names) > 0 {
@@ -249,8 +246,8 @@ func TestClusterVersionWithoutAcceptRisks(t *testing.T) {
 	e.run(exit.Ready, "--to", "4.19.1").expectCauses(causes{}).expectFinding(leaked, preflight.Pass, "RiskDoesNotApply")
 }
 
-// fleet is an acceptance file of a fleet, as in git.
-const fleet = `apiVersion: preflight.openshift.io/v1alpha1
+// fleetRisks is an acceptance file of a fleet, as in git.
+const fleetRisks = `apiVersion: preflight.openshift.io/v1alpha1
 kind: AcceptedRisks
 risks:
 - {risk: DualStackNeedsController, reason: no dual stack here, owner: ann@example.com, versions: ">=4.18.0 <4.19.0"}
@@ -260,10 +257,9 @@ risks:
 `
 
 func TestRisksAreAcceptedByAFile(t *testing.T) {
-	t.Parallel()
 	e := newRiskEnvironment(t, &byDefault)
 	e.apply()
-	file := e.file("accepted-risks.yaml", fleet)
+	file := e.file("accepted-risks.yaml", fleetRisks)
 	e.evaluate(exit.Blocked, "4.18.16", "--accept-file", file).
 		expectCauses(causes{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
 		expectFinding("AcceptanceExpired", preflight.Warn, "Expired", highLoad, "entry 4", "bob@example.com", "2026-01-31").
@@ -287,7 +283,6 @@ func (e *environment) file(name, content string) string {
 // Since 4.23, CVO lists its gates among the risks. They can be accepted like risks, but the
 // preconditions of CVO ignore the acceptance.
 func TestAcceptingDoesNotOpenGates(t *testing.T) {
-	t.Parallel()
 	const etcd, ack = "ClusterOperatorUpgradeable-etcd", "AdminAck-ack-4.18-boot-images"
 	e := newRiskEnvironment(t, &techPreview)
 	e.evaluateRisks()

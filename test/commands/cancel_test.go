@@ -1,4 +1,4 @@
-package records_test
+package commands_test
 
 import (
 	"context"
@@ -67,12 +67,12 @@ func TestCancelOfAHeldRun(t *testing.T) {
 		}
 	})
 	got := w.call(exit.Ready, "cancel", held.Record().ID[:8])
-	w.contains(got.stdout, "run "+held.Record().ID+" was canceled; 0 of 1 check had reported\n")
-	w.contains(got.stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for its end\n")
+	w.contains(got.Stdout, "run "+held.Record().ID+" was canceled; 0 of 1 check had reported\n")
+	w.contains(got.Stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for its end\n")
 	w.expectCanceled(held.Record().ID)
-	w.contains(w.call(exit.Failed, "cancel", held.Record().ID).stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
+	w.contains(w.call(exit.Failed, "cancel", held.Record().ID).Stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
 	// Its holder recorded no report: status makes it from the results.
-	w.contains(w.call(exit.Interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
+	w.contains(w.call(exit.Interrupted, "status", held.Record().ID).Stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
 }
 
 // Cancel deletes the Jobs of a run whose holder was killed or has detached.
@@ -98,12 +98,12 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 			job := w.startJob(held.Record().ID, "Etcd.Quorum")
 			leave(w, held)
 			got := w.call(exit.Ready, "cancel", held.Record().ID)
-			w.contains(got.stderr, "run "+held.Record().ID+" was abandoned: ending it here\n", " of run "+held.Record().ID+"\n")
+			w.contains(got.Stderr, "run "+held.Record().ID+" was abandoned: ending it here\n", " of run "+held.Record().ID+"\n")
 			w.expectCanceled(held.Record().ID)
 			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Errorf("Job %s still exists", job.Name)
 			}
-			w.contains(w.call(exit.Interrupted, "status", held.Record().ID).stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
+			w.contains(w.call(exit.Interrupted, "status", held.Record().ID).Stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
 		})
 	}
 }
@@ -114,5 +114,5 @@ func TestCancelOfAHolderThatDoesNotEnd(t *testing.T) {
 	_, release := held.Hold(t.Context())
 	defer release()
 	got := w.call(exit.Failed, "cancel", held.Record().ID, "--timeout", "2s")
-	w.contains(got.stderr, "error: the run did not end within 2s; the cancellation stays requested")
+	w.contains(got.Stderr, "error: the run did not end within 2s; the cancellation stays requested")
 }

@@ -1,14 +1,15 @@
-package narrative_test
+package commands_test
 
 import (
-	"io"
-	"log"
-	"net/http/httptest"
-	"strings"
-
-	"github.com/google/go-containerregistry/pkg/registry"
+	"sync"
 
 	"github.com/openshift/update-preflight/test/release"
+)
+
+// The keys are the same for all tests, since a new one takes a fifth of a second.
+var (
+	releaseKey = sync.OnceValues(func() (*release.Signer, error) { return release.NewSigner("Release Key") })
+	nextKey    = sync.OnceValues(func() (*release.Signer, error) { return release.NewSigner("Next Key") })
 )
 
 // publish pushes a release without checks of each version, whose signing key the cluster
@@ -32,9 +33,7 @@ const untrusted = "untrusted"
 // publishWith is publish for releases with these contents, by version.
 func (e *environment) publishWith(releases map[string]contents) map[string]string {
 	e.t.Helper()
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	e.t.Cleanup(server.Close)
-	signer, err := release.NewSigner("Release Key")
+	signer, err := releaseKey()
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -45,8 +44,7 @@ func (e *environment) publishWith(releases map[string]contents) map[string]strin
 	e.state.Keys = map[string][]byte{"verifier-public-key-release": key}
 	e.state.Stores = map[string]string{"store-release": "file://" + e.t.TempDir()}
 	e.state.Signatures = release.Store{}
-	host := strings.TrimPrefix(server.URL, "http://")
-	etcd, err := release.BuildImage(e.t.Context(), host, "etcd", release.Image{Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}})
+	etcd, err := release.BuildImage(e.t.Context(), byDefault.Registry, "etcd", release.Image{Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}})
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -55,11 +53,11 @@ func (e *environment) publishWith(releases map[string]contents) map[string]strin
 		signer := signer
 		if _, foreign := manifests[untrusted]; foreign {
 			delete(manifests, untrusted)
-			if signer, err = release.NewSigner("Next Key"); err != nil {
+			if signer, err = nextKey(); err != nil {
 				e.t.Fatal(err)
 			}
 		}
-		pullSpec, err := release.Push(e.t.Context(), host, release.Release{
+		pullSpec, err := release.Push(e.t.Context(), byDefault.Registry, release.Release{
 			Version: version, Previous: []string{e.state.Version},
 			Components: []release.Component{{Name: "etcd", Image: etcd, Source: "quay.io/openshift/origin-etcd", Manifests: manifests}},
 		})

@@ -1,4 +1,4 @@
-package narrative_test
+package commands_test
 
 import (
 	"fmt"
@@ -32,7 +32,6 @@ status:
 // The removal of an API by the target blocks, that by a later release is a warning
 // (eus-upgrades-mvp). OpenShift 4.19 has Kubernetes 1.32, 4.20 has 1.33.
 func TestRemovedAPIs(t *testing.T) {
-	t.Parallel()
 	e := newEnvironment(t, &byDefault)
 	e.state.Available = map[string]string{"4.18.16": examplePullSpec("1"), "4.19.1": examplePullSpec("2")}
 	e.apply()
@@ -83,7 +82,6 @@ status:
 // An administrator used a removed API once, five hours ago, and states when the use ended. The
 // counts contain the request for 24 hours; requests in the hour of the stated time count.
 func TestAPIsThatAreNoLongerUsed(t *testing.T) {
-	t.Parallel()
 	e := newEnvironment(t, &byDefault)
 	e.state.Available = map[string]string{"4.19.1": examplePullSpec("2")}
 	e.apply()
@@ -102,8 +100,8 @@ func TestAPIsThatAreNoLongerUsed(t *testing.T) {
 	for since, want := range map[string]string{
 		"soon": `--since: "soon" is neither a time`, now.Add(time.Hour).Format(time.RFC3339): "is after the cluster's time",
 	} {
-		if got := e.call(exit.BadInput, "targets", "--since", since); !strings.Contains(got.stderr, want) {
-			t.Errorf("--since %s: %s", since, got.stderr)
+		if got := e.call(exit.BadInput, "targets", "--since", since); !strings.Contains(got.Stderr, want) {
+			t.Errorf("--since %s: %s", since, got.Stderr)
 		}
 	}
 }
@@ -124,7 +122,6 @@ spec: {displayName: An operator, install: {strategy: deployment}}
 // An operator that supports only the present minor version blocks minor updates
 // (eus-upgrades-mvp: "equal to the current cluster version").
 func TestIncompatibleOperators(t *testing.T) {
-	t.Parallel()
 	e := newEnvironment(t, &techPreview)
 	e.state.Available = map[string]string{"4.18.16": examplePullSpec("1"), "4.19.1": examplePullSpec("2")}
 	e.apply()

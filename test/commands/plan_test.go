@@ -1,4 +1,4 @@
-package narrative_test
+package commands_test
 
 import (
 	"context"
@@ -57,8 +57,8 @@ func updateService(t *testing.T) (address string, queries func() []url.Values) {
 // The plan of an update between even minor versions has the risks, acknowledgements and
 // pauses of this cluster (eus-upgrades-mvp).
 func TestPlan(t *testing.T) {
-	t.Parallel()
 	e := newEnvironment(t, &byDefault)
+	e.monitoring = monitoring.Load(t).URL
 	e.state.Version, e.state.Channel = "4.16.27", "eus-4.18"
 	e.state.Gates = map[string]string{"ack-4.16-apis": "Read https://docs.example.com/apis first."}
 	service, queries := updateService(t)
@@ -68,7 +68,7 @@ func TestPlan(t *testing.T) {
 	e.replace(node("worker-0", "worker", "v1.29.9"))
 
 	got := e.call(exit.Blocked, "plan", "--to", "4.18.17", "--prometheus", e.monitoring, "--no-cache")
-	golden.Compare(t, "testdata/plan.text", got.stdout)
+	golden.Compare(t, "testdata/plan.text", got.Stdout)
 	for _, query := range queries() {
 		if query.Get("id") == "" || query.Get("channel") != "eus-4.18" || query.Get("version") != "4.16.27" || query.Get("arch") != "amd64" {
 			t.Errorf("query to the update service of the cluster: %v, want the query of CVO", query)
@@ -104,8 +104,8 @@ func (e *environment) planOffline(service string, queries func() []url.Values) {
 		e.t.Errorf("the plan reports a recent graph as a limitation: %q", again.Notices)
 	}
 	verbose := e.call(exit.Ready, append(args, "-v=1")...)
-	if !strings.Contains(verbose.stderr, "the stored update graph is used") {
-		e.t.Errorf("the log does not state that the stored graph is used: %s", verbose.stderr)
+	if !strings.Contains(verbose.Stderr, "the stored update graph is used") {
+		e.t.Errorf("the log does not state that the stored graph is used: %s", verbose.Stderr)
 	}
 	result := e.plan(exit.Ready, append(args, "--offline")...)
 	if requested := queries(); len(requested) > 0 {
@@ -170,7 +170,7 @@ func (e *environment) planDurations(service string) {
 func (e *environment) plan(code int, arguments ...string) updateplan.Plan {
 	e.t.Helper()
 	var result updateplan.Plan
-	if err := json.Unmarshal([]byte(e.call(code, arguments...).stdout), &result); err != nil {
+	if err := json.Unmarshal([]byte(e.call(code, arguments...).Stdout), &result); err != nil {
 		e.t.Fatal(err)
 	}
 	return result
@@ -211,7 +211,7 @@ func (e *environment) comparePlan(service string) {
 	e.t.Helper()
 	stored := e.call(exit.Blocked, "plan", "--graph", service, "--prometheus", e.monitoring, "-o", "json")
 	file := filepath.Join(e.t.TempDir(), "plan.json")
-	if err := os.WriteFile(file, []byte(stored.stdout), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(stored.Stdout), 0o600); err != nil {
 		e.t.Fatal(err)
 	}
 	e.state.Version = "4.17.33"

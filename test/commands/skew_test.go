@@ -1,4 +1,4 @@
-package narrative_test
+package commands_test
 
 import (
 	"testing"
@@ -12,7 +12,6 @@ import (
 // release: 4.19, with Kubernetes 1.32, supports kubelets from 1.31 on; 4.18 and 4.20 support two
 // versions back.
 func TestKubeletsAndThePausedPool(t *testing.T) {
-	t.Parallel()
 	const workers = "KubeletMinorVersionUpgradeable-worker"
 	e := newEnvironment(t, &byDefault)
 	for name, tc := range map[string]struct {

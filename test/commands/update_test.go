@@ -1,11 +1,7 @@
-package narrative_test
+package commands_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -16,48 +12,17 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/program"
 )
 
-// programResult is the exit code and the output of a program.
-type programResult struct {
-	code           int
-	stdout, stderr string
-}
-
-// command returns a command that runs oc-preflight on the cluster.
-func (e *environment) command(args ...string) *exec.Cmd {
-	e.t.Helper()
-	path, err := program()
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	command := exec.CommandContext(e.t.Context(), path, args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig)
-	return command
-}
-
 // call runs oc-preflight, which must end with this exit code.
-func (e *environment) call(code int, args ...string) programResult {
+func (e *environment) call(code int, args ...string) program.Result {
 	e.t.Helper()
-	got := e.execute(args...)
-	if got.code != code {
-		e.t.Fatalf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got.code, code, got.stderr, got.stdout)
+	got := program.Call(e.t, args...)
+	if got.Code != code {
+		e.t.Fatalf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got.Code, code, got.Stderr, got.Stdout)
 	}
 	return got
-}
-
-// execute runs oc-preflight, which may end with any exit code.
-func (e *environment) execute(args ...string) programResult {
-	e.t.Helper()
-	command := e.command(args...)
-	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	err := command.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		e.t.Fatal(err)
-	}
-	return programResult{code: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
 // run runs a preflight, and returns its report.
@@ -85,19 +50,19 @@ func (e *environment) evaluate(code int, to string, args ...string) updateReport
 }
 
 // read runs oc-preflight with JSON output, and decodes it.
-func (e *environment) read(into any, args []string) programResult {
+func (e *environment) read(into any, args []string) program.Result {
 	e.t.Helper()
 	if e.monitoring != "" {
 		args = append(args, "--prometheus", e.monitoring)
 	}
-	got := e.execute(append(args, "-o", "json")...)
-	for line := range strings.Lines(got.stdout) {
+	got := program.Call(e.t, append(args, "-o", "json")...)
+	for line := range strings.Lines(got.Stdout) {
 		if strings.Contains(line, `"reason": "MultipleReasons"`) {
 			e.t.Errorf("%s reports MultipleReasons in place of the reasons: %s", strings.Join(args, " "), line)
 		}
 	}
-	if err := json.Unmarshal([]byte(got.stdout), into); err != nil {
-		e.t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, got.stdout, got.stderr)
+	if err := json.Unmarshal([]byte(got.Stdout), into); err != nil {
+		e.t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, got.Stdout, got.Stderr)
 	}
 	return got
 }
@@ -111,10 +76,10 @@ type updateReport struct {
 }
 
 // expectExitCode expects this exit code.
-func (r updateReport) expectExitCode(code int, got programResult, args []string) updateReport {
+func (r updateReport) expectExitCode(code int, got program.Result, args []string) updateReport {
 	r.t.Helper()
-	if got.code != code {
-		r.t.Errorf("%s: exit code %d, want %d; open findings:\n%s\n%s", strings.Join(args, " "), got.code, code, r.openFindings(), got.stderr)
+	if got.Code != code {
+		r.t.Errorf("%s: exit code %d, want %d; open findings:\n%s\n%s", strings.Join(args, " "), got.Code, code, r.openFindings(), got.Stderr)
 	}
 	return r
 }

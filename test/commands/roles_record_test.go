@@ -1,4 +1,4 @@
-package records_test
+package commands_test
 
 import (
 	"strings"
@@ -35,8 +35,8 @@ func TestCommandsUnderTheirRoles(t *testing.T) {
 	} {
 		t.Run(tc.command, func(t *testing.T) {
 			w := world{t: t, client: w.client, records: w.records}
-			w.apply(w.call(exit.Ready, "auth", tc.command, "--bind", "user:"+tc.command).stdout)
-			w.contains(w.call(exit.Failed, append([]string{tc.command, "--as", "stranger"}, tc.args...)...).stderr,
+			w.apply(w.call(exit.Ready, "auth", tc.command, "--bind", "user:"+tc.command).Stdout)
+			w.contains(w.call(exit.Failed, append([]string{tc.command, "--as", "stranger"}, tc.args...)...).Stderr,
 				"error: have an administrator apply the roles that this prints: oc preflight auth "+tc.command+" --as stranger", "; the user lacks ")
 			w.call(tc.code, append([]string{tc.command, "--as", tc.command}, tc.args...)...)
 		})
@@ -46,8 +46,8 @@ func TestCommandsUnderTheirRoles(t *testing.T) {
 // apply creates objects, as "oc apply" does.
 func (w world) apply(documents string) {
 	w.t.Helper()
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(local.Config)))
-	client := dynamic.NewForConfigOrDie(local.Config)
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(byDefault.Config)))
+	client := dynamic.NewForConfigOrDie(byDefault.Config)
 	for document := range strings.SplitSeq(documents, "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {

@@ -1,7 +1,6 @@
-package narrative_test
+package commands_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 
-	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
@@ -27,13 +25,11 @@ import (
 // environment is the state of a cluster for one test. Initially every available update is
 // Ready.
 type environment struct {
-	t       testing.TB
-	cluster *cluster.Cluster
-	config  *rest.Config
+	t      testing.TB
+	plane  *plane
+	config *rest.Config
 	// state takes effect with apply.
 	state openshift.State
-	// kubeconfig is the path of the kubeconfig for the program.
-	kubeconfig string
 	// monitoring is the URL of the Prometheus for the program.
 	monitoring string
 }
@@ -41,15 +37,17 @@ type environment struct {
 // current is the version of the cluster, unless a test sets another one.
 const current = "4.18.15"
 
-// newEnvironment locks a cluster until the test ends. The rules of its Prometheus define the
-// alerts and the series.
-func newEnvironment(tb testing.TB, shared *sharedCluster, rules ...prometheus.Rule) *environment {
+// newEnvironment uses a cluster until the test ends. The rules of its Prometheus define the
+// alerts and the series; without rules it has a monitoring without alerts, which answers no query.
+func newEnvironment(tb testing.TB, on *plane, rules ...prometheus.Rule) *environment {
 	tb.Helper()
-	shared.mutex.Lock()
-	tb.Cleanup(shared.mutex.Unlock)
-	config := rest.CopyConfig(shared.cluster.Config)
+	on.use(tb)
+	config := rest.CopyConfig(on.Config)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	e := &environment{t: tb, cluster: shared.cluster, config: config, kubeconfig: shared.cluster.Kubeconfig, monitoring: prometheus.Run(tb, rules...).URL}
+	e := &environment{t: tb, plane: on, config: config, monitoring: testCluster.Monitoring}
+	if len(rules) > 0 {
+		e.monitoring = monitoring.Load(tb, rules...).URL
+	}
 	e.state = openshift.State{
 		Version: current, Image: examplePullSpec("0"), Channel: "candidate-4.18", Topology: configv1.HighlyAvailableTopologyMode,
 		Gates: map[string]string{}, Acks: map[string]string{}, Operators: []configv1.ClusterOperator{operator("etcd"), operator("kube-apiserver")},
@@ -133,7 +131,7 @@ status:
 `)
 }
 
-// create creates the objects of the manifests, with their status, until the test ends.
+// create creates the objects of the manifests, with their status.
 func (e *environment) create(manifests ...string) {
 	e.t.Helper()
 	for _, manifest := range manifests {
@@ -145,7 +143,7 @@ func (e *environment) create(manifests ...string) {
 	}
 }
 
-// createObject creates an object with its status until the test ends.
+// createObject creates an object with its status.
 func (e *environment) createObject(object *unstructured.Unstructured) {
 	e.t.Helper()
 	resources := e.resources(object)
@@ -153,12 +151,6 @@ func (e *environment) createObject(object *unstructured.Unstructured) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	e.t.Cleanup(func() {
-		err := resources.Delete(context.WithoutCancel(e.t.Context()), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
-		if err != nil && !apierrors.IsNotFound(err) {
-			e.t.Error(err)
-		}
-	})
 	e.writeStatus(created, object.Object["status"])
 }
 

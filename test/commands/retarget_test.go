@@ -1,4 +1,4 @@
-package narrative_test
+package commands_test
 
 import (
 	"testing"
@@ -14,7 +14,6 @@ import (
 // is complete: only the operators of 4.7 report what blocks an update from it
 // (eus-upgrades-mvp).
 func TestRetargetDuringAnUpdate(t *testing.T) {
-	t.Parallel()
 	const updating = "ClusterVersionUpdating"
 	e := newEnvironment(t, &byDefault)
 	images := e.publish("4.7.60", "4.8.57")
@@ -51,7 +50,6 @@ func TestRetargetDuringAnUpdate(t *testing.T) {
 // The CVO of 4.19 accepts another patch release of the minor version of the update in progress,
 // and rejects the next minor version.
 func TestCVODuringAnUpdate(t *testing.T) {
-	t.Parallel()
 	e := newEnvironment(t, &techPreview)
 	began := metav1.Now()
 	e.state.Version, e.state.Updating = "4.19.3", true

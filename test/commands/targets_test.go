@@ -1,8 +1,6 @@
-package narrative_test
+package commands_test
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/golden"
+	"github.com/openshift/update-preflight/test/program"
 )
 
 // newBlockedEnvironment returns the cluster of accepted-risks whose update to 4.19 is also blocked
@@ -38,7 +37,6 @@ func newBlockedEnvironment(t *testing.T) *environment {
 }
 
 func TestTargets(t *testing.T) {
-	t.Parallel()
 	e := newBlockedEnvironment(t)
 	for name, args := range map[string][]string{"targets": nil, "target-4.18.16": {"--to", "4.18.16"}, "target-4.19.1": {"--to", "4.19.1"}} {
 		code := exit.Ready
@@ -46,7 +44,7 @@ func TestTargets(t *testing.T) {
 			code = exit.Blocked
 		}
 		got := e.call(code, append([]string{"targets", "--prometheus", e.monitoring}, args...)...)
-		text := strings.ReplaceAll(got.stdout, e.monitoring, "http://monitoring") // its port varies
+		text := strings.ReplaceAll(got.Stdout, e.monitoring, "http://monitoring") // its port varies
 		for _, update := range e.state.Conditional {
 			text = strings.ReplaceAll(text, update.Release.Image, "IMAGE") // the port of the registry varies
 		}
@@ -59,7 +57,6 @@ func TestTargets(t *testing.T) {
 
 // The verdict on each target is the same alone and among all targets.
 func TestTargetsAloneAndTogether(t *testing.T) {
-	t.Parallel()
 	e := newBlockedEnvironment(t)
 	all := e.targets()
 	var order []string
@@ -74,12 +71,12 @@ func TestTargetsAloneAndTogether(t *testing.T) {
 	if diff := cmp.Diff([]string{"4.19.1", "4.18.18", "4.18.17", "4.18.16"}, order); diff != "" {
 		t.Errorf("newest first: -want +got:\n%s", diff)
 	}
-	if got := e.call(exit.Undecided, "targets", "--to", "4.18.99"); !strings.Contains(got.stdout, "ClusterVersionRequest (UnknownUpdate)") {
-		t.Errorf("a version that is not listed is judged, and said to be unknown: %s", got.stdout)
+	if got := e.call(exit.Undecided, "targets", "--to", "4.18.99"); !strings.Contains(got.Stdout, "ClusterVersionRequest (UnknownUpdate)") {
+		t.Errorf("a version that is not listed is judged, and said to be unknown: %s", got.Stdout)
 	}
 	got := e.call(exit.BadInput, "targets", "--to", "latest")
-	if !strings.Contains(got.stderr, `no update to "latest"`) || !strings.Contains(got.stderr, "4.18.17") {
-		t.Errorf("the error does not list the updates: %s", got.stderr)
+	if !strings.Contains(got.Stderr, `no update to "latest"`) || !strings.Contains(got.Stderr, "4.18.17") {
+		t.Errorf("the error does not list the updates: %s", got.Stderr)
 	}
 }
 
@@ -88,15 +85,14 @@ func (e *environment) targets(args ...string) report.Targets {
 	e.t.Helper()
 	got := e.call(exit.Ready, append([]string{"targets", "--prometheus", e.monitoring, "-o", "json"}, args...)...)
 	var result report.Targets
-	if err := json.Unmarshal([]byte(got.stdout), &result); err != nil {
-		e.t.Fatalf("%v\n%s", err, got.stdout)
+	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil {
+		e.t.Fatalf("%v\n%s", err, got.Stdout)
 	}
 	return result
 }
 
 // Invalid data of the update service is reported, not dropped.
 func TestInvalidUpdates(t *testing.T) {
-	t.Parallel()
 	e := newRiskEnvironment(t, &byDefault)
 	another := riskNamed(bootImages)
 	another.Message = "Another message."
@@ -136,7 +132,6 @@ func TestInvalidUpdates(t *testing.T) {
 // A run waits until CVO has processed a change of the spec. A status that is still
 // older than the spec is not evaluated.
 func TestStaleStatus(t *testing.T) {
-	t.Parallel()
 	e := newRiskEnvironment(t, &techPreview)
 	e.evaluateRisks()
 	e.apply()
@@ -145,29 +140,16 @@ func TestStaleStatus(t *testing.T) {
 		expectFinding("ClusterVersionRequest", preflight.Unknown, "StaleStatus", "generation").
 		expectFinding("ClusterVersionRecommendedUpdate", preflight.Skipped, "StaleStatus").
 		expectFinding("ClusterVersionUpdating", preflight.Skipped, "StaleStatus")
-	following := e.command("run", "--to", "4.18.17", "-o", "json", "--prometheus", e.monitoring)
-	var stdout bytes.Buffer
-	following.Stdout = &stdout
-	progress, err := following.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := following.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(progress); lines.Scan(); {
-		if strings.Contains(lines.Text(), "for CVO to process the last change of ClusterVersion") {
-			e.reconcile()
-		}
-	}
-	if err := following.Wait(); err != nil {
-		t.Errorf("the run that waited for CVO: %v\n%s", err, &stdout)
+	following := program.Start(t, "run", "--to", "4.18.17", "-o", "json", "--prometheus", e.monitoring)
+	following.AwaitStderr("for CVO to process the last change of ClusterVersion")
+	e.reconcile()
+	if got := following.Wait(); got.Code != exit.Ready {
+		t.Errorf("the run that waited for CVO: exit code %d\n%s", got.Code, got.Stdout)
 	}
 }
 
 // Bad input is rejected before anything is read, with its location.
 func TestInvalidInput(t *testing.T) {
-	t.Parallel()
 	e := newPatchEnvironment(t, &byDefault)
 	const head = "apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks:\n"
 	for name, tc := range map[string]struct{ content, want string }{
@@ -181,8 +163,8 @@ func TestInvalidInput(t *testing.T) {
 		"Twice":      {head + "- {risk: RiskA, reason: r, owner: o}\n- {risk: RiskA, reason: r, owner: o}\n", `entry 2 ("RiskA"): entry 1 accepts the same risk`},
 	} {
 		got := e.call(exit.BadInput, "targets", "--accept-file", e.file(name+".yaml", tc.content))
-		if !strings.Contains(got.stderr, tc.want) || !strings.Contains(got.stderr, name+".yaml") || got.stdout != "" {
-			t.Errorf("%s: no error with %q: %s%s", name, tc.want, got.stderr, got.stdout)
+		if !strings.Contains(got.Stderr, tc.want) || !strings.Contains(got.Stderr, name+".yaml") || got.Stdout != "" {
+			t.Errorf("%s: no error with %q: %s%s", name, tc.want, got.Stderr, got.Stdout)
 		}
 	}
 	for _, args := range [][]string{

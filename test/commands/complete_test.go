@@ -1,7 +1,6 @@
-package records_test
+package commands_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -26,18 +25,13 @@ func TestCompletion(t *testing.T) {
 		}},
 		Gates: map[string]string{"ack-4.18-api": "Migrate the clients.", "ack-4.18-other": "Read the notes."},
 	}
-	if err := openshift.Apply(t.Context(), local.Config, state); err != nil {
+	if err := openshift.Apply(t.Context(), byDefault.Config, state); err != nil {
 		t.Fatal(err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "completed-0"}}
 	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := w.client.CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), node.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
 	run := w.detachedRun('2', []string{"Etcd.Quorum", "Ingress.Certificate"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
 	tests := map[string]struct {
 		reason string
@@ -60,7 +54,7 @@ func TestCompletion(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := world{t: t, client: w.client, records: w.records}
-			lines := strings.Split(strings.TrimSpace(w.call(exit.Ready, append([]string{"__complete"}, test.args...)...).stdout), "\n")
+			lines := strings.Split(strings.TrimSpace(w.call(exit.Ready, append([]string{"__complete"}, test.args...)...).Stdout), "\n")
 			if got := lines[:len(lines)-1]; !slices.Equal(got, test.want) {
 				t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
 			}
@@ -72,8 +66,8 @@ func TestCompletion(t *testing.T) {
 func TestVersion(t *testing.T) {
 	w := newWorld(t)
 	got := w.call(exit.Ready, "version")
-	w.contains(got.stdout, "Client ", "Cluster    4.18.3\n", "Kubernetes v")
-	if got := w.call(exit.Ready, "version", "--client").stdout; strings.Contains(got, "Cluster") {
+	w.contains(got.Stdout, "Client ", "Cluster    4.18.3\n", "Kubernetes v")
+	if got := w.call(exit.Ready, "version", "--client").Stdout; strings.Contains(got, "Cluster") {
 		t.Errorf("--client prints the version of the cluster:\n%s", got)
 	}
 }

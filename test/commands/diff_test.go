@@ -1,4 +1,4 @@
-package records_test
+package commands_test
 
 import (
 	"encoding/json"
@@ -14,21 +14,21 @@ func TestDiff(t *testing.T) {
 	before := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum"), newFinding("Etcd.Space", preflight.Fail, "Full")), nil)
 	after := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"), newFinding("Etcd.Space", preflight.Unknown, "ImagePull")), nil)
 
-	w.contains(w.call(exit.Ready, "diff", before, after[:8]).stdout, "Undecided now, Blocked before.\n", "Findings   0 new, 1 changed, 1 fixed, 0 the same\n",
+	w.contains(w.call(exit.Ready, "diff", before, after[:8]).Stdout, "Undecided now, Blocked before.\n", "Findings   0 new, 1 changed, 1 fixed, 0 the same\n",
 		"CHANGED  Etcd.Space is UNKNOWN (ImagePull), was FAIL (Full)\n", "FIXED  Etcd.Quorum is PASS (Passed), was FAIL (NoQuorum)\n",
 		"Verdict: Blocked before, Undecided now\n")
 
 	var changes diff.Changes
-	if err := json.Unmarshal([]byte(w.call(exit.Ready, "diff", before, before, "-o", "json").stdout), &changes); err != nil {
+	if err := json.Unmarshal([]byte(w.call(exit.Ready, "diff", before, before, "-o", "json").Stdout), &changes); err != nil {
 		t.Fatal(err)
 	}
 	if len(changes.New)+len(changes.Changed)+len(changes.Fixed) != 0 || changes.Same != 2 {
 		t.Errorf("a run must not differ from itself: %+v", changes)
 	}
 
-	w.contains(w.call(exit.Ready, "diff", before).stdout, "Before     Blocked of run "+before)
-	w.contains(w.call(exit.Ready, "diff").stdout, "of run "+before, "of run "+after)
+	w.contains(w.call(exit.Ready, "diff", before).Stdout, "Before     Blocked of run "+before)
+	w.contains(w.call(exit.Ready, "diff").Stdout, "of run "+before, "of run "+after)
 
 	running := w.detachedRun('2', []string{"Etcd.Quorum"})
-	w.contains(w.call(exit.Failed, "diff", before, running).stderr, "run "+running+" is in progress and cannot be compared; show it with: oc preflight status "+running+"\n")
+	w.contains(w.call(exit.Failed, "diff", before, running).Stderr, "run "+running+" is in progress and cannot be compared; show it with: oc preflight status "+running+"\n")
 }

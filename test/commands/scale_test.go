@@ -1,4 +1,4 @@
-package narrative_test
+package commands_test
 
 import (
 	"bytes"
@@ -7,15 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/report"
@@ -48,9 +40,7 @@ const (
 func BenchmarkTargets(b *testing.B) {
 	e := newEnvironment(b, &techPreview)
 	front := fillCluster(b, e)
-	if _, err := program(); err != nil { // the build is not measured
-		b.Fatal(err)
-	}
+	testCluster.Program(b) // the build is not measured
 	var took []float64
 	var peak uint64
 	var requests map[string]int
@@ -70,7 +60,6 @@ func BenchmarkTargets(b *testing.B) {
 // Each page of a resource, each query and the alerts are requested once, whatever the number of
 // targets.
 func TestManyTargetsAreReadOnce(t *testing.T) {
-	t.Parallel()
 	e := newEnvironment(t, &techPreview)
 	front := fillCluster(t, e)
 	result, requests, memory := e.evaluateTargets(front)
@@ -104,7 +93,7 @@ func TestManyTargetsAreReadOnce(t *testing.T) {
 // cluster.
 func fillCluster(tb testing.TB, e *environment) *prometheus.Front {
 	tb.Helper()
-	front := prometheus.Run(tb).Open(tb)
+	front := monitoring.Load(tb).Open(tb)
 	e.monitoring = front.URL
 	e.addNodes(manyNodes - 2) // two nodes exist
 	for i := range manyRisks {
@@ -173,9 +162,9 @@ func (e *environment) addNodes(count int) {
 // server by method and path, and the peak memory of the program in MiB.
 func (e *environment) evaluateTargets(front *prometheus.Front) (result report.Targets, requests map[string]int, memory uint64) {
 	e.t.Helper()
-	counter := newCounter(e.t, e.config)
-	command := e.command("targets", "--prometheus", front.URL, "-o", "json")
-	command.Env = append(os.Environ(), "KUBECONFIG="+counter.kubeconfig(e.t), "GOGC=") // as a user calls it: the suite sets it
+	recorder := newRecorder(e.t, e.config)
+	command := testCluster.Command(e.t, "targets", "--prometheus", front.URL, "-o", "json")
+	command.Env = append(os.Environ(), "KUBECONFIG="+recorder.kubeconfig(e.t), "GOGC=") // as a user calls it: the suite sets it
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	stdout, err := command.StdoutPipe()
@@ -205,7 +194,7 @@ func (e *environment) evaluateTargets(front *prometheus.Front) (result report.Ta
 	if err := json.Unmarshal(output.Bytes(), &result); err != nil {
 		e.t.Fatal(err)
 	}
-	return result, counter.counts(), memory
+	return result, recorder.counts(), memory
 }
 
 // peakOf returns the peak memory of a process in MiB; 0 if it has ended.
@@ -219,73 +208,4 @@ func peakOf(pid int) uint64 {
 		return 0
 	}
 	return status.VmHWM >> 20
-}
-
-// counter is a proxy of the API server that counts the requests of the program. The metrics of
-// the API server also count those of controllers.
-type counter struct {
-	url      string
-	mutex    sync.Mutex
-	requests map[string]int
-}
-
-// newCounter starts a counter that runs until the test ends.
-func newCounter(tb testing.TB, config *rest.Config) *counter {
-	tb.Helper()
-	upstream, err := url.Parse(config.Host)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(upstream)
-	if proxy.Transport, err = rest.TransportFor(config); err != nil {
-		tb.Fatal(err)
-	}
-	c := &counter{requests: map[string]int{}}
-	proxy.ModifyResponse = func(response *http.Response) error {
-		// Requests for a new API, which is not served yet, are repeated.
-		if code := response.StatusCode; code != http.StatusTooManyRequests && code != http.StatusServiceUnavailable {
-			c.add(response.Request)
-		}
-		return nil
-	}
-	server := httptest.NewServer(proxy)
-	tb.Cleanup(server.Close)
-	c.url = server.URL
-	return c
-}
-
-// add counts a request. Each page of a list is counted separately.
-func (c *counter) add(r *http.Request) {
-	requested := r.Method + " " + r.URL.Path
-	if from := r.URL.Query().Get("continue"); from != "" {
-		requested += " from " + from
-	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.requests[requested]++
-}
-
-// counts returns the number of requests by method and path.
-func (c *counter) counts() map[string]int {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.requests
-}
-
-// kubeconfig writes a kubeconfig for the API server through the counter, and returns its path.
-func (c *counter) kubeconfig(tb testing.TB) string {
-	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "kubeconfig")
-	content := strings.ReplaceAll(`
-apiVersion: v1
-kind: Config
-current-context: counted
-clusters: [{name: counted, cluster: {server: "URL"}}]
-contexts: [{name: counted, context: {cluster: counted, user: counted}}]
-users: [{name: counted, user: {}}]
-`, "URL", c.url)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	return path
 }

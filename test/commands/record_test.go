@@ -1,8 +1,4 @@
-// Package records_test answers: do the commands report recorded runs with their original
-// results and their current standing? Records are written as a run writes them, to a real
-// API server, and the commands are called as a user calls them. There are no nodes: the
-// tests serve the API of a kubelet for the logs of pods.
-package records_test
+package commands_test
 
 import (
 	"encoding/json"
@@ -11,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -24,16 +19,9 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/lease"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
-	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/program"
 )
-
-var local *cluster.Cluster
-
-func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
-}
 
 // world is the cluster, initially without run records.
 type world struct {
@@ -46,20 +34,13 @@ type world struct {
 
 func newWorld(t *testing.T) world {
 	t.Helper()
-	t.Setenv("KUBECONFIG", local.Kubeconfig)
-	config := rest.CopyConfig(local.Config)
+	byDefault.use(t)
+	config := rest.CopyConfig(byDefault.Config)
 	config.QPS = -1
 	client := kubernetes.NewForConfigOrDie(config)
 	state := openshift.State{Version: "4.18.3", Image: "registry/release@" + digest('0'), Available: map[string]string{}, Gates: map[string]string{}}
 	for _, target := range "0123456789" {
 		state.Available["4.19."+string(target)] = "registry/release@" + digest(target)
-	}
-	recorded := metav1.ListOptions{LabelSelector: "preflight.openshift.io/record"}
-	if err := client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
-		t.Fatal(err)
-	}
-	if err := client.CoordinationV1().Leases(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
-		t.Fatal(err)
 	}
 	w := world{t: t, client: client, state: state, records: recordstore.New(client), runs: lease.New(client, lease.Duration(time.Second))}
 	w.present()
@@ -69,7 +50,7 @@ func newWorld(t *testing.T) world {
 // present writes the state to the cluster.
 func (w world) present() {
 	w.t.Helper()
-	if err := openshift.Apply(w.t.Context(), local.Config, w.state); err != nil {
+	if err := openshift.Apply(w.t.Context(), byDefault.Config, w.state); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -139,18 +120,14 @@ func newReport(findings ...finding.Finding) report.Report {
 	}
 }
 
-// output is the output of a command.
-type output struct{ stdout, stderr string }
-
 // call runs oc-preflight, and verifies its exit code.
-func (w world) call(code int, args ...string) output {
+func (w world) call(code int, args ...string) program.Result {
 	w.t.Helper()
 	got := program.Call(w.t, args...)
 	if got.Code != code {
 		w.t.Fatalf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got.Code, code, got.Stdout, got.Stderr)
 	}
-	w.t.Logf("$ oc preflight %s\n%s%s", strings.Join(args, " "), got.Stdout, got.Stderr)
-	return output{stdout: got.Stdout, stderr: got.Stderr}
+	return got
 }
 
 // contains verifies that a text contains all of these parts.

@@ -1,7 +1,6 @@
-package records_test
+package commands_test
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -24,8 +23,8 @@ import (
 	"github.com/openshift/update-preflight/test/exit"
 )
 
-// kubelet serves the logs of containers to the API server, as a kubelet does.
-type kubelet struct {
+// logServer serves the logs of containers to the API server, as a kubelet does.
+type logServer struct {
 	world
 	node string
 
@@ -39,12 +38,12 @@ type kubelet struct {
 	ended chan struct{}
 }
 
-func (w world) kubelet() *kubelet {
+func (w world) serveLogs() *logServer {
 	w.t.Helper()
-	k := &kubelet{
-		world: w, node: "kubelet-" + strings.ToLower(w.t.Name()), logs: map[string]string{}, calls: map[string]int{}, cut: map[string]int{}, ended: make(chan struct{}),
+	k := &logServer{
+		world: w, node: "kubelet-" + strings.ReplaceAll(strings.ToLower(w.t.Name()), "/", "-"), logs: map[string]string{}, calls: map[string]int{}, cut: map[string]int{}, ended: make(chan struct{}),
 	}
-	tlsDir := filepath.Join(local.Dir, "tls")
+	tlsDir := filepath.Join(byDefault.Dir, "tls")
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(tlsDir, "kubelet-server.crt"), filepath.Join(tlsDir, "kubelet-server.key"))
 	if err != nil {
 		w.t.Fatal(err)
@@ -60,11 +59,6 @@ func (w world) kubelet() *kubelet {
 	if _, err := w.client.CoreV1().Nodes().Create(w.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node}}, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() {
-		if err := w.client.CoreV1().Nodes().Delete(context.Background(), k.node, metav1.DeleteOptions{}); err != nil {
-			w.t.Error(err)
-		}
-	})
 	// Controllers write to the node as well.
 	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node, err := w.client.CoreV1().Nodes().Get(w.t.Context(), k.node, metav1.GetOptions{})
@@ -82,7 +76,7 @@ func (w world) kubelet() *kubelet {
 }
 
 // ServeHTTP serves GET /containerLogs/NAMESPACE/POD/CONTAINER.
-func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (k *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/containerLogs/"), "/")
 	key := parts[1] + "/" + parts[2]
 	if previous, _ := strconv.ParseBool(r.URL.Query().Get("previous")); previous {
@@ -108,7 +102,7 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // pod creates a pod of the Job on the node, with these states of its containers.
-func (k *kubelet) pod(job *batchv1.Job, name string, states map[string]corev1.ContainerStatus) *corev1.Pod {
+func (k *logServer) pod(job *batchv1.Job, name string, states map[string]corev1.ContainerStatus) *corev1.Pod {
 	k.t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: job.Namespace, Labels: map[string]string{batchv1.JobNameLabel: job.Name}},
@@ -123,16 +117,11 @@ func (k *kubelet) pod(job *batchv1.Job, name string, states map[string]corev1.Co
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	k.t.Cleanup(func() {
-		if err := k.client.CoreV1().Pods(job.Namespace).Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
-			k.t.Error(err)
-		}
-	})
 	return k.setStates(pod, states)
 }
 
 // setStates updates the status of a pod with the states of its containers.
-func (k *kubelet) setStates(pod *corev1.Pod, states map[string]corev1.ContainerStatus) *corev1.Pod {
+func (k *logServer) setStates(pod *corev1.Pod, states map[string]corev1.ContainerStatus) *corev1.Pod {
 	k.t.Helper()
 	pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodRunning, nil
 	for _, container := range pod.Spec.Containers {
@@ -161,15 +150,15 @@ func waiting(reason, message string) corev1.ContainerStatus {
 
 func TestLogsOfPods(t *testing.T) {
 	w := newWorld(t)
-	k := w.kubelet()
+	k := w.serveLogs()
 	id := w.detachedRun('1', []string{"Etcd.Quorum"})
 	job := w.startJob(id, "Etcd.Quorum")
 	k.logs["one/check"] = "members: 3\n\x1b[2Jquorum: \tyes\nno newline"
 	k.pod(job, "one", map[string]corev1.ContainerStatus{"check": terminated()})
-	w.contains(w.call(exit.Ready, "logs", "Etcd.Quorum").stdout, "members: 3\n") // the run in progress
+	w.contains(w.call(exit.Ready, "logs", "Etcd.Quorum").Stdout, "members: 3\n") // the run in progress
 	got := w.call(exit.Ready, "logs", id[:8], "Etcd.Quorum")
-	if want := "members: 3\nquorum: \tyes\nno newline\n"; got.stdout != want {
-		t.Errorf("%q, want %q: the output without escape sequences", got.stdout, want)
+	if want := "members: 3\nquorum: \tyes\nno newline\n"; got.Stdout != want {
+		t.Errorf("%q, want %q: the output without escape sequences", got.Stdout, want)
 	}
 
 	restarted := terminated()
@@ -177,13 +166,13 @@ func TestLogsOfPods(t *testing.T) {
 	k.logs["two/check"], k.logs["two/check before"] = "second\n", "first\n"
 	k.pod(job, "two", map[string]corev1.ContainerStatus{"check": restarted, "helper": waiting("ImagePullBackOff", "429 from mirror")})
 	got = w.call(exit.Ready, "logs", id, "Etcd.Quorum")
-	w.contains(got.stdout, "[one/check] no newline\n", "[two/check] first\n[two/check] second\n")
-	w.contains(got.stderr, "[two/check] output of the previous start:\n", "[two/helper] the container has not started: ImagePullBackOff: 429 from mirror\n")
+	w.contains(got.Stdout, "[one/check] no newline\n", "[two/check] first\n[two/check] second\n")
+	w.contains(got.Stderr, "[two/check] output of the previous start:\n", "[two/helper] the container has not started: ImagePullBackOff: 429 from mirror\n")
 }
 
 func TestLogsAreFollowed(t *testing.T) {
 	w := newWorld(t)
-	k := w.kubelet()
+	k := w.serveLogs()
 	id := w.detachedRun('1', []string{"Etcd.Quorum"})
 	job := w.startJob(id, "Etcd.Quorum")
 	k.logs["one/check"], k.cut["one/check"] = "members: 3\nquorum: yes\n", len("members: 3\nquor")
@@ -197,8 +186,8 @@ func TestLogsAreFollowed(t *testing.T) {
 		w.complete(job)
 	})
 	got := w.call(exit.Ready, "logs", id, "Etcd.Quorum", "--follow")
-	if want := "[one/check] members: 3\n[one/check] quorum: yes\n"; got.stdout != want {
-		t.Errorf("%q, want %q: each line once, although the connection broke", got.stdout, want)
+	if want := "[one/check] members: 3\n[one/check] quorum: yes\n"; got.Stdout != want {
+		t.Errorf("%q, want %q: each line once, although the connection broke", got.Stdout, want)
 	}
 }
 
@@ -221,11 +210,11 @@ func TestLogsOfDeletedPods(t *testing.T) {
 	id := w.detachedRun('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []finding.Finding{other}})
 	for _, name := range []string{"Etcd.Quorum", "Etcd.Members"} {
 		got := w.call(exit.Ready, "logs", id, name)
-		w.contains(got.stderr, "the pods of Etcd.Quorum and their logs were deleted; these are its recorded findings:\n")
-		w.contains(got.stdout, "FAIL  Etcd.Members (NoQuorum)\n    because of NoQuorum\n")
+		w.contains(got.Stderr, "the pods of Etcd.Quorum and their logs were deleted; these are its recorded findings:\n")
+		w.contains(got.Stdout, "FAIL  Etcd.Members (NoQuorum)\n    because of NoQuorum\n")
 	}
-	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Space").stderr, "error: Etcd.Space has neither pods nor a result")
-	w.contains(w.call(exit.BadInput, "logs", id, "Etcd.Sparce").stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)
+	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Space").Stderr, "error: Etcd.Space has neither pods nor a result")
+	w.contains(w.call(exit.BadInput, "logs", id, "Etcd.Sparce").Stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)
 	w.call(exit.Ready, "cancel", id)
-	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Space").stderr, "error: the pods of Etcd.Space were deleted, and the run ended before the check reported\n")
+	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Space").Stderr, "error: the pods of Etcd.Space were deleted, and the run ended before the check reported\n")
 }

@@ -1,0 +1,153 @@
+package commands_test
+
+import (
+	"encoding/base64"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/rest"
+)
+
+// recorder forwards the requests of a program to an API server, and records them. The metrics and
+// the audit log of the API server have those of controllers, too.
+type recorder struct {
+	url      string
+	ca       []byte
+	mutex    sync.Mutex
+	requests []*recorded
+}
+
+// recorded is a request. The status of its response is 0 until there is one.
+type recorded struct {
+	*request.RequestInfo
+
+	method, page string
+	status       int
+}
+
+// newRecorder starts a recorder that runs until the test ends.
+func newRecorder(tb testing.TB, config *rest.Config) *recorder {
+	tb.Helper()
+	upstream, err := url.Parse(config.Host)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := &recorder{}
+	proxy := httputil.NewSingleHostReverseProxy(upstream)
+	proxy.Transport = transport
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, incoming *http.Request) {
+		each, err := recordedOf(incoming)
+		if err != nil {
+			tb.Errorf("%s %s: %v", incoming.Method, incoming.URL, err)
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.add(each)
+		incoming.Header.Del("Authorization")
+		proxy.ServeHTTP(statusWriter{ResponseWriter: w, note: func(code int) { r.respond(each, code) }}, incoming)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS() // a client sends its token to no other server
+	tb.Cleanup(server.Close)
+	r.url, r.ca = server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return r
+}
+
+// recordedOf describes a request as the API server does.
+func recordedOf(incoming *http.Request) (*recorded, error) {
+	factory := request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	info, err := factory.NewRequestInfo(incoming)
+	if err != nil {
+		return nil, err
+	}
+	return &recorded{RequestInfo: info, method: incoming.Method, page: incoming.URL.Query().Get("continue")}, nil
+}
+
+// statusWriter notes the status of a response.
+type statusWriter struct {
+	http.ResponseWriter
+
+	note func(code int)
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (s statusWriter) WriteHeader(code int) {
+	s.note(code)
+	s.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap implements the interface of http.ResponseController.
+func (s statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func (r *recorder) add(each *recorded) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.requests = append(r.requests, each)
+}
+
+func (r *recorder) respond(to *recorded, code int) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	to.status = code
+}
+
+// all returns the requests.
+func (r *recorder) all() []recorded {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var all []recorded
+	for _, each := range r.requests {
+		all = append(all, *each)
+	}
+	return all
+}
+
+// counts returns the number of requests by method and path. Each page of a list is counted
+// separately. Those for a new API, which is not served yet, are repeated and not counted.
+func (r *recorder) counts() map[string]int {
+	counts := map[string]int{}
+	for _, each := range r.all() {
+		if each.status == http.StatusTooManyRequests || each.status == http.StatusServiceUnavailable {
+			continue
+		}
+		requested := each.method + " " + each.Path
+		if each.page != "" {
+			requested += " from " + each.page
+		}
+		counts[requested]++
+	}
+	return counts
+}
+
+// kubeconfig writes a kubeconfig for the API server through the recorder, and returns its path. Its token is for the
+// monitoring of the cluster; the recorder has a certificate.
+func (r *recorder) kubeconfig(tb testing.TB) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "kubeconfig")
+	content := strings.NewReplacer("URL", r.url, "CA", base64.StdEncoding.EncodeToString(r.ca)).Replace(`
+apiVersion: v1
+kind: Config
+current-context: recorded
+clusters: [{name: recorded, cluster: {server: "URL", certificate-authority-data: CA}}]
+contexts: [{name: recorded, context: {cluster: recorded, user: recorded}}]
+users: [{name: recorded, user: {token: none}}]
+`)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
