@@ -1,8 +1,10 @@
 package commands_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/pem"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -13,8 +15,10 @@ import (
 	"sync"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -32,7 +36,11 @@ type recorded struct {
 	*request.RequestInfo
 
 	method, page string
-	status       int
+	// granted are the rules of the role that the request creates, and refers the role that a
+	// binding refers to.
+	granted []rbacv1.PolicyRule
+	refers  string
+	status  int
 }
 
 // newRecorder starts a recorder that runs until the test ends.
@@ -69,12 +77,32 @@ func newRecorder(tb testing.TB, config *rest.Config) *recorder {
 
 // recordedOf describes a request as the API server does.
 func recordedOf(incoming *http.Request) (*recorded, error) {
+	body, err := io.ReadAll(incoming.Body)
+	if err != nil {
+		return nil, err
+	}
+	incoming.Body = io.NopCloser(bytes.NewReader(body))
 	factory := request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 	info, err := factory.NewRequestInfo(incoming)
 	if err != nil {
 		return nil, err
 	}
-	return &recorded{RequestInfo: info, method: incoming.Method, page: incoming.URL.Query().Get("continue")}, nil
+	made := &recorded{RequestInfo: info, method: incoming.Method, page: incoming.URL.Query().Get("continue")}
+	if info.APIGroup != rbacv1.GroupName || info.Verb != "create" {
+		return made, nil
+	}
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	switch object := object.(type) {
+	case *rbacv1.Role:
+		made.granted = object.Rules
+	case *rbacv1.ClusterRole:
+		made.granted = object.Rules
+	case *rbacv1.RoleBinding:
+		made.refers = object.RoleRef.Name
+	case *rbacv1.ClusterRoleBinding:
+		made.refers = object.RoleRef.Name
+	}
+	return made, err
 }
 
 // statusWriter notes the status of a response.
@@ -150,4 +178,30 @@ users: [{name: recorded, user: {token: none}}]
 		tb.Fatal(err)
 	}
 	return path
+}
+
+// rule returns the rule that allows the request and nothing else.
+func (r recorded) rule() rbacv1.PolicyRule {
+	if !r.IsResourceRequest {
+		return rbacv1.PolicyRule{Verbs: []string{r.Verb}, NonResourceURLs: []string{r.Path}}
+	}
+	resource := r.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	allowed := rbacv1.PolicyRule{Verbs: []string{r.Verb}, APIGroups: []string{r.APIGroup}, Resources: []string{resource}}
+	if r.Name != "" {
+		allowed.ResourceNames = []string{r.Name}
+	}
+	return allowed
+}
+
+// anyUser reports whether every user may make the request: discovery, and the review of own permissions.
+func (r recorded) anyUser() bool {
+	return !r.IsResourceRequest || strings.HasPrefix(r.Resource, "selfsubject")
+}
+
+// String implements fmt.Stringer. It is the text of a rule.
+func (r recorded) String() string {
+	return rule{PolicyRule: r.rule(), namespace: r.Namespace}.String()
 }

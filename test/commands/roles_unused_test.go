@@ -1,0 +1,100 @@
+package commands_test
+
+import "maps"
+
+// Rules for requests that depend on something that the tests of the roles do not have, and the condition.
+
+// both are the rules of several maps.
+func both(all ...map[string]string) map[string]string {
+	made := map[string]string{}
+	for _, each := range all {
+		maps.Copy(made, each)
+	}
+	return made
+}
+
+// adopted are the rules to read an object that the run has created already.
+func adopted(suffix string) map[string]string {
+	made := map[string]string{}
+	for _, resource := range []string{"configmaps", "jobs", "rolebindings"} {
+		made["get "+resource+suffix] = "the API server rejected the creation of the object, or did not answer it"
+	}
+	made["get clusterrolebindings"] = made["get jobs"+suffix]
+	return made
+}
+
+// targetsWithout are the rules of built-in checks.
+func targetsWithout() map[string]string {
+	return both(checksWithout(), map[string]string{"get nodes cluster": "an update from a release with cgroup v1 to one without"})
+}
+
+// checksWithout are those for any two versions of the tests.
+func checksWithout() map[string]string {
+	const removed = "a client uses an API that the target removes"
+	return map[string]string{
+		"list networks":                     "an update from a release before 4.17 to a later one",
+		"get machineconfigurations cluster": "an update from a release before 4.22 to a later one",
+		"list machinesets":                  "an UpgradeConfig reserves capacity",
+		"list deployments":                  removed,
+		"list cronjobs":                     removed,
+		"list flowschemas":                  removed,
+		"list prioritylevelconfigurations":  removed,
+	}
+}
+
+func statusWithout() map[string]string {
+	return both(checksWithout(), map[string]string{
+		"get configmaps default-ingress-cert in openshift-config-managed": "there is a Route to the monitoring",
+	})
+}
+
+// jobsWithout are the rules to run Jobs.
+func jobsWithout() map[string]string {
+	return map[string]string{
+		"list events":                    "the API server does not begin a watch with the existing events",
+		"list mutatingadmissionpolicies": "a quota requires what a pod does not specify",
+	}
+}
+
+func runsWithout() map[string]string {
+	return both(targetsWithout(), jobsWithout(), adopted(" in "+zooNamespace), map[string]string{
+		"get serviceaccounts in " + zooNamespace:         "a check has an account of the cluster, or the API server rejected the creation of one",
+		"get customresourcedefinitions":                  "the release has a CustomResourceDefinition",
+		"delete configmaps in openshift-cluster-version": "more runs have ended than records are kept",
+	})
+}
+
+func pullsWithout() map[string]string {
+	const nodes = "the cluster has nodes"
+	return both(runsWithout(), map[string]string{
+		"create jobs in openshift-cluster-version": nodes,
+		"get jobs in openshift-cluster-version":    nodes,
+		"delete jobs in openshift-cluster-version": nodes,
+		"delete pods in openshift-cluster-version": nodes,
+		"get nodes/proxy":                          nodes,
+	})
+}
+
+func verifiesWithout() map[string]string {
+	return map[string]string{"get configmaps in openshift-config": "a signature store has a CA of its own"}
+}
+
+func collectsWithout() map[string]string {
+	const served, listed = "the cluster serves this API", "none: the archive has the list of these objects"
+	return map[string]string{
+		"list clusters":                                          served,
+		"list kubevirts":                                         served,
+		"list virtualmachineinstances":                           served,
+		"get clusteroperators update-preflight":                  listed,
+		"get validatingadmissionpolicybindings update-preflight": listed,
+		"get deployments cluster-version-operator in openshift-cluster-version": listed,
+		"get prometheusrules update-preflight":                                  served,
+	}
+}
+
+func conformsWithout() map[string]string {
+	return both(jobsWithout(), adopted(""), map[string]string{
+		"list mutatingwebhookconfigurations": "a quota requires what a pod does not specify",
+		"patch pods":                         "a check is stopped while it runs",
+	})
+}
