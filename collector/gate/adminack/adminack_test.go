@@ -64,6 +64,16 @@ func TestAdminAck(t *testing.T) {
 			maps:   map[string]map[string]string{gates: text, acks: {key: "true "}},
 			want:   map[string]ackResult{"AdminAck-" + key: {preflight.Fail, "AdminAckWrongValue", true, false}},
 		},
+		"OtherWord": {
+			reason: "a value that YAML reads as true does not count",
+			maps:   map[string]map[string]string{gates: text, acks: {key: "yes"}},
+			want:   map[string]ackResult{"AdminAck-" + key: {preflight.Fail, "AdminAckWrongValue", true, false}},
+		},
+		"False": {
+			reason: "the value false is no acknowledgement",
+			maps:   map[string]map[string]string{gates: text, acks: {key: "false"}},
+			want:   map[string]ackResult{"AdminAck-" + key: {preflight.Fail, "AdminAckWrongValue", true, false}},
+		},
 		"OtherVersion": {
 			reason: "a gate of another minor version does not apply",
 			maps:   map[string]map[string]string{gates: {"ack-4.17-x": "old"}, acks: {}},
