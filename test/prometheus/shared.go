@@ -28,15 +28,18 @@ func (s *Shared) Load(tb testing.TB, rules ...Rule) *Prometheus {
 	return s.started
 }
 
+// load starts Prometheus without rules: it writes no series of alerts that it has had from its start before
+// it has looked for their previous state, two evaluations later.
 func (s *Shared) load(ctx context.Context, rules []Rule) (err error) {
-	if s.started != nil {
-		return s.started.reload(ctx, s.dir, rules)
+	if s.started == nil {
+		if s.dir, err = os.MkdirTemp("", "preflight-prometheus-"); err != nil {
+			return err
+		}
+		if s.started, err = Start(ctx, s.dir); err != nil {
+			return err
+		}
 	}
-	if s.dir, err = os.MkdirTemp("", "preflight-prometheus-"); err != nil {
-		return err
-	}
-	s.started, err = Start(ctx, s.dir, rules...)
-	return err
+	return s.started.reload(ctx, s.dir, rules)
 }
 
 // Stop stops the Prometheus, and removes its files.
