@@ -57,41 +57,28 @@ func (l Lane) environment() []string {
 	return []string{"GOGC=400", "GOMAXPROCS=1"}
 }
 
-// longest are the packages that take longest, and those that fill their lane until the others
-// end.
-func longest() []string {
-	return []string{
-		module + "/test/e2e",
-		module + "/test/drain",
-		module + "/test/cluster",
-	}
-}
-
-// withNodes are other packages that take minutes, most of which their tests wait for pods
-// and leases, those that take longest first. Some have simulated nodes; like the others they
-// do not use the shared control plane.
-func withNodes() []string {
-	return []string{
-		module + "/test/e2e/faults",
-		module + "/test/trigger",
-		module + "/test/installation",
-	}
-}
-
-// slowest are the other packages that take more than half a minute, those that take longest
-// first. They start before the others, so that none of them runs alone at the end.
+// slowest are the packages that take longest, those that take longest first. They start before the
+// others, so that none of them runs alone at the end.
 func slowest() []string {
 	return []string{
+		module + "/test/e2e",
 		module + "/test/commands",
-		module + "/preflight-sdk",
-		module + "/cmd/oc-preflight/command",
-		module + "/runner/payload",
+		module + "/test/e2e/faults",
+		module + "/test/trigger",
 		module + "/runner",
+		module + "/test/cluster",
 		module + "/runner/trigger/controller",
-		module + "/test/kills",
+		module + "/test/installation",
+		module + "/collector/gate",
 		module + "/runner/record/lease",
+		module + "/runner/payload",
+		module + "/preflight-sdk",
+		module + "/test/drain",
+		module + "/test/kills",
 		module + "/runner/launch",
 		module + "/collector/health",
+		module + "/test/suite",
+		module + "/cmd/oc-preflight/command",
 	}
 }
 
@@ -131,20 +118,10 @@ func Unit(all []Package) []Lane {
 	}
 }
 
-// Cluster returns the lanes with the tests that start clusters, which take about the same
-// time. Three packages at a time keep two processors busy; more of them take longer, since
-// the processors then switch between more processes.
+// Cluster returns the lane with the tests that start clusters. Three packages at a time keep two
+// processors busy; more of them take longer, since the processors then switch between more processes.
 func Cluster(all []Package) []Lane {
-	in := func(packages []string) func(Package) bool {
-		return func(p Package) bool { return p.Cluster && !ofRelease(p) && slices.Contains(packages, p.Path) }
-	}
-	return []Lane{
-		{Packages: pick(all, in(longest())), Processes: 1},
-		{Packages: pick(all, in(withNodes())), Processes: 1},
-		{Processes: 1, Packages: pick(all, func(p Package) bool {
-			return p.Cluster && !ofRelease(p) && !slices.Contains(append(longest(), withNodes()...), p.Path)
-		})},
-	}
+	return []Lane{{Packages: pick(all, func(p Package) bool { return p.Cluster && !ofRelease(p) }), Processes: 3}}
 }
 
 // Race returns the lane with the tests under the race detector of packages that use goroutines and are
@@ -223,7 +200,7 @@ func pick(all []Package, wanted func(Package) bool) []string {
 			picked = append(picked, p.Path)
 		}
 	}
-	order := slices.Concat(longest(), withNodes(), slowest())
+	order := slowest()
 	rank := func(path string) int {
 		if i := slices.Index(order, path); i >= 0 {
 			return i
