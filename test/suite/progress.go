@@ -8,9 +8,9 @@ import (
 // progress estimates when the packages that are planned have ended.
 type progress struct {
 	began time.Time
-	// expected is the whole duration if no result is cached.
-	expected time.Duration
-	history  *History
+	// expected is the whole duration if no result is cached, when all is sum.
+	expected, sum time.Duration
+	history       *History
 	// planned are the packages all of whose tests run, and number counts the others, too.
 	planned map[string]bool
 	number  int
@@ -38,6 +38,7 @@ func (r *Runner) Plan(history *History, cores int, lanes ...Lane) (took time.Dur
 		p.planned[path] = true
 		p.all += history.cost(path).Took
 	}
+	p.sum = p.all
 	p.expected, from = history.Expected(paths, cores)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -73,7 +74,8 @@ func (p *progress) left() time.Duration {
 	}
 	share, elapsed := float64(p.done)/float64(p.all), p.now.Sub(p.began)
 	if share < reliable {
-		return max(0, p.expected-elapsed)
+		ran := float64(p.all) / float64(p.sum)
+		return max(0, time.Duration(ran*float64(p.expected))-elapsed)
 	}
 	return time.Duration(float64(elapsed) * (1 - share) / share)
 }
