@@ -87,6 +87,7 @@ func (p *plan) saveBootstrap(ctx context.Context) error {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
+	p.cluster.Saved = path
 	return os.Rename(file.Name(), path)
 }
 

@@ -55,6 +55,9 @@ type Cluster struct {
 	SchedulerMetrics string `json:"schedulerMetrics,omitempty"`
 	// Etcd is the URL of etcd; empty for an existing cluster.
 	Etcd string `json:"etcd,omitempty"`
+	// Saved is the path of what the API server created at this start, with which the next start with the same
+	// manifests begins. It is empty if this start has begun with it, and for an existing cluster.
+	Saved string `json:"-"`
 	// Config is the parsed Kubeconfig, without rate limits.
 	Config *rest.Config `json:"-"`
 	// Starter is the ID of the process with which the cluster ends; 0 for a
