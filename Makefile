@@ -70,6 +70,7 @@ build: ## build oc-preflight
 
 .PHONY: demo
 demo: ## the verdict on an archive, then a preflight on a real cluster: Blocked, its remedies, Ready, a plan (KEEP=dir keeps the cluster, and its monitoring until Ctrl-C)
+	@echo 'Building oc-preflight: with an empty cache, Go first compiles the program that builds the others.'
 	@go run ./test/build/programs -for archive -o $(BIN)
 	@printf '\n$$ bin/oc-preflight targets --archive examples/archive --to 4.19.1\n' && { $(BIN)/oc-preflight targets --archive examples/archive --to 4.19.1 || test $$? = 3; }
 	@printf '\nThe same on a real cluster:\n'
