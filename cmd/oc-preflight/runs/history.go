@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,11 +102,7 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 }
 
 // HistoryNeeds are the permissions to list records, and to watch them with --watch.
-func HistoryNeeds() access.Needs {
-	needs := RecordNeeds().And(recordstore.WatchNeeds())
-	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool { return request.Verb == "get" })
-	return needs
-}
+func HistoryNeeds() access.Needs { return recordstore.ListNeeds().And(recordstore.WatchNeeds()) }
 
 // checkWatch returns an error for --watch with an archive, which does not change.
 func checkWatch(client *cli.Client, watching flagset.Watching) error {
