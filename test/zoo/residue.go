@@ -58,7 +58,7 @@ func (z *Zoo) ExpectOnlyRecords(tb testing.TB, pullSpec string) {
 func (z *Zoo) Left(tb testing.TB, selector string) []string {
 	tb.Helper()
 	if selector == "" {
-		selector = "preflight.openshift.io/run"
+		selector = label.Run
 	}
 	client, err := metadata.NewForConfig(z.cluster.Config)
 	if err != nil {
