@@ -2,8 +2,10 @@ package zoo
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -31,6 +33,43 @@ func (z *Zoo) Conformance(tb testing.TB, code int, args ...string) map[string]re
 		}
 	}
 	return results
+}
+
+// Violations are what conformance reports of a check that violates requirements.
+type Violations struct {
+	// Failed has the reasons of the failed requirements, and Messages parts of the messages of some, by
+	// requirement.
+	Failed, Messages map[string]string
+	// Passes are requirements that the check meets.
+	Passes []string
+}
+
+// Expect fails the test unless the results are these, each failure with a remedy.
+func (v Violations) Expect(tb testing.TB, reason string, results map[string]requirement.Result) {
+	tb.Helper()
+	failed := map[string]string{}
+	for name, result := range results {
+		if result.Outcome != preflight.Fail {
+			continue
+		}
+		failed[name] = result.Reason
+		if result.Remediation == "" {
+			tb.Errorf("%s: %s has no remedy", reason, name)
+		}
+	}
+	if diff := cmp.Diff(v.Failed, failed); diff != "" {
+		tb.Errorf("%s: failed requirements (-want, +got):\n%s", reason, diff)
+	}
+	for _, name := range v.Passes {
+		if results[name].Outcome != preflight.Pass {
+			tb.Errorf("%s: %s: %+v, want Pass", reason, name, results[name])
+		}
+	}
+	for name, message := range v.Messages {
+		if got := results[name].Message; !strings.Contains(got, message) {
+			tb.Errorf("%s: the message of %s is %q, want %q", reason, name, got, message)
+		}
+	}
 }
 
 // ExpectConforms fails the test unless a check meets each requirement. A check that ends

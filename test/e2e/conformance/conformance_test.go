@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,53 +26,35 @@ func reportViolations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		candidate zoo.Candidate
-		// want has the reasons of the failed requirements, messages parts of the messages
-		// of some.
-		want, messages map[string]string
-		// passes are requirements that must pass.
-		passes []string
+		zoo.Violations
 	}{
 		"Stubborn": {
 			reason: "a check that ignores SIGTERM and does not end by itself", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "stubborn"}, Endless: true},
-			want:     map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "IgnoresSIGTERM"},
-			messages: map[string]string{"Terminated": "within 5 seconds of SIGTERM", "Killed": "stopped by SIGKILL"}, passes: []string{"Killed"},
+			Violations: zoo.Violations{
+				Failed:   map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "IgnoresSIGTERM"},
+				Messages: map[string]string{"Terminated": "within 5 seconds of SIGTERM", "Killed": "stopped by SIGKILL"},
+				Passes:   []string{"Killed"},
+			},
 		},
 		"Liar": {
 			reason: "a pass that is reported before anything was checked", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "liar"}, Endless: true},
-			want:     map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "PassesWhenTerminated"},
-			messages: map[string]string{"Terminated": "counts as a pass"},
+			Violations: zoo.Violations{
+				Failed:   map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "PassesWhenTerminated"},
+				Messages: map[string]string{"Terminated": "counts as a pass"},
+			},
 		},
 		"Privileged": {
 			reason:    "a Job that the policy of preflights rejects is not run",
 			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "pass", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.HostNetwork = true }}},
-			want:      map[string]string{"Manifest": "RefusedPodSecurity"}, messages: map[string]string{"Manifest": "hostNetwork"},
+			Violations: zoo.Violations{
+				Failed: map[string]string{"Manifest": "RefusedPodSecurity"}, Messages: map[string]string{"Manifest": "hostNetwork"},
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // most of the time is the deletion of pods
 			results := testCluster.Conformance(t, 3, testCluster.Manifest(t, tc.candidate)...)
-			failed := map[string]string{}
-			for requirement, result := range results {
-				if result.Outcome == preflight.Fail {
-					failed[requirement] = result.Reason
-					if result.Remediation == "" {
-						t.Errorf("%s: %s has no remedy", tc.reason, requirement)
-					}
-				}
-			}
-			if diff := cmp.Diff(tc.want, failed); diff != "" {
-				t.Errorf("%s: failed requirements (-want, +got):\n%s", tc.reason, diff)
-			}
-			for _, requirement := range tc.passes {
-				if results[requirement].Outcome != preflight.Pass {
-					t.Errorf("%s: %+v, want Pass", tc.reason, results[requirement])
-				}
-			}
-			for requirement, message := range tc.messages {
-				if got := results[requirement].Message; !strings.Contains(got, message) {
-					t.Errorf("%s: the message of %s is %q, want %q", tc.reason, requirement, got, message)
-				}
-			}
+			tc.Expect(t, tc.reason, results)
 		})
 	}
 }
