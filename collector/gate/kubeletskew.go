@@ -140,7 +140,7 @@ func (k kubeletSkew) judge(groups []snapshot.Kubelets) []finding.Finding {
 			ahead = append(ahead, group)
 		default:
 			if pools[group.Pool] == nil {
-				pools[group.Pool] = &poolKubelets{pool: group.Pool, paused: group.Paused, oldest: minor, count: map[uint64]int{}}
+				pools[group.Pool] = &poolKubelets{pool: group.Pool, unknown: group.PoolUnknown, paused: group.Paused, oldest: minor, count: map[uint64]int{}}
 			}
 			pools[group.Pool].add(minor, group)
 		}
@@ -184,11 +184,13 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 
 // poolKubelets are the kubelets of one pool, or of no pool.
 type poolKubelets struct {
-	pool   string
-	paused bool
-	oldest uint64
-	count  map[uint64]int
-	groups []snapshot.Kubelets
+	pool string
+	// unknown is true where it is not known whether a pool updates them.
+	unknown bool
+	paused  bool
+	oldest  uint64
+	count   map[uint64]int
+	groups  []snapshot.Kubelets
 }
 
 func (p *poolKubelets) add(minor uint64, group snapshot.Kubelets) {
@@ -267,7 +269,10 @@ func (p *poolKubelets) deadline(hop string, oldest uint64) string {
 // String is the pool and its kubelets.
 func (p *poolKubelets) String() string {
 	owner := "nodes that no MachineConfigPool updates"
-	if p.pool != "" {
+	switch {
+	case p.unknown:
+		owner = "nodes whose MachineConfigPool is not known"
+	case p.pool != "":
 		owner = fmt.Sprintf("MachineConfigPool %q", p.pool)
 	}
 	if p.paused {
@@ -278,6 +283,8 @@ func (p *poolKubelets) String() string {
 
 func (p *poolKubelets) remedy(f finding.Finding) finding.Finding {
 	switch {
+	case p.unknown:
+		return f.Remedy("Read the MachineConfigPools, then check what keeps these nodes from being updated.").Do(finding.Run("oc get machineconfigpools"), finding.Run("oc get nodes -o wide"))
 	case p.pool == "":
 		return f.Remedy("Update these nodes by the means that installed them, or remove them.").Do(finding.Run("oc get nodes -o wide"))
 	case p.paused:

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/openshift/update-preflight/collector/gap"
 )
 
 // MachineSets are all MachineSets, sorted by namespace and name, without the templates
@@ -75,8 +77,10 @@ type Kubelets struct {
 	// Version is the version that the nodes report; empty where they do not.
 	Version string
 	// Pool is the MachineConfigPool that updates the nodes; empty where none does, as
-	// for Windows.
+	// for Windows, or none is known to.
 	Pool string
+	// PoolUnknown is true where no pool is known to update the nodes, and not all pools could be read.
+	PoolUnknown bool
 	// Paused is true when the pool is paused.
 	Paused bool
 	// Nodes are their names.
@@ -91,16 +95,30 @@ func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
 		if err != nil {
 			return nil, fmt.Errorf("could not list the nodes: %w", err)
 		}
-		found, err := c.MachineConfigPools(ctx)
+		tracked, log := gap.Track(ctx)
+		found, err := c.MachineConfigPools(tracked)
+		gap.Note(ctx, log.All()...)
 		if apierrors.IsNotFound(err) {
 			return groupKubelets(nodes, nil), nil
 		}
 		if err != nil {
-			return groupKubelets(nodes, nil), fmt.Errorf("could not list the MachineConfigPools: %w", err)
+			return unknownPools(groupKubelets(nodes, nil)), fmt.Errorf("could not list the MachineConfigPools: %w", err)
 		}
 		pools, err := readPools(found)
-		return groupKubelets(nodes, pools), err
+		groups := groupKubelets(nodes, pools)
+		if err != nil || len(log.All()) > 0 {
+			groups = unknownPools(groups)
+		}
+		return groups, err
 	})
+}
+
+// unknownPools marks the kubelets without a pool.
+func unknownPools(groups []Kubelets) []Kubelets {
+	for at := range groups {
+		groups[at].PoolUnknown = groups[at].Pool == ""
+	}
+	return groups
 }
 
 func groupKubelets(nodes []corev1.Node, pools []pool) []Kubelets {
