@@ -2,7 +2,7 @@
 //
 // [Open] reads a must-gather, the tree of "oc adm inspect", an archive of the insights-operator or
 // files of lists, and [Archive.Config] is the configuration by which clients reach it. It only
-// reads, and its clock shows the newest time of the archive.
+// reads, and its clock shows the newest time of the archive; without a time in it, that of this machine.
 //
 // An answer is complete, partial or absent. A response that lacks objects states so by
 // [gap.Gap.Header]; a request for objects that were not gathered fails with [gap.Reason], and
@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -63,6 +64,15 @@ func OpenHosted(ctx context.Context, name string, paths ...string) (management, 
 // About is the identity of the archive, and what of it could not be read so far.
 func (a *Archive) About() inventory.About { return a.state.About() }
 
+// Now is the time as of which the archive is judged: its newest, or that of this machine where it has
+// none. That is later, so that what has an end has ended.
+func (a *Archive) Now() time.Time {
+	if newest := a.state.About().Time; !newest.IsZero() {
+		return newest
+	}
+	return time.Now().UTC()
+}
+
 // Config is the configuration of clients of the archive.
 func (a *Archive) Config() *rest.Config { return &rest.Config{Host: host, Transport: a} }
 
@@ -93,7 +103,7 @@ func (a *Archive) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = io.NopCloser(bytes.NewReader(answered.body))
 	}
 	response.Header.Set("Content-Type", "application/json")
-	response.Header.Set("Date", a.state.About().Time.Format(http.TimeFormat))
+	response.Header.Set("Date", a.Now().Format(http.TimeFormat))
 	for _, each := range answered.gaps {
 		header, err := each.Header()
 		if err != nil {

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	version = "---\napiVersion: config.openshift.io/v1\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: ClusterVersion\n  metadata:\n    name: version\n  spec:\n    clusterID: a\nkind: ClusterVersionList\nmetadata: {}\n"
-	empty   = "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\n"
+	version = "---\napiVersion: config.openshift.io/v1\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: ClusterVersion\n  metadata:\n    name: version\n  spec:\n    clusterID: a\nkind: ClusterVersionList\nmetadata:\n  resourceVersion: \"9\"\n"
+	empty   = "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\nmetadata:\n  resourceVersion: \"9\"\n"
 	budgets = "namespaces/ns/policy/poddisruptionbudgets.yaml"
 	budget  = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: b\n  namespace: ns\n"
 )
@@ -97,7 +97,11 @@ func TestCompletePartialAbsent(t *testing.T) {
 		"Cluster":    {reason: "the namespaces are never all", files: map[string]string{budgets: empty}, want: result{Partial: true}},
 		"Single":     {reason: "an object of a namespace that was not gathered", files: map[string]string{"namespaces/ns/policy/poddisruptionbudgets/b.yaml": budget}, namespace: "ns", want: result{Names: []string{"b"}, Partial: true}},
 		"Torn":       {reason: "a torn file is missing", files: map[string]string{budgets: torn}, namespace: "ns", want: result{Reason: gap.Reason, Partial: true}},
-		"Collected":  {reason: "the collection states what is complete", files: map[string]string{budgets: empty, "preflight-collection.json": `{"complete":["poddisruptionbudgets.policy"]}`}},
+		"Collected":  {reason: "the collection states what is complete", files: map[string]string{budgets: empty, "preflight-collection.json": `{"complete":["poddisruptionbudgets.policy"],"objects":{"poddisruptionbudgets.policy":0}}`}},
+		"Uncounted":  {reason: "a collection that does not count the objects proves nothing", files: map[string]string{"preflight-collection.json": `{"complete":["poddisruptionbudgets.policy"]}`}, want: result{Reason: gap.Reason, Partial: true}},
+		"Halved":     {reason: "objects that the collection counts are not there", files: map[string]string{"namespaces/ns/policy/poddisruptionbudgets/b.yaml": budget, "preflight-collection.json": `{"complete":["poddisruptionbudgets.policy"],"objects":{"poddisruptionbudgets.policy":2}}`}, want: result{Names: []string{"b"}, Partial: true}},
+		"Unproven":   {reason: "a list without resourceVersion may be a part", files: map[string]string{budgets: "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\nmetadata: {}\n"}, namespace: "ns", want: result{Reason: gap.Reason, Partial: true}},
+		"Continued":  {reason: "a list that continues is a part", files: map[string]string{budgets: "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\nmetadata:\n  continue: a\n  resourceVersion: \"9\"\n"}, namespace: "ns", want: result{Reason: gap.Reason, Partial: true}},
 		"NotServed":  {reason: "the collection states what was not served", files: map[string]string{"preflight-collection.json": `{"unserved":["poddisruptionbudgets.policy"]}`}, want: result{Reason: metav1.StatusReasonNotFound}},
 		"Duplicates": {reason: "the newest of an object counts", files: map[string]string{budgets: strings.Replace(empty, "[]", "\n- apiVersion: policy/v1\n  kind: PodDisruptionBudget\n  metadata:\n    name: b\n    namespace: ns", 1), "namespaces/ns/policy/poddisruptionbudgets/b.yaml": budget}, namespace: "ns", want: result{Names: []string{"b"}}},
 	} {

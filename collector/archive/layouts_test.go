@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -63,6 +64,7 @@ var (
 	budgetsV1   = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 	operators   = schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "clusteroperators"}
 	flowSchemas = schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "flowschemas"}
+	machineSets = schema.GroupVersionResource{Group: "machine.openshift.io", Version: "v1beta1", Resource: "machinesets"}
 	widgets     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 )
 
@@ -84,18 +86,22 @@ func TestLayouts(t *testing.T) {
 		questions []question
 	}{
 		"Insights": {reason: "objects get their type from the directory, and gatherers say what is complete", files: map[string]string{
-			"config/version.json": clusterVersion, "insights-operator/gathers.json": `{"status_reports":[{"name":"clusterconfig/nodes","errors":[]}]}`,
+			"config/version.json": clusterVersion, "insights-operator/gathers.json": `{"status_reports":[{"name":"clusterconfig/nodes","records_count":1,"errors":[]},{"name":"clusterconfig/operators","records_count":7,"errors":[]}]}`,
 			"config/node/n.json": `{"metadata":{"name":"n1"}}`, "config/clusteroperator/etcd.json": `{"metadata":{"name":"etcd"}}`,
 			"config/clusteroperator/operator.openshift.io/etcd/cluster.json": `{"apiVersion":"operator.openshift.io/v1","kind":"Etcd","name":"cluster","spec":{}}`,
 			"config/pdbs/openshift-etcd/guard.json":                          `{"metadata":{"name":"guard","namespace":"openshift-etcd"}}`,
 		}, questions: []question{{nodes, "", "complete: n1"}, {operators, "", "complete: etcd"}, {budgetsV1, "", "partial: guard"}, {pods, "", "NotInArchive"}}},
+		"InsightsHalved": {reason: "the archive states how many nodes it has recorded, and of machine sets that there are none", files: map[string]string{
+			"config/version.json": clusterVersion, "config/node/n.json": `{"metadata":{"name":"n1"}}`,
+			"insights-operator/gathers.json": `{"status_reports":[{"name":"clusterconfig/nodes","records_count":2,"errors":[]},{"name":"clusterconfig/machine_sets","records_count":0,"errors":[]}]}`,
+		}, questions: []question{{nodes, "", "partial: n1"}, {machineSets, "", "complete:"}, {operators, "", "NotInArchive"}}},
 		"InsightsFailed": {reason: "the archive states that its gatherer failed", files: map[string]string{
 			"config/version.json": clusterVersion, "config/node/n.json": `{"metadata":{"name":"n1"}}`,
 			"insights-operator/gathers.json": `{"status_reports":[{"name":"clusterconfig/nodes","errors":["timeout"]}]}`,
 		}, questions: []question{{nodes, "", "partial: n1"}}},
 		"Lists": {reason: "a file that is named by its resource has all objects, unless they are of one namespace", files: map[string]string{
-			"cv.yaml": singular, "nodes.yaml": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: n1\nkind: List\n",
-			"pods.json": `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"}}]}`,
+			"cv.yaml": singular, "nodes.yaml": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: n1\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
+			"pods.json": `{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":""},"items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"}}]}`,
 			"some.yaml": object("policy/v1", "PodDisruptionBudget", "ns", "b", ""),
 		}, questions: []question{{nodes, "", "complete: n1"}, {pods, "", "partial: p"}, {pods, "ns", "complete: p"}, {budgetsV1, "ns", "partial: b"}, {operators, "", "NotInArchive"}}},
 		"Resourcewatch": {reason: "it writes each object of what it watches", files: map[string]string{
@@ -117,17 +123,17 @@ func TestLayouts(t *testing.T) {
 		}, questions: []question{{widgets, "", "NotInArchive"}}},
 		"SecondImage": {reason: "of another image, only what the first lacks is read", files: map[string]string{
 			image + versions: version, image + "cluster-scoped-resources/core/nodes/n1.yaml": node("n1", ""),
-			second + "cluster-scoped-resources/core/nodes/old.yaml": node("old", ""), second + "cluster-scoped-resources/example.com/widgets.yaml": "apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    name: w\nkind: WidgetList\n",
+			second + "cluster-scoped-resources/core/nodes/old.yaml": node("old", ""), second + "cluster-scoped-resources/example.com/widgets.yaml": "apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    name: w\nkind: WidgetList\nmetadata:\n  resourceVersion: \"9\"\n",
 		}, questions: []question{{nodes, "", "partial: n1"}, {widgets, "", "complete: w"}}},
 		"InspectBeside": {reason: "the fallback of must-gather is of the same cluster", files: map[string]string{
 			image + versions: version, image + "cluster-scoped-resources/core/nodes/n1.yaml": node("n1", ""),
-			"must-gather/inspect.local.1/" + versions: version, "must-gather/inspect.local.1/cluster-scoped-resources/config.openshift.io/clusteroperators.yaml": "apiVersion: config.openshift.io/v1\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: ClusterOperator\n  metadata:\n    name: etcd\nkind: ClusterOperatorList\n",
+			"must-gather/inspect.local.1/" + versions: version, "must-gather/inspect.local.1/cluster-scoped-resources/config.openshift.io/clusteroperators.yaml": "apiVersion: config.openshift.io/v1\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: ClusterOperator\n  metadata:\n    name: etcd\nkind: ClusterOperatorList\nmetadata:\n  resourceVersion: \"9\"\n",
 		}, questions: []question{{nodes, "", "partial: n1"}, {operators, "", "complete: etcd"}}},
 		"Cleaned": {reason: "nodes of one name are not one node", files: map[string]string{
 			versions: version, "cluster-scoped-resources/core/nodes/a.yaml": node("xxx", "  uid: one\n"), "cluster-scoped-resources/core/nodes/b.yaml": node("xxx", "  uid: two\n"),
 		}, questions: []question{{nodes, "", "partial: xxx"}}},
 		"Newest": {reason: "of an object that is there twice, the larger resourceVersion counts", files: map[string]string{
-			versions: version, "cluster-scoped-resources/example.com/widgets.yaml": "apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    name: w\n    resourceVersion: \"100\"\nkind: WidgetList\n",
+			versions: version, "cluster-scoped-resources/example.com/widgets.yaml": "apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    name: w\n    resourceVersion: \"100\"\nkind: WidgetList\nmetadata:\n  resourceVersion: \"9\"\n",
 			"cluster-scoped-resources/example.com/widgets/w.yaml": object("example.com/v1", "Widget", "", "w", "  resourceVersion: \"99\"\nspec: old\n"),
 		}, questions: []question{{widgets, "", "complete: w"}}},
 		"Groups": {reason: "two groups have a resource of one name", files: map[string]string{
@@ -269,5 +275,52 @@ func TestReviews(t *testing.T) {
 		if allowed := mayI(t, reached, verb); allowed != want {
 			t.Errorf("%s is allowed: %t", verb, allowed)
 		}
+	}
+}
+
+// TestNow is the newest time of any object: files of lists need not be named by their resource.
+func TestNow(t *testing.T) {
+	acceptance := object("config.openshift.io/v1", "ClusterVersion", "", "version", "  creationTimestamp: \"2025-06-03T08:17:40Z\"\nspec:\n  clusterID: a\n")
+	for name, tc := range map[string]struct {
+		reason, content string
+		want            time.Time
+	}{
+		"AnyFile": {reason: "a list of another name", content: acceptance, want: time.Date(2025, 6, 3, 8, 17, 40, 0, time.UTC)},
+		"None":    {reason: "what has an end has ended", content: strings.Replace(acceptance, "  creationTimestamp: \"2025-06-03T08:17:40Z\"\n", "", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			started := time.Now()
+			opened, _ := open(t, write(t, tree(map[string]string{"what-the-customer-sent.yaml": tc.content})))
+			if got := opened.Now(); !tc.want.IsZero() && !got.Equal(tc.want) || tc.want.IsZero() && got.Before(started) {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestFeatureGated are admission policies, which Kubernetes serves by a feature gate from 1.26 to 1.29.
+func TestFeatureGated(t *testing.T) {
+	policies := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
+	gates := func(set string) string {
+		return object("config.openshift.io/v1", "FeatureGate", "", "cluster", "spec:\n  featureSet: "+set+"\n")
+	}
+	for name, tc := range map[string]struct{ reason, version, gates, want string }{
+		"Before":      {reason: "no gate serves it", version: "1.25.9", want: "NotFound"},
+		"Default":     {reason: "the gate is off", version: "1.29.4", gates: gates(`""`), want: "NotFound"},
+		"TechPreview": {reason: "the gate may be on", version: "1.29.4", gates: gates("TechPreviewNoUpgrade"), want: "NotInArchive"},
+		"Unknown":     {reason: "the feature set is not there", version: "1.29.4", want: "NotInArchive"},
+		"Served":      {reason: "every server has it", version: "1.30.0", gates: gates(`""`), want: "NotInArchive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operator := object("config.openshift.io/v1", "ClusterOperator", "", "kube-apiserver", "status:\n  versions:\n  - name: kube-apiserver\n    version: "+tc.version+"\n")
+			content := map[string]string{"cluster-scoped-resources/config.openshift.io/clusteroperators/kube-apiserver.yaml": operator}
+			if tc.gates != "" {
+				content["cluster-scoped-resources/config.openshift.io/featuregates/cluster.yaml"] = tc.gates
+			}
+			_, reached := open(t, write(t, files(content)))
+			if got := listed(t, reached, policies, ""); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
 	}
 }

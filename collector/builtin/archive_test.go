@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -107,6 +108,23 @@ func TestLiveIsArchive(t *testing.T) {
 func gathered(t *testing.T, api *cluster.Cluster, find monitoring.Finder, redact bool) *cluster.Cluster {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "collection.tar.gz")
+	for _, missing := range collect(t, api, find, path, redact) {
+		t.Errorf("missing: %s", missing)
+	}
+	opened, err := archive.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached, err := cluster.Connect(opened.Config(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reached
+}
+
+// collect makes an archive with what all checks read, and returns what it misses.
+func collect(t *testing.T, api *cluster.Cluster, find monitoring.Finder, path string, redact bool) []gap.Gap {
+	t.Helper()
 	into, err := writing.Create(path, api.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -121,18 +139,7 @@ func gathered(t *testing.T, api *cluster.Cluster, find monitoring.Finder, redact
 	if err := errors.Join(err, into.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for _, missing := range made.Missing {
-		t.Errorf("missing: %s", missing)
-	}
-	opened, err := archive.Open(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reached, err := cluster.Connect(opened.Config(), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reached
+	return made.Missing
 }
 
 // findings are those of all checks before an update.

@@ -47,12 +47,26 @@ func open(name string, found []finding.Finding, err error, gaps []gap.Gap) ([]fi
 		err = nil
 	}
 	kept := slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool {
-		return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped || f.Reason == reasonUnread.String() // said better by the gap
+		return f.Outcome == preflight.Pass || f.Reason == reasonUnread.String() // said better by the gap
 	})
-	if slices.ContainsFunc(kept, func(f finding.Finding) bool { return f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown }) {
-		return found, err
+	for at := range kept {
+		if kept[at].Outcome == preflight.Fail || kept[at].Outcome == preflight.Warn {
+			kept[at] = kept[at].Noted("The archive has %s: this counts what is there.", words.Clauses(clausesOf(gaps), maxNamed))
+		}
 	}
+	if slices.ContainsFunc(kept, func(f finding.Finding) bool { return f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown }) {
+		return kept, err
+	}
+	kept = slices.DeleteFunc(kept, func(f finding.Finding) bool { return f.Outcome == preflight.Skipped })
 	return append(kept, notInArchive(name, gaps)), err
+}
+
+func clausesOf(gaps []gap.Gap) []string {
+	var clauses []string
+	for _, each := range gaps {
+		clauses = append(clauses, each.String())
+	}
+	return clauses
 }
 
 func notInArchive(name string, gaps []gap.Gap) finding.Finding {

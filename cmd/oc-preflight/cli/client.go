@@ -121,7 +121,7 @@ func (c *Client) connectArchive(ctx context.Context, opened *archive.Archive) (*
 			return nil, err
 		}
 	}
-	return cluster.ConnectAt(opened.Config(), userAgent(), about.Time)
+	return cluster.ConnectAt(opened.Config(), userAgent(), opened.Now())
 }
 
 // ConnectTo makes the clients of another cluster than that of the flags.

@@ -125,5 +125,5 @@ func OpenArchive(ctx context.Context, c *Client, path string) (*cluster.Cluster,
 	}
 	about := opened.About()
 	c.Log.InfoContext(ctx, "the archive is a cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time", about.Time, "leftOut", len(about.LeftOut))
-	return cluster.ConnectAt(opened.Config(), userAgent(), about.Time)
+	return cluster.ConnectAt(opened.Config(), userAgent(), opened.Now())
 }

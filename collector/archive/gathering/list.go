@@ -57,6 +57,8 @@ type cursor struct {
 	// limit is that of the next page, and next its token.
 	limit int
 	next  string
+	// revision is the resourceVersion of the page that was read last.
+	revision string
 	// count is the number of objects, and reported that of the last step.
 	count, reported int
 }
@@ -67,6 +69,7 @@ func (g *gatherer) list(ctx context.Context, r reading, found *served) error {
 	at := cursor{limit: firstPage}
 	for {
 		items, err := at.read(ctx, g.cluster, found.path(r.resource.Name, r.namespace))
+		into.revision = at.revision
 		for _, item := range items {
 			if err = into.add(item); err != nil {
 				break
@@ -105,7 +108,7 @@ func (c *cursor) read(ctx context.Context, from *cluster.Cluster, path string) (
 	if len(read.Items) > 0 {
 		c.limit = min(max(pageSize*len(read.Items)/len(body), 1), maxPage)
 	}
-	c.next = read.Metadata.Continue
+	c.next, c.revision = read.Metadata.Continue, read.Metadata.ResourceVersion
 	return read.Items, nil
 }
 

@@ -17,6 +17,9 @@ type lists struct {
 	// ended are the namespaces whose lists are written. The API server sorts by them; an object
 	// of one that comes later is written to a file of its own.
 	ended map[string]bool
+	// revision is the resourceVersion of the last page, and count the number of objects.
+	revision string
+	count    int
 }
 
 func (l *lists) add(raw []byte) error {
@@ -25,6 +28,7 @@ func (l *lists) add(raw []byte) error {
 		return err
 	}
 	l.gatherer.objects++
+	l.count++
 	if made.namespace == "" || l.ended[made.namespace] {
 		if err := l.end(); err != nil {
 			return err
@@ -66,7 +70,7 @@ func (l *lists) end() error {
 	if l.namespace == "" {
 		return nil
 	}
-	if err := l.print(fmt.Sprintf("kind: %sList\nmetadata: {}\n", l.served.kind)); err != nil {
+	if err := l.print(fmt.Sprintf("kind: %sList\nmetadata:\n  resourceVersion: %q\n", l.served.kind, l.revision)); err != nil {
 		return err
 	}
 	l.ended[l.namespace], l.namespace = true, ""
@@ -83,6 +87,10 @@ func (l *lists) finish() error {
 	}
 	if l.reading.namespace == "" {
 		l.gatherer.index.Complete = append(l.gatherer.index.Complete, l.reading.resource.String())
+		if l.gatherer.index.Objects == nil {
+			l.gatherer.index.Objects = map[string]int{}
+		}
+		l.gatherer.index.Objects[l.reading.resource.String()] = l.count
 		return nil
 	}
 	if len(l.ended) > 0 {

@@ -53,6 +53,8 @@ type identity struct {
 		ResourceVersion string `json:"resourceVersion"`
 		UID             string `json:"uid"`
 	} `json:"metadata"`
+	// Status is nil where the object has none.
+	Status *struct{} `json:"status"`
 }
 
 func readEntries(from *file, kind string) (objects.List, []Entry, error) {
@@ -61,7 +63,11 @@ func readEntries(from *file, kind string) (objects.List, []Entry, error) {
 	}
 	var entries []Entry
 	list, err := from.objects(func(object []byte) error {
-		made, _, err := entryOf(object, from.place, kind)
+		made, of, err := entryOf(object, from.place, kind)
+		if err == nil && of.Kind == "APIRequestCount" && of.Status == nil {
+			// Whatever follows the metadata is optional YAML, and a count without a status counts nothing.
+			err = fmt.Errorf("the APIRequestCount %q has no status, as where the end of a file is missing", of.Metadata.Name)
+		}
 		entries = append(entries, made)
 		return err
 	})

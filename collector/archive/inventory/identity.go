@@ -24,9 +24,11 @@ type Collection struct {
 	// Version is the response to /version.
 	Version version.Info `json:"version"`
 	// Complete are the resources of which every object is in the archive, and Unserved those
-	// that the API server did not serve: "pods", "poddisruptionbudgets.policy".
-	Complete []string `json:"complete,omitempty"`
-	Unserved []string `json:"unserved,omitempty"`
+	// that the API server did not serve: "pods", "poddisruptionbudgets.policy". Objects counts
+	// the objects of those that are complete.
+	Complete []string       `json:"complete,omitempty"`
+	Objects  map[string]int `json:"objects,omitempty"`
+	Unserved []string       `json:"unserved,omitempty"`
 	// Nonexistent are objects that the API server did not have, as [Resource.Object] has them.
 	Nonexistent []string `json:"nonexistent,omitempty"`
 	// Missing are objects that could not be read, with the cause, such as a permission.
@@ -56,6 +58,12 @@ func (r Resource) Object(namespace, name string) string {
 
 func clusterVersions() Resource  { return Resource{"config.openshift.io", "clusterversions"} }
 func clusterOperators() Resource { return Resource{"config.openshift.io", "clusteroperators"} }
+
+func machineConfigPools() Resource {
+	return Resource{"machineconfiguration.openshift.io", "machineconfigpools"}
+}
+
+func definitions() Resource { return Resource{"apiextensions.k8s.io", "customresourcedefinitions"} }
 
 // clusterID is that of the ClusterVersion in the tree; empty where it has none.
 func (t *tree) clusterID() string {
@@ -111,8 +119,10 @@ func describe(trees []*tree) (About, Collection) {
 			}
 		}
 	}
-	if about.Time.IsZero() {
-		about.Time = main.newest()
+	for _, tree := range trees {
+		if about.Time.IsZero() {
+			about.Time = tree.newest()
+		}
 	}
 	return about, index
 }
@@ -157,19 +167,34 @@ func (t *tree) ended() bool {
 // past matches fields with times that are in the past when an object is read.
 var past = regexp.MustCompile(`"?(?:lastHeartbeatTime|lastTransitionTime|lastUpdateTime|creationTimestamp|completionTime|time)"?: ?"?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`)
 
-// newest is the newest time that objects have, of those which change often.
+// newest is the newest time of the objects; zero where none has one. Objects that change often are
+// read first, and all others only where these have none, such as in lists whose files are not named
+// by their resource.
 func (t *tree) newest() time.Time {
-	var newest time.Time
+	var often []*file
 	for _, key := range []Resource{clusterVersions(), clusterOperators(), {"", "nodes"}, {"", "pods"}} {
-		for _, found := range t.places[key] {
-			text, err := found.text()
-			if err != nil {
-				continue
-			}
-			for _, match := range past.FindAllSubmatch(text, -1) {
-				if each, err := time.Parse(time.RFC3339, string(match[1])); err == nil && each.After(newest) {
-					newest = each
-				}
+		often = append(often, t.places[key]...)
+	}
+	if newest := newestOf(often); !newest.IsZero() {
+		return newest
+	}
+	var all []*file
+	for _, found := range t.places {
+		all = append(all, found...)
+	}
+	return newestOf(all)
+}
+
+func newestOf(files []*file) time.Time {
+	var newest time.Time
+	for _, found := range files {
+		text, err := found.text()
+		if err != nil {
+			continue
+		}
+		for _, match := range past.FindAllSubmatch(text, -1) {
+			if each, err := time.Parse(time.RFC3339, string(match[1])); err == nil && each.After(newest) {
+				newest = each
 			}
 		}
 	}

@@ -78,12 +78,49 @@ func aggregated() []string {
 	}
 }
 
-// since are the versions of Kubernetes that began to serve a resource that checks read.
-func since() map[Resource]string {
-	return map[Resource]string{
-		{"admissionregistration.k8s.io", "validatingadmissionpolicies"}:       "1.30.0",
-		{"admissionregistration.k8s.io", "validatingadmissionpolicybindings"}: "1.30.0",
+// custom reports whether a CustomResourceDefinition defines the resource where the cluster serves it.
+func (r Resource) custom() bool {
+	return strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, "k8s.io") && !slices.Contains(aggregated(), r.Group)
+}
+
+// introduction is when Kubernetes began to serve a resource that checks read.
+type introduction struct {
+	// gated is the version that serves it where a feature gate is on, and always the one that serves
+	// it without.
+	gated, always string
+}
+
+// introductions are those of resources (KEP-3488: alpha in 1.26, beta and off in 1.28, stable in 1.30).
+func introductions() map[Resource]introduction {
+	policies := introduction{gated: "1.26.0", always: "1.30.0"}
+	return map[Resource]introduction{
+		{"admissionregistration.k8s.io", "validatingadmissionpolicies"}:       policies,
+		{"admissionregistration.k8s.io", "validatingadmissionpolicybindings"}: policies,
 	}
+}
+
+// before reports whether the cluster does not serve the resource by its version. Between the
+// versions of an introduction, that depends on the feature set: the default one has no gate that is
+// off by default.
+func (i *Inventory) before(of introduction) bool {
+	current, err := version.ParseGeneric(i.Kubernetes())
+	switch {
+	case err != nil || current.AtLeast(version.MustParseGeneric(of.always)):
+		return false
+	case current.LessThan(version.MustParseGeneric(of.gated)):
+		return true
+	}
+	gates, ok := i.Table(Resource{"config.openshift.io", "featuregates"}, "").Find("", "cluster")
+	if !ok {
+		return false
+	}
+	var fields struct {
+		Spec struct {
+			FeatureSet string `json:"featureSet"`
+		} `json:"spec"`
+	}
+	object, err := gates.Object()
+	return err == nil && json.Unmarshal(object, &fields) == nil && fields.Spec.FeatureSet == ""
 }
 
 // Unserved reports whether the archive proves that the cluster does not serve a resource.
@@ -94,14 +131,13 @@ func (i *Inventory) Unserved(of Resource) bool {
 	if served := i.served(); len(served) > 0 {
 		return !served[of]
 	}
-	if first, ok := since()[of]; ok {
-		current, err := version.ParseGeneric(i.Kubernetes())
-		return err == nil && current.LessThan(version.MustParseGeneric(first))
+	if introduced, ok := introductions()[of]; ok {
+		return i.before(introduced)
 	}
-	if !strings.Contains(of.Group, ".") || strings.HasSuffix(of.Group, "k8s.io") || slices.Contains(aggregated(), of.Group) {
+	if !of.custom() {
 		return false
 	}
-	definitions := i.Table(Resource{"apiextensions.k8s.io", "customresourcedefinitions"}, "")
+	definitions := i.Table(definitions(), "")
 	if _, incomplete := definitions.Missing("", ""); incomplete {
 		return false
 	}

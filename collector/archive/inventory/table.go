@@ -26,10 +26,10 @@ type Table struct {
 	Kind string
 	// entries are sorted by namespace and name.
 	entries []Entry
-	// all is true where the objects of all namespaces were gathered, namespaces has those of
-	// which all were.
-	all        bool
-	namespaces map[string]bool
+	// all is what proves that the objects of all namespaces were gathered, and namespaces has the
+	// proofs for those of some; empty where nothing does.
+	all        string
+	namespaces map[string]string
 	// broken are the files that could not be read.
 	broken []brokenFile
 	// nonexistent are objects of any resource that the cluster did not have, and unread are those
@@ -57,7 +57,7 @@ type tables map[Resource]*Table
 func (all tables) begin(key Resource) *Table {
 	t := all[key]
 	if t == nil {
-		t = &Table{resource: key, namespaces: map[string]bool{}}
+		t = &Table{resource: key, namespaces: map[string]string{}}
 		all[key] = t
 	}
 	return t
@@ -74,7 +74,7 @@ func (i *Inventory) Table(key Resource, namespace string) *Table {
 // part is the table that has the objects of a part.
 func (i *Inventory) part(of part) *Table {
 	whole := part{Resource: of.Resource}
-	if len(i.lists()) > 0 { // their files are not of one namespace
+	if len(i.lists()) > 0 || len(i.index.Complete) > 0 { // their files are not of one namespace, or counted
 		of = whole
 	}
 	i.mutex.Lock()
@@ -84,7 +84,7 @@ func (i *Inventory) part(of part) *Table {
 			return t
 		}
 	}
-	t := &Table{resource: of.Resource, namespaces: map[string]bool{}}
+	t := &Table{resource: of.Resource, namespaces: map[string]string{}}
 	i.tables[of] = t
 	return t
 }
@@ -167,14 +167,13 @@ func (t *Table) add(in *tree, from *file, leftOut *omissions) {
 	if kind, ok := itemKind(list); ok && t.Kind == "" {
 		t.Kind = kind
 	}
-	switch {
-	case from.place.Name != "":
-	case from.place.Namespace == "":
-		t.all = true
-	default:
-		t.namespaces[from.place.Namespace] = true
+	if from.place.Name == "" && list.Whole() {
+		t.prove(from.place.Namespace, proofList)
 	}
 }
+
+// proofList is that of a list which states that it has all objects.
+const proofList = "the list of the API server"
 
 func itemKind(list objects.List) (string, bool) {
 	const suffix = "List"
@@ -252,7 +251,7 @@ func (t *Table) Missing(namespace, name string) (gap.Gap, bool) {
 			break
 		}
 	}
-	if lack.Cause == "" && (t.all || namespace != "" && t.namespaces[namespace] || t.isNonexistent(namespace, name)) {
+	if lack.Cause == "" && (t.all != "" || namespace != "" && t.namespaces[namespace] != "" || t.isNonexistent(namespace, name)) {
 		return gap.Gap{}, false
 	}
 	lack.Cause = cmp.Or(lack.Cause, t.unreadCause(namespace, name))
@@ -300,7 +299,7 @@ func listed(trees []*tree, leftOut *omissions) tables {
 func (all tables) addList(in *tree, named Resource, from *file, leftOut *omissions) {
 	from.place = layout.Place{}
 	namespaces := map[string]bool{}
-	_, err := from.objects(func(object []byte) error {
+	list, err := from.objects(func(object []byte) error {
 		made, of, err := entryOf(object, layout.Place{}, "")
 		if err != nil {
 			return err
@@ -321,11 +320,13 @@ func (all tables) addList(in *tree, named Resource, from *file, leftOut *omissio
 		return
 	}
 	t := all.begin(named)
-	if len(namespaces) != 1 || namespaces[""] {
-		t.all = true
-		return
-	}
-	for namespace := range namespaces {
-		t.namespaces[namespace] = true
+	switch {
+	case !list.Whole():
+	case len(namespaces) != 1 || namespaces[""]:
+		t.prove("", proofList)
+	default:
+		for namespace := range namespaces {
+			t.prove(namespace, proofList)
+		}
 	}
 }

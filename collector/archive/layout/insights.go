@@ -11,7 +11,14 @@ type gathered struct {
 	// complete is true where all objects are gathered, and not only those that an alert or a
 	// condition is about. Then gatherer is the one whose errors gathers.json has.
 	complete bool
-	gatherer string
+	gatherer Gatherer
+}
+
+// Gatherer is a part of the insights-operator, as insights-operator/gathers.json names it.
+type Gatherer struct {
+	Name string
+	// Counts is true where it records nothing but the objects of one resource.
+	Counts bool
 }
 
 func configOf(resource, kind string) Place {
@@ -25,19 +32,19 @@ func webhooksOf(resource, kind string) Place {
 // insightsDirectories are the directories with a file for each object.
 func insightsDirectories() map[string]gathered {
 	return map[string]gathered{
-		"config/clusteroperator": {place: configOf("clusteroperators", "ClusterOperator"), complete: true, gatherer: "clusterconfig/operators"},
-		"config/node":            {place: Place{Resource: "nodes", APIVersion: "v1", Kind: "Node"}, complete: true, gatherer: "clusterconfig/nodes"},
+		"config/clusteroperator": {place: configOf("clusteroperators", "ClusterOperator"), complete: true, gatherer: Gatherer{Name: "clusterconfig/operators"}},
+		"config/node":            {place: Place{Resource: "nodes", APIVersion: "v1", Kind: "Node"}, complete: true, gatherer: Gatherer{Name: "clusterconfig/nodes", Counts: true}},
 		"config/machineconfigpools": {place: Place{
 			Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools", APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool",
-		}, complete: true, gatherer: "clusterconfig/machine_config_pools"},
+		}, complete: true, gatherer: Gatherer{Name: "clusterconfig/machine_config_pools", Counts: true}},
 		"machinesets": {place: Place{
 			Group: "machine.openshift.io", Resource: "machinesets", APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineSet",
-		}, namespaced: true, complete: true, gatherer: "clusterconfig/machine_sets"},
+		}, namespaced: true, complete: true, gatherer: Gatherer{Name: "clusterconfig/machine_sets", Counts: true}},
 		"config/mutatingwebhookconfigurations": {
-			place: webhooksOf("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"), complete: true, gatherer: "clusterconfig/mutating_webhook_configurations",
+			place: webhooksOf("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"), complete: true, gatherer: Gatherer{Name: "clusterconfig/mutating_webhook_configurations", Counts: true},
 		},
 		"config/validatingwebhookconfigurations": {
-			place: webhooksOf("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"), complete: true, gatherer: "clusterconfig/validating_webhook_configurations",
+			place: webhooksOf("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"), complete: true, gatherer: Gatherer{Name: "clusterconfig/validating_webhook_configurations", Counts: true},
 		},
 		"config/certificatesigningrequests": {place: Place{
 			Group: "certificates.k8s.io", Resource: "certificatesigningrequests", APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequest",
@@ -92,16 +99,16 @@ func ofInsights(parts []string) (Place, bool) {
 }
 
 // Complete are the resources of which an insights archive has all objects unless their gatherer
-// failed, with the names of the gatherers.
-func Complete() map[Place]string {
-	found := map[Place]string{}
+// failed, with the gatherers; the zero value for a single object.
+func Complete() map[Place]Gatherer {
+	found := map[Place]Gatherer{}
 	for _, known := range insightsDirectories() {
 		if known.complete {
 			found[Place{Group: known.place.Group, Resource: known.place.Resource}] = known.gatherer
 		}
 	}
 	for _, place := range insightsFiles() {
-		found[Place{Group: place.Group, Resource: place.Resource}] = ""
+		found[Place{Group: place.Group, Resource: place.Resource}] = Gatherer{}
 	}
 	return found
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	yaml3 "go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -27,10 +28,25 @@ const (
 	maxJSON = 64 << 20
 )
 
-// List is the type of a list of objects; its fields are empty where the file has one object.
+// List is what a list of objects has beside them; its fields are empty where the file has one object.
 type List struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	// Metadata is nil where the list has none.
+	Metadata *metav1.ListMeta `json:"metadata"`
+}
+
+// kubectlList is the kind of a list that kubectl has put together.
+const kubectlList = "List"
+
+// Whole reports whether the list has all objects that were asked for: an API server states the
+// resourceVersion of a list, and a token where it continues. kubectl, which reads all pages, prints
+// the metadata with an empty resourceVersion.
+func (l List) Whole() bool {
+	if l.Metadata == nil || l.Metadata.Continue != "" {
+		return false
+	}
+	return l.Kind == kubectlList || l.Metadata.ResourceVersion != ""
 }
 
 // buffers are those of readers.
