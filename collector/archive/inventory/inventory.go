@@ -193,9 +193,9 @@ func load(ctx context.Context, path string, kept *int, leftOut *omissions) ([]*t
 		}
 		return nil
 	}
-	skip := func(name, cause string) {
-		if layout.Wanted(name) {
-			leftOut.add(path+"/"+name, cause)
+	skip := func(entry packaging.Entry) {
+		if layout.Wanted(entry.Path) {
+			leftOut.add(path+"/"+entry.Path, entry.Cause)
 		}
 	}
 	if err := packaging.Walk(ctx, path, visit, skip); err != nil {

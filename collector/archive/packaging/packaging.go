@@ -2,8 +2,12 @@
 //
 // [Walk] reads each once, as a stream: nothing is written to disk, and only what the visitor
 // reads of a file is kept. What an archive is follows from its content, not from its name: a
-// directory, a tar, a zip, a tar compressed by gzip or xz, or one file of YAML or JSON. Symbolic
-// links, devices and pipes are not read, and neither is a path that leads out of the archive.
+// directory, a tar, a zip, a tar compressed by gzip or xz, or one file of YAML or JSON.
+//
+// Links, devices and pipes are not read, and neither are a path that leads out of the archive, or a
+// directory that cannot be listed: the visitor is told of each such [Entry]. An archive that was cut
+// off, or whose checksum is wrong, is an error, since nobody knows what it lacks: a tar must have
+// its end mark, and a stream is read to its end.
 package packaging
 
 import (
@@ -44,13 +48,40 @@ const (
 // call. An error ends the walk.
 type Visit func(path string, size int64, content io.Reader) error
 
-// Skip is called for each entry that is not read, with the cause.
-type Skip func(path, cause string)
+// EntryType is what an entry is that is not read.
+type EntryType int
+
+// The types of entries.
+const (
+	// File has no entries below it.
+	File EntryType = iota
+	// Directory lacks everything below it.
+	Directory
+	// SymbolicLink leads to a file or to a directory.
+	SymbolicLink
+	// HardLink is another name of a file of the same tar.
+	HardLink
+)
+
+// Entry is an entry that is not read.
+type Entry struct {
+	// Path is that in the archive. One that leads out of the archive is given as if it began in
+	// the root.
+	Path string
+	Type EntryType
+	// Target is the path of the file that a hard link names; empty where it is not visited.
+	Target string
+	// Cause completes "the entry is not read, since ...".
+	Cause string
+}
+
+// Skip is called for each entry that is not read.
+type Skip func(Entry)
 
 // Walk calls visit for the files of the archive in the order in which it has them; a directory
 // has them in lexical order. The path may continue below the file of an archive, as in
-// "a.tar.gz/dir": then only files below that directory are visited, and paths are relative to
-// it. The error names the archive, and is that of visit where it returned one.
+// "a.tar.gz/dir": then only what is below that directory is visited or skipped, and paths are
+// relative to it. The error names the archive, and is that of visit where it returned one.
 func Walk(ctx context.Context, name string, visit Visit, skip Skip) error {
 	file, within := split(name)
 	w := &walk{ctx: ctx, within: within, visit: visit, skip: skip}
@@ -112,13 +143,18 @@ func (w *walk) directory(name string) error {
 		switch {
 		case w.ctx.Err() != nil:
 			return context.Cause(w.ctx)
+		case err != nil && name == ".":
+			return err
 		case err != nil:
-			w.skip(name, err.Error())
+			w.omit(Entry{Path: name, Type: Directory, Cause: err.Error()})
 			return nil
 		case entry.IsDir():
 			return nil
+		case entry.Type()&fs.ModeSymlink != 0:
+			w.omit(Entry{Path: name, Type: SymbolicLink, Cause: symbolic})
+			return nil
 		case !entry.Type().IsRegular():
-			w.skip(name, "it is not a regular file")
+			w.omit(Entry{Path: name, Cause: special})
 			return nil
 		}
 		return w.regular(root, name)
@@ -126,10 +162,16 @@ func (w *walk) directory(name string) error {
 	return errors.Join(err, root.Close())
 }
 
+// The causes for which entries are not read by their type.
+const (
+	symbolic = "it is a symbolic link"
+	special  = "it is not a regular file"
+)
+
 func (w *walk) regular(root *os.Root, name string) error {
 	file, err := localfile.OpenRegularIn(root, name)
 	if err != nil {
-		w.skip(name, err.Error())
+		w.omit(Entry{Path: name, Cause: err.Error()})
 		return nil
 	}
 	info, err := file.Stat()
@@ -161,17 +203,9 @@ func (w *walk) stream(file io.Reader, name string, info fs.FileInfo) error {
 	case bytes.HasPrefix(head, magicZip), bytes.HasPrefix(head, emptyZip):
 		return w.zip(file, info)
 	case bytes.HasPrefix(head, magicGzip):
-		unpacked, err := gzip.NewReader(buffered)
-		if err != nil {
-			return err
-		}
-		return w.compressed(unpacked)
+		return w.compressed(func(into io.Writer) error { return unpackGzip(into, buffered) })
 	case bytes.HasPrefix(head, magicXZ):
-		unpacked, err := xz.NewReader(buffered, maxDictionary)
-		if err != nil {
-			return err
-		}
-		return w.compressed(unpacked)
+		return w.compressed(func(into io.Writer) error { return unpackXZ(into, buffered) })
 	case isTar(head):
 		return w.tar(buffered)
 	case isText(name):
@@ -183,15 +217,56 @@ func (w *walk) stream(file io.Reader, name string, info fs.FileInfo) error {
 // unpackedBlock is how much is decompressed ahead of what is read, in bytes.
 const unpackedBlock = 256 << 10
 
+// unpackGzip decompresses all members (RFC 1952, 2.2), of which programs that compress in parallel
+// write many. Zeros may follow, as GNU gzip accepts them.
+func unpackGzip(into io.Writer, packed *bufio.Reader) error {
+	member, err := gzip.NewReader(packed)
+	for buffer := make([]byte, unpackedBlock); err == nil; err = member.Reset(packed) {
+		member.Multistream(false)
+		if _, err := io.CopyBuffer(into, member, buffer); err != nil {
+			return err
+		}
+		ended, err := skipZeros(packed)
+		if err != nil || ended {
+			return err
+		}
+	}
+	return err
+}
+
+// unpackXZ decompresses all streams, which zeros may follow.
+func unpackXZ(into io.Writer, packed io.Reader) error {
+	unpacked, err := xz.NewReader(packed, maxDictionary)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(into, unpacked, make([]byte, unpackedBlock))
+	return err
+}
+
+// skipZeros reads zeros, and reports whether nothing else follows.
+func skipZeros(content *bufio.Reader) (bool, error) {
+	for {
+		next, err := content.Peek(max(content.Buffered(), 1))
+		if errors.Is(err, io.EOF) && len(next) == 0 {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		rest := len(bytes.TrimLeft(next, "\x00"))
+		if _, err := content.Discard(len(next) - rest); err != nil || rest > 0 {
+			return false, err
+		}
+	}
+}
+
 // compressed visits the files of a compressed tar. Decompressing takes as long as the rest, so it
 // has a goroutine of its own, which has ended when compressed returns.
-func (w *walk) compressed(unpacked io.Reader) error {
+func (w *walk) compressed(unpack func(io.Writer) error) error {
 	reader, writer := io.Pipe()
 	var unpacking sync.WaitGroup
-	unpacking.Go(func() {
-		_, err := io.CopyBuffer(writer, unpacked, make([]byte, unpackedBlock))
-		_ = writer.CloseWithError(err) // it never fails
-	})
+	unpacking.Go(func() { _ = writer.CloseWithError(unpack(writer)) }) // it never fails
 	err := w.unpacked(reader)
 	_ = reader.Close() // it never fails
 	unpacking.Wait()
@@ -228,27 +303,47 @@ func isText(name string) bool {
 	return false
 }
 
+// tar visits the files of a tar. What follows its end mark would not be read: zeros may, which
+// fill a record.
 func (w *walk) tar(content io.Reader) error {
-	files := tar.NewReader(&bounded{walk: w, next: content})
+	all := &bounded{walk: w, next: content}
+	files := tar.NewReader(all)
 	for {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
-		switch header.Typeflag {
-		case tar.TypeReg, tar.TypeRegA: //nolint:staticcheck // of old archives
-			err = w.entry(header.Name, header.Size, files)
-		case tar.TypeDir, tar.TypeXGlobalHeader:
-		default:
-			w.skip(header.Name, "it is not a regular file")
-		}
-		if err != nil {
+		if err := w.tarEntry(header, files); err != nil {
 			return err
 		}
 	}
+	if all.ended { // archive/tar also accepts a stream that ends between two entries
+		return errors.New("it was cut off: the end mark of the tar is missing; copy or gather it again")
+	}
+	ended, err := skipZeros(bufio.NewReaderSize(all, blockSize))
+	if err == nil && !ended {
+		err = errors.New("content follows the end mark of the tar: if it is several archives in one file, name each by its own --archive")
+	}
+	return err
+}
+
+func (w *walk) tarEntry(header *tar.Header, content io.Reader) error {
+	switch header.Typeflag {
+	case tar.TypeReg, tar.TypeRegA: //nolint:staticcheck // of old archives
+		return w.entry(header.Name, header.Size, content)
+	case tar.TypeDir, tar.TypeXGlobalHeader:
+	case tar.TypeSymlink:
+		w.omitInside(header.Name, Entry{Type: SymbolicLink, Cause: symbolic})
+	case tar.TypeLink:
+		target, _ := w.inside(header.Linkname) // empty where it is not visited
+		w.omitInside(header.Name, Entry{Type: HardLink, Target: target, Cause: "it is a hard link to a file that was not read"})
+	default:
+		w.omitInside(header.Name, Entry{Cause: special})
+	}
+	return nil
 }
 
 // zip visits the files of a zip, whose list is at its end.
@@ -262,42 +357,71 @@ func (w *walk) zip(file io.Reader, info fs.FileInfo) error {
 		return err
 	}
 	for _, entry := range files.File {
-		switch mode := entry.Mode(); {
-		case mode.IsDir():
-			continue
-		case !mode.IsRegular():
-			w.skip(entry.Name, "it is not a regular file")
-			continue
-		}
-		content, err := entry.Open()
-		if err != nil {
-			w.skip(entry.Name, err.Error())
-			continue
-		}
-		size := int64(min(entry.UncompressedSize64, maxUnpacked))
-		if err := errors.Join(w.entry(entry.Name, size, &bounded{walk: w, next: content}), content.Close()); err != nil {
+		if err := w.zipEntry(entry); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (w *walk) zipEntry(entry *zip.File) error {
+	switch mode := entry.Mode(); {
+	case mode.IsDir():
+		return nil
+	case mode&fs.ModeSymlink != 0:
+		w.omitInside(entry.Name, Entry{Type: SymbolicLink, Cause: symbolic})
+		return nil
+	case !mode.IsRegular():
+		w.omitInside(entry.Name, Entry{Cause: special})
+		return nil
+	}
+	content, err := entry.Open()
+	if err != nil {
+		w.omitInside(entry.Name, Entry{Cause: err.Error()})
+		return nil
+	}
+	size := int64(min(entry.UncompressedSize64, maxUnpacked))
+	return errors.Join(w.entry(entry.Name, size, &bounded{walk: w, next: content}), content.Close())
+}
+
 // entry visits an entry of a tar or zip, unless its path leads out of the archive.
 func (w *walk) entry(name string, size int64, content io.Reader) error {
 	for part := range strings.SplitSeq(strings.ReplaceAll(name, `\`, "/"), "/") {
 		if part == ".." {
-			w.skip(name, "its path leads out of the archive")
+			w.omitInside(name, Entry{Cause: "its path leads out of the archive"})
 			return nil
 		}
 	}
-	inside := strings.TrimPrefix(path.Clean("/"+name), "/")
-	if w.within != "" {
-		var below bool
-		if inside, below = strings.CutPrefix(inside, w.within+"/"); !below {
-			return nil
-		}
+	inside, ok := w.inside(name)
+	if !ok {
+		return nil
 	}
 	return w.one(inside, size, content)
+}
+
+// inside is the path of an entry of a tar or zip below the directory that is walked.
+func (w *walk) inside(name string) (string, bool) {
+	inside := strings.TrimPrefix(path.Clean("/"+name), "/")
+	if w.within == "" {
+		return inside, true
+	}
+	return strings.CutPrefix(inside, w.within+"/")
+}
+
+// omitInside is omit for an entry of a tar or zip.
+func (w *walk) omitInside(name string, of Entry) {
+	if inside, ok := w.inside(name); ok {
+		of.Path = inside
+		w.omit(of)
+	}
+}
+
+// omit skips an entry. A path that is too long is that of the directory which lacks it.
+func (w *walk) omit(of Entry) {
+	if len(of.Path) > maxPath {
+		of = Entry{Path: path.Dir(of.Path[:maxPath]), Type: Directory, Cause: "the path of a file is too long"}
+	}
+	w.skip(of)
 }
 
 // one visits a file.
@@ -309,7 +433,9 @@ func (w *walk) one(name string, size int64, content io.Reader) error {
 		return fmt.Errorf("it has more than %d files", maxFiles)
 	}
 	if len(name) > maxPath {
-		w.skip(name[:maxPath], "its path is too long")
+		if isText(name) { // other files have no objects
+			w.omit(Entry{Path: name})
+		}
 		return nil
 	}
 	return w.visit(name, size, content)
@@ -319,6 +445,8 @@ func (w *walk) one(name string, size int64, content io.Reader) error {
 type bounded struct {
 	walk *walk
 	next io.Reader
+	// ended is true once the content was read to its end.
+	ended bool
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -326,6 +454,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, context.Cause(b.walk.ctx)
 	}
 	n, err := b.next.Read(p)
+	b.ended = b.ended || errors.Is(err, io.EOF)
 	if b.walk.bytes += int64(n); b.walk.bytes > maxUnpacked {
 		return n, fmt.Errorf("it has more than %d bytes of content", int64(maxUnpacked))
 	}

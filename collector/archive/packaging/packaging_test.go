@@ -28,7 +28,7 @@ func walk(t *testing.T, path string) (visited map[string]string, skipped []strin
 		text, err := io.ReadAll(content)
 		visited[name] = string(text)
 		return err
-	}, func(name, _ string) { skipped = append(skipped, name) })
+	}, func(entry packaging.Entry) { skipped = append(skipped, entry.Path) })
 	return visited, skipped, err
 }
 
@@ -44,8 +44,9 @@ func TestTarOfXZ(t *testing.T) {
 	}
 }
 
-// Entries that are not files of the archive are not read.
-func TestHostileTar(t *testing.T) {
+// linked is a tar with entries that are not files of it.
+func linked(t testing.TB) []byte {
+	t.Helper()
 	var packed bytes.Buffer
 	into := tar.NewWriter(&packed)
 	for _, header := range []tar.Header{
@@ -63,15 +64,20 @@ func TestHostileTar(t *testing.T) {
 	if err := into.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return packed.Bytes()
+}
+
+// Entries that are not files of the archive are not read.
+func TestHostileTar(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, linked(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	visited, skipped, err := walk(t, path)
 	if diff := cmp.Diff([]string{"a/b", "absolute"}, slices.Sorted(maps.Keys(visited))); err != nil || diff != "" {
 		t.Errorf("%v; -want, +got:\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"../outside", "link", "hard", "pipe"}, skipped); diff != "" {
+	if diff := cmp.Diff([]string{"outside", "link", "hard", "pipe"}, skipped); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
@@ -98,7 +104,7 @@ func TestHostileZip(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/b"}, slices.Sorted(maps.Keys(visited))); err != nil || diff != "" {
 		t.Errorf("%v; -want, +got:\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"../outside", `a\..\..\b`, "link"}, skipped); diff != "" {
+	if diff := cmp.Diff([]string{"outside", `a\..\..\b`, "link"}, skipped); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
@@ -134,12 +140,12 @@ func TestBomb(t *testing.T) {
 	err = packaging.Walk(t.Context(), path, func(_ string, size int64, _ io.Reader) error {
 		read += size
 		return nil
-	}, func(string, string) {})
+	}, func(packaging.Entry) {})
 	if err != nil || read != 128<<20 {
 		t.Errorf("the file has %d bytes, %v", read, err)
 	}
 	stop := errors.New("stop")
-	if err := packaging.Walk(t.Context(), path, func(string, int64, io.Reader) error { return stop }, func(string, string) {}); !errors.Is(err, stop) {
+	if err := packaging.Walk(t.Context(), path, func(string, int64, io.Reader) error { return stop }, func(packaging.Entry) {}); !errors.Is(err, stop) {
 		t.Errorf("an error of the visitor ends the walk: %v", err)
 	}
 }
@@ -178,6 +184,99 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// packed is a tar of one file. Its last file has two blocks of zeros, so that a tar which is cut
+// behind it looks as if it had its end mark.
+func packed(t testing.TB) []byte {
+	t.Helper()
+	var content bytes.Buffer
+	into := tar.NewWriter(&content)
+	err := into.WriteHeader(&tar.Header{Name: "a/zeros.yaml", Size: 1024, Mode: 0o600})
+	_, writeErr := into.Write(make([]byte, 1024))
+	if err := errors.Join(err, writeErr, into.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return content.Bytes()
+}
+
+// compressed is content in one member of gzip.
+func compressed(t testing.TB, content []byte) []byte {
+	t.Helper()
+	var into bytes.Buffer
+	member := gzip.NewWriter(&into)
+	_, err := member.Write(content)
+	if err := errors.Join(err, member.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return into.Bytes()
+}
+
+// wrongSum has another checksum of its content.
+func wrongSum(member []byte) []byte {
+	wrong := slices.Clone(member)
+	wrong[len(wrong)-8] ^= 1
+	return wrong
+}
+
+// What an archive lacks that was cut off, or that is damaged, is not known.
+func TestEnd(t *testing.T) {
+	whole := packed(t)
+	const header, content, mark = 512, 1024, 1024
+	zeros := make([]byte, 10240)
+	for name, tc := range map[string]struct {
+		reason  string
+		content []byte
+		err     string
+	}{
+		"Whole":       {reason: "the tar has its end mark", content: whole},
+		"Record":      {reason: "tar fills a record with zeros", content: slices.Concat(whole, zeros)},
+		"NoMark":      {reason: "it ends between two files", content: whole[:header+content], err: "end mark of the tar is missing"},
+		"HalfMark":    {reason: "the mark has two blocks", content: whole[:header+content+mark/2], err: "end mark of the tar is missing"},
+		"Cut":         {reason: "it ends within a file", content: whole[:header+content/2], err: "unexpected EOF"},
+		"Second":      {reason: "the files of a second tar would not be read", content: slices.Concat(whole, whole), err: "content follows the end mark"},
+		"Gzip":        {reason: "the checksum is right", content: compressed(t, whole)},
+		"Members":     {reason: "programs that compress in parallel write several members", content: slices.Concat(compressed(t, whole[:700]), compressed(t, whole[700:]))},
+		"GzipZeros":   {reason: "GNU gzip accepts zeros at the end", content: slices.Concat(compressed(t, whole), zeros)},
+		"GzipNoMark":  {reason: "the tar was cut before it was compressed", content: compressed(t, whole[:header+content]), err: "end mark of the tar is missing"},
+		"WrongSum":    {reason: "the content is not the one that was compressed", content: wrongSum(compressed(t, whole)), err: "gzip: invalid checksum"},
+		"SecondSum":   {reason: "so is that of another member", content: slices.Concat(compressed(t, whole), wrongSum(compressed(t, zeros))), err: "gzip: invalid checksum"},
+		"GzipCut":     {reason: "the checksum is missing", content: compressed(t, whole)[:len(compressed(t, whole))-6], err: "unexpected EOF"},
+		"GzipGarbage": {reason: "what follows is neither a member nor zeros", content: slices.Concat(compressed(t, whole), []byte("garbage of some length")), err: "gzip: invalid header"},
+		"GzipSecond":  {reason: "the files of a second tar would not be read", content: slices.Concat(compressed(t, whole), compressed(t, whole)), err: "content follows the end mark"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a")
+			if err := os.WriteFile(path, tc.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := walk(t, path)
+			if (err == nil) != (tc.err == "") || err != nil && (!strings.Contains(err.Error(), tc.err) || !strings.Contains(err.Error(), path)) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
+			}
+		})
+	}
+}
+
+// The checksum of a file of a zip is verified when it is read.
+func TestWrongSumOfZip(t *testing.T) {
+	var content bytes.Buffer
+	into := zip.NewWriter(&content)
+	file, err := into.CreateHeader(&zip.FileHeader{Name: "a.yaml", Method: zip.Store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.Write([]byte("kind: Node"))
+	if err := errors.Join(err, into.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(path, bytes.Replace(content.Bytes(), []byte("Node"), []byte("Mode"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := walk(t, path); !errors.Is(err, zip.ErrChecksum) || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func FuzzWalk(f *testing.F) {
 	seed, err := os.ReadFile("testdata/two-files.tar.xz")
 	if err != nil {
@@ -186,6 +285,10 @@ func FuzzWalk(f *testing.F) {
 	f.Add(seed)
 	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
 	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"))
+	whole := packed(f)
+	for _, content := range [][]byte{whole, whole[:1536], whole[:700], slices.Concat(whole, whole), compressed(f, whole), compressed(f, whole)[:60], wrongSum(compressed(f, whole)), linked(f)} {
+		f.Add(content)
+	}
 	path := filepath.Join(f.TempDir(), "a")
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -194,6 +297,6 @@ func FuzzWalk(f *testing.F) {
 		_ = packaging.Walk(t.Context(), path, func(_ string, _ int64, content io.Reader) error {
 			_, err := io.Copy(io.Discard, io.LimitReader(content, 1<<20))
 			return err
-		}, func(string, string) {})
+		}, func(packaging.Entry) {})
 	})
 }

@@ -58,7 +58,7 @@ func TestWriter(t *testing.T) {
 				text, err := io.ReadAll(content)
 				found[file] = string(text)
 				return err
-			}, func(file, cause string) { t.Errorf("%s: %s", file, cause) })
+			}, func(entry packaging.Entry) { t.Errorf("%s: %s", entry.Path, entry.Cause) })
 			if diff := cmp.Diff(map[string]string{prefix + "a/b.yaml": "b"}, found); err != nil || diff != "" {
 				t.Errorf("%v; -want, +got:\n%s", err, diff)
 			}
