@@ -23,7 +23,7 @@ func member(t *testing.T, name string) roster.Member {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	members, err := roster.Archives([]string{path}, func(context.Context, string) (*cluster.Cluster, error) { return nil, nil })
+	members, _, err := roster.Archives([]string{path}, func(context.Context, string) (*cluster.Cluster, error) { return nil, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

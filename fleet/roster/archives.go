@@ -2,21 +2,34 @@ package roster
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
 )
 
 // Archives are the clusters of archives, by name: of each packed file, and of each directory and
-// packed file in a directory. open reads the archive of a path.
-func Archives(paths []string, open func(ctx context.Context, path string) (*cluster.Cluster, error)) ([]Member, error) {
-	files, err := listed(paths, func(entry os.DirEntry) bool { return entry.IsDir() || packed(entry.Name()) })
+// packed file in a directory. A file that is packed in a way which is not read is a member, too: its
+// Open fails. Other files of a directory are in a notice. open reads the archive of a path.
+func Archives(paths []string, open func(ctx context.Context, path string) (*cluster.Cluster, error)) (members []Member, notices []string, err error) {
+	var others []string
+	files, err := listed(paths, func(entry os.DirEntry) bool {
+		wanted := entry.IsDir() || packed(entry.Name())
+		if !wanted {
+			others = append(others, entry.Name())
+		}
+		return wanted
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	members := make([]Member, 0, len(files))
+	if len(others) > 0 {
+		notices = append(notices, fmt.Sprintf("%s left out, whose names are not those of archives: %s", words.Count(len(others), "file"), words.List(others, maxListed)))
+	}
+	members = make([]Member, 0, len(files))
 	for _, path := range files {
 		members = append(members, Member{
 			Cluster: fleet.Cluster{Name: nameOf(path), Source: "archive " + path}, Archived: true, Flags: []string{"archive", path},
@@ -29,12 +42,13 @@ func Archives(paths []string, open func(ctx context.Context, path string) (*clus
 			},
 		})
 	}
-	return members, limit(len(members))
+	return members, notices, limit(len(members))
 }
 
-// packed reports whether a file has the name of an archive.
+// packed reports whether a file has the name of an archive, also of one that is packed in a way which
+// is not read.
 func packed(name string) bool {
-	for _, extension := range []string{".tar", ".tar.gz", ".tgz", ".tar.xz", ".zip"} {
+	for _, extension := range []string{".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".zip", ".tar.zst", ".tzst", ".tar.bz2", ".tbz", ".tbz2", ".tar.lz4", ".7z", ".rar"} {
 		if strings.HasSuffix(strings.ToLower(name), extension) {
 			return true
 		}

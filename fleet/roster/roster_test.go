@@ -78,22 +78,25 @@ func TestDistinct(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"b.yaml", ".hidden", "a.tar.gz", "notes.txt", "dir/file"} {
+	for _, name := range []string{"b.yaml", ".hidden", "a.tar.gz", "notes.txt", "c.tar.zst", "d.TAR.BZ2", "dir/file"} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	kubeconfigs, err := roster.Kubeconfigs([]string{dir, filepath.Join(dir, "b.yaml")}, func(string) (*rest.Config, error) { return &rest.Config{}, nil }, connect)
-	if diff := cmp.Diff([]string{"a", "b", "notes.txt"}, names(kubeconfigs)); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"a", "b", "c.tar.zst", "d.TAR.BZ2", "notes.txt"}, names(kubeconfigs)); diff != "" || err != nil {
 		t.Errorf("every file, each once: %v, -want +got:\n%s", err, diff)
 	}
-	archives, err := roster.Archives([]string{dir}, func(context.Context, string) (*cluster.Cluster, error) { return nil, errors.New("damaged") })
-	if diff := cmp.Diff([]string{"a", "dir"}, names(archives)); diff != "" || err != nil {
-		t.Errorf("directories and packed files: %v, -want +got:\n%s", err, diff)
+	archives, notices, err := roster.Archives([]string{dir}, func(context.Context, string) (*cluster.Cluster, error) { return nil, errors.New("damaged") })
+	if diff := cmp.Diff([]string{"a", "c.tar.zst", "d.TAR.BZ2", "dir"}, names(archives)); diff != "" || err != nil {
+		t.Errorf("directories and packed files, also those that cannot be read: %v, -want +got:\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{"2 files left out, whose names are not those of archives: b.yaml, notes.txt"}, notices); diff != "" {
+		t.Errorf("other files: -want +got:\n%s", diff)
 	}
 	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "dir")} {
-		if _, err := roster.Archives([]string{path}, nil); err == nil {
+		if _, _, err := roster.Archives([]string{path}, nil); err == nil {
 			t.Errorf("%s has no archive", path)
 		}
 	}

@@ -3,6 +3,7 @@ package fleets
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,19 +47,23 @@ func (f *memberFlags) check(flags *pflag.FlagSet) error {
 // list are the members, and what is to be said about them.
 func (f *memberFlags) list(ctx context.Context, client *cli.Client) ([]roster.Member, []string, error) {
 	var all []roster.Member
-	for _, source := range []func(*cli.Client) ([]roster.Member, error){f.ofContexts, f.ofKubeconfigs, f.ofArchives} {
+	for _, source := range []func(*cli.Client) ([]roster.Member, error){f.ofContexts, f.ofKubeconfigs} {
 		members, err := source(client)
 		if err != nil {
 			return nil, nil, err
 		}
 		all = append(all, members...)
 	}
+	archived, others, err := f.ofArchives(client)
+	if err != nil {
+		return nil, nil, err
+	}
 	known, notices, err := f.ofObjects(ctx, client)
 	if err != nil {
 		return nil, nil, err
 	}
-	members, twice := roster.Distinct(append(all, known...))
-	return members, append(notices, twice...), nil
+	members, twice := roster.Distinct(slices.Concat(all, archived, known))
+	return members, slices.Concat(others, notices, twice), nil
 }
 
 // ofObjects are the clusters that objects of the current cluster name.
@@ -101,7 +106,7 @@ func (f *memberFlags) ofKubeconfigs(client *cli.Client) ([]roster.Member, error)
 	return roster.Kubeconfigs(f.kubeconfigs, func(path string) (*rest.Config, error) { return cli.LoadFile(client, path) }, cli.ConnectTo)
 }
 
-func (f *memberFlags) ofArchives(client *cli.Client) ([]roster.Member, error) {
+func (f *memberFlags) ofArchives(client *cli.Client) ([]roster.Member, []string, error) {
 	return roster.Archives(f.archives, func(ctx context.Context, path string) (*cluster.Cluster, error) {
 		return cli.OpenArchive(ctx, client, path)
 	})
