@@ -2,6 +2,7 @@ package archive_test
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -160,6 +161,79 @@ func TestLayouts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an archive names and does not have is missing: "complete" comes from the collection, which
+// states that it has all nodes and all budgets.
+func TestNotRead(t *testing.T) {
+	const directory, nodesOf = "cluster-scoped-resources/core/nodes", "cluster-scoped-resources/core/nodes/"
+	link := func(name string, kind byte, target string) tar.Header {
+		return tar.Header{Name: name, Typeflag: kind, Linkname: target}
+	}
+	regular := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg} }
+	for name, tc := range map[string]struct {
+		reason         string
+		entries        []tar.Header
+		nodes, budgets string
+		leftOut        string
+	}{
+		"Nothing":       {reason: "all is there", nodes: "complete: n1", budgets: "complete: b"},
+		"SymbolicLink":  {reason: "a link is not followed", entries: []tar.Header{link(nodesOf+"n2.yaml", tar.TypeSymlink, "n1.yaml")}, nodes: "partial: n1", budgets: "complete: b", leftOut: "n2.yaml: it is a symbolic link"},
+		"HardLink":      {reason: "the file was read before", entries: []tar.Header{link(nodesOf+"again.yaml", tar.TypeLink, nodesOf+"n1.yaml")}, nodes: "complete: n1", budgets: "complete: b"},
+		"LostHardLink":  {reason: "the file is not in the archive", entries: []tar.Header{link(nodesOf+"n2.yaml", tar.TypeLink, "elsewhere.yaml")}, nodes: "partial: n1", budgets: "complete: b", leftOut: "n2.yaml: it is a hard link"},
+		"Pipe":          {reason: "it has no content", entries: []tar.Header{link(nodesOf+"n2.yaml", tar.TypeFifo, "")}, nodes: "partial: n1", budgets: "complete: b", leftOut: "n2.yaml: it is not a regular file"},
+		"Outside":       {reason: "a path out of the archive is not followed", entries: []tar.Header{regular("../" + nodesOf + "n2.yaml")}, nodes: "partial: n1", budgets: "complete: b", leftOut: "n2.yaml: its path leads out"},
+		"LinkedNodes":   {reason: "a link may lead to a directory", entries: []tar.Header{link(directory, tar.TypeSymlink, "elsewhere")}, nodes: "partial: n1", budgets: "complete: b", leftOut: "nodes: it is a symbolic link"},
+		"LinkedGroup":   {reason: "with all resources of a group", entries: []tar.Header{link("cluster-scoped-resources/core", tar.TypeSymlink, "x")}, nodes: "partial: n1", budgets: "complete: b", leftOut: "core: it is a symbolic link"},
+		"LinkedSpace":   {reason: "with all resources of a namespace", entries: []tar.Header{link("namespaces/other", tar.TypeSymlink, "x")}, nodes: "complete: n1", budgets: "partial: b", leftOut: "other: it is a symbolic link"},
+		"LinkedSpaces":  {reason: "with all namespaces", entries: []tar.Header{link("namespaces", tar.TypeSymlink, "x")}, nodes: "complete: n1", budgets: "partial: b", leftOut: "namespaces: it is a symbolic link"},
+		"LinkedLog":     {reason: "logs have no objects", entries: []tar.Header{link("namespaces/ns/pods/p/c/c/logs/current.log", tar.TypeSymlink, "x")}, nodes: "complete: n1", budgets: "complete: b"},
+		"LongPath":      {reason: "a path is bounded", entries: []tar.Header{regular(nodesOf + strings.Repeat("a", 5000) + ".yaml")}, nodes: "partial: n1", budgets: "complete: b", leftOut: "nodes: the path of a file is too long"},
+		"InnerArchive":  {reason: "it may have objects", entries: []tar.Header{regular("must-gather.tar.gz")}, nodes: "complete: n1", budgets: "complete: b", leftOut: "must-gather.tar.gz: an archive within the archive"},
+		"InsightsInner": {reason: "every must-gather has one", entries: []tar.Header{regular("insights-data/insights.tar.gz")}, nodes: "complete: n1", budgets: "complete: b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.tar")
+			if err := os.WriteFile(path, collected(t, tc.entries), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			opened, reached := open(t, path)
+			if diff := cmp.Diff([]string{tc.nodes, tc.budgets}, []string{listed(t, reached, nodes, ""), listed(t, reached, budgetsV1, "")}); diff != "" {
+				t.Errorf("%s; -want, +got:\n%s", tc.reason, diff)
+			}
+			left := strings.Join(opened.About().LeftOut, "\n")
+			if (left == "") != (tc.leftOut == "") || !strings.Contains(left, tc.leftOut) {
+				t.Errorf("%s: left out %q, want %q", tc.reason, left, tc.leftOut)
+			}
+		})
+	}
+}
+
+// collected is a tar of a collection with all nodes and budgets, and with more entries without content.
+func collected(t *testing.T, more []tar.Header) []byte {
+	t.Helper()
+	var content bytes.Buffer
+	into := tar.NewWriter(&content)
+	for _, each := range []struct{ name, content string }{
+		{"preflight-collection.json", `{"complete":["nodes","poddisruptionbudgets.policy"]}`},
+		{"cluster-scoped-resources/config.openshift.io/clusterversions.yaml", version},
+		{"cluster-scoped-resources/core/nodes/n1.yaml", node("n1", "")},
+		{"namespaces/ns/policy/poddisruptionbudgets/b.yaml", budget},
+	} {
+		err := into.WriteHeader(&tar.Header{Name: each.name, Size: int64(len(each.content)), Mode: 0o600})
+		if _, writeErr := into.Write([]byte(each.content)); errors.Join(err, writeErr) != nil {
+			t.Fatal(err, writeErr)
+		}
+	}
+	for _, header := range more {
+		if err := into.WriteHeader(&header); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := into.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return content.Bytes()
 }
 
 // TestSeveralHosted is an error that says what was found, and how to choose.

@@ -34,7 +34,10 @@ import (
 type Client struct {
 	flags *connection
 	// archives are the paths of --archive, which replaces the cluster.
-	archives  []string
+	archives []string
+	// opened are the archives that were opened, and reported the lines about them.
+	opened    []*archive.Archive
+	reported  map[string]bool
 	Streams   genericiooptions.IOStreams
 	Verbosity int
 	// Quiet shows no progress.
@@ -50,9 +53,21 @@ func New(flags *pflag.FlagSet, streams genericiooptions.IOStreams) *Client {
 	return c
 }
 
-// ArchiveFlag is --archive of a command that only reads the cluster.
+// ArchiveFlag is --archive of a command that only reads the cluster. When the command has ended, files
+// that turned out to be unreadable meanwhile are listed on standard error.
 func (c *Client) ArchiveFlag(verb *cobra.Command) {
 	verb.Flags().StringArrayVar(&c.archives, "archive", nil, "Archive of the cluster to read instead of the cluster: a must-gather, the directory of \"oc adm inspect\", an archive of the insights-operator or lists of \"oc get -o yaml\", as a directory, .tar, .tar.gz, .tar.xz or .zip. May be repeated for archives of the same cluster.")
+	run := verb.RunE
+	if run == nil {
+		return
+	}
+	verb.RunE = func(called *cobra.Command, args []string) error {
+		err := run(called, args)
+		if reportErr := c.reportLeftOut(); err == nil {
+			err = reportErr
+		}
+		return err
+	}
 }
 
 // Archived reports whether an archive replaces the cluster.
@@ -116,12 +131,30 @@ func (c *Client) OpenHosted(ctx context.Context, name string) (management, guest
 func (c *Client) connectArchive(ctx context.Context, opened *archive.Archive) (*cluster.Cluster, error) {
 	about := opened.About()
 	c.Log.InfoContext(ctx, "the archive replaces the cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time", about.Time)
-	for _, file := range about.LeftOut {
-		if _, err := fmt.Fprintf(c.Streams.ErrOut, "not read: %s\n", words.Printable(file)); err != nil {
-			return nil, err
-		}
+	c.opened = append(c.opened, opened)
+	if err := c.reportLeftOut(); err != nil {
+		return nil, err
 	}
 	return cluster.ConnectAt(opened.Config(), userAgent(), opened.Now())
+}
+
+// reportLeftOut lists the files of archives that could not be read so far, each once.
+func (c *Client) reportLeftOut() error {
+	for _, each := range c.opened {
+		for _, file := range each.About().LeftOut {
+			if c.reported[file] {
+				continue
+			}
+			if c.reported == nil {
+				c.reported = map[string]bool{}
+			}
+			c.reported[file] = true
+			if _, err := fmt.Fprintf(c.Streams.ErrOut, "not read: %s\n", words.Printable(file)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ConnectTo makes the clients of another cluster than that of the flags.

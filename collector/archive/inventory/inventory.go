@@ -35,8 +35,8 @@ const (
 	maxPacked = 512 << 20
 	// packedBlock is the size of what is compressed at a time, in bytes.
 	packedBlock = 64 << 10
-	// maxLeftOut bounds the files that are listed as left out.
-	maxLeftOut = 100
+	// maxLeftOut bounds the files that are listed as left out, and maxNamed those in an error.
+	maxLeftOut, maxNamed = 100, 5
 )
 
 // About is the identity of an archive.
@@ -82,6 +82,8 @@ type tree struct {
 	// files are by their path below the root, and places by resource, in the order of the archive.
 	files  map[string]*file
 	places map[Resource][]*file
+	// lost are the objects that are missing with directories.
+	lost []lost
 	// extra is true for a tree of which only resources are read that no other tree has.
 	extra bool
 }
@@ -98,8 +100,12 @@ type file struct {
 // unpackers are readers of the content of files, each with buffers of some blocks.
 var unpackers = sync.Pool{New: func() any { return s2.NewReader(nil, s2.ReaderMaxBlockSize(packedBlock)) }} //nolint:gochecknoglobals // a pool is shared
 
-// unpack calls do with the content, which ends with the call.
+// unpack calls do with the content, which ends with the call. Of a file that is not read, it returns
+// the cause.
 func (f *file) unpack(do func(content io.Reader) error) error {
+	if f.cause != "" {
+		return errors.New(f.cause)
+	}
 	content, ok := unpackers.Get().(*s2.Reader)
 	if !ok {
 		return errors.ErrUnsupported // the pool has no others
@@ -135,6 +141,9 @@ func Open(ctx context.Context, paths ...string) (*Inventory, error) {
 		return nil, err
 	}
 	id, trees, err := choose(trees, len(paths), &i.leftOut)
+	if left := i.leftOut.all(); err != nil && len(left) > 0 {
+		return nil, fmt.Errorf("%w; not read: %s", err, words.Clauses(left, maxNamed))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -166,42 +175,102 @@ func (i *Inventory) hold(id string, trees []*tree) {
 	i.served = sync.OnceValue(func() map[Resource]bool { return discovered(trees, &i.leftOut) })
 }
 
+// loader reads the files of one path.
+type loader struct {
+	path    string
+	pack    *s2.Writer
+	leftOut *omissions
+	// kept counts the bytes of all paths.
+	kept  *int
+	files []*file
+	// read are the files by their path.
+	read map[string]*file
+	// missing are directories of which nothing is read, and links that may lead to directories.
+	missing []packaging.Entry
+}
+
 // load reads the files of one path.
 func load(ctx context.Context, path string, kept *int, leftOut *omissions) ([]*tree, error) {
-	var files []*file
-	pack := s2.NewWriter(nil, s2.WriterConcurrency(1), s2.WriterBlockSize(packedBlock))
-	visit := func(name string, size int64, content io.Reader) error {
-		if !layout.Wanted(name) {
-			return nil
+	l := &loader{path: path, pack: s2.NewWriter(nil, s2.WriterConcurrency(1), s2.WriterBlockSize(packedBlock)), leftOut: leftOut, kept: kept, read: map[string]*file{}}
+	var failed error
+	skip := func(entry packaging.Entry) { failed = errors.Join(failed, l.skip(entry)) }
+	if err := packaging.Walk(ctx, path, l.visit, skip); err != nil || failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	trees := plant(path, l.files)
+	for _, each := range l.missing {
+		if lose(trees, each) || each.Type == packaging.Directory && !strings.Contains("/"+each.Path, "/.") {
+			leftOut.add(path+"/"+each.Path, each.Cause)
 		}
-		found := &file{path: name}
-		files = append(files, found)
-		if size > maxFile {
-			found.cause = fmt.Sprintf("it has %d bytes, more than %d", size, maxFile)
-			leftOut.add(path+"/"+name, found.cause)
-			return nil
-		}
-		var packed bytes.Buffer
-		pack.Reset(&packed)
-		_, err := pack.ReadFrom(io.LimitReader(content, maxFile))
-		if err := errors.Join(err, pack.Close()); err != nil {
-			return err
-		}
-		found.packed = bytes.Clone(packed.Bytes())
-		if *kept += len(found.packed); *kept > maxPacked {
-			return fmt.Errorf("its objects have more than %d bytes after compression", maxPacked)
+	}
+	return trees, nil
+}
+
+func (l *loader) visit(name string, size int64, content io.Reader) error {
+	if !layout.Wanted(name) {
+		if isArchive(name) {
+			l.leftOut.add(l.path+"/"+name, "an archive within the archive is not read: name it by its own --archive")
 		}
 		return nil
 	}
-	skip := func(entry packaging.Entry) {
-		if layout.Wanted(entry.Path) {
-			leftOut.add(path+"/"+entry.Path, entry.Cause)
+	if size > maxFile {
+		return l.lose(name, fmt.Sprintf("it has %d bytes, more than %d", size, maxFile))
+	}
+	var packed bytes.Buffer
+	l.pack.Reset(&packed)
+	count, err := l.pack.ReadFrom(io.LimitReader(content, maxFile+1))
+	if err := errors.Join(err, l.pack.Close()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if count > maxFile {
+		return l.lose(name, fmt.Sprintf("it has more than %d bytes", maxFile))
+	}
+	return l.keep(&file{path: name, packed: bytes.Clone(packed.Bytes())})
+}
+
+// lose keeps a file without its content, so that its objects are missing instead of nonexistent.
+func (l *loader) lose(name, cause string) error {
+	l.leftOut.add(l.path+"/"+name, cause)
+	return l.keep(&file{path: name, cause: cause})
+}
+
+func (l *loader) keep(made *file) error {
+	l.files = append(l.files, made)
+	l.read[made.path] = made
+	return l.count(len(made.packed) + len(made.path))
+}
+
+func (l *loader) count(bytes int) error {
+	if *l.kept += bytes; *l.kept > maxPacked {
+		return fmt.Errorf("the archive %s cannot be read: its objects have more than %d bytes after compression", l.path, maxPacked)
+	}
+	return nil
+}
+
+// skip states what is missing with an entry that is not read. A hard link has the content of the file
+// that it names.
+func (l *loader) skip(entry packaging.Entry) error {
+	switch target := l.read[entry.Target]; {
+	case entry.Type == packaging.Directory, entry.Type == packaging.SymbolicLink && !layout.Wanted(entry.Path):
+		l.missing = append(l.missing, entry)
+		return l.count(len(entry.Path))
+	case !layout.Wanted(entry.Path):
+		return nil
+	case entry.Type == packaging.HardLink && target != nil && target.cause == "":
+		return l.keep(&file{path: entry.Path, packed: target.packed})
+	}
+	return l.lose(entry.Path, entry.Cause)
+}
+
+// isArchive reports whether a file in an archive has the name of one with objects. The archives of
+// the insights-operator in a must-gather have none that it lacks.
+func isArchive(name string) bool {
+	for _, extension := range []string{".tar", ".tar.gz", ".tgz", ".tar.xz", ".zip"} {
+		if strings.HasSuffix(name, extension) {
+			return !strings.Contains("/"+name, "/insights-data/")
 		}
 	}
-	if err := packaging.Walk(ctx, path, visit, skip); err != nil {
-		return nil, err
-	}
-	return plant(path, files), nil
+	return false
 }
 
 // plant makes the trees of the files.

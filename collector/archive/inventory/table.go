@@ -108,6 +108,7 @@ func (i *Inventory) fill(t *Table, namespace string) {
 			break
 		}
 	}
+	t.broken = append(t.broken, i.lost(t.resource)...)
 	t.finish()
 	i.extend(t)
 }
