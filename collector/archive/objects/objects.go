@@ -2,7 +2,8 @@
 //
 // [Read] calls a function for each object of a list, or for the only one, as JSON. A list of YAML
 // is read item by item, so that the memory which it takes is that of an item. A file that ends
-// within its content is an error, also where the part before is valid YAML.
+// within its content is an error, also where the part before is valid YAML, and so is a key that an
+// object has twice: parsers disagree on which of them counts.
 package objects
 
 import (
@@ -61,6 +62,9 @@ func Read(content io.Reader, do func(object []byte) error) (List, error) {
 	defer buffers.Put(buffered)
 	defer buffered.Reset(nil)
 	buffered.Reset(content)
+	if err := readMark(buffered); err != nil {
+		return List{}, err
+	}
 	for {
 		first, err := buffered.Peek(1)
 		switch {
@@ -79,6 +83,18 @@ func Read(content io.Reader, do func(object []byte) error) (List, error) {
 	}
 }
 
+// readMark reads the byte order mark, which programs of Windows write.
+func readMark(content *bufio.Reader) error {
+	switch mark, _ := content.Peek(3); { // errors recur
+	case bytes.HasPrefix(mark, []byte{0xff, 0xfe}), bytes.HasPrefix(mark, []byte{0xfe, 0xff}):
+		return errors.New("it is UTF-16; convert it to UTF-8")
+	case bytes.Equal(mark, []byte{0xef, 0xbb, 0xbf}):
+		_, err := content.Discard(len(mark))
+		return err
+	}
+	return nil
+}
+
 func readJSON(content io.Reader, do func([]byte) error) (List, error) {
 	data, err := io.ReadAll(io.LimitReader(content, maxJSON+1))
 	if err != nil {
@@ -93,6 +109,9 @@ func readJSON(content io.Reader, do func([]byte) error) (List, error) {
 		Items *[]json.RawMessage `json:"items"`
 	}
 	if err := json.Unmarshal(data, &list); err != nil {
+		return List{}, err
+	}
+	if err := refuseDuplicates(data); err != nil {
 		return List{}, err
 	}
 	if list.Items == nil {
@@ -247,7 +266,7 @@ func (s *splitter) end(complete bool) (List, error) { //nolint:revive // a state
 
 func toJSON(document []byte) ([]byte, error) {
 	if text := bytes.TrimSpace(document); len(text) > 0 && text[0] == '{' && json.Valid(text) { // which YAML includes
-		return bytes.Clone(text), nil
+		return bytes.Clone(text), refuseDuplicates(text)
 	}
 	if suspicious(document) {
 		if err := refuseAliases(document); err != nil {
