@@ -147,7 +147,7 @@ func (w *walk) directory(name string) error {
 			return err
 		case err != nil:
 			w.omit(Entry{Path: name, Type: Directory, Cause: err.Error()})
-			return nil
+			return nil //nolint:nilerr // the entry states it
 		case entry.IsDir():
 			return nil
 		case entry.Type()&fs.ModeSymlink != 0:
@@ -172,7 +172,7 @@ func (w *walk) regular(root *os.Root, name string) error {
 	file, err := localfile.OpenRegularIn(root, name)
 	if err != nil {
 		w.omit(Entry{Path: name, Cause: err.Error()})
-		return nil
+		return nil //nolint:nilerr // the entry states it
 	}
 	info, err := file.Stat()
 	if err == nil {
@@ -378,7 +378,7 @@ func (w *walk) zipEntry(entry *zip.File) error {
 	content, err := entry.Open()
 	if err != nil {
 		w.omitInside(entry.Name, Entry{Cause: err.Error()})
-		return nil
+		return nil //nolint:nilerr // the entry states it
 	}
 	size := int64(min(entry.UncompressedSize64, maxUnpacked))
 	return errors.Join(w.entry(entry.Name, size, &bounded{walk: w, next: content}), content.Close())

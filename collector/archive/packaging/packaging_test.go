@@ -45,8 +45,8 @@ func TestTarOfXZ(t *testing.T) {
 }
 
 // linked is a tar with entries that are not files of it.
-func linked(t testing.TB) []byte {
-	t.Helper()
+func linked(tb testing.TB) []byte {
+	tb.Helper()
 	var packed bytes.Buffer
 	into := tar.NewWriter(&packed)
 	for _, header := range []tar.Header{
@@ -58,11 +58,11 @@ func linked(t testing.TB) []byte {
 		{Name: "pipe", Typeflag: tar.TypeFifo},
 	} {
 		if err := into.WriteHeader(&header); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	if err := into.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return packed.Bytes()
 }
@@ -186,26 +186,26 @@ func TestErrors(t *testing.T) {
 
 // packed is a tar of one file. Its last file has two blocks of zeros, so that a tar which is cut
 // behind it looks as if it had its end mark.
-func packed(t testing.TB) []byte {
-	t.Helper()
+func packed(tb testing.TB) []byte {
+	tb.Helper()
 	var content bytes.Buffer
 	into := tar.NewWriter(&content)
 	err := into.WriteHeader(&tar.Header{Name: "a/zeros.yaml", Size: 1024, Mode: 0o600})
 	_, writeErr := into.Write(make([]byte, 1024))
 	if err := errors.Join(err, writeErr, into.Close()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return content.Bytes()
 }
 
 // compressed is content in one member of gzip.
-func compressed(t testing.TB, content []byte) []byte {
-	t.Helper()
+func compressed(tb testing.TB, content []byte) []byte {
+	tb.Helper()
 	var into bytes.Buffer
 	member := gzip.NewWriter(&into)
 	_, err := member.Write(content)
 	if err := errors.Join(err, member.Close()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return into.Bytes()
 }
