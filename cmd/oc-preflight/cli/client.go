@@ -63,7 +63,7 @@ func (c *Client) ArchiveFlag(verb *cobra.Command) {
 	}
 	verb.RunE = func(called *cobra.Command, args []string) error {
 		err := run(called, args)
-		if reportErr := c.reportLeftOut(); err == nil {
+		if reportErr := reportLeftOut(c); err == nil {
 			err = reportErr
 		}
 		return err
@@ -132,14 +132,14 @@ func (c *Client) connectArchive(ctx context.Context, opened *archive.Archive) (*
 	about := opened.About()
 	c.Log.InfoContext(ctx, "the archive replaces the cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time", about.Time)
 	c.opened = append(c.opened, opened)
-	if err := c.reportLeftOut(); err != nil {
+	if err := reportLeftOut(c); err != nil {
 		return nil, err
 	}
 	return cluster.ConnectAt(opened.Config(), userAgent(), opened.Now())
 }
 
 // reportLeftOut lists the files of archives that could not be read so far, each once.
-func (c *Client) reportLeftOut() error {
+func reportLeftOut(c *Client) error {
 	for _, each := range c.opened {
 		for _, file := range each.About().LeftOut {
 			if c.reported[file] {

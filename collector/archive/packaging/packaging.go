@@ -5,8 +5,8 @@
 // directory, a tar, a zip, a tar compressed by gzip or xz, or one file of YAML or JSON.
 //
 // Links, devices and pipes are not read, and neither are a path that leads out of the archive, or a
-// directory that cannot be listed: the visitor is told of each such [Entry]. An archive that was cut
-// off, or whose checksum is wrong, is an error, since nobody knows what it lacks: a tar must have
+// directory that cannot be listed: each is stated as an [Entry]. An archive that was cut
+// off, or whose checksum is wrong, is an error, since what it lacks is not known: a tar must have
 // its end mark, and a stream is read to its end.
 package packaging
 
