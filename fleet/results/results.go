@@ -72,7 +72,7 @@ func Open(path, request string, maxAge time.Duration, now func() time.Time) (*Di
 
 // file is the path of a file about a member.
 func (d *Directory) file(member roster.Member, extension string) string {
-	sum := sha256.Sum256([]byte(member.Identity()))
+	sum := sha256.Sum256([]byte(member.Origin()))
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
 			return r
@@ -84,12 +84,13 @@ func (d *Directory) file(member roster.Member, extension string) string {
 }
 
 // Known is the row of a member from its file: false where there is none, or one of another
-// request, that is too old, or whose verdict has ended.
+// request, of another cluster or of other files of an archive, that is too old, or whose verdict has ended.
 func (d *Directory) Known(member roster.Member) (fleet.Row, bool) {
 	read, err := d.read(d.file(member, ".json"))
 	now := d.now()
 	switch {
 	case err != nil, read.Member != member.Identity(), read.Request != d.request,
+		member.Cluster.ID != "" && !strings.EqualFold(read.Row.Cluster.ID, member.Cluster.ID),
 		now.Sub(read.Time) >= d.maxAge, read.Time.Sub(now) > ahead:
 		return fleet.Row{}, false
 	}

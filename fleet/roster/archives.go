@@ -2,9 +2,14 @@ package roster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/words"
@@ -33,6 +38,7 @@ func Archives(paths []string, open func(ctx context.Context, path string) (*clus
 	for _, path := range files {
 		members = append(members, Member{
 			Cluster: fleet.Cluster{Name: nameOf(path), Source: "archive " + path}, Archived: true, Flags: []string{"archive", path},
+			content: sync.OnceValue(func() string { return contentOf(path) }),
 			open: func(ctx context.Context) (Connection, error) {
 				reached, err := open(ctx, path)
 				if err != nil {
@@ -54,4 +60,31 @@ func packed(name string) bool {
 		}
 	}
 	return false
+}
+
+// contentOf differs for an archive that was at the same path at another time: it is a digest of the paths,
+// sizes and times of modification of the files. To read them all would take as long as to judge
+// the cluster.
+func contentOf(path string) string {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	sum := sha256.New()
+	_ = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			fmt.Fprintf(sum, "%q: %v\n", name, err)
+			return nil // to open the archive reports it
+		}
+		info, err := entry.Info()
+		if err != nil {
+			fmt.Fprintf(sum, "%q: %v\n", name, err)
+			return nil
+		}
+		fmt.Fprintf(sum, "%q %s %d %d\n", name, info.Mode(), info.Size(), info.ModTime().UnixNano())
+		return nil
+	})
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -54,7 +54,7 @@ func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members [
 	}
 	var pooled []string
 	for i := range objects {
-		of := memberOf(&objects[i], "ClusterDeployment")
+		of, object := memberOf(&objects[i], "ClusterDeployment"), objectOf(hub, &objects[i])
 		var deployment clusterDeployment
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &deployment); err != nil {
 			members = append(members, failed(of, badDeployment(fmt.Errorf("the ClusterDeployment cannot be decoded: %w", err))))
@@ -64,7 +64,9 @@ func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members [
 			pooled = append(pooled, of.Name)
 			continue
 		}
-		members = append(members, deployment.member(hub, of, connect))
+		member := deployment.member(hub, of, connect)
+		member.known = object
+		members = append(members, member)
 	}
 	if len(pooled) > 0 {
 		notices = append(notices, fmt.Sprintf("%s of ClusterPools left out: %s", words.Count(len(pooled), "cluster"), words.List(pooled, maxListed)))
@@ -174,6 +176,12 @@ func memberOf(object *unstructured.Unstructured, kind string) fleet.Cluster {
 		of.Name = object.GetName()
 	}
 	return of
+}
+
+// objectOf differs for objects of one name in several clusters: it is the API server that has the object, and
+// the UID.
+func objectOf(of *cluster.Cluster, object *unstructured.Unstructured) string {
+	return serverOf(of.Config()) + " " + string(object.GetUID())
 }
 
 // listAll lists the objects of all namespaces by namespace and name, at most MaxMembers.

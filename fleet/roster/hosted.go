@@ -3,6 +3,8 @@ package roster
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
@@ -31,7 +33,8 @@ func Hosted(ctx context.Context, management *cluster.Cluster, connect Connect) (
 			continue
 		}
 		namespace, name := object.GetNamespace(), object.GetName()
-		members = append(members, Member{Cluster: of, Flags: []string{"hosted-cluster", namespace + "/" + name}, open: func(ctx context.Context) (Connection, error) {
+		of.ID, _, _ = unstructured.NestedString(object.Object, "spec", "clusterID") // empty where it is none
+		members = append(members, Member{Cluster: of, known: objectOf(management, object), Flags: []string{"hosted-cluster", namespace + "/" + name}, open: func(ctx context.Context) (Connection, error) {
 			return reachGuest(ctx, management, namespace, name, connect)
 		}})
 	}

@@ -7,7 +7,10 @@ package roster
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // MaxMembers bounds the members of one source.
@@ -55,7 +59,12 @@ type Member struct {
 
 	// server is equal for members that are one API server; empty where that is unknown.
 	server string
-	open   func(context.Context) (Connection, error)
+	// known differs for members of one name that are several clusters: it is the object that names it, or the
+	// certificate authority of its API server.
+	known string
+	// content is what the files of an archive are at present; nil for a cluster that answers itself.
+	content func() string
+	open    func(context.Context) (Connection, error)
 	// others are members of the same API server, which may have other credentials.
 	others []Member
 }
@@ -67,9 +76,21 @@ func (m Member) Open(ctx context.Context) (Connection, error) { return m.open(ct
 // credentials of the member are not accepted.
 func (m Member) Ways() []Member { return append([]Member{m}, m.others...) }
 
-// Identity is equal for the same member in another survey: where it is from, and by which API server
-// it is reached.
-func (m Member) Identity() string { return m.Cluster.Source + "\n" + m.Cluster.Name + "\n" + m.server }
+// Origin is equal for the same member in another survey: where it is from, by which object of which
+// cluster it is known, and by which API server it is reached.
+func (m Member) Origin() string {
+	return fmt.Sprintf("%q %q %q %q", m.Cluster.Source, m.Cluster.Name, m.server, m.known)
+}
+
+// Identity is the Origin, with what else an answer about the member depends on: its ID and labels as its
+// object states them, and the files of an archive, by their sizes and times of modification.
+func (m Member) Identity() string {
+	text := fmt.Sprintf("%s %q %q", m.Origin(), m.Cluster.ID, m.Cluster.Labels)
+	if m.content != nil {
+		text += " " + m.content()
+	}
+	return text
+}
 
 // failed is a member whose configuration cannot be used.
 func failed(of fleet.Cluster, cause *Failure) Member {
@@ -78,7 +99,7 @@ func failed(of fleet.Cluster, cause *Failure) Member {
 
 // direct is a member that is reached by a configuration.
 func direct(of fleet.Cluster, config *rest.Config, connect Connect) Member {
-	return Member{Cluster: of, server: serverOf(config), open: func(context.Context) (Connection, error) {
+	return Member{Cluster: of, server: serverOf(config), known: authorityOf(config), open: func(context.Context) (Connection, error) {
 		reached, err := observed(config, connect)
 		if err != nil {
 			return Connection{}, badKubeconfig(err)
@@ -99,6 +120,24 @@ func serverOf(config *rest.Config) string {
 		server += " " + through.String()
 	}
 	return server
+}
+
+// maxAuthority bounds the file of a certificate authority, in bytes.
+const maxAuthority = 1 << 20
+
+// authorityOf is a digest of the certificate authority that the API server must have: behind one URL, such
+// as that of a tunnel, another cluster has another one. It is empty where the configuration names none.
+func authorityOf(config *rest.Config) string {
+	data := config.CAData
+	if file, err := localfile.OpenRegular(config.CAFile); len(data) == 0 && err == nil {
+		defer file.Close()                                       //nolint:errcheck // nothing was written
+		data, _ = io.ReadAll(io.LimitReader(file, maxAuthority)) // that it cannot be read is an error of the connection
+	}
+	if len(data) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // Distinct are the members without those whose API server an earlier one has, and a notice for

@@ -22,6 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/archive"
@@ -50,6 +51,7 @@ type Client struct {
 func New(flags *pflag.FlagSet, streams genericiooptions.IOStreams) *Client {
 	c := &Client{flags: newConnection(flags), Streams: streams}
 	flags.IntVarP(&c.Verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
+	question.Declare(flags, question.OnDisplay, "v")
 	return c
 }
 
@@ -275,6 +277,7 @@ func (c *Client) StartLog() {
 // QuietFlag is --quiet of a command that shows progress.
 func (c *Client) QuietFlag(verb *cobra.Command) {
 	verb.Flags().BoolVar(&c.Quiet, "quiet", false, "Show no progress on standard error; errors and what requires action are shown.")
+	question.Declare(verb.Flags(), question.OnDisplay, "quiet")
 }
 
 // Display shows progress, unless it is unwanted: live lines on a terminal, unless a log is written there

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature"
@@ -101,6 +102,8 @@ func (f *Trust) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
 	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the signature stores of the cluster.")
 	c.Flags().StringSliceVar(&f.Repositories, "repository", nil, "Repository that the signature of a release may name, independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
+	question.Declare(c.Flags(), question.OnAnswerByContent, "keyring", "signature-store")
+	question.Declare(c.Flags(), question.OnAnswer, "repository")
 }
 
 // Read reads the keyrings and makes the stores. A file that cannot be read is bad

@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/hubs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
@@ -78,6 +79,8 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 	r.members.add(c)
 	c.Flags().IntVar(&r.parallel, "max-parallel", parallel, fmt.Sprintf("Number of clusters that are asked at one time, 1 to %d.", mostParallel))
 	c.Flags().DurationVar(&r.timeout, "cluster-timeout", timeout, "Time limit of one cluster. One that answers later is Unreachable.")
+	question.Declare(c.Flags(), question.OnDisplay, "max-parallel")
+	question.Declare(c.Flags(), question.OnAnswer, "cluster-timeout") // a check that ends later has no result
 	r.results.add(c)
 	r.output.AddText(c, tableview.Table{})
 	flagset.LimitFlag(c, &r.limit, limit)

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
@@ -51,6 +52,7 @@ Ctrl-C ends all runs, and deletes what they have created.
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	c.Flags().Var(flagset.UpdateValue(&flags.Release.Version), "to", "Version of the update.")
+	question.Declare(c.Flags(), question.OnAnswer, "to")
 	flags.AddForFleet(c)
 	flags.request.add(c, client, runner.DefaultTimeout)
 	return c
@@ -70,11 +72,10 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 		return exitcode.BadUsage(err)
 	}
 	asking := survey.Survey{Timeout: flags.request.timeout + removalTime, Grace: removalTime}
-	accepted, err := flags.ReadAll(c.Context())
-	if err != nil {
+	if _, err := flags.ReadAll(c.Context()); err != nil {
 		return err
 	}
-	kept, err := flags.request.results.open(c, accepted)
+	kept, err := flags.request.results.open(c)
 	if err != nil {
 		return err
 	}

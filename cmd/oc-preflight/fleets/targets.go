@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/fleet"
@@ -54,6 +55,7 @@ no other cause.
 	}
 	const timeout = 2 * time.Minute
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Version of the update. Default: the best update of each cluster.")
+	question.Declare(c.Flags(), question.OnAnswer, "to")
 	flags.AddForFleet(c)
 	flags.request.add(c, client, timeout)
 	return c
@@ -63,12 +65,11 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if err := flags.request.check(c.Flags()); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	accepted, err := flags.ReadAll(c.Context())
-	if err != nil {
+	if _, err := flags.ReadAll(c.Context()); err != nil {
 		return err
 	}
 	asking := survey.Survey{Timeout: flags.request.timeout}
-	if kept, err := flags.request.results.open(c, accepted); err != nil {
+	if kept, err := flags.request.results.open(c); err != nil {
 		return err
 	} else if kept != nil {
 		asking.Store = kept

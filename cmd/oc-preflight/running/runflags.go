@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/document/reportview"
@@ -48,6 +49,7 @@ func (f *RunFlags) AddForFleet(c *cobra.Command) {
 	f.Judge.AddForFleet(c)
 	f.Pull.Add(c)
 	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of Jobs that are unfinished at one time in one cluster.")
+	question.Declare(c.Flags(), question.OnAnswer, "parallelism") // a check that starts too late has no result
 	f.addSelection(c)
 }
 
@@ -57,6 +59,7 @@ func (f *RunFlags) addSelection(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().BoolVar(&f.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
+	question.Declare(c.Flags(), question.OnAnswer, "rerun", "only", "skip", "no-jobs")
 	f.Site.Add(c)
 	f.AddImages(c)
 }
@@ -77,6 +80,7 @@ func (f *RunFlags) addCommon(c *cobra.Command) {
 // AddImages adds --images to the command.
 func (f *RunFlags) AddImages(c *cobra.Command) {
 	c.Flags().StringVar(&f.Images, "images", string(image.Manifests), "How to check the images of the release: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
+	question.Declare(c.Flags(), question.OnAnswer, "images")
 }
 
 func (f *RunFlags) checkCommon() error {
