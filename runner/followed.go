@@ -56,11 +56,11 @@ func (f followed) refold(stored report.Report) report.Report {
 			findings[i].Bypass = nil
 		}
 	}
-	until := stored.Verdict.ValidUntil
+	until, narrowed := stored.Verdict.ValidUntil, stored.Verdict.Narrowed
 	policy := departure.Policy(f.preparation.scene, f.preparation.request.from, stored.Target.Version)
 	policy.Provisional = stored.Verdict.Provisional
 	stored.Verdict, stored.Findings = verdict.Fold(findings, stored.Expected, policy)
-	stored.Verdict.ValidUntil = until
+	stored.Verdict.ValidUntil, stored.Verdict.Narrowed = until, narrowed
 	return stored
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/execution"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/proof"
+	"github.com/openshift/update-preflight/runner/selection"
 )
 
 // reported is what a report has of the run itself.
@@ -48,6 +49,7 @@ func (p preparation) judge(inside contents.Contents, collected collector.Collect
 	policy := departure.Policy(p.scene, from, p.target.Version)
 	expected := collected.Expectation()
 	decided, findings := verdict.Fold(collected.Findings, expected, policy)
+	decided.Narrowed = selection.Narrowed(p.options.Selection, p.options.Judgement)
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, AskedAgain: from.Postponed(p.scene),
 		Run: report.Run{

@@ -53,6 +53,9 @@ type Verdict struct {
 	// Bypassed names what only force bypassed, also checks that did not report: without
 	// force the decision would be another one.
 	Bypassed []string `json:"bypassed,omitempty"`
+	// Narrowed states what the request left out of the judgement, such as ignored alerts; none for a
+	// complete one. The caller of Fold sets it.
+	Narrowed []string `json:"narrowed,omitempty"`
 	// ValidUntil is the RFC 3339 time until when the decision holds, unless the
 	// cluster changes before (package fingerprint); empty when the run was not
 	// completed.
@@ -128,7 +131,7 @@ func (v Verdict) Refold(findings []finding.Finding, expected Expectation) Verdic
 		}
 	}
 	verdict, _ := Fold(findings, expected, Policy{Accepted: accepted, Provisional: v.Provisional})
-	verdict.Forced = v.Forced
+	verdict.Forced, verdict.Narrowed = v.Forced, v.Narrowed
 	if v.Forced {
 		verdict.Decision = verdict.decide()
 	}

@@ -285,11 +285,14 @@ func TestSignedVerdicts(t *testing.T) {
 	}{
 		"signed-ready":   {"the key of the cluster signed it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Ready) }, "Ready; Outstanding"},
 		"signed-blocked": {"what was signed counts, not what is beside it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Blocked) }, "Blocked Drain/Blocks; Outstanding"},
-		"updated":        {"who writes the status would make it ready", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Undecided UpdateNotSigned; Updated"},
-		"not-signed":     {"a hub's administrator can write any status", func(*spoke) {}, "Undecided NotSigned; Outstanding"},
-		"other-key":      {"the key of another cluster", func(s *spoke) { s.sign(t, thief, s.id, to, verdict.Ready) }, "Undecided InvalidSignature; Outstanding"},
-		"other-cluster":  {"the verdict on another cluster", func(s *spoke) { s.sign(t, s.key, idOf(999), to, verdict.Ready) }, "Undecided OtherCluster; Outstanding"},
-		"other-release":  {"the verdict on another release", func(s *spoke) { s.sign(t, s.key, s.id, "4.19.11", verdict.Ready) }, "Undecided OtherRelease; Outstanding"},
+		"narrowed": {"alerts were ignored", func(s *spoke) {
+			s.object.Status.Attestation = s.key.narrowed(t, s.id, to, w.now.Add(-time.Minute), "alert KubePodCrashLooping")
+		}, "Undecided Narrowed; Outstanding"},
+		"updated":       {"who writes the status would make it ready", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Undecided UpdateNotSigned; Updated"},
+		"not-signed":    {"a hub's administrator can write any status", func(*spoke) {}, "Undecided NotSigned; Outstanding"},
+		"other-key":     {"the key of another cluster", func(s *spoke) { s.sign(t, thief, s.id, to, verdict.Ready) }, "Undecided InvalidSignature; Outstanding"},
+		"other-cluster": {"the verdict on another cluster", func(s *spoke) { s.sign(t, s.key, idOf(999), to, verdict.Ready) }, "Undecided OtherCluster; Outstanding"},
+		"other-release": {"the verdict on another release", func(s *spoke) { s.sign(t, s.key, s.id, "4.19.11", verdict.Ready) }, "Undecided OtherRelease; Outstanding"},
 		"replayed": {"an old verdict is shown again", func(s *spoke) {
 			s.object.Status.Attestation = s.key.signed(t, s.id, to, verdict.Ready, w.now.Add(-25*time.Hour))
 		}, "Undecided ValidityEnded; Outstanding"},

@@ -193,14 +193,31 @@ func newKey(tb testing.TB) key {
 // signed is a verdict on the update of a cluster that ended so long ago.
 func (k key) signed(tb testing.TB, id, version string, decision verdict.Decision, ended time.Time) string {
 	tb.Helper()
+	return k.sign(tb, verdictOn(id, version, decision, ended))
+}
+
+// narrowed is a signed Ready of a request that left something out.
+func (k key) narrowed(tb testing.TB, id, version string, ended time.Time, left ...string) string {
+	tb.Helper()
+	decided := verdictOn(id, version, verdict.Ready, ended)
+	decided.Verdict.Narrowed = left
+	return k.sign(tb, decided)
+}
+
+func verdictOn(id, version string, decision verdict.Decision, ended time.Time) report.Report {
 	decided := report.Report{
 		Run:     report.Run{ID: "01234567-89ab-4cde-8f01-23456789abcd", CompletionTime: ended.Format(time.RFC3339), Phase: report.PhaseComplete},
-		Cluster: report.Cluster{ID: id, Version: "4.19.3"}, Target: report.Target{Version: version, Image: image},
+		Cluster: report.Cluster{ID: id, Version: "4.19.3"}, Target: report.Target{Version: version, Image: image, Verified: true},
 		Verdict: verdict.Verdict{Decision: decision, Blocking: []string{}, Undecided: []string{}, ValidUntil: ended.Add(24 * time.Hour).Format(time.RFC3339)},
 	}
 	if decision == verdict.Blocked {
 		decided.Verdict.Blocking = []string{"Drain"}
 	}
+	return decided
+}
+
+func (k key) sign(tb testing.TB, decided report.Report) string {
+	tb.Helper()
 	stated, err := attestation.Of(decided)
 	if err != nil {
 		tb.Fatal(err)

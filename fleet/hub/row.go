@@ -14,6 +14,9 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+// maxNarrowed is how many texts about what a verdict leaves out are listed.
+const maxNarrowed = 10
+
 // causeHub names the causes about how a verdict came to the hub.
 const causeHub = "HubReport"
 
@@ -119,6 +122,9 @@ func (q Query) decided(row fleet.Row, of managedCluster, report reported, now ti
 	if stated.Verdict.Forced {
 		return undecided(row, problemf("Forced", "the verdict was forced, which permits the update only to who forced it"))
 	}
+	if stated.Verdict.Decision == verdict.Ready && !made.Permits() {
+		return undecided(row, problemf("Narrowed", "the verdict is Ready, and its request left out %s", words.List(stated.Verdict.Narrowed, maxNarrowed)))
+	}
 	row.State = fleet.StateOf(stated.Verdict.Decision)
 	row.Causes = append(causesOf(stated.Verdict.Blocking, preflight.Fail, ""), causesOf(stated.Verdict.Undecided, preflight.Unknown, "")...)
 	return contradicted(row)
@@ -196,6 +202,8 @@ func remedy(reason string) string {
 		return "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
 	case "UpdateNotSigned":
 		return "Compare status.history of ClusterVersion in the cluster."
+	case "Narrowed":
+		return "Run the preflight in the cluster again, without ignoring or leaving out anything."
 	case "NoVerdict", "Expired", "ValidityEnded", "NotComplete":
 		return "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
 	}

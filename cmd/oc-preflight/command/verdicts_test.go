@@ -19,7 +19,7 @@ import (
 const cluster = "1c182977-5663-428d-92a3-3d2bdf3fffb6"
 
 // signVerdicts gives a script the directory verdicts, with the public keys ours.pub and theirs.pub,
-// and verdicts that are signed by the first: ready.json, forced.json, blocked.json, undecided.json, expired.json and svr.json.
+// and verdicts that are signed by the first: ready.json, forced.json, narrowed.json, blocked.json, undecided.json, expired.json and svr.json.
 func signVerdicts(env *testscript.Env) error {
 	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), nil)
 	if err != nil {
@@ -29,11 +29,12 @@ func signVerdicts(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	forced, expired := signable(verdict.Ready), signable(verdict.Ready)
+	forced, expired, narrowed := signable(verdict.Ready), signable(verdict.Ready), signable(verdict.Ready)
+	narrowed.Verdict.Narrowed = []string{"alert KubePodCrashLooping"}
 	forced.Verdict.Forced, expired.Verdict.ValidUntil = true, "2026-01-02T03:04:05Z"
 	files := map[string][]byte{"ours.key": private, "ours.pub": public, "theirs.pub": other}
 	for name, decided := range map[string]report.Report{
-		"ready": signable(verdict.Ready), "forced": forced, "blocked": signable(verdict.Blocked), "undecided": signable(verdict.Undecided), "expired": expired,
+		"ready": signable(verdict.Ready), "forced": forced, "blocked": signable(verdict.Blocked), "undecided": signable(verdict.Undecided), "expired": expired, "narrowed": narrowed,
 	} {
 		if files[name+".json"], err = signedVerdict(private, decided, func(s attestation.Statements) []byte { return s.Verdict }); err != nil {
 			return err
@@ -73,7 +74,7 @@ func signable(decision verdict.Decision) report.Report {
 	decided := report.Report{
 		Run:     report.Run{CompletionTime: now.Format(time.RFC3339), Phase: report.PhaseComplete, ToolVersion: "v1.2.3"},
 		Cluster: report.Cluster{ID: cluster, Version: "4.19.3"},
-		Target:  report.Target{Version: "4.19.12", Image: repository + "@sha256:" + strings.Repeat("1", 64)},
+		Target:  report.Target{Version: "4.19.12", Image: repository + "@sha256:" + strings.Repeat("1", 64), Verified: true},
 		Verdict: verdict.Verdict{Decision: decision, ValidUntil: now.Add(20 * time.Hour).Format(time.RFC3339)},
 	}
 	if decision == verdict.Blocked {

@@ -119,12 +119,13 @@ func OfFleet(decision verdict.Decision) error {
 }
 
 // OfVerification is the error with the exit code of a signed verdict. One that is valid has that
-// of its decision; one that was forced permits nothing to those who verify it, and is Undecided.
+// of its decision; one that was forced, or that leaves something out, permits nothing to those who verify
+// it, and is Undecided.
 func OfVerification(made attestation.Verification) error {
 	switch made.Result {
 	case attestation.Valid:
-		if decision := made.Statement.Verdict; !decision.Forced || decision.Decision == verdict.Blocked {
-			return exitOfDecision(decision.Decision)
+		if decision := made.Statement.Verdict.Decision; made.Permits() || decision == verdict.Blocked {
+			return exitOfDecision(decision)
 		}
 		return &Error{Code: Undecided}
 	case attestation.Expired:

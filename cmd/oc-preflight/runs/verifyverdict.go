@@ -36,7 +36,8 @@ input. No cluster is used: whether the cluster has changed since, only "status" 
 
 A valid verdict may be Blocked: its exit code is that of its decision. One that was forced
 permits the update to the user who forced it, and not to those who verify it: it is
-Undecided here. What the file states is believed only if the key signed it, and a key
+Undecided here, and so is a narrowed one, whose request left out checks, alerts or
+clients of removed APIs. What the file states is believed only if the key signed it, and a key
 signs for whatever it is given: name the cluster with --cluster, and keep one key per
 cluster, or the key of one cluster signs for another.
 
@@ -44,7 +45,7 @@ A verdict holds until the time that it states, at most 24 hours after its run, b
 of this machine.
 
 Exit codes: 0 valid and Ready, 1 the tool failed, 2 wrong usage or bad input, 3 valid and
-Blocked, 4 valid and Undecided or forced, 5 expired, 6 about another cluster, 7 about
+Blocked, 4 valid and Undecided, forced or narrowed, 5 expired, 6 about another cluster, 7 about
 another release, 8 forged: not signed by this key, changed, or not a verdict.`,
 		Example: `  # A key for this cluster; its public half, cosign.pub, is for those who verify
   cosign generate-key-pair

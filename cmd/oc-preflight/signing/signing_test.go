@@ -43,7 +43,7 @@ func decided(decision verdict.Decision) report.Report {
 	return report.Report{
 		Run:     report.Run{CompletionTime: now.Format(time.RFC3339), Phase: report.PhaseComplete},
 		Cluster: report.Cluster{ID: "1c182977-5663-428d-92a3-3d2bdf3fffb6"},
-		Target:  report.Target{Version: "4.19.12", Image: "example.com/release@sha256:" + strings.Repeat("1", 64)},
+		Target:  report.Target{Verified: true, Version: "4.19.12", Image: "example.com/release@sha256:" + strings.Repeat("1", 64)},
 		Verdict: verdict.Verdict{Decision: decision, ValidUntil: now.Add(2 * time.Hour).Format(time.RFC3339)},
 	}
 }

@@ -2,6 +2,7 @@ package attestation_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -150,6 +151,7 @@ func TestSummary(t *testing.T) {
 		"NothingKnown": {reason: "a later update of a path is never Ready", change: func(r *report.Report) { r.Verdict.Decision = verdict.NothingKnown }},
 		"Provisional":  {reason: "a later update of a path is never Ready", change: func(r *report.Report) { r.Verdict.Provisional = true }},
 		"Forced":       {reason: "what was forced has not passed", change: func(r *report.Report) { r.Verdict.Forced = true }},
+		"Narrowed":     {reason: "something was left out", change: func(r *report.Report) { r.Verdict.Narrowed = []string{"alert A"} }},
 		"Running":      {reason: "the run has not ended", change: func(r *report.Report) { r.Run.Phase = report.PhaseRunning }},
 		"Outdated":     {reason: "the cluster has changed", change: func(r *report.Report) { r.Standing = &report.Standing{Ended: []string{"changed"}} }},
 		"Short":        {reason: "it names whole hours, and there is none", change: func(r *report.Report) { r.Verdict.ValidUntil = "2027-01-02T11:59:59Z" }},
@@ -164,6 +166,35 @@ func TestSummary(t *testing.T) {
 			}
 			if len(made.Verdict) == 0 {
 				t.Error("every decision has a statement")
+			}
+		})
+	}
+}
+
+// A statement whose fields contradict each other is refused, also where the key signed it.
+func TestContradictions(t *testing.T) {
+	key := ed25519Pair(t)
+	for name, tc := range map[string]struct {
+		reason   string
+		decision verdict.Decision
+		change   func(*report.Report)
+		want     string
+	}{
+		"Provisional": {reason: "a later update of a path is never Ready", change: func(r *report.Report) { r.Verdict.Provisional = true }, want: "provisional"},
+		"Unverified":  {reason: "the signature blocks, unless it is forced", change: func(r *report.Report) { r.Target.Verified = false }, want: "signature of the release was not verified"},
+		"Forced":      {reason: "force bypasses the signature, and is stated", change: func(r *report.Report) { r.Target.Verified, r.Verdict.Forced = false, true }},
+		"Bypassed":    {reason: "only force bypasses", change: func(r *report.Report) { r.Verdict.Bypassed = []string{"Drain"} }, want: "was not forced: Drain"},
+		"BypassedToo": {reason: "only force bypasses", decision: verdict.Blocked, change: func(r *report.Report) { r.Verdict.Bypassed = []string{"Drain"} }, want: "was not forced: Drain"},
+		"Blocking":    {reason: "what blocks makes it Blocked", change: func(r *report.Report) { r.Verdict.Blocking = []string{"Drain"} }, want: "the decision is Ready, and findings block or are inconclusive: Drain"},
+		"Running":     {reason: "the run has not ended", change: func(r *report.Report) { r.Run.Phase = report.PhaseRunning }, want: "the run is Running"},
+		"Blocked":     {reason: "a verdict that permits nothing harms no reader", decision: verdict.Blocked, change: func(r *report.Report) { r.Target.Verified = false }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := decided(cmp.Or(tc.decision, verdict.Ready))
+			tc.change(&r)
+			made := attestation.Verify(key.sign(t, statements(t, r).Verdict), key.verifier(t), attestation.Expectation{}, atNoon())
+			if (made.Result == attestation.Valid) != (tc.want == "") || !strings.Contains(made.Message, tc.want) {
+				t.Errorf("%s: %s: %s", tc.reason, made.Result, made.Message)
 			}
 		})
 	}
@@ -241,12 +272,16 @@ func TestKeys(t *testing.T) {
 func TestDocuments(t *testing.T) {
 	key := ecdsaPair(t, elliptic.P256())
 	blocked, ready := key.sign(t, statements(t, decided(verdict.Blocked)).Verdict), key.sign(t, statements(t, decided(verdict.Ready)).Verdict)
+	left := decided(verdict.Ready)
+	left.Verdict.Narrowed = []string{"alert KubePodCrashLooping", "check Storage.Driver"}
+	narrowed := key.sign(t, statements(t, left).Verdict)
 	for name, made := range map[string]attestation.Verification{
-		"ready":   attestation.Verify(ready, key.verifier(t), attestation.Expectation{Cluster: ourCluster}, atNoon()),
-		"blocked": attestation.Verify(blocked, key.verifier(t), attestation.Expectation{Release: ourRelease}, atNoon()),
-		"expired": attestation.Verify(ready, key.verifier(t), attestation.Expectation{}, atNoon().Add(24*time.Hour)),
-		"other":   attestation.Verify(ready, key.verifier(t), attestation.Expectation{Cluster: otherCluster}, atNoon()),
-		"forged":  attestation.Verify([]byte("{}"), key.verifier(t), attestation.Expectation{}, atNoon()),
+		"ready":    attestation.Verify(ready, key.verifier(t), attestation.Expectation{Cluster: ourCluster}, atNoon()),
+		"blocked":  attestation.Verify(blocked, key.verifier(t), attestation.Expectation{Release: ourRelease}, atNoon()),
+		"narrowed": attestation.Verify(narrowed, key.verifier(t), attestation.Expectation{Cluster: ourCluster}, atNoon()),
+		"expired":  attestation.Verify(ready, key.verifier(t), attestation.Expectation{}, atNoon().Add(24*time.Hour)),
+		"other":    attestation.Verify(ready, key.verifier(t), attestation.Expectation{Cluster: otherCluster}, atNoon()),
+		"forged":   attestation.Verify([]byte("{}"), key.verifier(t), attestation.Expectation{}, atNoon()),
 	} {
 		for _, as := range []string{"text", "json", "markdown"} {
 			var out bytes.Buffer

@@ -27,9 +27,9 @@ func (v Verification) Document(document.View) document.Document {
 func (v Verification) mark() document.Mark {
 	switch {
 	case v.Permits():
-		return document.Mark{Level: document.Good, Word: v.Statement.Verdict.Summary()}
+		return document.Mark{Level: document.Good, Word: v.Statement.summary()}
 	case v.Result == Valid:
-		return document.Mark{Level: document.Caution, Word: v.Statement.Verdict.Summary()}
+		return document.Mark{Level: document.Caution, Word: v.Statement.summary()}
 	}
 	return document.Mark{Level: document.Bad, Word: string(v.Result)}
 }
@@ -43,7 +43,7 @@ func sentence(text string) string {
 
 func (p Predicate) table() document.Block {
 	table := document.Table{Title: "What was signed"}
-	table.Row("Decision", p.Verdict.Summary())
+	table.Row("Decision", p.summary())
 	table.Row("Cluster", p.Cluster.ID)
 	table.Row("From", cmp.Or(p.Cluster.Version, "an unknown version"))
 	table.Row("To", fmt.Sprintf("%s, %s", cmp.Or(p.Target.Version, "an unknown version"), p.Target.Image))
@@ -51,6 +51,7 @@ func (p Predicate) table() document.Block {
 	table.Row("Undecided", words.List(p.Verdict.Undecided, maxNames))
 	table.Row("Accepted", words.List(p.Verdict.Accepted, maxNames))
 	table.Row("Bypassed", words.List(p.Verdict.Bypassed, maxNames))
+	table.Row("Left out", words.List(p.Verdict.Narrowed, maxNames))
 	table.Row("Run", fmt.Sprintf("%s, %s at %s", cmp.Or(p.Run.ID, "not recorded"), p.Run.Phase, p.Run.CompletionTime))
 	table.Row("Until", p.Verdict.ValidUntil)
 	table.Row("Made by", "version "+p.Run.ToolVersion)

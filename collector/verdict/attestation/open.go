@@ -2,8 +2,10 @@ package attestation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -100,15 +102,43 @@ func (p Predicate) check(subjects []subject) *problem {
 			return forged(reasonSubjects, "%s, which the verdict is about, is not a subject of the statement", words.External(each.Name))
 		}
 	}
-	names := len(p.Verdict.Blocking) + len(p.Verdict.Undecided)
-	switch p.Verdict.Decision {
-	case verdict.Ready, verdict.NothingKnown:
-		if names > 0 || p.Run.Phase != report.PhaseComplete {
-			return forged(reasonContradiction, "the decision is %s, but the run is %s, and %s block or are inconclusive", p.Verdict.Decision, words.External(p.Run.Phase), words.Count(names, "finding"))
-		}
-	case verdict.Blocked, verdict.Undecided:
-	default:
-		return forged(reasonContradiction, "%q is no decision", words.External(string(p.Verdict.Decision)))
+	if text := p.contradiction(); text != "" {
+		return forged(reasonContradiction, "the statement contradicts itself: %s", text)
 	}
 	return nil
+}
+
+// contradiction states which fields of the verdict contradict each other; empty where none do.
+func (p Predicate) contradiction() string {
+	stated := p.Verdict
+	switch stated.Decision {
+	case verdict.Blocked, verdict.Undecided:
+	case verdict.Ready, verdict.NothingKnown:
+		if text := p.againstPermission(); text != "" {
+			return fmt.Sprintf("the decision is %s, and %s", stated.Decision, text)
+		}
+	default:
+		return fmt.Sprintf("%q is no decision", words.External(string(stated.Decision)))
+	}
+	if len(stated.Bypassed) > 0 && !stated.Forced {
+		return "findings were bypassed by force, and the verdict was not forced: " + words.External(words.List(stated.Bypassed, maxNames))
+	}
+	return ""
+}
+
+// againstPermission is what a decision that permits the update cannot have; empty for nothing.
+func (p Predicate) againstPermission() string {
+	stated := p.Verdict
+	names := slices.Concat(stated.Blocking, stated.Undecided)
+	switch {
+	case len(names) > 0:
+		return "findings block or are inconclusive: " + words.External(words.List(names, maxNames))
+	case p.Run.Phase != report.PhaseComplete:
+		return fmt.Sprintf("the run is %s", words.External(cmp.Or(p.Run.Phase, "in no phase")))
+	case stated.Decision == verdict.Ready && stated.Provisional:
+		return "the verdict is provisional: that on a later update of a path is never Ready"
+	case stated.Decision == verdict.Ready && !stated.Forced && !p.Target.Verified:
+		return "the signature of the release was not verified"
+	}
+	return ""
 }

@@ -75,7 +75,7 @@ type Statements struct {
 	// Verdict states the decision.
 	Verdict []byte
 	// Summary is a Simple Verification Result; nil unless the decision is Ready, without
-	// force, current, and valid for an hour or more.
+	// force, of a request that left nothing out, current, and valid for an hour or more.
 	Summary []byte
 }
 
@@ -110,7 +110,7 @@ func Of(decided report.Report) (Statements, error) {
 // other report.
 func readyHours(decided report.Report) int {
 	stated := decided.Verdict
-	if stated.Decision != verdict.Ready || stated.Forced || stated.Provisional || decided.Run.Phase != report.PhaseComplete || !decided.Holds() {
+	if stated.Decision != verdict.Ready || stated.Forced || stated.Provisional || len(stated.Narrowed) > 0 || decided.Run.Phase != report.PhaseComplete || !decided.Holds() {
 		return 0
 	}
 	from, until, err := validity(decided.Run, stated)

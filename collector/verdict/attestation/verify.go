@@ -78,9 +78,21 @@ type Verification struct {
 }
 
 // Permits reports whether the verdict is valid and permits the update: its decision is Ready,
-// and was not forced.
+// was not forced, and nothing was left out of it.
 func (v Verification) Permits() bool {
-	return v.Result == Valid && v.Statement != nil && v.Statement.Verdict.Decision == verdict.Ready && !v.Statement.Verdict.Forced
+	if v.Result != Valid || v.Statement == nil {
+		return false
+	}
+	stated := v.Statement.Verdict
+	return stated.Decision == verdict.Ready && !stated.Forced && len(stated.Narrowed) == 0
+}
+
+// summary is the decision, whether it was forced, and whether something was left out of it.
+func (p Predicate) summary() string {
+	if len(p.Verdict.Narrowed) > 0 {
+		return p.Verdict.Summary() + ", narrowed"
+	}
+	return p.Verdict.Summary()
 }
 
 // Verify verifies a signed verdict: that the key signed it, that it is about what is expected,
@@ -147,9 +159,12 @@ func (p Predicate) current(now time.Time) *problem {
 func (p Predicate) meaning() string {
 	subject := fmt.Sprintf("the update of the cluster %s from %s to %s", words.External(p.Cluster.ID),
 		words.External(cmp.Or(p.Cluster.Version, "an unknown version")), words.External(cmp.Or(p.Target.Version, "an unknown version")))
-	text := fmt.Sprintf("the verdict on %s is %s; this key signed it, and it holds until %s", subject, p.Verdict.Summary(), words.External(p.Verdict.ValidUntil))
+	text := fmt.Sprintf("the verdict on %s is %s; this key signed it, and it holds until %s", subject, p.summary(), words.External(p.Verdict.ValidUntil))
 	if p.Verdict.Forced {
 		text += "; a forced verdict does not permit the update to those who verify it"
+	}
+	if len(p.Verdict.Narrowed) > 0 {
+		text += "; a verdict that leaves something out does not permit the update to those who verify it: " + words.External(words.List(p.Verdict.Narrowed, maxNames))
 	}
 	return text
 }

@@ -140,6 +140,7 @@ func compose(recorded record.Record, findings []finding.Finding, expected verdic
 	if decided.Decision == verdict.Ready {
 		decided.Decision = verdict.Undecided
 	}
+	decided.Narrowed = recorded.Narrowed
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
 		Run: report.Run{
