@@ -33,10 +33,19 @@ func (l Limit) String() string {
 	return strconv.Itoa(l.number)
 }
 
-// Of is the limit for that many clusters. A part of a cluster may not fail.
+// Of is the limit for that many clusters, as Open Cluster Management calculates it
+// (calculateRolloutSize in pkg/apis/cluster/v1alpha1/rollout.go of sdk-go): a percentage is rounded up,
+// and a number that exceeds the clusters counts as none.
 func (l Limit) Of(clusters int) int {
-	if l.percent {
-		return clusters * l.number / 100
+	const whole = 100
+	switch {
+	case l.percent:
+		return (clusters*l.number + whole - 1) / whole
+	case l.exceeds(clusters):
+		return 0
 	}
 	return l.number
 }
+
+// exceeds reports whether the limit is a number of more clusters than there are.
+func (l Limit) exceeds(clusters int) bool { return !l.percent && l.number > clusters }

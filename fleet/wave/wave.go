@@ -133,7 +133,7 @@ func Decide(strategy Strategy, clusters []Cluster, now time.Time) Gate {
 	slices.SortStableFunc(gate.Clusters, func(a, b Result) int {
 		return cmp.Or(cmp.Compare(a.Status.rank(), b.Status.rank()), cmp.Compare(a.Name, b.Name))
 	})
-	gate.decide()
+	gate.decide(strategy.MaxFailures.allowance(len(clusters)))
 	if strategy.Incomplete != "" && gate.Decision == verdict.Ready {
 		gate.Decision, gate.Message = verdict.Undecided, words.Line(strategy.Incomplete, maxMessage)
 	}
@@ -185,8 +185,17 @@ func (s Status) rank() int {
 	return slices.Index([]Status{Failed, TimeOut, Unknown, ToApply, Progressing, Succeeded}, s)
 }
 
-// decide sets the decision and its message.
-func (g *Gate) decide() {
+// allowance states how many clusters may fail.
+func (l Limit) allowance(clusters int) string {
+	text := fmt.Sprintf("%d may fail", l.Of(clusters))
+	if l.exceeds(clusters) {
+		text += fmt.Sprintf(": a limit of %s is more than there are, and counts as 0, as in Open Cluster Management", l)
+	}
+	return text
+}
+
+// decide sets the decision and its message, with how many clusters may fail.
+func (g *Gate) decide(allowance string) {
 	counts := map[Status]int{}
 	for _, each := range g.Clusters {
 		counts[each.Status]++
@@ -198,13 +207,13 @@ func (g *Gate) decide() {
 	case len(g.Clusters) == 0:
 		g.Decision, g.Message = verdict.Undecided, "the wave has no clusters, which proves nothing"
 	case failed > g.FailuresAllowed:
-		g.Decision, g.Message = verdict.Blocked, fmt.Sprintf("%d %s failed, and %d may fail", failed, of, g.FailuresAllowed)
+		g.Decision, g.Message = verdict.Blocked, fmt.Sprintf("%d %s failed, and %s", failed, of, allowance)
 	case waiting > 0:
 		g.Decision, g.Message = verdict.Undecided, fmt.Sprintf("%d %s succeeded, and %d failed: %d not updated, %d updating or not updated for long enough, %d without an answer",
 			counts[Succeeded], of, failed, counts[ToApply], counts[Progressing], counts[Unknown])
 	case counts[Succeeded] == 0:
 		g.Decision, g.Message = verdict.Undecided, "no cluster succeeded"
 	default:
-		g.Decision, g.Message = verdict.Ready, fmt.Sprintf("%d %s succeeded, and %d failed; %d may fail", counts[Succeeded], of, failed, g.FailuresAllowed)
+		g.Decision, g.Message = verdict.Ready, fmt.Sprintf("%d %s succeeded, and %d failed; %s", counts[Succeeded], of, failed, allowance)
 	}
 }

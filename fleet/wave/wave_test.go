@@ -90,7 +90,8 @@ func TestDecisions(t *testing.T) {
 		"None":           {"an empty wave proves nothing", "100%", nil, "Undecided"},
 		"OneFailed":      {"none may fail by default", "0", join(times(19, good), times(1, bad)), "Blocked"},
 		"Tolerated":      {"one of twenty is 5 %", "5%", join(times(19, good), times(1, bad)), "Ready"},
-		"PartOfACluster": {"one of nineteen is more than 5 %", "5%", join(times(18, good), times(1, bad)), "Blocked"},
+		"TooManyMayFail": {"OCM takes a number of more clusters than there are for 0", "20", join(times(18, good), times(1, bad)), "Blocked"},
+		"PartOfACluster": {"5 % of nineteen clusters are one, rounded up as OCM does", "5%", join(times(18, good), times(1, bad)), "Ready"},
 		"Number":         {"two may fail", "2", join(times(3, good), times(2, bad)), "Ready"},
 		"TooMany":        {"three failed", "2", join(times(3, good), times(3, bad)), "Blocked"},
 		"AllFailed":      {"no success is no success", "100%", times(3, bad), "Undecided"},
@@ -121,7 +122,7 @@ func TestIncomplete(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	got := map[string]string{}
-	for _, text := range []string{"0", "3", "5%", "100%", "101%", "-1", "5 %", "", "%", "1.5%", "9999999999"} {
+	for _, text := range []string{"0", "3", "39", "40", "5%", "100%", "101%", "-1", "5 %", "", "%", "1.5%", "9999999999"} {
 		parsed, err := wave.ParseLimit(text)
 		got[text] = fmt.Sprintf("%s: %d of 39", parsed, parsed.Of(39))
 		if err != nil {
@@ -129,7 +130,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"0": "0: 0 of 39", "3": "3: 3 of 39", "5%": "5%: 1 of 39", "100%": "100%: 39 of 39",
+		"0": "0: 0 of 39", "3": "3: 3 of 39", "5%": "5%: 2 of 39", "39": "39: 39 of 39", "40": "40: 0 of 39", "100%": "100%: 39 of 39",
 		"101%": "refused", "-1": "refused", "5 %": "refused", "": "refused", "%": "refused", "1.5%": "refused", "9999999999": "refused",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

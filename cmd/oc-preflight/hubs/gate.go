@@ -68,7 +68,7 @@ or too little is known. 1 the tool failed, 2 wrong usage or bad input, 130 inter
 	flags.add(c)
 	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0, "How long each cluster must have been updated and healthy.")
 	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0, "How long the update of a cluster may take before it counts as failed. Default: no limit.")
-	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0", "How many clusters of the wave may fail: a number, or a percentage.")
+	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0", "How many clusters of the wave may fail: a number, or a percentage, which is rounded up. A number of more clusters than the wave has counts as 0, as in OCM.")
 	const maxAge = time.Hour
 	c.Flags().StringVar(&flags.table, "table", "", "File with the JSON of \"fleet run\" or \"fleet targets\" for the clusters of the wave. No cluster is used.")
 	c.Flags().DurationVar(&flags.maxAge, "max-age", maxAge, "With --table: age at which the row of a cluster no longer counts.")
