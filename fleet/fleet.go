@@ -34,6 +34,8 @@ type Cluster struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Source is from where the cluster is known, such as "context admin".
 	Source string `json:"source"`
+	// Archived is true for the cluster of an archive, which was read when the archive was gathered.
+	Archived bool `json:"archived,omitempty"`
 }
 
 // State is whether a cluster may be updated, in one word.

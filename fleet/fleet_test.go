@@ -171,3 +171,35 @@ func TestAttacksTable(t *testing.T) {
 		t.Error("a command that is cut does something else")
 	}
 }
+
+// Rows of one cluster ID are of one cluster, but for those of a list that has each cluster once.
+func TestOneID(t *testing.T) {
+	const id = "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18"
+	of := func(name, source string, state fleet.State, observed string) fleet.Row {
+		return fleet.Row{Cluster: fleet.Cluster{Name: name, ID: id, Source: source, Archived: strings.HasPrefix(source, "archive ")}, State: state, Observed: observed}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		rows   []fleet.Row
+		want   string
+		notice string
+	}{
+		"Worst":  {reason: "a cluster cannot hide what is against the update of another", rows: []fleet.Row{of("a", "context a", fleet.Ready, ""), of("b", "kubeconfig b", fleet.Blocked, "")}, want: "b Blocked", notice: "listed once, as b"},
+		"Newest": {reason: "what blocked was fixed since", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-01T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-02T00:00:00Z")}, want: "b Clear", notice: "since its archive is newer: 2026-11-02T00:00:00Z instead of 2026-11-01T00:00:00Z"},
+		"Older":  {reason: "what is new blocks", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-01T00:00:00Z")}, want: "a Blocked", notice: "b (archive b) have the cluster ID"},
+		"NoTime": {reason: "it is unknown which is newer", rows: []fleet.Row{of("a", "archive a", fleet.Clear, "2026-11-02T00:00:00Z"), of("b", "archive b", fleet.Blocked, "")}, want: "b Blocked", notice: "listed once, as b"},
+		"Live":   {reason: "an archive does not hide what the cluster states", rows: []fleet.Row{of("a", "context a", fleet.Blocked, "2026-11-01T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-02T00:00:00Z")}, want: "a Blocked", notice: "listed once, as a"},
+		"Hub":    {reason: "one of the two states the ID of the other", rows: []fleet.Row{of("a", "hub", fleet.Ready, ""), of("b", "hub", fleet.Blocked, "")}, want: "a Undecided, b Undecided", notice: "a and b (hub) claim the cluster ID " + id},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := fleet.Of("", tc.rows)
+			var got []string
+			for _, row := range table.Rows {
+				got = append(got, row.Cluster.Name+" "+string(row.State))
+			}
+			if text := strings.Join(got, ", "); text != tc.want || len(table.Notices) != 1 || !strings.Contains(table.Notices[0], tc.notice) {
+				t.Errorf("%s: %s, %q", tc.reason, text, table.Notices)
+			}
+		})
+	}
+}

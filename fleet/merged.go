@@ -1,33 +1,76 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // merged are the rows with those of one cluster ID once: the worst of them, so that a cluster
-// that states the ID of another cannot hide what is against the update of that. The notices
-// state which rows were left out.
+// that states the ID of another cannot hide what is against the update of that; of archives the newest.
+// Rows of one source are not one cluster: neither is in favor of the update then. The notices state
+// which rows were left out, and which clusters claim one ID.
 func merged(rows []Row) (kept []Row, notices []string) {
 	byID := map[string]int{}
 	for _, row := range rows {
 		at, known := byID[row.Cluster.ID]
-		if row.Cluster.ID == "" || !known {
+		switch {
+		case row.Cluster.ID == "" || !known:
 			byID[row.Cluster.ID] = len(kept)
 			kept = append(kept, row)
-			continue
+		case kept[at].Cluster.Source == row.Cluster.Source:
+			notices = append(notices, fmt.Sprintf("%s and %s (%s) claim the cluster ID %s: what is known of neither counts",
+				kept[at].Cluster.Name, row.Cluster.Name, row.Cluster.Source, row.Cluster.ID))
+			kept[at] = kept[at].disputed()
+			kept = append(kept, row.disputed())
+		default:
+			shown, notice := one(kept[at], row)
+			kept[at] = shown
+			notices = append(notices, notice)
 		}
-		shown, left := kept[at], row
-		if left.State.rank() < shown.State.rank() {
-			shown, left = left, shown
-		}
-		if (shown.Update == nil) != (left.Update == nil) || shown.Update != nil && shown.Update.Stage != left.Update.Stage {
-			shown.Update = nil // the rows contradict each other
-		}
-		kept[at] = shown
-		notices = append(notices, fmt.Sprintf("%s (%s) and %s (%s) have the cluster ID %s: listed once, as %s",
-			shown.Cluster.Name, shown.Cluster.Source, left.Cluster.Name, left.Cluster.Source, shown.Cluster.ID, shown.Cluster.Name))
 	}
 	slices.Sort(notices)
 	return kept, notices
+}
+
+// disputed is the row of a cluster whose ID another one claims: what it states may be about that.
+func (r Row) disputed() Row {
+	if r.State == Ready || r.State == Clear || r.State == Blocked {
+		r.State, r.Message = Undecided, "another cluster claims the same ID"
+	}
+	return r
+}
+
+// one is the row that counts of two of one cluster, with a notice about the other.
+func one(a, b Row) (shown Row, notice string) {
+	shown, left, why := a, b, ""
+	switch order := gathered(a, b); {
+	case order < 0:
+		shown, left, why = b, a, "its archive is newer"
+	case order > 0:
+		why = "its archive is newer"
+	case b.State.rank() < a.State.rank():
+		shown, left = b, a
+	}
+	if why == "" && ((shown.Update == nil) != (left.Update == nil) || shown.Update != nil && shown.Update.Stage != left.Update.Stage) {
+		shown.Update = nil // the rows contradict each other
+	}
+	notice = fmt.Sprintf("%s (%s) and %s (%s) have the cluster ID %s: listed once, as %s",
+		shown.Cluster.Name, shown.Cluster.Source, left.Cluster.Name, left.Cluster.Source, shown.Cluster.ID, shown.Cluster.Name)
+	if why != "" {
+		notice += fmt.Sprintf(", since %s: %s instead of %s", why, shown.Observed, left.Observed)
+	}
+	return shown, notice
+}
+
+// gathered compares the times at which two archives were gathered; 0 where one is no archive, or
+// does not state its time.
+func gathered(a, b Row) int {
+	first, err := time.Parse(time.RFC3339, a.Observed)
+	second, other := time.Parse(time.RFC3339, b.Observed)
+	if !a.Cluster.Archived || !b.Cluster.Archived || cmp.Or(err, other) != nil {
+		return 0
+	}
+	return first.Compare(second)
 }

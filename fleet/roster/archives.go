@@ -37,7 +37,7 @@ func Archives(paths []string, open func(ctx context.Context, path string) (*clus
 	members = make([]Member, 0, len(files))
 	for _, path := range files {
 		members = append(members, Member{
-			Cluster: fleet.Cluster{Name: nameOf(path), Source: "archive " + path}, Archived: true, Flags: []string{"archive", path},
+			Cluster: fleet.Cluster{Name: nameOf(path), Source: "archive " + path, Archived: true}, Archived: true, Flags: []string{"archive", path},
 			content: sync.OnceValue(func() string { return contentOf(path) }),
 			open: func(ctx context.Context) (Connection, error) {
 				reached, err := open(ctx, path)

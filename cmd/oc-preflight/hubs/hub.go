@@ -1,6 +1,7 @@
 package hubs
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,7 +85,8 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 			return false, err
 		}
 		table := fleet.Of(flags.query.To, found.Rows())
-		table.Time, table.ToolVersion, table.Notices = words.Time(reached.Now()), program.Version(), found.Notices
+		table.Time, table.ToolVersion = words.Time(reached.Now()), program.Version()
+		table.Notices = slices.Concat(found.Notices, table.Notices)
 		key := table
 		key.Time = ""
 		if err := shown.Write(tableview.Table{Table: table}, key); err != nil || flags.Watch {

@@ -2,6 +2,7 @@ package hubs_test
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,6 +98,8 @@ type spoke struct {
 	available, updated, reason string
 	// ago is how long it has been updated, by its own report.
 	ago time.Duration
+	// id is the ID that it claims; its name by default.
+	id string
 }
 
 func (s spoke) create(t *testing.T) {
@@ -112,6 +115,7 @@ metadata: {name: `+s.name+`}
 spec: {hubAcceptsClient: true}
 status:
   version: {}
+  clusterClaims: [{name: id.openshift.io, value: "`+cmp.Or(s.id, s.name)+`"}]
   conditions:
   - {type: HubAcceptedManagedCluster, status: "True", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}
   - {type: ManagedClusterJoined, status: "True", reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}
@@ -158,9 +162,12 @@ kind: Placement
 metadata: {namespace: fleets, name: production}
 spec: {tolerations: [{operator: Exists}]}
 `)
-	spoke{"good", "True", "True", "Updated", 3 * time.Hour}.create(t)
-	spoke{"away", "Unknown", "True", "Updated", 30 * time.Hour}.create(t)
-	spoke{"bad", "True", "False", "PoolDegraded", time.Hour}.create(t)
+	spoke{"good", "True", "True", "Updated", 3 * time.Hour, ""}.create(t)
+	spoke{"away", "Unknown", "True", "Updated", 30 * time.Hour, ""}.create(t)
+	spoke{"bad", "True", "False", "PoolDegraded", time.Hour, ""}.create(t)
+	for _, twin := range []string{"twin-a", "twin-b"} {
+		spoke{name: twin, available: "True", updated: "True", reason: "Updated", ago: time.Hour, id: "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18"}.create(t)
+	}
 	for _, each := range []struct{ group, name string }{{"canary", "good"}, {"second", "away"}, {"third", "bad"}} {
 		put(t, "placementdecisions", `
 apiVersion: cluster.open-cluster-management.io/v1beta1
@@ -205,6 +212,7 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 		"Watch":     {"it ends when the gate opens", gate("--wave", "canary", "--watch"), 0, "READY"},
 		"JSON":      {"for a script", gate("--wave", "canary", "-o", "json"), 0, `"decision": "Ready"`},
 		"Table":     {"the rows of the same clusters", []string{"hub", "--to", "4.19.12", "--placement", "fleets/production"}, 4, "HubReport"},
+		"Shared":    {"two clusters claim one ID", []string{"hub", "--to", "4.19.12", "-o", "json"}, 4, "twin-a and twin-b (hub) claim the cluster ID 5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18"},
 		"NoTo":      {"a gate is about a release", []string{"gate", "--placement", "fleets/production"}, 2, "--to is required"},
 		"Limit":     {"a part of a cluster", gate("--max-failed", "1.5"), 2, "--max-failed"},
 		"Placement": {"a namespace is missing", []string{"hub", "--placement", "production"}, 2, "NAMESPACE/NAME"},
