@@ -150,7 +150,43 @@ func minorOf(channel string) semver.Version {
 	return parsed
 }
 
+// decide is the decision of the first update, unless the risks of the path are worse.
 func decide(updates []Update) Decision {
+	risks := ofRisks(updates)
+	switch first := ofFindings(updates[:min(1, len(updates))]); {
+	case first == Blocked:
+		return Blocked
+	case risks == OpenRisks:
+		return OpenRisks
+	case first == Undecided:
+		return Undecided
+	case risks != Clear:
+		return risks
+	}
+	if ofFindings(updates) != Clear {
+		return LaterFindings
+	}
+	return Clear
+}
+
+// ofFindings is Blocked or Undecided where a finding about the updates is against them, Clear otherwise.
+func ofFindings(updates []Update) Decision {
+	decision := Clear
+	for _, each := range updates {
+		for _, f := range each.Findings {
+			switch {
+			case f.Open() && f.Stops():
+				return Blocked
+			case f.Open():
+				decision = Undecided
+			}
+		}
+	}
+	return decision
+}
+
+// ofRisks is the decision by the risks of the path alone.
+func ofRisks(updates []Update) Decision {
 	decision := Clear
 	for _, each := range updates {
 		for _, risk := range each.Risks {

@@ -65,8 +65,9 @@ func (p Plan) consistent() error {
 	if at != p.To {
 		return errors.New("the plan contradicts itself: its updates do not end at its target")
 	}
-	if decided := decide(p.Updates); p.Decision != decided {
-		return fmt.Errorf("the plan contradicts itself: its decision is %q, but its risks make it %s", words.Line(string(p.Decision), 64), decided)
+	// Earlier versions stored the decision of the risks alone.
+	if decided := decide(p.Updates); p.Decision != decided && p.Decision != ofRisks(p.Updates) {
+		return fmt.Errorf("the plan contradicts itself: its decision is %q, but its risks and findings make it %s", words.Line(string(p.Decision), 64), decided)
 	}
 	return nil
 }

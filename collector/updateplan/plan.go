@@ -21,8 +21,15 @@ type Decision string
 
 // The decisions.
 const (
-	// Clear: no update of the path has an open risk.
+	// Clear: no update of the path has an open risk, or a finding that is against it.
 	Clear Decision = "Clear"
+	// Blocked: a finding about the first update must be fixed before it.
+	Blocked Decision = "Blocked"
+	// Undecided: a finding about the first update is inconclusive.
+	Undecided Decision = "Undecided"
+	// LaterFindings: nothing is against the first update, and a finding about a later one is against that, as
+	// of the present cluster.
+	LaterFindings Decision = "LaterFindings"
 	// OpenRisks: every path has open risks, and one on the best path applies to the
 	// cluster.
 	OpenRisks Decision = "OpenRisks"

@@ -296,6 +296,41 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// The decision is that of the first update: what is against a later one is as of the present cluster.
+func TestDecisionOfFindings(t *testing.T) {
+	t.Parallel()
+	fails := finding.Fail(finding.ReportedReason("AdminAckRequired"), "acknowledge it").Named("AdminAck-ack").From(finding.SourceGate)
+	unknown := finding.Unknown(finding.ReportedReason("Error"), "it could not be read").Named("RemovedAPI").From(finding.SourceGate)
+	warns := finding.Warn(finding.ReportedReason("Soon"), "it is removed later").Named("RemovedAPI").From(finding.SourceGate)
+	for name, tc := range map[string]struct {
+		reason       string
+		first, later []finding.Finding
+		want         updateplan.Decision
+	}{
+		"Nothing": {reason: "nothing is against any update", first: []finding.Finding{warns}, want: updateplan.Clear},
+		"Blocked": {reason: "the first update fails a gate", first: []finding.Finding{unknown, fails}, want: updateplan.Blocked},
+		"Unknown": {reason: "a gate of the first update is inconclusive", first: []finding.Finding{unknown}, want: updateplan.Undecided},
+		"Later":   {reason: "the cluster will have changed, but it is not clear", later: []finding.Finding{fails}, want: updateplan.LaterFindings},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			subject := basis(t, "4.16.27", "eus-4.18")
+			path := solve(t, subject, "4.18.52").Updates
+			subject.Findings = map[string][]finding.Finding{path[0].To: tc.first, path[1].To: tc.later}
+			made := solve(t, subject, "4.18.52")
+			if made.Decision != tc.want {
+				t.Errorf("%s: the decision is %s, want %s", tc.reason, made.Decision, tc.want)
+			}
+			if text := write(t, made, "text"); !strings.HasPrefix(text, string(tc.want)+": ") {
+				t.Errorf("%s: %s", tc.reason, text)
+			}
+			if again := stored(t, made); again.Decision != tc.want {
+				t.Errorf("the stored plan is %s, want %s", again.Decision, tc.want)
+			}
+		})
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, content, want string }{
@@ -305,7 +340,7 @@ func TestReadRefuses(t *testing.T) {
 		"Short":    {reason: "the updates do not end at the target", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.1.0","to":"4.2.0"}]}`, want: "do not end"},
 		"NoCause":  {reason: "a target without a path has a cause", content: head + `"decision":"NoPath"}`, want: "contradicts itself"},
 		"NoPath":   {reason: "a target without a path has no updates", content: head + `"decision":"NoPath","noPath":{"reason":"NoPath"},"updates":[{}]}`, want: "contradicts itself"},
-		"Risk":     {reason: "the decision is not that of its risks", content: head + `"decision":"Clear","from":"4.1.0","to":"4.2.0","updates":[{"from":"4.1.0","to":"4.2.0","risks":[{"name":"A","applies":"True","open":true}]}]}`, want: "its risks make it OpenRisks"},
+		"Risk":     {reason: "the decision is not that of its risks", content: head + `"decision":"Clear","from":"4.1.0","to":"4.2.0","updates":[{"from":"4.1.0","to":"4.2.0","risks":[{"name":"A","applies":"True","open":true}]}]}`, want: "its risks and findings make it OpenRisks"},
 		"Large":    {reason: "the file is too large", content: strings.Repeat(" ", 16<<20+1), want: "more than"},
 		"Wide":     {reason: "the plan has too many pools", content: head + `"decision":"Clear","pools":[{}` + strings.Repeat(",{}", 200) + `]}`, want: "201 pools"},
 		"Long":     {reason: "the plan has too many updates", content: head + `"updates":[{}` + strings.Repeat(",{}", 1000) + `]}`, want: "1001 updates"},

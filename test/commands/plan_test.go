@@ -74,6 +74,9 @@ func TestPlan(t *testing.T) {
 			t.Errorf("query to the update service of the cluster: %v, want the query of CVO", query)
 		}
 	}
+	e.call(exit.Blocked, "plan", "--prometheus", e.monitoring, "--accept", "Applying,WithoutData")
+	e.state.Acks = map[string]string{"ack-4.16-apis": "true"}
+	e.apply()
 	e.call(exit.Undecided, "plan", "--prometheus", e.monitoring, "--accept", "Applying")
 	e.call(exit.Ready, "plan", "--prometheus", e.monitoring, "--accept", "Applying,WithoutData")
 	queries()

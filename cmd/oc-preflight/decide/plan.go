@@ -96,15 +96,18 @@ management cluster.
 With --from, no cluster is used: no risk is evaluated, and durations are those of the
 documentation.
 
-Admin acknowledgements, removed APIs and OLM operators do not change the exit code.
+The decision is that of the first update: what admin acknowledgements, removed APIs and OLM
+operators have against it makes the plan Blocked or Undecided. What they have against a later
+update does not change the exit code. Other gates and health are judged by "targets" and "run".
 
 A target without a path is an error; with -o json, yaml, markdown or html, the plan with
 the decision NoPath and its reason is written as well.
 
-Exit codes: 0 a path without open risks, 1 the tool failed, 2 wrong usage or bad input,
-such as a target without a path, 3 every path has open risks and one applies, or the plan
-of --follow no longer holds, 4 every path has open risks and it is unknown whether they
-apply, 130 interrupted.`,
+Exit codes: 0 a path without open risks whose first update has nothing against it, 1 the tool
+failed, 2 wrong usage or bad input, such as a target without a path, 3 the first update is
+Blocked, every path has open risks and one applies, or the plan of --follow no longer holds,
+4 a finding about the first update is inconclusive, or every path has open risks and it is
+unknown whether they apply, 130 interrupted.`,
 		Example: planExamples,
 		Args:    flagset.NoArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },

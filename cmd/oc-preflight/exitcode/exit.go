@@ -89,9 +89,9 @@ func OfPlan(made updateplan.Plan) error {
 	switch {
 	case made.Decision == updateplan.NoPath:
 		return &Error{Code: Usage}
-	case made.Comparison != nil && !made.Comparison.Holds, made.Decision == updateplan.OpenRisks:
+	case made.Comparison != nil && !made.Comparison.Holds, made.Decision == updateplan.OpenRisks, made.Decision == updateplan.Blocked:
 		return &Error{Code: Blocked}
-	case made.Decision != updateplan.Clear:
+	case made.Decision != updateplan.Clear && made.Decision != updateplan.LaterFindings:
 		return &Error{Code: Undecided}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/updateplan"
 )
 
 func TestCode(t *testing.T) {
@@ -27,5 +28,18 @@ func TestCode(t *testing.T) {
 				t.Errorf("%s: exit code %d (%s), want %d", tc.reason, got, &stderr, tc.want)
 			}
 		})
+	}
+}
+
+func TestOfPlan(t *testing.T) {
+	for decision, want := range map[updateplan.Decision]int{
+		updateplan.Clear: exitcode.Ready, updateplan.LaterFindings: exitcode.Ready,
+		updateplan.Blocked: exitcode.Blocked, updateplan.OpenRisks: exitcode.Blocked,
+		updateplan.Undecided: exitcode.Undecided, updateplan.Inconclusive: exitcode.Undecided, "Fine": exitcode.Undecided,
+	} {
+		var stderr bytes.Buffer
+		if got := exitcode.Code(exitcode.OfPlan(updateplan.Plan{Decision: decision}), "oc preflight", &stderr); got != want {
+			t.Errorf("a plan %s has the exit code %d, want %d", decision, got, want)
+		}
 	}
 }

@@ -54,6 +54,12 @@ func (p Plan) headline() string {
 		return "Complete: the cluster has " + p.To + "."
 	case p.Decision == updateplan.Clear:
 		return "Clear: " + path + ", without open risks."
+	case p.Decision == updateplan.Blocked:
+		return fmt.Sprintf("Blocked: %s, with %s; what blocks the first update is listed with it.", path, words.Count(p.openRisks(), "open risk"))
+	case p.Decision == updateplan.Undecided:
+		return fmt.Sprintf("Undecided: %s, with %s; what is inconclusive about the first update is listed with it.", path, words.Count(p.openRisks(), "open risk"))
+	case p.Decision == updateplan.LaterFindings:
+		return "LaterFindings: " + path + ", without open risks; what is against a later update, as of the present cluster, is listed with it."
 	case p.Decision == updateplan.OpenRisks:
 		return fmt.Sprintf("OpenRisks: %s, with %s; no path has fewer.", path, words.Count(p.openRisks(), "open risk"))
 	}
@@ -64,9 +70,11 @@ func (p Plan) level() document.Level {
 	switch p.Decision {
 	case updateplan.Clear:
 		return document.Good
-	case updateplan.OpenRisks, updateplan.NoPath:
+	case updateplan.LaterFindings:
+		return document.Caution
+	case updateplan.Blocked, updateplan.OpenRisks, updateplan.NoPath:
 		return document.Bad
-	case updateplan.Inconclusive:
+	case updateplan.Inconclusive, updateplan.Undecided:
 	}
 	return document.Unclear
 }
