@@ -104,8 +104,8 @@ type Update struct {
 	// its risks and findings were evaluated on the present cluster.
 	Provisional bool   `json:"provisional"`
 	Risks       []Risk `json:"risks"`
-	// Findings are the findings of gates that can be evaluated in advance: admin
-	// acknowledgements, removed APIs, and OLM operators.
+	// Findings are those of all gates for the first update; for later ones, of the gates that can be
+	// evaluated in advance: admin acknowledgements, removed APIs, and OLM operators.
 	Findings []finding.Finding `json:"findings"`
 	// Unpause are the pools to unpause before the update.
 	Unpause []string `json:"unpause"`

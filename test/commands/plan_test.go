@@ -66,6 +66,7 @@ func TestPlan(t *testing.T) {
 	e.apply()
 	e.replace(node("control-plane-0", "master", "v1.29.9"))
 	e.replace(node("worker-0", "worker", "v1.29.9"))
+	e.network("OVNKubernetes")
 
 	got := e.call(exit.Blocked, "plan", "--to", "4.18.17", "--prometheus", e.monitoring, "--no-cache")
 	golden.Compare(t, "testdata/plan.text", got.Stdout)
@@ -79,6 +80,13 @@ func TestPlan(t *testing.T) {
 	e.apply()
 	e.call(exit.Undecided, "plan", "--prometheus", e.monitoring, "--accept", "Applying")
 	e.call(exit.Ready, "plan", "--prometheus", e.monitoring, "--accept", "Applying,WithoutData")
+	e.state.Operators = []configv1.ClusterOperator{operator("storage", configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "VSphereTooOld"})}
+	e.apply()
+	if blocked := e.call(exit.Blocked, "plan", "--prometheus", e.monitoring, "--accept", "Applying,WithoutData"); !strings.Contains(blocked.Stdout, "FAIL ClusterOperatorUpgradeable-storage") {
+		t.Errorf("the gates of the first update are not all evaluated:\n%s", blocked.Stdout)
+	}
+	e.state.Operators = nil
+	e.apply()
 	queries()
 	e.state.Upstream = "https://127.0.0.1:1/graph"
 	e.apply()

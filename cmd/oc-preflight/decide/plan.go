@@ -96,9 +96,9 @@ management cluster.
 With --from, no cluster is used: no risk is evaluated, and durations are those of the
 documentation.
 
-The decision is that of the first update: what admin acknowledgements, removed APIs and OLM
-operators have against it makes the plan Blocked or Undecided. What they have against a later
-update does not change the exit code. Other gates and health are judged by "targets" and "run".
+The decision is that of the first update: what a gate has against it makes the plan Blocked or
+Undecided. What admin acknowledgements, removed APIs and OLM operators have against a later
+update does not change the exit code. Alerts and health are judged by "targets" and "run".
 
 A target without a path is an error; with -o json, yaml, markdown or html, the plan with
 the decision NoPath and its reason is written as well.

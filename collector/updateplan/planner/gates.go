@@ -2,12 +2,14 @@ package planner
 
 import (
 	"context"
+	"slices"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -16,10 +18,28 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan/path"
 )
 
-// evaluateGates evaluates the gates that can be evaluated in advance, for each update of a path
-// that leaves its minor version. Acknowledgements are due before the first of them; those
-// for later ones come with later releases.
+// evaluateGates evaluates all gates for the first update of a path, and for each later one that leaves
+// its minor version those that can be evaluated in advance. Acknowledgements are due before the first
+// update that does; those for later ones come with later releases.
 func evaluateGates(ctx context.Context, s scene.Scene, best path.Path, miss func(string, ...any)) map[string][]finding.Finding {
+	found := aheadGates(ctx, s, best, miss)
+	if len(best) > 0 {
+		found[best[0].To.Version] = presentGates(ctx, s, best[0].To.Version)
+	}
+	return found
+}
+
+// presentGates are the findings of all gates for an update from the present release, but that ClusterVersion
+// does not list it: the channel of the plan may have to be set first.
+func presentGates(ctx context.Context, s scene.Scene, version string) []finding.Finding {
+	sources := slices.DeleteFunc(departure.Sources(s, departure.Present(), version), func(each collector.Source) bool { return each.Kind != finding.SourceGate })
+	collected := collector.Collect(ctx, sources, func(collector.Source, []finding.Finding) {}).Merged(s.Account(version).Accepted())
+	return slices.DeleteFunc(collected.Findings, func(f finding.Finding) bool {
+		return f.Reason == clusterversion.ReasonUnknownUpdate.String() || f.Reason == clusterversion.ReasonAmbiguousVersion.String()
+	})
+}
+
+func aheadGates(ctx context.Context, s scene.Scene, best path.Path, miss func(string, ...any)) map[string][]finding.Finding {
 	found := map[string][]finding.Finding{}
 	for _, hop := range best {
 		if !(update.Update{From: hop.From.Parsed, To: hop.To.Parsed}).LeavesMinor() {
