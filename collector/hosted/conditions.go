@@ -10,7 +10,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 var (
@@ -26,12 +28,12 @@ var (
 		Cause:   "It is not paused, and its configuration is valid.",
 	})
 	reasonPaused = finding.NewReason("HostedClusterPaused", finding.Explanation{
-		Meaning: "Reported when the HostedCluster is paused, so that an update does not start.",
-		Cause:   "Its spec.pausedUntil is \"true\" or a time in the future.",
+		Meaning: "Reported when the HostedCluster or a NodePool is paused, so that an update does not start.",
+		Cause:   "Its spec.pausedUntil is a time in the future, or a text that HyperShift reads as true: \"true\", \"True\", \"TRUE\", \"t\", \"T\" or \"1\".",
 		Remedy:  "Remove spec.pausedUntil when the reason for the pause is over.",
 	})
 	reasonPauseInvalid = finding.NewReason("PauseInvalid", finding.Explanation{
-		Meaning: "Reported when spec.pausedUntil is neither \"true\" nor a time, so that it pauses nothing.",
+		Meaning: "Reported when spec.pausedUntil is neither a boolean nor a time, so that it pauses nothing.",
 		Cause:   "A typing error.",
 		Remedy:  "Correct spec.pausedUntil, a time in RFC 3339.",
 	})
@@ -71,18 +73,7 @@ func reconciliationCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameReconciliation, Kind: finding.SourceGate, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
-			var found []finding.Finding
-			if paused, f := pause("HostedCluster "+c.name(), c.Cluster.Spec.PausedUntil, s.Now); paused {
-				found = append(found, c.about(f))
-			}
-			for _, name := range []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage"} {
-				if condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, name); condition != nil && condition.Status == metav1.ConditionFalse {
-					if name == "ReconciliationActive" && len(found) > 0 {
-						continue // it repeats the pause
-					}
-					found = append(found, c.about(finding.Fail(reasonNotReconciled, "HyperShift does not reconcile HostedCluster %s: %s", c.name(), inWords(condition))))
-				}
-			}
+			found := judgeReconciliation(c, s.Now)
 			if len(found) == 0 {
 				found = append(found, c.about(finding.Pass(reasonReconciled, "HyperShift reconciles HostedCluster %s", c.name())))
 			}
@@ -91,20 +82,36 @@ func reconciliationCheck(c *ControlPlane) check.Check {
 	}
 }
 
+// judgeReconciliation is why HyperShift does not reconcile the HostedCluster at a time.
+func judgeReconciliation(c *ControlPlane, now time.Time) []finding.Finding {
+	var found []finding.Finding
+	noted, paused := pause("HostedCluster "+c.name(), c.Cluster.Spec.PausedUntil, now)
+	if noted {
+		found = append(found, c.about(paused))
+	}
+	for _, name := range []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage"} {
+		condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, name)
+		if condition == nil || condition.Status != metav1.ConditionFalse {
+			continue
+		}
+		if name == "ReconciliationActive" && paused.Outcome == preflight.Fail {
+			continue // it repeats the pause
+		}
+		found = append(found, c.about(finding.Fail(reasonNotReconciled, "HyperShift does not reconcile HostedCluster %s: %s", c.name(), inWords(condition))))
+	}
+	return found
+}
+
 // pause is the finding about a pause of an object; false without one. An invalid pause pauses nothing.
 func pause(object, until string, now time.Time) (bool, finding.Finding) {
-	if until == "" || until == "false" {
-		return false, finding.Finding{}
-	}
-	if until == "true" {
-		return true, finding.Fail(reasonPaused, "%s is paused, so it is not updated", object)
-	}
-	end, err := time.Parse(time.RFC3339, until)
+	paused, err := hypershift.PausedUntil(until, now)
 	switch {
 	case err != nil:
-		return true, finding.Warn(reasonPauseInvalid, "spec.pausedUntil of %s is %q, which is no time", object, words.External(until))
-	case end.After(now):
-		return true, finding.Fail(reasonPaused, "%s is paused until %s, so it is not updated before", object, words.Time(end))
+		return true, finding.Warn(reasonPauseInvalid, "spec.pausedUntil of %s is %q, which is neither a boolean nor a time, so it pauses nothing", object, words.External(until))
+	case paused.Active && paused.Until.IsZero():
+		return true, finding.Fail(reasonPaused, "%s is paused (spec.pausedUntil is %q), so it is not updated", object, until)
+	case paused.Active:
+		return true, finding.Fail(reasonPaused, "%s is paused until %s, so it is not updated before", object, words.Time(paused.Until))
 	}
 	return false, finding.Finding{}
 }

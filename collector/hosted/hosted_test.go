@@ -115,14 +115,19 @@ func untyped(t *testing.T, object any) *unstructured.Unstructured {
 	return u
 }
 
-// judge reads the hosted cluster, and has the findings of an update to a version as "name: reason outcome",
-// without those that pass.
+// judge reads the hosted cluster, and has what evaluate has of an update to a version.
 func judge(t *testing.T, to string, pools ...string) map[string]string {
 	t.Helper()
 	side, err := hosted.Open(t.Context(), management, "clusters", "example", pools...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return evaluate(t, side, to)
+}
+
+// evaluate has the findings of an update to a version as "name: reason outcome", without those that pass.
+func evaluate(t *testing.T, side *hosted.ControlPlane, to string) map[string]string {
+	t.Helper()
 	requested, err := update.Parse("4.18.5", to)
 	if err != nil {
 		t.Fatal(err)

@@ -132,10 +132,7 @@ func Drains(pools []hypershift.NodePool, now time.Time) []order.NodePool {
 
 // judgePool is what keeps a pool from being updated.
 func judgePool(pool *hypershift.NodePool, now time.Time) []finding.Finding {
-	var found []finding.Finding
-	if paused, f := pause("NodePool "+nameOf(pool), pool.Spec.PausedUntil, now); paused {
-		found = append(found, f)
-	}
+	found := judgePause(pool, now)
 	found = append(found, judgeStrategy(pool)...)
 	if replaces(pool) {
 		found = append(found, finding.Warn(reasonPoolSurge, "NodePool %s adds machines (maxSurge %s) before it removes others, and whether the infrastructure has room for them is unknown", nameOf(pool), surgeOf(pool)))
@@ -156,6 +153,19 @@ func judgePool(pool *hypershift.NodePool, now time.Time) []finding.Finding {
 		}
 	}
 	return found
+}
+
+// judgePause is about a pool that is paused. HyperShift reports the pause in the condition
+// ReconciliationActive, which may outlast it until the pool is reconciled again.
+func judgePause(pool *hypershift.NodePool, now time.Time) []finding.Finding {
+	if noted, f := pause("NodePool "+nameOf(pool), pool.Spec.PausedUntil, now); noted && f.Outcome == preflight.Fail {
+		return []finding.Finding{f}
+	} else if condition := meta.FindStatusCondition(pool.Status.Conditions, "ReconciliationActive"); condition != nil && condition.Status == metav1.ConditionFalse {
+		return []finding.Finding{finding.Fail(reasonPoolCondition, "NodePool %s is not reconciled: %s", nameOf(pool), inWords(condition))}
+	} else if noted {
+		return []finding.Finding{f}
+	}
+	return nil
 }
 
 // judgeStrategy is why the machines of a pool would not be replaced.

@@ -140,9 +140,24 @@ func refusal(c *ControlPlane, wanted string) (string, bool) {
 	return decision.Message, err == nil && !decision.Accepts
 }
 
-// Predict is what HyperShift would do with the request for a version, as a report has it: the
-// cluster-version operator of a hosted cluster evaluates no request.
+// Predict is what HyperShift would do with the request for a version now, as a report has it: the
+// cluster-version operator of a hosted cluster evaluates no request. Where HyperShift does not
+// reconcile the HostedCluster, it carries out none that its gate accepts.
 func (c *ControlPlane) Predict(version string) report.CVO {
+	predicted := predictRequest(c, version)
+	if predicted.Accepts != nil && !*predicted.Accepts {
+		return predicted
+	}
+	for _, f := range judgeReconciliation(c, c.Management.Now()) {
+		if f.Stops() {
+			return report.CVO{Reason: report.ReasonHyperShift, Message: f.Message, Accepts: new(false)}
+		}
+	}
+	return predicted
+}
+
+// predictRequest is what the gate of HyperShift would do with the request.
+func predictRequest(c *ControlPlane, version string) report.CVO {
 	findings := judgeRequest(c, version)
 	predicted := report.CVO{Reason: report.ReasonHyperShift, Message: findings[0].Message}
 	switch {

@@ -44,7 +44,7 @@ type HostedCluster struct {
 		ControlPlaneRelease *Release `json:"controlPlaneRelease,omitempty"`
 		ClusterID           string   `json:"clusterID,omitempty"`
 		Channel             string   `json:"channel,omitempty"`
-		// PausedUntil is "true" or a time in RFC 3339 until which nothing is reconciled.
+		// PausedUntil is until when nothing is reconciled; the function of that name reads it.
 		PausedUntil string `json:"pausedUntil,omitempty"`
 		Networking  struct {
 			NetworkType string `json:"networkType,omitempty"`
