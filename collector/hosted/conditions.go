@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,21 @@ var (
 		Cause:   "The message has the condition.",
 		Remedy:  "Fix what the condition names: oc get hostedcluster -o yaml.",
 	})
+	reasonDeleted = finding.NewReason("BeingDeleted", finding.Explanation{
+		Meaning: "Reported when a HostedCluster or a NodePool is being deleted, so that it is not updated.",
+		Cause:   "Its metadata.deletionTimestamp is set.",
+		Remedy:  "Wait until it is deleted, or choose another one.",
+	})
+	reasonReplaced = finding.NewReason("RefusedReleaseReplaced", finding.Explanation{
+		Meaning: "Reported when HyperShift refuses the release that is requested at present by its version, which the request for the target replaces.",
+		Cause:   "Another release was requested before.",
+		Remedy:  "Request the target, or take the present request back.",
+	})
+	reasonNotObserved = finding.NewReason("SpecNotObserved", finding.Explanation{
+		Meaning: "Reported when the conditions of the HostedCluster are of an earlier generation than its spec, so that it is unknown whether HyperShift reconciles it.",
+		Cause:   "The spec was changed a moment ago, or the hypershift-operator does not run, fails before it reports, or has another scope than the HostedCluster.",
+		Remedy:  "Wait a moment. If it lasts, check the log of the hypershift-operator.",
+	})
 	reasonControlPlaneHealthy = finding.NewReason("ControlPlaneHealthy", finding.Explanation{
 		Meaning: "Reported when the conditions of the control plane are as expected.",
 		Cause:   "Etcd and the API server are available.",
@@ -73,7 +89,7 @@ func reconciliationCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameReconciliation, Kind: finding.SourceGate, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
-			found := judgeReconciliation(c, s.Now)
+			found := judgeReconciliation(c, s.Now, s.Update.To.String())
 			if len(found) == 0 {
 				found = append(found, c.about(finding.Pass(reasonReconciled, "HyperShift reconciles HostedCluster %s", c.name())))
 			}
@@ -82,14 +98,27 @@ func reconciliationCheck(c *ControlPlane) check.Check {
 	}
 }
 
-// judgeReconciliation is why HyperShift does not reconcile the HostedCluster at a time.
-func judgeReconciliation(c *ControlPlane, now time.Time) []finding.Finding {
+// stopConditions are the conditions that are False while HyperShift does not reconcile a HostedCluster, or
+// its control plane (hypershift at 3ee9615: hypershift-operator hostedcluster_controller.go, reconcile, and
+// control-plane-operator hostedcontrolplane_controller.go). The gate of a request, which is the last stop, is
+// hypershift.Judge. An error that stops a reconciliation is in ReconciliationSucceeded, which
+// expectations have. ValidReleaseImage False with the reason SecretNotFound stops only a part of it.
+func stopConditions() []string {
+	return []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "ValidHostedControlPlaneConfiguration"}
+}
+
+// judgeReconciliation is why HyperShift would not reconcile the HostedCluster at a time with the request
+// for a version.
+func judgeReconciliation(c *ControlPlane, now time.Time, version string) []finding.Finding {
 	var found []finding.Finding
+	if c.Cluster.DeletionTimestamp != nil {
+		found = append(found, c.about(finding.Fail(reasonDeleted, "HostedCluster %s is being deleted, so it is not updated", c.name())))
+	}
 	noted, paused := pause("HostedCluster "+c.name(), c.Cluster.Spec.PausedUntil, now)
 	if noted {
 		found = append(found, c.about(paused))
 	}
-	for _, name := range []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage"} {
+	for _, name := range stopConditions() {
 		condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, name)
 		if condition == nil || condition.Status != metav1.ConditionFalse {
 			continue
@@ -97,9 +126,30 @@ func judgeReconciliation(c *ControlPlane, now time.Time) []finding.Finding {
 		if name == "ReconciliationActive" && paused.Outcome == preflight.Fail {
 			continue // it repeats the pause
 		}
+		if name == "ValidReleaseImage" && replaced(condition.Message, version) {
+			found = append(found, c.about(finding.Warn(reasonReplaced, "HyperShift does not reconcile HostedCluster %s until the request for %s replaces the release of it: %s", c.name(), version, inWords(condition))))
+			continue
+		}
 		found = append(found, c.about(finding.Fail(reasonNotReconciled, "HyperShift does not reconcile HostedCluster %s: %s", c.name(), inWords(condition))))
 	}
-	return found
+	return append(found, judgeObserved(c)...)
+}
+
+// judgeObserved is about a spec that HyperShift has not seen: it may be stopped, may not run, or may have another
+// scope, and reports none of these.
+func judgeObserved(c *ControlPlane) []finding.Finding {
+	active := meta.FindStatusCondition(c.Cluster.Status.Conditions, "ReconciliationActive")
+	if active == nil || active.ObservedGeneration == 0 || active.ObservedGeneration >= c.Cluster.Generation {
+		return nil
+	}
+	return []finding.Finding{c.about(finding.Unknown(reasonNotObserved, "HyperShift has not reconciled the present spec of HostedCluster %s: it is of generation %d, and its conditions are of %d",
+		c.name(), c.Cluster.Generation, active.ObservedGeneration))}
+}
+
+// replaced reports whether the refusal of a release is about its version, and about another one than that
+// of a request, which HyperShift then judges instead.
+func replaced(message, version string) bool {
+	return hypershift.IsVersionRefusal(message) && !strings.Contains(message, strconv.Quote(version))
 }
 
 // pause is the finding about a pause of an object; false without one. An invalid pause pauses nothing.

@@ -41,6 +41,11 @@ var (
 		Cause:   "The message has the condition.",
 		Remedy:  "Fix what the condition names: oc get nodepool -o yaml.",
 	})
+	reasonPoolArchitecture = finding.NewReason("NodePoolArchitecture", finding.Explanation{
+		Meaning: "Reported when the release of the HostedCluster lacks the architecture of a NodePool, of which HyperShift then reconciles nothing (condition ValidArchPlatform).",
+		Cause:   "The release is of another architecture, and not a multi-architecture one.",
+		Remedy:  "Request a multi-architecture release, or replace the NodePool by one of the architecture of the release.",
+	})
 	reasonPoolUpdating = finding.NewReason("NodePoolUpdating", finding.Explanation{
 		Meaning: "Reported when a NodePool is being updated.",
 		Cause:   "Its condition UpdatingVersion or UpdatingConfig is True.",
@@ -68,7 +73,7 @@ func poolsCheck(c *ControlPlane) check.Check {
 			}
 			var found []finding.Finding
 			for i := range c.pools {
-				judged := judgePool(&c.pools[i], s.Now)
+				judged := judgePool(c, &c.pools[i], s)
 				if !c.named {
 					judged = asWarnings(judged)
 				}
@@ -130,18 +135,32 @@ func Drains(pools []hypershift.NodePool, now time.Time) []order.NodePool {
 	return drained
 }
 
-// judgePool is what keeps a pool from being updated.
-func judgePool(pool *hypershift.NodePool, now time.Time) []finding.Finding {
-	found := judgePause(pool, now)
+// poolConditions are the conditions of a NodePool that are not True while HyperShift stops before it updates the nodes
+// (hypershift at 3ee9615: hypershift-operator controllers/nodepool, nodepool_controller.go, reconcile, with conditions.go,
+// nto.go and the file of each platform), and those of nodes that are not in order. Other stops have
+// findings of their own: the pause, ValidArchPlatform, and the deletion. An error to read a Secret or a ConfigMap of the
+// HostedCluster has no condition of the pool: those of the HostedCluster report it. The absence of these means
+// that HyperShift has nothing to report.
+func poolConditions() []string {
+	return []string{
+		"UpdateManagementEnabled", "ValidReleaseImage", "IgnitionEndpointAvailable", "ValidMachineConfig", "ValidTuningConfig",
+		"ValidPlatformImage", "ValidMachineTemplate", "AWSSecurityGroupAvailable",
+		"ValidGeneratedPayload", "ValidPlatformConfig", "AllMachinesReady", "AllNodesHealthy",
+	}
+}
+
+// judgePool is what keeps a pool from being updated to a release.
+func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []finding.Finding {
+	found := judgePause(pool, s.Now)
+	if pool.DeletionTimestamp != nil {
+		found = append(found, finding.Fail(reasonDeleted, "NodePool %s is being deleted, so it is not updated", nameOf(pool)))
+	}
+	found = append(found, judgeArchitecture(c, pool)...)
 	found = append(found, judgeStrategy(pool)...)
 	if replaces(pool) {
 		found = append(found, finding.Warn(reasonPoolSurge, "NodePool %s adds machines (maxSurge %s) before it removes others, and whether the infrastructure has room for them is unknown", nameOf(pool), surgeOf(pool)))
 	}
-	for _, name := range []string{"ValidReleaseImage", "ValidMachineConfig", "ValidGeneratedPayload", "ValidPlatformImage", "UpdateManagementEnabled", "AllMachinesReady", "AllNodesHealthy"} {
-		if condition := meta.FindStatusCondition(pool.Status.Conditions, name); condition != nil && condition.Status == metav1.ConditionFalse {
-			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition)))
-		}
-	}
+	found = append(found, judgePoolConditions(pool, s.Update.To.String())...)
 	for _, name := range []string{"UpdatingVersion", "UpdatingConfig"} {
 		if meta.IsStatusConditionTrue(pool.Status.Conditions, name) {
 			return append(found, finding.Warn(reasonPoolUpdating, "NodePool %s is being updated (%s)", nameOf(pool), name))
@@ -153,6 +172,40 @@ func judgePool(pool *hypershift.NodePool, now time.Time) []finding.Finding {
 		}
 	}
 	return found
+}
+
+// judgePoolConditions is about the conditions of a pool that is updated to a version. HyperShift leaves the status of
+// ValidGeneratedPayload empty where the payload is not valid, and reports AsExpected of a pool without replicas.
+func judgePoolConditions(pool *hypershift.NodePool, version string) []finding.Finding {
+	var found []finding.Finding
+	for _, name := range poolConditions() {
+		condition := meta.FindStatusCondition(pool.Status.Conditions, name)
+		switch {
+		case condition == nil || condition.Status != metav1.ConditionFalse && condition.Status != "" || condition.Reason == "AsExpected":
+		case name == "ValidReleaseImage" && replaced(condition.Message, version):
+			found = append(found, finding.Warn(reasonReplaced, "HyperShift does not reconcile NodePool %s until the request for %s replaces the release of it: %s", nameOf(pool), version, inWords(condition)))
+		default:
+			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition)))
+		}
+	}
+	return found
+}
+
+// judgeArchitecture is about a pool of an architecture that the release lacks. HyperShift also reports
+// ValidArchPlatform False of an architecture that it does not support on the platform, and goes on.
+func judgeArchitecture(c *ControlPlane, pool *hypershift.NodePool) []finding.Finding {
+	condition := meta.FindStatusCondition(pool.Status.Conditions, "ValidArchPlatform")
+	invalid := condition != nil && condition.Status == metav1.ConditionFalse
+	switch {
+	case !c.Cluster.PayloadHas(pool):
+		return []finding.Finding{finding.Fail(reasonPoolArchitecture, "NodePool %s has the architecture %s, which the release of HostedCluster %s lacks (status.payloadArch is %s), so HyperShift does not reconcile the pool",
+			nameOf(pool), words.External(pool.Architecture()), c.name(), words.External(c.Cluster.Status.PayloadArch))}
+	case invalid && c.Cluster.Status.PayloadArch != "":
+		return []finding.Finding{finding.Warn(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition))}
+	case invalid:
+		return []finding.Finding{finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition))}
+	}
+	return nil
 }
 
 // judgePause is about a pool that is paused. HyperShift reports the pause in the condition

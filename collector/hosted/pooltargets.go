@@ -15,7 +15,7 @@ import (
 var (
 	namePoolTargets = finding.NewName("NodePoolTargets",
 		"The releases that the NodePools which are named for an update may go to: HyperShift accepts no minor version before that "+
-			"of the pool, and none after the newest completed one of the control plane (condition ValidReleaseImage of the NodePool).")
+			"of the pool, none after the newest one that the control plane has had, and none that the hypershift-operator does not support (condition ValidReleaseImage of the NodePool).")
 
 	reasonPoolTargets = finding.NewReason("NodePoolTargets", finding.Explanation{
 		Meaning: "Reported with the releases that a NodePool may go to at present, and whether the target is one of them.",
@@ -30,6 +30,11 @@ var (
 		Meaning: "Reported when the target has an earlier minor version than a NodePool, which HyperShift does not accept for the pool.",
 		Cause:   "The NodePool was updated to a later release.",
 		Remedy:  "Choose a target that is not before the NodePool.",
+	})
+	reasonPoolRefused = finding.NewReason("NodePoolRefused", finding.Explanation{
+		Meaning: "Reported when HyperShift does not accept the target for a NodePool, whatever the control plane runs: its condition ValidReleaseImage becomes False, and nothing of the pool is reconciled.",
+		Cause:   "The pools use OpenShiftSDN and the minor version is another one, or the hypershift-operator does not support the version.",
+		Remedy:  "Choose a version that the message permits.",
 	})
 )
 
@@ -52,32 +57,38 @@ func poolTargetsCheck(c *ControlPlane) check.Check {
 
 // judgeTarget is whether a pool may go to the target, and to which other releases.
 func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Version) finding.Finding {
+	if c.Cluster.Unvalidated() {
+		return finding.Warn(reasonUnvalidated, "HyperShift accepts every release for NodePool %s, because of the annotation %s of HostedCluster %s", nameOf(pool), hypershift.AnnotationUnvalidated, c.name())
+	}
 	present, err := semver.Parse(pool.Status.Version)
-	completed, problem := semver.Parse(c.Cluster.Completed())
+	limit, problem := semver.Parse(c.Cluster.PoolLimit())
 	if err != nil || problem != nil {
-		return finding.Unknown(reasonSkewUnknown, "to which releases NodePool %s may go is unknown: it is of %q, and the newest completed version of the control plane is %q",
-			nameOf(pool), words.External(pool.Status.Version), words.External(c.Cluster.Completed()))
+		return finding.Unknown(reasonSkewUnknown, "to which releases NodePool %s may go is unknown: it is of %q, and the newest version that the control plane permits is %q",
+			nameOf(pool), words.External(pool.Status.Version), words.External(c.Cluster.PoolLimit()))
 	}
 	const most = 10
 	now := "none that the HostedCluster lists"
-	if targets := poolTargets(c, present, completed); len(targets) > 0 {
+	if targets := poolTargets(c, present, limit); len(targets) > 0 {
 		now = words.List(targets, most)
 	}
-	switch {
-	case hypershift.PoolMayRun(present, completed, target):
+	switch refusal := hypershift.RefusesPool(c.Cluster, present, limit, target, c.supported); refusal {
+	case "":
 		return finding.Pass(reasonPoolTargets, "NodePool %s (%s) may go to %s now; the releases are: %s", nameOf(pool), present, target, now)
-	case hypershift.PoolMayRun(present, target, target):
-		return finding.Warn(reasonPoolWaits, "NodePool %s (%s) may go to %s only after the control plane, which completed %s, has completed it; now it may go to: %s", nameOf(pool), present, target, completed, now)
+	case hypershift.RefusalControlPlane:
+		return finding.Warn(reasonPoolWaits, "NodePool %s (%s) may go to %s only after the control plane, which permits %s, has completed it; now it may go to: %s", nameOf(pool), present, target, limit, now)
+	case hypershift.RefusalDowngrade:
+		return finding.Fail(reasonPoolDowngrade, "NodePool %s (%s) may not go to %s, whose minor version is earlier; now it may go to: %s", nameOf(pool), present, target, now)
+	default:
+		return finding.Fail(reasonPoolRefused, "NodePool %s (%s) may not go to %s: %s; now it may go to: %s", nameOf(pool), present, target, explainRefusal(c, refusal), now)
 	}
-	return finding.Fail(reasonPoolDowngrade, "NodePool %s (%s) may not go to %s, whose minor version is earlier; now it may go to: %s", nameOf(pool), present, target, now)
 }
 
 // poolTargets are the listed releases after that of the pool that it may go to now, the newest first.
-func poolTargets(c *ControlPlane, present, completed semver.Version) []string {
+func poolTargets(c *ControlPlane, present, limit semver.Version) []string {
 	var versions []semver.Version
 	for _, each := range c.Cluster.Releases() {
 		version, err := semver.Parse(each.Version)
-		if err == nil && version.GT(present) && hypershift.PoolMayRun(present, completed, version) {
+		if err == nil && version.GT(present) && hypershift.RefusesPool(c.Cluster, present, limit, version, c.supported) == "" {
 			versions = append(versions, version)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/openshift/update-preflight/collector/check"
@@ -13,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 var (
@@ -70,7 +72,7 @@ func requestCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameRequest, Kind: finding.SourceGate, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
-			found := judgePending(c)
+			found := judgePending(c, s.Update.To.String())
 			found = append(found, judgeRequest(c, s.Update.To.String())...)
 			if c.Cluster.Spec.ControlPlaneRelease != nil {
 				found = append(found, c.about(finding.Warn(reasonReleaseOverridden,
@@ -112,8 +114,9 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 	return found
 }
 
-// judgePending is about the release that is requested at present.
-func judgePending(c *ControlPlane) []finding.Finding {
+// judgePending is about the release that is requested at present. The request for a version replaces one that is
+// refused by its own version.
+func judgePending(c *ControlPlane, version string) []finding.Finding {
 	wanted := c.Cluster.Wanted()
 	if c.Cluster.Status.Version == nil || hypershift.SameImage(wanted, c.Cluster.Desired()) {
 		return nil
@@ -124,6 +127,9 @@ func judgePending(c *ControlPlane) []finding.Finding {
 	}
 	found := c.about(finding.Fail(reasonRequestRefused, "HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
 		c.name(), words.External(wanted), words.External(cause)))
+	if replaced(cause, version) {
+		found = found.Judged(preflight.Warn)
+	}
 	if command := Request(found.Objects[0], c.Cluster.Desired()); command != "" {
 		found = found.Do(finding.Run("%s", command))
 	}
@@ -148,12 +154,26 @@ func (c *ControlPlane) Predict(version string) report.CVO {
 	if predicted.Accepts != nil && !*predicted.Accepts {
 		return predicted
 	}
-	for _, f := range judgeReconciliation(c, c.Management.Now()) {
+	stops := judgeReconciliation(c, c.Management.Now(), version)
+	if from, err := semver.Parse(c.desiredVersion()); err == nil {
+		if to, err := semver.Parse(version); err == nil && Refusal(c, from, to) != "" {
+			stops = append(stops, judgeVersion(c, from, to)...)
+		}
+	}
+	for _, f := range stops {
 		if f.Stops() {
 			return report.CVO{Reason: report.ReasonHyperShift, Message: f.Message, Accepts: new(false)}
 		}
 	}
 	return predicted
+}
+
+// desiredVersion is the version that the control plane runs or is being updated to; empty before it has one.
+func (c *ControlPlane) desiredVersion() string {
+	if c.Cluster.Status.Version == nil {
+		return ""
+	}
+	return c.Cluster.Status.Version.Desired.Version
 }
 
 // predictRequest is what the gate of HyperShift would do with the request.

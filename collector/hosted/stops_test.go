@@ -3,9 +3,11 @@ package hosted_test
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/hosted"
@@ -81,6 +83,52 @@ func TestNotReconciled(t *testing.T) {
 			},
 			want: map[string]string{wants: "PauseInvalid Warn NotReconciled Fail"},
 		},
+		"Deleted": {
+			reason: "HyperShift deletes it, and nothing else", to: "4.18.6", refuses: true,
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+				h.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+			},
+			want: map[string]string{wants: "BeingDeleted Fail"},
+		},
+		"Unobserved": {
+			reason: "conditions of an earlier spec prove nothing", to: "4.18.6",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+				h.Generation = 3
+				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "ReconciliationActive", Status: metav1.ConditionTrue, ObservedGeneration: 2})
+			},
+			want: map[string]string{wants: "SpecNotObserved Unknown"},
+		},
+		"ControlPlaneConfiguration": {
+			reason: "the control-plane-operator stops as well", to: "4.18.6", refuses: true,
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+				set(h, "ValidHostedControlPlaneConfiguration", metav1.ConditionFalse)
+			},
+			want: map[string]string{wants: "NotReconciled Fail"},
+		},
+		"RefusedVersion": {
+			reason: "the request replaces a release that is refused by its version", to: "4.18.6", change: invalidRelease(`the latest version supported is: "4.20". Attempting to use: "4.21.0"`),
+			want: map[string]string{wants: "RefusedReleaseReplaced Warn"},
+		},
+		"SameVersion": {
+			reason: "the request repeats what is refused", to: "4.18.6", refuses: true, change: invalidRelease(`y-stream downgrade from "4.19.0" to "4.18.6" is not supported`),
+			want: map[string]string{wants: "NotReconciled Fail"},
+		},
+		"Unreadable": {
+			reason: "a registry that does not respond is not replaced", to: "4.18.6", refuses: true, change: invalidRelease("failed to lookup release image: unauthorized"),
+			want: map[string]string{wants: "NotReconciled Fail"},
+		},
+		"Unvalidated": {
+			reason: "with the annotation no version is refused", to: "4.21.0",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+				h.Annotations = map[string]string{hypershift.AnnotationUnvalidated: ""}
+			},
+			want: map[string]string{"HostedClusterVersion": "MinorVersionSkipped Fail ReleaseNotValidated Warn", "NodePoolSkew": "NodePoolAtLimit Warn"},
+		},
+		"Unsupported": {
+			reason: "a version that HyperShift refuses is not predicted to be accepted", to: "4.17.9", refuses: true,
+			change: func(*hypershift.HostedCluster, *hypershift.NodePool) {},
+			want:   map[string]string{"HostedClusterVersion": "VersionRefused Fail", "NodePoolSkew": "NodePoolNewer Warn"},
+		},
 		"PausedAndRefused": {
 			reason: "a request that is refused does not hide the pause", to: "4.19.0", refuses: true,
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
@@ -122,6 +170,48 @@ func TestPoolNotReconciled(t *testing.T) {
 				setPool(p, "UpdatingVersion", metav1.ConditionTrue)
 			},
 		},
+		"Architecture": {
+			reason: "the release lacks the architecture of the pool", want: "NodePoolArchitecture Warn", named: "NodePoolArchitecture Fail",
+			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
+				h.Status.PayloadArch, p.Spec.Arch = "AMD64", "arm64"
+				setPool(p, "ValidArchPlatform", metav1.ConditionFalse)
+			},
+		},
+		"ArchitectureUnknown": {
+			reason: "the report of HyperShift counts where the architecture of the release is not known", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				setPool(p, "ValidArchPlatform", metav1.ConditionFalse)
+			},
+		},
+		"ArchitectureOfPlatform": {
+			reason: "HyperShift goes on with an architecture that it does not support on the platform", want: "NodePoolCondition Warn", named: "NodePoolCondition Warn",
+			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
+				h.Status.PayloadArch = "Multi"
+				setPool(p, "ValidArchPlatform", metav1.ConditionFalse)
+			},
+		},
+		"Ignition": {
+			reason: "HyperShift waits for the endpoint", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				setPool(p, "IgnitionEndpointAvailable", metav1.ConditionFalse)
+			},
+		},
+		"Payload": {
+			reason: "HyperShift gives a payload that is not valid no status", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { setPool(p, "ValidGeneratedPayload", "") },
+		},
+		"NoReplicas": {
+			reason: "a pool without machines has none that is not ready",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				p.Status.Conditions = []metav1.Condition{{Type: "AllMachinesReady", Status: metav1.ConditionFalse, Reason: "AsExpected"}}
+			},
+		},
+		"Deleted": {
+			reason: "it is not updated", want: "BeingDeleted Warn", named: "BeingDeleted Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				p.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+			},
+		},
 		"Inactive": {
 			reason: "the report of HyperShift counts", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
@@ -146,4 +236,63 @@ func TestPoolNotReconciled(t *testing.T) {
 
 func setPool(p *hypershift.NodePool, name string, status metav1.ConditionStatus) {
 	p.Status.Conditions = append(p.Status.Conditions, metav1.Condition{Type: name, Status: status, Reason: "Test"})
+}
+
+// invalidRelease is a HostedCluster whose requested release HyperShift refuses with this message.
+func invalidRelease(message string) change {
+	return func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+		h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "ValidReleaseImage", Status: metav1.ConditionFalse, Reason: "InvalidImage", Message: message})
+	}
+}
+
+// A pool that is named may go where HyperShift lets it.
+func TestPoolTargets(t *testing.T) {
+	ended := &metav1.Time{Time: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}
+	for name, tc := range map[string]struct {
+		reason, to, want string
+		change           change
+	}{
+		"SDN": {
+			reason: "pools of OpenShiftSDN have no later minor version", to: "4.18.6", want: "NodePoolRefused Fail",
+			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
+				h.Spec.Networking.NetworkType, p.Status.Version = "OpenShiftSDN", "4.17.9"
+			},
+		},
+		"TooNew": {reason: "the operator does not support it, whatever the control plane runs", to: "4.21.0", want: "NodePoolRefused Fail", change: func(*hypershift.HostedCluster, *hypershift.NodePool) {}},
+		"Minimum": {
+			reason: "4.14 is the oldest", to: "4.13.1", want: "NodePoolRefused Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { p.Status.Version = "4.12.0" },
+		},
+		"Downgrade": {
+			reason: "no minor version before that of the pool", to: "4.18.6", want: "NodePoolDowngrade Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { p.Status.Version = "4.19.0" },
+		},
+		"Unvalidated": {
+			reason: "with the annotation HyperShift refuses no downgrade", to: "4.18.6", want: "ReleaseNotValidated Warn",
+			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
+				p.Status.Version = "4.19.0"
+				h.Annotations = map[string]string{hypershift.AnnotationUnvalidated: "true"}
+			},
+		},
+		"Superseded": {
+			reason: "an update that another one superseded has a completion time, which is all that HyperShift looks at", to: "4.19.0",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+				h.Status.Version.History = []configv1.UpdateHistory{
+					{State: configv1.PartialUpdate, Version: "4.19.1"},
+					{State: configv1.PartialUpdate, Version: "4.19.0", CompletionTime: ended},
+					{State: configv1.CompletedUpdate, Version: "4.18.5", CompletionTime: ended},
+				}
+			},
+		},
+		"Installing": {
+			reason: "without a completed update the requested release is the limit", to: "4.19.0", want: "NodePoolWaits Warn",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) { h.Status.Version.History = nil },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := stopped(t, opened(t, tc.change, "workers"), tc.to)["NodePoolTargets"]; got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
 }

@@ -27,6 +27,11 @@ var (
 		Cause:   "The message names the rule.",
 		Remedy:  "Choose a version that the hypershift-operator supports, or update the hypershift-operator first.",
 	})
+	reasonUnvalidated = finding.NewReason("ReleaseNotValidated", finding.Explanation{
+		Meaning: "Reported when HyperShift accepts every release for the control plane and its NodePools, whatever its version.",
+		Cause:   "The HostedCluster has the annotation " + hypershift.AnnotationUnvalidated + ".",
+		Remedy:  "Check that the release is supported, and remove the annotation afterwards.",
+	})
 	reasonMinorSkipped = finding.NewReason("MinorVersionSkipped", finding.Explanation{
 		Meaning: "Reported when the update leaves out minor versions. HyperShift accepts it, but the components of a release are updated from the minor version before only.",
 		Cause:   "The target is more than one minor version later.",
@@ -63,6 +68,8 @@ func judgeVersion(c *ControlPlane, from, to semver.Version) []finding.Finding {
 		found = append(found, c.about(finding.Fail(reasonMinorSkipped, "the update from %s to %s leaves out minor versions; HyperShift does not refuse it", from, to)))
 	}
 	switch {
+	case c.Cluster.Unvalidated() && !c.supported.Contains(to):
+		return append(found, c.about(finding.Warn(reasonUnvalidated, "whether the hypershift-operator supports %s does not count: HyperShift accepts every release, because of the annotation %s", to, hypershift.AnnotationUnvalidated)))
 	case c.supportedError != nil:
 		return append(found, c.about(finding.Unknown(reasonSupportedUnknown, "whether the hypershift-operator supports %s is unknown: %s", to, c.supportedError)))
 	case !c.supported.Contains(to):
@@ -87,6 +94,8 @@ func explainRefusal(c *ControlPlane, refusal hypershift.Refusal) string {
 		return "an update to an earlier minor version is not supported"
 	case hypershift.RefusalSDN:
 		return "the cluster uses OpenShiftSDN, which has no later minor version; migrate it to OVN-Kubernetes"
+	case hypershift.RefusalControlPlane:
+		return "the control plane has not completed its minor version"
 	case hypershift.RefusalTooNew:
 		return fmt.Sprintf("the hypershift-operator supports %s, and no later version", words.List(c.supported, most))
 	}

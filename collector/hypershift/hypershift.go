@@ -57,6 +57,8 @@ type HostedCluster struct {
 	Status struct {
 		Version    *VersionStatus     `json:"version,omitempty"`
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
+		// PayloadArch is the architecture of the requested release, such as AMD64 or Multi; empty where it is unknown.
+		PayloadArch string `json:"payloadArch,omitempty"`
 		// KubeConfig names the Secret with the kubeconfig of the guest.
 		KubeConfig *struct {
 			Name string `json:"name"`
@@ -91,19 +93,6 @@ func (h *HostedCluster) Wanted() string {
 	return h.Spec.Release.Image
 }
 
-// Completed is the version of the newest completed update of the control plane; empty before the first.
-func (h *HostedCluster) Completed() string {
-	if h.Status.Version == nil {
-		return ""
-	}
-	for _, past := range h.Status.Version.History {
-		if past.State == configv1.CompletedUpdate {
-			return past.Version
-		}
-	}
-	return ""
-}
-
 // Is reports whether a condition has the status; false for a condition that does not exist.
 func (h *HostedCluster) Is(condition string, status metav1.ConditionStatus) bool {
 	return meta.IsStatusConditionPresentAndEqual(h.Status.Conditions, condition, status)
@@ -124,7 +113,9 @@ type NodePool struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
-		ClusterName string     `json:"clusterName"`
+		ClusterName string `json:"clusterName"`
+		// Arch is the architecture of the nodes, by default amd64.
+		Arch        string     `json:"arch,omitempty"`
 		Release     Release    `json:"release"`
 		PausedUntil string     `json:"pausedUntil,omitempty"`
 		Replicas    *int32     `json:"replicas,omitempty"`

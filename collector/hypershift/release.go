@@ -1,10 +1,12 @@
 package hypershift
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
 )
@@ -55,13 +57,15 @@ const (
 	RefusalSDN       Refusal = "OpenShiftSDN"
 	RefusalTooNew    Refusal = "TooNew"
 	RefusalMinimum   Refusal = "BelowMinimum"
+	// RefusalControlPlane is about a NodePool alone.
+	RefusalControlPlane Refusal = "AfterControlPlane"
 )
 
 // Refuses is the rule by which HyperShift does not accept an update of the control plane to a release;
 // empty where it does. Without supported versions none is too new. An earlier patch and an update
 // that skips minor versions are accepted.
 func Refuses(h *HostedCluster, from, to semver.Version, supported Supported) Refusal {
-	if _, unvalidated := h.Annotations[AnnotationUnvalidated]; unvalidated {
+	if h.Unvalidated() {
 		return ""
 	}
 	present, comparable := normalize(from)
@@ -82,6 +86,64 @@ func Refuses(h *HostedCluster, from, to semver.Version, supported Supported) Ref
 	}
 	return ""
 }
+
+// RefusesPool is the rule by which HyperShift does not accept a release for a NodePool of a version, as
+// its condition ValidReleaseImage has it; empty where it does. These are the rules of Refuses, and no
+// minor version may be after the limit, which is [HostedCluster.PoolLimit] (hypershift-operator
+// controllers/nodepool/nodepool_controller.go, getReleaseImage).
+func RefusesPool(h *HostedCluster, from, limit, to semver.Version, supported Supported) Refusal {
+	if refusal := Refuses(h, from, to, supported); refusal != "" || h.Unvalidated() {
+		return refusal
+	}
+	most, known := normalize(limit)
+	target, _ := normalize(to)
+	switch {
+	case !known:
+		return RefusalMajor
+	case target.Minor > most.Minor:
+		return RefusalControlPlane
+	}
+	return ""
+}
+
+// PoolLimit is the version whose minor version no NodePool may exceed: that of the newest entry of the history
+// which has a completion time, also of an update that another one superseded, else that of the requested
+// release; empty where it is unknown (getHostedClusterVersion).
+func (h *HostedCluster) PoolLimit() string {
+	if h.Status.Version == nil {
+		return ""
+	}
+	for _, past := range h.Status.Version.History {
+		if past.CompletionTime != nil {
+			return past.Version
+		}
+	}
+	return h.VersionOf(h.Spec.Release.Image)
+}
+
+// Unvalidated reports whether HyperShift accepts every release, for the control plane and the NodePools.
+func (h *HostedCluster) Unvalidated() bool {
+	_, unvalidated := h.Annotations[AnnotationUnvalidated]
+	return unvalidated
+}
+
+// IsVersionRefusal reports whether a condition ValidReleaseImage is False because of the version of a
+// release, by its message: another request is then judged anew. What cannot be pulled or read is another cause.
+func IsVersionRefusal(message string) bool {
+	return slices.ContainsFunc([]string{
+		"releases before 4.8 are not supported", "y-stream downgrade from ", "y-stream upgrade from ", "cannot use OpenShiftSDN with OCP version",
+		"cannot use OVNKubernetes with OCP version", "the latest version supported is: ", "the minimum version supported for platform ",
+	}, func(text string) bool { return strings.Contains(message, text) })
+}
+
+// PayloadHas reports whether the requested release has the architecture of a pool; true where that of the
+// release is unknown. HyperShift stops the reconciliation of a pool for which it has not (validateHCPayloadSupportsNodePoolCPUArch).
+func (h *HostedCluster) PayloadHas(pool *NodePool) bool {
+	return h.Status.PayloadArch == "" || h.Status.PayloadArch == "Multi" || strings.EqualFold(h.Status.PayloadArch, pool.Architecture())
+}
+
+// Architecture is that of the nodes of the pool.
+func (p *NodePool) Architecture() string { return cmp.Or(p.Spec.Arch, "amd64") }
 
 // Skipped is how many minor versions an update leaves out; 0 for a downgrade and for versions that
 // cannot be compared.

@@ -39,13 +39,3 @@ func Skewed(pool, controlPlane semver.Version) Skew {
 	}
 	return SkewNone
 }
-
-// PoolMayRun reports whether HyperShift accepts a release for a NodePool: its minor version is neither
-// before that of the pool nor after the last one that the control plane completed (condition
-// ValidReleaseImage of the NodePool). Patches are not compared.
-func PoolMayRun(pool, controlPlane, target semver.Version) bool {
-	present, known := normalize(pool)
-	most, comparable := normalize(controlPlane)
-	wanted, ok := normalize(target)
-	return known && comparable && ok && wanted.Minor >= present.Minor && wanted.Minor <= most.Minor
-}
