@@ -16,8 +16,21 @@ import (
 
 // Judge runs the request through the steps of CVO: validation, retrieval of the
 // payload, the check of its version, the preconditions. A certain refusal is
-// returned even where an earlier step could not be evaluated.
+// returned even where an earlier step could not be evaluated. Where CVO fails with the same
+// request at present, none is predicted to be accepted: it retries, with the same result until the cause is gone.
 func Judge(request Request) Prediction {
+	prediction := judge(request)
+	if request.ClusterVersion == nil || request.Force || prediction.Accepts != nil && !*prediction.Accepts {
+		return prediction
+	}
+	if failed := Failed(request.ClusterVersion, request.Version, request.Image); failed != nil {
+		return unknown("CVO fails with this request at present (%s), and retries with the same result until the cause is gone: %s", failed.Reason, failed.Message)
+	}
+	return prediction
+}
+
+// judge judges the steps without regard to what CVO reports of them.
+func judge(request Request) Prediction {
 	if request.ClusterVersion == nil {
 		return unknown("the cluster has no ClusterVersion")
 	}

@@ -109,6 +109,24 @@ func namesSelected(clusterVersion *configv1.ClusterVersion) bool {
 	return false
 }
 
+// Failed is the condition ReleaseAccepted, where it is False and names the version or the image; else nil. The
+// cluster-version operator then does not carry out the request for it (pkg/cvo/status.go, sync_worker.go).
+func Failed(clusterVersion *configv1.ClusterVersion, version, image string) *configv1.ClusterOperatorStatusCondition {
+	for i := range clusterVersion.Status.Conditions {
+		condition := &clusterVersion.Status.Conditions[i]
+		if condition.Type != "ReleaseAccepted" || condition.Status != configv1.ConditionFalse {
+			continue
+		}
+		named := func(field, value string) bool {
+			return value != "" && strings.Contains(condition.Message, fmt.Sprintf("%s=%q", field, value))
+		}
+		if named("version", version) || named("image", image) {
+			return condition
+		}
+	}
+	return nil
+}
+
 // SpecChange is when the spec was last changed, by the clock of the API server: no later
 // than the last change of the metadata or spec by any client.
 func SpecChange(clusterVersion *configv1.ClusterVersion) time.Time {

@@ -57,6 +57,12 @@ var (
 		Remedy: "Choose an update that the cluster knows, or request the update by image: `oc adm upgrade " +
 			"--allow-explicit-upgrade --to-image PULLSPEC`.",
 	})
+	reasonRequestFailed = finding.NewReason("RequestFailed", finding.Explanation{
+		Meaning: "Reported when CVO cannot carry out the request for the target, which was made before: it does not pass. It warns where a precondition refuses, each of which has a check of its own.",
+		Cause:   "The condition ReleaseAccepted of ClusterVersion is False and names the target.",
+		Remedy:  "Fix what the message names, or take the request back: `oc adm upgrade --clear`.",
+		Command: "oc adm upgrade --clear",
+	})
 	reasonInvalidClusterVersion = finding.NewReason("InvalidClusterVersion", finding.Explanation{
 		Meaning: "Reported when ClusterVersion is invalid, so that `oc adm upgrade` refuses to change it.",
 		Cause:   "A field of its spec, such as an update that is not available.",
@@ -85,10 +91,24 @@ func judgeRequest(s situation) []finding.Finding {
 		return append([]finding.Finding{stale}, s.writers()...)
 	}
 	findings := append([]finding.Finding{s.request()}, s.writers()...)
+	if failed := cvo.Failed(s.version, s.target(), ""); failed != nil {
+		findings = append(findings, failedRequest(s.target(), failed))
+	}
 	if invalid := s.condition("Invalid"); invalid.Status != "" && invalid.Status != configv1.ConditionFalse {
 		findings = append(findings, invalidClusterVersion(invalid))
 	}
 	return findings
+}
+
+// failedRequest is the finding of a target with which CVO fails at present. The preconditions have checks
+// of their own, and the preflight may be one of them, so these only warn.
+func failedRequest(target string, condition *configv1.ClusterOperatorStatusCondition) finding.Finding {
+	outcome := preflight.Unknown
+	if condition.Reason == "PreconditionChecks" {
+		outcome = preflight.Warn
+	}
+	return finding.New(outcome, reasonRequestFailed, "CVO fails with the request for %s at present (%s), and retries with the same result until the cause is gone: %s",
+		target, words.External(condition.Reason), words.External(condition.Message))
 }
 
 // invalidClusterVersion is the finding of a ClusterVersion that CVO calls invalid.
