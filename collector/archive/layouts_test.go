@@ -215,7 +215,7 @@ func collected(t *testing.T, more []tar.Header) []byte {
 	var content bytes.Buffer
 	into := tar.NewWriter(&content)
 	for _, each := range []struct{ name, content string }{
-		{"preflight-collection.json", `{"complete":["nodes","poddisruptionbudgets.policy"]}`},
+		{"preflight-collection.json", `{"complete":["nodes","poddisruptionbudgets.policy"],"objects":{"nodes":1,"poddisruptionbudgets.policy":1}}`},
 		{"cluster-scoped-resources/config.openshift.io/clusterversions.yaml", version},
 		{"cluster-scoped-resources/core/nodes/n1.yaml", node("n1", "")},
 		{"namespaces/ns/policy/poddisruptionbudgets/b.yaml", budget},

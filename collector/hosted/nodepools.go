@@ -192,7 +192,7 @@ func judgePoolConditions(pool *hypershift.NodePool, version string) []finding.Fi
 }
 
 // judgeArchitecture is about a pool of an architecture that the release lacks. HyperShift also reports
-// ValidArchPlatform False of an architecture that it does not support on the platform, and goes on.
+// ValidArchPlatform False of an architecture that it does not support on the platform, and continues.
 func judgeArchitecture(c *ControlPlane, pool *hypershift.NodePool) []finding.Finding {
 	condition := meta.FindStatusCondition(pool.Status.Conditions, "ValidArchPlatform")
 	invalid := condition != nil && condition.Status == metav1.ConditionFalse

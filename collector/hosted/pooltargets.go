@@ -71,16 +71,17 @@ func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Versi
 	if targets := poolTargets(c, present, limit); len(targets) > 0 {
 		now = words.List(targets, most)
 	}
-	switch refusal := hypershift.RefusesPool(c.Cluster, present, limit, target, c.supported); refusal {
+	refusal := hypershift.RefusesPool(c.Cluster, present, limit, target, c.supported)
+	switch refusal {
 	case "":
 		return finding.Pass(reasonPoolTargets, "NodePool %s (%s) may go to %s now; the releases are: %s", nameOf(pool), present, target, now)
 	case hypershift.RefusalControlPlane:
 		return finding.Warn(reasonPoolWaits, "NodePool %s (%s) may go to %s only after the control plane, which permits %s, has completed it; now it may go to: %s", nameOf(pool), present, target, limit, now)
 	case hypershift.RefusalDowngrade:
 		return finding.Fail(reasonPoolDowngrade, "NodePool %s (%s) may not go to %s, whose minor version is earlier; now it may go to: %s", nameOf(pool), present, target, now)
-	default:
-		return finding.Fail(reasonPoolRefused, "NodePool %s (%s) may not go to %s: %s; now it may go to: %s", nameOf(pool), present, target, explainRefusal(c, refusal), now)
+	case hypershift.RefusalMajor, hypershift.RefusalTooOld, hypershift.RefusalSDN, hypershift.RefusalTooNew, hypershift.RefusalMinimum:
 	}
+	return finding.Fail(reasonPoolRefused, "NodePool %s (%s) may not go to %s: %s; now it may go to: %s", nameOf(pool), present, target, explainRefusal(c, refusal), now)
 }
 
 // poolTargets are the listed releases after that of the pool that it may go to now, the newest first.

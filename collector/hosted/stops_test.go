@@ -184,7 +184,7 @@ func TestPoolNotReconciled(t *testing.T) {
 			},
 		},
 		"ArchitectureOfPlatform": {
-			reason: "HyperShift goes on with an architecture that it does not support on the platform", want: "NodePoolCondition Warn", named: "NodePoolCondition Warn",
+			reason: "HyperShift continues with an architecture that it does not support on the platform", want: "NodePoolCondition Warn", named: "NodePoolCondition Warn",
 			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
 				h.Status.PayloadArch = "Multi"
 				setPool(p, "ValidArchPlatform", metav1.ConditionFalse)

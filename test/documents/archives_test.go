@@ -60,14 +60,14 @@ func contents() map[string]content {
 		"machineconfigpools." + mco: {complete, complete},
 		"machineconfigurations." + "operator.openshift.io": {absent, absent},
 		// machine-api relates to them, in its own namespace.
-		"machinesets.machine.openshift.io": {complete, complete}, "machinehealthchecks.machine.openshift.io": {complete, absent},
+		"machinesets.machine.openshift.io": {complete, complete}, "machinehealthchecks.machine.openshift.io": {partial, absent},
 		// kube-apiserver relates to them.
 		"apirequestcounts.apiserver.openshift.io":                      {complete, absent},
 		"customresourcedefinitions.apiextensions.k8s.io":               {complete, partial},
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io":   {complete, complete},
 		"validatingwebhookconfigurations.admissionregistration.k8s.io": {complete, complete},
 		// kube-controller-manager relates to them.
-		"certificatesigningrequests.certificates.k8s.io": {complete, partial},
+		"certificatesigningrequests.certificates.k8s.io": {partial, partial},
 		// The script names them: gather_olm and, since 2024, gather.
 		"clusterserviceversions.operators.coreos.com": {complete, absent},
 		"flowschemas." + flowControl:                  {complete, absent}, "prioritylevelconfigurations." + flowControl: {complete, absent},

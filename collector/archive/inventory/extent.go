@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // The proofs that objects which have a file each are all of their resource. A resource without a
@@ -29,7 +30,7 @@ func (i *Inventory) extend(t *Table) {
 			t.unread = append(t.unread, missing)
 		}
 	}
-	i.count(t)
+	t.count(i.index)
 	for _, tree := range i.trees {
 		if proof := tree.proof(t); proof != "" {
 			t.prove("", proof)
@@ -43,7 +44,12 @@ func (i *Inventory) extend(t *Table) {
 	if t.resource.Group == "machine.openshift.io" && t.namespaces["openshift-machine-api"] != "" {
 		t.prove("", proofMachines)
 	}
-	i.disprove(t)
+	if t.all == proofList || t.all == proofCollection || t.all == "" {
+		return
+	}
+	if cause := references(i.trees).disprove(t); cause != "" {
+		t.lose(cause)
+	}
 }
 
 // prove states that all objects of a namespace were gathered or, without one, of all.
@@ -57,15 +63,15 @@ func (t *Table) prove(namespace, proof string) {
 }
 
 // count compares the objects with the number that the collection states.
-func (i *Inventory) count(t *Table) {
-	if !slices.Contains(i.index.Complete, t.resource.String()) {
+func (t *Table) count(index Collection) {
+	if !slices.Contains(index.Complete, t.resource.String()) {
 		return
 	}
-	stated, ok := i.index.Objects[t.resource.String()]
+	stated, ok := index.Objects[t.resource.String()]
 	switch {
 	case !ok:
 	case len(t.entries) < stated:
-		t.lose(fmt.Sprintf("%d of %d objects are there", len(t.entries), stated))
+		t.lose(fmt.Sprintf("%d of %s are there", len(t.entries), words.Count(stated, "object")))
 	default:
 		t.prove("", proofCollection)
 	}
@@ -105,111 +111,6 @@ func (t *tree) gatherNamed(of *Table) bool {
 		return exempt && other
 	}
 	return false
-}
-
-// disprove looks for references to objects that the table should have, where no index counts them. A program that removes files,
-// such as one that cleans an archive, leaves the references.
-func (i *Inventory) disprove(t *Table) {
-	if t.all == "" || t.all == proofList || t.all == proofCollection {
-		return
-	}
-	switch t.resource {
-	case Resource{Name: "nodes"}:
-		if machines := i.machines(); machines > len(t.entries) {
-			t.lose(fmt.Sprintf("%d of %d nodes of the MachineConfigPools are there", len(t.entries), machines))
-		}
-	case machineConfigPools():
-		if pool := i.unknownPool(t); pool != "" {
-			t.lose(fmt.Sprintf("nodes have a configuration of the pool %q, which is not there", pool))
-		}
-	case definitions():
-		if undefined := i.undefined(t); undefined != "" {
-			t.lose(fmt.Sprintf("the archive has objects of %s, whose CustomResourceDefinition is not there", undefined))
-		}
-	}
-}
-
-// machines is the number of nodes according to the MachineConfigPools: a node is counted by one pool
-// (machine-config-operator pkg/controller/node, calculateStatus).
-func (i *Inventory) machines() int {
-	count := 0
-	i.each(machineConfigPools(), func(object []byte) {
-		var pool struct {
-			Status struct {
-				MachineCount int `json:"machineCount"`
-			} `json:"status"`
-		}
-		if json.Unmarshal(object, &pool) == nil {
-			count += max(pool.Status.MachineCount, 0)
-		}
-	})
-	return count
-}
-
-// unknownPool is a pool by whose rendered configuration a node runs, and which the table lacks.
-func (i *Inventory) unknownPool(pools *Table) string {
-	const prefix = "rendered-" // before the pool, a dash and a hash (machine-config-operator pkg/controller/render)
-	unknown := ""
-	i.each(Resource{Name: "nodes"}, func(object []byte) {
-		var node struct {
-			Metadata struct {
-				Annotations map[string]string `json:"annotations"`
-			} `json:"metadata"`
-		}
-		if json.Unmarshal(object, &node) != nil {
-			return
-		}
-		config, ok := strings.CutPrefix(node.Metadata.Annotations["machineconfiguration.openshift.io/currentConfig"], prefix)
-		end := strings.LastIndex(config, "-")
-		if !ok || end < 0 {
-			return
-		}
-		if _, found := pools.Find("", config[:end]); !found {
-			unknown = config[:end]
-		}
-	})
-	return unknown
-}
-
-// undefined is a resource of which the archive has objects, and whose definition the table lacks.
-func (i *Inventory) undefined(definitions *Table) string {
-	var found []string
-	for _, tree := range i.trees {
-		if tree.root.Kind != layout.Inspect || tree.extra {
-			continue
-		}
-		for key := range tree.places {
-			if _, defined := definitions.Find("", key.String()); key.custom() && !defined {
-				found = append(found, key.String())
-			}
-		}
-	}
-	slices.Sort(found)
-	if len(found) == 0 {
-		return ""
-	}
-	return found[0]
-}
-
-// each calls do with the objects of a resource in the trees of the cluster; what cannot be read is
-// left out. The table of the resource is not needed, so that tables may refer to each other.
-func (i *Inventory) each(of Resource, do func(object []byte)) {
-	seen := map[string]bool{}
-	for _, tree := range i.trees {
-		for _, found := range tree.places[of] {
-			if tree.extra {
-				continue
-			}
-			_, _ = found.objects(func(object []byte) error { // what cannot be read refers to nothing
-				made, _, err := entryOf(object, found.place, "")
-				if err == nil && !seen[made.Name] {
-					seen[made.Name] = true
-					do(object)
-				}
-				return nil
-			})
-		}
-	}
 }
 
 // relations are the resources, by namespace, of which a ClusterOperator that was inspected relates
