@@ -27,7 +27,7 @@ const id = "1c182977-5663-428d-92a3-3d2bdf3fffb6"
 func decided(run, cluster string, now time.Time) *report.Report {
 	return &report.Report{
 		Run:     report.Run{ID: run, CompletionTime: now.Format(time.RFC3339), Phase: report.PhaseComplete},
-		Cluster: report.Cluster{ID: cluster}, Target: report.Target{Version: "4.19.12", Image: "example.com/release@sha256:" + strings.Repeat("1", 64)},
+		Cluster: report.Cluster{ID: cluster}, Target: report.Target{Version: "4.19.12", Image: "example.com/release@sha256:" + strings.Repeat("1", 64), Verified: true},
 		Verdict: verdict.Verdict{Decision: verdict.Ready, ValidUntil: now.Add(time.Hour).Format(time.RFC3339)},
 	}
 }
