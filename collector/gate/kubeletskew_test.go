@@ -281,6 +281,7 @@ func TestKubeletSkewUnread(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		paths  map[string]checktest.Response
+		first  string // a part of the first message
 		last   string // a part of the last message
 		want   []preflight.Outcome
 	}{
@@ -290,7 +291,7 @@ func TestKubeletSkewUnread(t *testing.T) {
 			want:  []preflight.Outcome{preflight.Unknown},
 		},
 		"Pools": {
-			reason: "without pools the kubelets are judged", last: "could not list the MachineConfigPools",
+			reason: "without pools the kubelets are judged, and are not said to be of none", first: "nodes whose MachineConfigPool is not known", last: "could not list the MachineConfigPools",
 			paths: map[string]checktest.Response{poolsPath: forbidden("pools")},
 			want:  []preflight.Outcome{preflight.Fail, preflight.Unknown},
 		},
@@ -309,6 +310,9 @@ func TestKubeletSkewUnread(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if !strings.Contains(findings[0].Message, tc.first) {
+				t.Errorf("%s: %q, want %q in it", tc.reason, findings[0].Message, tc.first)
 			}
 			if last := findings[len(findings)-1]; last.Name != check || !strings.Contains(last.Message, tc.last) {
 				t.Errorf("%s: %s: %q, want %q in it", tc.reason, last.Name, last.Message, tc.last)
