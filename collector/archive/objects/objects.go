@@ -3,7 +3,7 @@
 // [Read] calls a function for each object of a list, or for the only one, as JSON. A list of YAML
 // is read item by item, so that the memory which it takes is that of an item. A file that ends
 // within its content is an error, also where the part before is valid YAML, and so is a key that an
-// object has twice: parsers disagree on which of them counts.
+// object has twice: parsers disagree on which of them counts, and on whether case matters.
 package objects
 
 import (
@@ -37,8 +37,8 @@ type List struct {
 	Metadata *metav1.ListMeta `json:"metadata"`
 }
 
-// kubectlList is the kind of a list that kubectl has put together.
-const kubectlList = "List"
+// AnyList is the kind of a list that kubectl has put together, of objects of any kind.
+const AnyList = "List"
 
 // Whole reports whether the list has all objects that were asked for: an API server states the
 // resourceVersion of a list, and a token where it continues. kubectl, which reads all pages, prints
@@ -47,7 +47,7 @@ func (l List) Whole() bool {
 	if l.Metadata == nil || l.Metadata.Continue != "" {
 		return false
 	}
-	return l.Kind == kubectlList || l.Metadata.ResourceVersion != ""
+	return l.Kind == AnyList || l.Kind != "" && l.Metadata.ResourceVersion != ""
 }
 
 // buffers are those of readers.
@@ -254,14 +254,21 @@ func (s *splitter) end(complete bool) (List, error) { //nolint:revive // a state
 	if !s.list {
 		return List{}, s.do(document)
 	}
-	var list List
+	var list struct {
+		List
+
+		Items json.RawMessage `json:"items"`
+	}
 	if err := json.Unmarshal(document, &list); err != nil {
 		return List{}, err
 	}
-	if list.Kind == "" {
+	switch {
+	case list.Items != nil: // a key such as "Items"
+		return List{}, errors.New("it has several lists")
+	case list.Kind == "":
 		return List{}, errors.New("it ends before the kind of its list")
 	}
-	return list, nil
+	return list.List, nil
 }
 
 func toJSON(document []byte) ([]byte, error) {
@@ -280,7 +287,7 @@ func toJSON(document []byte) ([]byte, error) {
 	if len(object) == 0 || object[0] != '{' {
 		return nil, errors.New("it is not an object")
 	}
-	return object, nil
+	return object, refuseDuplicates(object)
 }
 
 // suspicious reports whether a document can have an anchor or an alias: such a token is at the
