@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/openshift/update-preflight/collector/archive/objects"
 )
 
 // maxAlerts is the number at which the insights-operator cuts its list of alerts.
@@ -54,7 +56,7 @@ func (a *Archive) monitoring(path []string, query url.Values) (answer, error) {
 func (a *Archive) notGathered(name, message string) answer {
 	kind := notInArchive
 	collection, routes := a.state.Collection(), resource{Group: "route.openshift.io", Name: "routes"}
-	if _, text := a.state.Text(alertFiles()...); text == "" && (a.state.Unserved(routes) || slices.Contains(collection.Nonexistent, routes.Object("openshift-monitoring", "thanos-querier"))) {
+	if _, text, err := a.state.Text(alertFiles()...); text == "" && err == nil && (a.state.Unserved(routes) || slices.Contains(collection.Nonexistent, routes.Object("openshift-monitoring", "thanos-querier"))) {
 		kind = noMonitoring
 	}
 	for _, missing := range collection.Missing {
@@ -77,8 +79,11 @@ func alertFiles() []string {
 
 // alerts are those of the file that has them.
 func (a *Archive) alerts() answer {
-	name, text := a.state.Text(alertFiles()...)
-	if text == "" {
+	name, text, err := a.state.Text(alertFiles()...)
+	switch {
+	case err != nil:
+		return a.notGathered("", err.Error())
+	case text == "":
 		return a.notGathered("alerts", "the archive has no alerts")
 	}
 	alerts, err := parseAlerts([]byte(text))
@@ -112,6 +117,9 @@ func parseAlerts(text []byte) ([]alert, error) {
 	if err := json.Unmarshal(text, &body); err != nil {
 		return nil, err
 	}
+	if err := objects.RefuseDuplicates(text, "data", "groups", "rules", "alerts"); err != nil {
+		return nil, err
+	}
 	switch {
 	case body.Status != "success":
 		return nil, fmt.Errorf("its status is %q", body.Status)
@@ -137,6 +145,9 @@ func ofAlertmanager(text []byte) ([]alert, error) {
 		StartsAt string `json:"startsAt"`
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	if err := objects.RefuseDuplicates(text); err != nil {
 		return nil, err
 	}
 	alerts := make([]alert, 0, len(list))

@@ -139,10 +139,13 @@ func TestWrongArchives(t *testing.T) {
 		below   string
 		err, id string
 	}{
-		"Nothing":   {content: fstest.MapFS{"a.log": {}}, err: "no cluster was found"},
-		"Two":       {content: both, err: "several clusters were found"},
-		"OneOfTwo":  {content: both, below: "two", id: "b"},
-		"Guest":     {content: guest, id: "b"},
+		"Nothing":  {content: fstest.MapFS{"a.log": {}}, err: "no cluster was found"},
+		"Two":      {content: both, err: "several clusters were found"},
+		"OneOfTwo": {content: both, below: "two", id: "b"},
+		"Guest":    {content: guest, id: "b"},
+		"Torn": {content: files(map[string]string{
+			"preflight-collection.json": "{}", "cluster-scoped-resources/config.openshift.io/clusterversions.yaml": version[:60],
+		}), err: "clusterversions.yaml cannot be read"},
 		"NoVersion": {content: fstest.MapFS{budgets: {Data: []byte(empty)}}, err: "no file has a ClusterVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {

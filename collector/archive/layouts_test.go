@@ -37,6 +37,16 @@ func object(apiVersion, kind, namespace, name, more string) string {
 	return fmt.Sprintf("---\napiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n  namespace: %q\n%s", apiVersion, kind, name, namespace, more)
 }
 
+// emptyList is YAML of a list that states that it has all objects.
+func emptyList(apiVersion, kind string) string {
+	return "apiVersion: " + apiVersion + "\nitems: []\nkind: " + kind + "\nmetadata:\n  resourceVersion: \"9\"\n"
+}
+
+// discovery is YAML of aggregated discovery with these groups.
+func discovery(groups string) string {
+	return "apiVersion: apidiscovery.k8s.io/v2\nitems:\n" + groups + "kind: APIGroupDiscoveryList\n"
+}
+
 func node(name, more string) string { return object("v1", "Node", "", name, more) }
 
 // listed is what a list of a resource is answered with: the names, and "complete", "partial" or the
@@ -74,6 +84,8 @@ func TestLayouts(t *testing.T) {
 		clusterVersion = `{"metadata":{"name":"version"},"spec":{"clusterID":"a"}}`
 		image, second  = "must-gather/quay-io-one-sha256-1/", "must-gather/quay-io-two-sha256-2/"
 		versions       = "cluster-scoped-resources/config.openshift.io/clusterversions.yaml"
+		core           = "- metadata: {}\n  versions:\n  - resources:\n    - resource: pods\n    version: v1\n"
+		config         = "- metadata:\n    name: config.openshift.io\n  versions:\n  - resources:\n    - resource: clusterversions\n    version: v1\n"
 	)
 	singular := object("config.openshift.io/v1", "ClusterVersion", "", "version", "spec:\n  clusterID: a\n")
 	type question struct {
@@ -85,6 +97,7 @@ func TestLayouts(t *testing.T) {
 		reason    string
 		files     map[string]string
 		questions []question
+		leftOut   string
 	}{
 		"Insights": {reason: "objects get their type from the directory, and gatherers say what is complete", files: map[string]string{
 			"config/version.json": clusterVersion, "insights-operator/gathers.json": `{"status_reports":[{"name":"clusterconfig/nodes","records_count":1,"errors":[]},{"name":"clusterconfig/operators","records_count":7,"errors":[]}]}`,
@@ -114,14 +127,70 @@ func TestLayouts(t *testing.T) {
 			"hostedcluster-x/" + versions: version, "hostedcluster-x/cluster-scoped-resources/core/nodes/guest.yaml": node("guest", ""),
 		}, questions: []question{{nodes, "", "partial: guest"}}},
 		"Discovered": {reason: "aggregated discovery proves that an API is not served", files: map[string]string{
-			versions:                         version,
-			"aggregated-discovery-api.yaml":  "apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata: {}\n  versions:\n  - resources:\n    - resource: pods\n    version: v1\nkind: APIGroupDiscoveryList\n",
-			"aggregated-discovery-apis.yaml": "apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata:\n    name: config.openshift.io\n  versions:\n  - resources:\n    - resource: clusterversions\n    version: v1\nkind: APIGroupDiscoveryList\n",
+			versions: version, "aggregated-discovery-api.yaml": discovery(core), "aggregated-discovery-apis.yaml": discovery(config),
 		}, questions: []question{{widgets, "", "NotFound"}, {pods, "", "NotInArchive"}}},
 		"HalfDiscovered": {reason: "one of its files proves nothing", files: map[string]string{
-			versions:                        version,
-			"aggregated-discovery-api.yaml": "apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata: {}\n  versions:\n  - resources:\n    - resource: pods\n    version: v1\nkind: APIGroupDiscoveryList\n",
+			versions: version, "aggregated-discovery-api.yaml": discovery(core),
 		}, questions: []question{{widgets, "", "NotInArchive"}}},
+		"TornDiscovery": {reason: "what follows in the file is not known", files: map[string]string{
+			versions: version, "aggregated-discovery-api.yaml": discovery(core), "aggregated-discovery-apis.yaml": strings.TrimSuffix(discovery(config), "kind: APIGroupDiscoveryList\n"),
+		}, questions: []question{{widgets, "", "NotInArchive"}}, leftOut: "aggregated-discovery-apis.yaml: it ends before the kind of its list"},
+		"OtherDiscovery": {reason: "a list of another kind is not that of all groups", files: map[string]string{
+			versions: version, "aggregated-discovery-api.yaml": discovery(core), "aggregated-discovery-apis.yaml": strings.Replace(discovery(config), "APIGroupDiscoveryList", "List", 1),
+		}, questions: []question{{widgets, "", "NotInArchive"}}, leftOut: `it has the kind "List"`},
+		"StaleDiscovery": {reason: "the API server of a group did not answer", files: map[string]string{
+			versions: version, "aggregated-discovery-api.yaml": discovery(core),
+			"aggregated-discovery-apis.yaml": discovery(config + "- metadata:\n    name: example.com\n  versions:\n  - freshness: Stale\n    version: v1\n"),
+		}, questions: []question{{widgets, "", "NotInArchive"}, {machineSets, "", "NotFound"}}},
+		"WrongKind": {reason: "a Secret is no node", files: map[string]string{
+			versions: version, "cluster-scoped-resources/core/nodes/x.yaml": object("v1", "Secret", "", "x", ""), "cluster-scoped-resources/core/nodes/n1.yaml": node("n1", ""),
+		}, questions: []question{{nodes, "", "partial: n1"}}, leftOut: "x.yaml: it has the kind Secret, where nodes are expected"},
+		"WrongList": {reason: "no Secrets are not no nodes", files: map[string]string{
+			versions: version, "cluster-scoped-resources/core/nodes.yaml": emptyList("v1", "SecretList"),
+		}, questions: []question{{nodes, "", "NotInArchive"}}, leftOut: "nodes.yaml: its list has the kind SecretList, where nodes are expected"},
+		"WrongGroup": {reason: "groups have kinds of one name", files: map[string]string{
+			versions: version, "cluster-scoped-resources/core/nodes.yaml": emptyList("example.com/v1", "NodeList"), "cluster-scoped-resources/example.com/widgets.yaml": emptyList("example.org/v1", "WidgetList"),
+		}, questions: []question{{nodes, "", "NotInArchive"}, {widgets, "", "NotInArchive"}}, leftOut: "its list has the kind WidgetList.example.org, where widgets.example.com are expected"},
+		"WrongItem": {reason: "a list of kubectl has objects of any kind", files: map[string]string{
+			versions: version, "cluster-scoped-resources/core/nodes.yaml": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata:\n    name: x\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
+		}, questions: []question{{nodes, "", "NotInArchive"}}, leftOut: "the kind Secret, where nodes"},
+		"Plurals": {reason: "each has the name of its resource", files: map[string]string{
+			versions: version, "namespaces/ns/core/endpoints.yaml": emptyList("v1", "EndpointsList"), "namespaces/ns/discovery.k8s.io/endpointslices.yaml": emptyList("discovery.k8s.io/v1", "EndpointSliceList"),
+			"cluster-scoped-resources/security.openshift.io/securitycontextconstraints.yaml": emptyList("security.openshift.io/v1", "SecurityContextConstraintsList"),
+			"cluster-scoped-resources/config.openshift.io/dnses.yaml":                        emptyList("config.openshift.io/v1", "DNSList"),
+			"cluster-scoped-resources/config.openshift.io/proxies.yaml":                      emptyList("config.openshift.io/v1", "ProxyList"),
+			"cluster-scoped-resources/config.openshift.io/ingresses.yaml":                    emptyList("config.openshift.io/v1", "IngressList"),
+			"cluster-scoped-resources/gateway.networking.k8s.io/gateways.yaml":               emptyList("gateway.networking.k8s.io/v1", "GatewayList"),
+			"cluster-scoped-resources/metrics.k8s.io/nodes.yaml":                             emptyList("metrics.k8s.io/v1beta1", "NodeMetricsList"),
+			"cluster-scoped-resources/example.com/indices.yaml":                              emptyList("example.com/v1", "IndexList"),
+		}, questions: []question{
+			{schema.GroupVersionResource{Version: "v1", Resource: "endpoints"}, "ns", "complete:"},
+			{schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}, "ns", "complete:"},
+			{schema.GroupVersionResource{Group: "security.openshift.io", Version: "v1", Resource: "securitycontextconstraints"}, "", "complete:"},
+			{schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "dnses"}, "", "complete:"},
+			{schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "proxies"}, "", "complete:"},
+			{schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "ingresses"}, "", "complete:"},
+			{schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "gateways"}, "", "complete:"},
+			{schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "nodes"}, "", "complete:"},
+			{schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "indices"}, "", "complete:"},
+		}},
+		"ListOfOthers": {reason: "the content of a file is not what its name says", files: map[string]string{
+			"cv.yaml": singular, "pods.yaml": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: n1\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
+			"widgets.example.com.yaml": emptyList("example.com/v1", "GadgetList"),
+		}, questions: []question{{pods, "", "NotInArchive"}, {nodes, "", "partial: n1"}, {widgets, "", "NotInArchive"}}},
+		"ListOfMore": {reason: "a file of several resources need not have all of one", files: map[string]string{
+			"cv.yaml": singular, "nodes.yaml": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: n1\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: p\n    namespace: ns\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
+		}, questions: []question{{nodes, "", "partial: n1"}, {pods, "ns", "partial: p"}}},
+		"EmptyLists": {reason: "kubectl and the API server state that there are none, also where the file names no group", files: map[string]string{
+			"cv.yaml": singular, "nodes.yaml": "apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
+			"pods.yaml": emptyList("v1", "PodList"), "widgets.yaml": emptyList("example.com/v1", "WidgetList"),
+		}, questions: []question{{nodes, "", "complete:"}, {pods, "", "complete:"}, {widgets, "", "complete:"}}},
+		"UnreadVersion": {reason: "a tree whose ClusterVersion cannot be read may be of another cluster", files: map[string]string{
+			image + versions: version, second + versions: "apiVersion: config.openshift.io/v1\nitems:\n", second + "cluster-scoped-resources/example.com/widgets.yaml": emptyList("example.com/v1", "WidgetList"),
+		}, questions: []question{{widgets, "", "NotInArchive"}}, leftOut: "quay-io-two-sha256-2: it is not known to be of the cluster: " + second + versions + " cannot be read"},
+		"UnreadFile": {reason: "the path of a file has the root of its tree once", files: map[string]string{
+			image + versions: version, image + "cluster-scoped-resources/core/nodes/n1.yaml": "kind: No",
+		}, questions: []question{{nodes, "", "NotInArchive"}}, leftOut: "archive/" + image + "cluster-scoped-resources/core/nodes/n1.yaml: it ends within a line"},
 		"SecondImage": {reason: "of another image, only what the first lacks is read", files: map[string]string{
 			image + versions: version, image + "cluster-scoped-resources/core/nodes/n1.yaml": node("n1", ""),
 			second + "cluster-scoped-resources/core/nodes/old.yaml": node("old", ""), second + "cluster-scoped-resources/example.com/widgets.yaml": "apiVersion: example.com/v1\nitems:\n- apiVersion: example.com/v1\n  kind: Widget\n  metadata:\n    name: w\nkind: WidgetList\nmetadata:\n  resourceVersion: \"9\"\n",
@@ -153,11 +222,14 @@ func TestLayouts(t *testing.T) {
 		}, questions: []question{{flowSchemas, "", "partial: old"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, reached := open(t, write(t, tree(tc.files)))
+			opened, reached := open(t, write(t, tree(tc.files)))
 			for _, each := range tc.questions {
 				if got := listed(t, reached, each.of, each.namespace); got != each.want {
 					t.Errorf("%s: %s of %q: got %q, want %q", tc.reason, each.of.Resource, each.namespace, got, each.want)
 				}
+			}
+			if left := strings.Join(opened.About().LeftOut, "\n"); !strings.Contains(left, tc.leftOut) {
+				t.Errorf("%s: left out %q, want %q", tc.reason, left, tc.leftOut)
 			}
 		})
 	}
@@ -304,11 +376,13 @@ func TestAlerts(t *testing.T) {
 	const (
 		rules        = `{"status":"success","data":{"groups":[{"rules":[{"type":"alerting","alerts":[{"labels":{"alertname":"A"},"state":"pending"}]},{"type":"recording"}]}]}}`
 		alerts       = `{"status":"success","data":{"alerts":[{"labels":{"alertname":"B"},"state":"firing"}]}}`
+		noRoute      = `{"nonexistent":["routes.route.openshift.io openshift-monitoring/thanos-querier"]}`
 		alertmanager = `[{"labels":{"alertname":"C"},"startsAt":"2021-01-01T00:00:00Z","status":{"state":"active"}}]`
 	)
 	for name, tc := range map[string]struct {
 		reason string
 		files  map[string]string
+		link   string
 		want   string
 	}{
 		"Rules":    {reason: "the rules of a Prometheus have their alerts", files: map[string]string{"monitoring/prometheus/rules.json": rules}, want: `"alertname":"A"},"annotations":null,"state":"pending"`},
@@ -317,10 +391,20 @@ func TestAlerts(t *testing.T) {
 		"Insights": {reason: "those of an Alertmanager fire", files: map[string]string{"config/alerts.json": alertmanager}, want: `"alertname":"C"},"annotations":null,"state":"firing"`},
 		"Torn":     {reason: "a torn file is no list without alerts", files: map[string]string{"monitoring/prometheus/rules.json": rules[:60]}, want: "not_in_archive"},
 		"Failed":   {reason: "nor is the error of a Prometheus", files: map[string]string{"monitoring/prometheus/rules.json": `{"status":"error"}`}, want: "not_in_archive"},
+		"Cases":    {reason: "nor is a list that another hides", files: map[string]string{"monitoring/alerts.json": strings.Replace(alerts, `}]}}`, `}],"Alerts":[]}}`, 1)}, want: "not_in_archive"},
 		"None":     {reason: "nor is no file", want: "not_in_archive"},
+		"NoRoute":  {reason: "the cluster has no monitoring", files: map[string]string{"preflight-collection.json": noRoute}, want: "no_monitoring"},
+		"Empty":    {reason: "a file of alerts is there, so that it has monitoring", files: map[string]string{"preflight-collection.json": noRoute, "monitoring/alerts.json": ""}, want: "the file monitoring/alerts.json of the archive cannot be read: it is empty"},
+		"Link":     {reason: "so may be what is behind a link", files: map[string]string{"preflight-collection.json": noRoute}, link: "monitoring", want: "not_in_archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, reached := open(t, write(t, files(tc.files)))
+			dir := write(t, files(tc.files))
+			if tc.link != "" {
+				if err := os.Symlink("elsewhere", filepath.Join(dir, tc.link)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, reached := open(t, dir)
 			got, _ := reached.Kubernetes.Discovery().RESTClient().Get().
 				AbsPath("/api/v1/namespaces/openshift-monitoring/services/https:thanos-querier:web/proxy/api/v1/alerts").DoRaw(t.Context())
 			if !strings.Contains(string(got), tc.want) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -71,11 +72,14 @@ func readEntries(from *file, kind string) (objects.List, []Entry, error) {
 		entries = append(entries, made)
 		return err
 	})
+	if err == nil && from.place.Resource != "" {
+		err = refuseList(from.place, list)
+	}
 	return list, entries, err
 }
 
 // entryOf gives an object the apiVersion, the kind and the namespace that follow from its place
-// where it has none.
+// where it has none. One of another kind than the resource of its place is an error.
 func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, error) {
 	var of identity
 	if err := json.Unmarshal(object, &of); err != nil {
@@ -102,15 +106,22 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 		return Entry{}, of, err
 	}
 	namespace := cmp.Or(of.Metadata.Namespace, place.Namespace)
-	for _, text := range []string{of.Metadata.Name, cmp.Or(namespace, "none"), of.APIVersion, of.Kind} {
-		if !named.MatchString(text) {
-			return Entry{}, of, fmt.Errorf("%q is not part of the name of an object", text)
-		}
+	if err := errors.Join(refuseNames(of.Metadata.Name, cmp.Or(namespace, "none"), of.APIVersion, of.Kind), refuseKind(place, group.Group, of.Kind)); err != nil {
+		return Entry{}, of, err
 	}
 	return Entry{
 		Namespace: namespace, Name: of.Metadata.Name, Version: group.Version,
 		revision: revisionOf(of.Metadata.ResourceVersion), uid: of.Metadata.UID, packed: bytes.Clone(s2.Encode(nil, object)),
 	}, of, nil
+}
+
+func refuseNames(texts ...string) error {
+	for _, text := range texts {
+		if !named.MatchString(text) {
+			return fmt.Errorf("%q is not part of the name of an object", text)
+		}
+	}
+	return nil
 }
 
 func withType(object []byte, apiVersion, kind string) ([]byte, error) {

@@ -134,6 +134,9 @@ func relationsOf(trees []*tree) relations {
 
 func (r relations) add(operator *file) {
 	_, _ = operator.objects(func(object []byte) error { // what cannot be read proves nothing
+		if _, _, err := entryOf(object, operator.place, ""); err != nil {
+			return err
+		}
 		var fields struct {
 			Status struct {
 				RelatedObjects []struct {

@@ -40,6 +40,13 @@ func OpenHosted(ctx context.Context, name string, paths ...string) (management, 
 
 // holdOne is hold for trees of one cluster, which may name none.
 func (i *Inventory) holdOne(trees []*tree) error {
+	trees, unread := separate(trees)
+	if len(trees) == 0 { // of which nothing else is there
+		trees, unread = unread, nil
+	}
+	for _, each := range unread {
+		i.leftOut.add(each.title, "it is not known to be of the cluster: "+each.unreadVersion())
+	}
 	id := ""
 	for _, each := range trees {
 		found := each.clusterID()

@@ -3,6 +3,7 @@ package inventory
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,6 +96,30 @@ func (t *tree) clusterID() string {
 		}
 	}
 	return id
+}
+
+// unreadVersion is why the ClusterVersion of the tree cannot be read; empty where it has none, or can
+// be read.
+func (t *tree) unreadVersion() string {
+	files := t.places[clusterVersions()]
+	if unnamed := (Resource{Name: clusterVersions().Name}); t.root.Kind == layout.Lists {
+		files = slices.Concat(files, t.places[unnamed])
+	}
+	for _, found := range files {
+		place := found.place
+		if t.root.Kind == layout.Lists { // whose objects say what they are
+			place = layout.Place{}
+		}
+		if _, _, err := readEntries(&file{place: place, packed: found.packed, cause: found.cause}, ""); err != nil {
+			return fmt.Sprintf("%s cannot be read: %v", found.path, err)
+		}
+	}
+	for _, each := range t.lost {
+		if of := clusterVersions(); !each.extent.Namespaced && each.extent.Holds(of.Group, of.Name) {
+			return each.cause
+		}
+	}
+	return ""
 }
 
 // describe finds the kind, the collection and the newest time of the trees of a cluster.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -82,8 +83,10 @@ type tree struct {
 	// files are by their path below the root, and places by resource, in the order of the archive.
 	files  map[string]*file
 	places map[Resource][]*file
-	// lost are the objects that are missing with directories.
-	lost []lost
+	// lost are the objects that are missing with directories, and hidden has the causes by the paths
+	// of the directories below the root.
+	lost   []lost
+	hidden map[string]string
 	// extra is true for a tree of which only resources are read that no other tree has.
 	extra bool
 }
@@ -285,7 +288,7 @@ func plant(path string, files []*file) []*tree {
 		if root.Dir != "" {
 			title += "/" + root.Dir
 		}
-		trees = append(trees, &tree{root: root, title: title, files: map[string]*file{}, places: map[Resource][]*file{}})
+		trees = append(trees, &tree{root: root, title: title, files: map[string]*file{}, places: map[Resource][]*file{}, hidden: map[string]string{}})
 	}
 	slices.SortStableFunc(trees, func(a, b *tree) int { return len(b.root.Dir) - len(a.root.Dir) }) // a tree can be in another
 	for _, found := range files {
@@ -297,6 +300,12 @@ func plant(path string, files []*file) []*tree {
 		}
 	}
 	return trees
+}
+
+// pathOf is the path of a file of the tree, with that of the archive.
+func (t *tree) pathOf(found *file) string {
+	below, _ := t.root.Below(found.path)
+	return t.title + "/" + below
 }
 
 func (t *tree) add(below string, found *file) {
@@ -332,6 +341,7 @@ func (o *omissions) all() []string {
 
 // choose returns the ID and the trees of the only cluster.
 func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, error) {
+	trees, unread := separate(trees)
 	clusters := map[string][]*tree{}
 	var ids []string
 	for _, tree := range trees {
@@ -348,12 +358,15 @@ func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, erro
 			leftOut.add(trees[len(trees)-1].title, "the objects of the management cluster are not those of the hosted cluster")
 		}
 	}
-	if len(ids) == 0 && isCollection(trees) { // of a cluster that is not OpenShift
+	for _, tree := range unread {
+		leftOut.add(tree.title, "it is not known to be of the cluster: "+tree.unreadVersion())
+	}
+	if len(ids) == 0 && len(unread) == 0 && isCollection(trees) { // of a cluster that is not OpenShift
 		return "", trees, nil
 	}
 	switch len(ids) {
 	case 0:
-		return "", nil, fmt.Errorf("no cluster was found: no file has a ClusterVersion; found: %s", titles(trees))
+		return "", nil, fmt.Errorf("no cluster was found: no file has a ClusterVersion; found: %s", titles(append(trees, unread...)))
 	case 1:
 	default:
 		var found []string
@@ -363,6 +376,19 @@ func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, erro
 		return "", nil, fmt.Errorf("several clusters were found: %s; name the directory of one, which may be within the file of an archive", words.Clauses(found, maxLeftOut))
 	}
 	return ids[0], addNameless(clusters[ids[0]], clusters[""], paths, leftOut), nil
+}
+
+// separate separates the trees whose ClusterVersion is there and cannot be read: they may be of
+// another cluster than the others.
+func separate(trees []*tree) (known, unread []*tree) {
+	for _, tree := range trees {
+		if tree.unreadVersion() != "" && tree.clusterID() == "" {
+			unread = append(unread, tree)
+			continue
+		}
+		known = append(known, tree)
+	}
+	return known, unread
 }
 
 // addNameless adds the trees that name no cluster to those of the chosen one, where they may be of it.
@@ -406,16 +432,33 @@ func (i *Inventory) About() About {
 }
 
 // Text is the content of the first of these files that a tree has, by its path in the tree, and
-// its name; empty where none has one.
-func (i *Inventory) Text(names ...string) (name, text string) {
+// its name; empty where none has one. Where one is there and none can be read, the error says why.
+func (i *Inventory) Text(names ...string) (name, text string, err error) {
 	for _, name := range names {
 		for _, tree := range i.trees {
-			if text := tree.text(name); text != "" {
-				return name, text
+			text := tree.text(name)
+			if text != "" {
+				return name, text, nil
+			}
+			if cause := tree.unread(name); cause != "" && err == nil {
+				err = fmt.Errorf("the file %s of the archive cannot be read: %s", name, cause)
 			}
 		}
 	}
-	return "", ""
+	return "", "", err
+}
+
+// unread is why a file has no text; empty where the tree does not have it.
+func (t *tree) unread(name string) string {
+	if found := t.files[name]; found != nil {
+		return cmp.Or(found.cause, "it is empty")
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if cause := t.hidden[dir]; cause != "" {
+			return dir + ": " + cause
+		}
+	}
+	return ""
 }
 
 // Collection is what "oc preflight collect" stated; the zero value where another program wrote

@@ -18,6 +18,9 @@ type lost struct {
 func lose(trees []*tree, entry packaging.Entry) bool {
 	found := false
 	for _, each := range trees {
+		if below, ok := each.root.Below(entry.Path); ok {
+			each.hidden[below] = entry.Cause
+		}
 		if extent, ok := each.root.Extent(entry.Path); ok {
 			cause := words.Line(fmt.Sprintf("%s cannot be read: %s", entry.Path, entry.Cause), 500)
 			each.lost, found = append(each.lost, lost{extent, cause}), true

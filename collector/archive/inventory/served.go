@@ -2,6 +2,8 @@ package inventory
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,19 +17,40 @@ func discovered(trees []*tree, leftOut *omissions) map[Resource]bool {
 	served := map[Resource]bool{}
 	for _, name := range []string{"aggregated-discovery-api.yaml", "aggregated-discovery-apis.yaml"} {
 		for _, tree := range trees {
-			if found := tree.files[name]; found != nil && !tree.extra {
-				_, err := found.objects(func(object []byte) error { return discoverGroup(object, served) })
-				if err != nil {
-					leftOut.add(tree.title+"/"+name, err.Error())
-				}
+			found := tree.files[name]
+			if found == nil || tree.extra {
+				continue
+			}
+			if err := discover(found, served); err != nil { // the rest of the file may have any resource
+				leftOut.add(tree.title+"/"+name, err.Error())
+				return map[Resource]bool{}
 			}
 		}
 	}
-	if !served[Resource{"", "pods"}] || !served[clusterVersions()] { // one of the files is missing or torn
+	if !served[Resource{"", "pods"}] || !served[clusterVersions()] { // one of the files is missing
 		return map[Resource]bool{}
 	}
 	return served
 }
+
+// discover adds the resources of a file. The list of aggregated discovery has no resourceVersion, so
+// that it has all groups where it was read to its end.
+func discover(found *file, served map[Resource]bool) error {
+	const kind = "APIGroupDiscoveryList"
+	list, err := found.objects(func(object []byte) error { return discoverGroup(object, served) })
+	switch {
+	case err != nil:
+		return err
+	case list.Kind != kind:
+		return fmt.Errorf("it has the kind %q, where %s is expected", list.Kind, kind)
+	case list.Metadata != nil && list.Metadata.Continue != "":
+		return errors.New("its list continues elsewhere")
+	}
+	return nil
+}
+
+// anyOf stands for the resources of a group of which discovery may lack some.
+func anyOf(group string) Resource { return Resource{group, "*"} }
 
 func discoverGroup(object []byte, served map[Resource]bool) error {
 	var group apidiscoveryv2.APIGroupDiscovery
@@ -35,6 +58,9 @@ func discoverGroup(object []byte, served map[Resource]bool) error {
 		return err
 	}
 	for _, version := range group.Versions {
+		if version.Freshness == apidiscoveryv2.DiscoveryFreshnessStale { // its API server did not answer
+			served[anyOf(group.Name)] = true
+		}
 		for _, each := range version.Resources {
 			served[Resource{group.Name, each.Resource}] = true
 		}
@@ -129,7 +155,7 @@ func (i *Inventory) Unserved(of Resource) bool {
 		return true
 	}
 	if served := i.served(); len(served) > 0 {
-		return !served[of]
+		return !served[of] && !served[anyOf(of.Group)]
 	}
 	if introduced, ok := introductions()[of]; ok {
 		return i.before(introduced)

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/openshift/update-preflight/collector/archive/layout"
 	"github.com/openshift/update-preflight/collector/archive/objects"
 	"github.com/openshift/update-preflight/collector/gap"
@@ -160,7 +157,7 @@ func (f *file) revision() uint64 {
 func (t *Table) add(in *tree, from *file, leftOut *omissions) {
 	list, entries, err := readEntries(from, t.Kind)
 	if err != nil {
-		leftOut.add(in.title+"/"+from.path, err.Error())
+		leftOut.add(in.pathOf(from), err.Error())
 		t.broken = append(t.broken, brokenFile{place: from.place, cause: words.Line(fmt.Sprintf("%s cannot be read: %v", from.path, err), 500)})
 		return
 	}
@@ -175,14 +172,6 @@ func (t *Table) add(in *tree, from *file, leftOut *omissions) {
 
 // proofList is that of a list which states that it has all objects.
 const proofList = "the list of the API server"
-
-func itemKind(list objects.List) (string, bool) {
-	const suffix = "List"
-	if len(list.Kind) <= len(suffix) {
-		return "", false
-	}
-	return list.Kind[:len(list.Kind)-len(suffix)], true
-}
 
 // finish sorts the objects, and keeps the newest of each.
 func (t *Table) finish() {
@@ -295,39 +284,62 @@ func listed(trees []*tree, leftOut *omissions) tables {
 	return all
 }
 
-// addList adds the objects of a file. One that is named by its resource has all its objects; for
-// a file with objects of one namespace, those of the namespace.
+// addList adds the objects of a file. One that is named by their resource has all of it; for a file
+// with objects of one namespace, those of the namespace.
 func (all tables) addList(in *tree, named Resource, from *file, leftOut *omissions) {
 	from.place = layout.Place{}
-	namespaces := map[string]bool{}
+	found := map[Resource]map[string]bool{} // the namespaces of the objects
 	list, err := from.objects(func(object []byte) error {
 		made, of, err := entryOf(object, layout.Place{}, "")
 		if err != nil {
 			return err
 		}
-		plural, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind))
-		key := Resource{plural.Group, plural.Resource}
-		if named.Name == key.Name && (named.Group == key.Group || named.Group == "") {
-			named = key
-			namespaces[made.Namespace] = true
+		key := named.of(of.APIVersion, of.Kind)
+		if found[key] == nil {
+			found[key] = map[string]bool{}
 		}
+		found[key][made.Namespace] = true
 		t := all.begin(key)
 		t.Kind, t.entries = of.Kind, append(t.entries, made)
 		return nil
 	})
 	if err != nil {
-		leftOut.add(in.title+"/"+from.path, err.Error())
-		all.begin(named).broken = append(all.begin(named).broken, brokenFile{cause: words.Line(fmt.Sprintf("%s cannot be read: %v", from.path, err), 500)})
+		leftOut.add(in.pathOf(from), err.Error())
+		found[named] = nil
+		for key := range found {
+			if named.names(key) {
+				t := all.begin(key)
+				t.broken = append(t.broken, brokenFile{cause: words.Line(fmt.Sprintf("%s cannot be read: %v", from.path, err), 500)})
+			}
+		}
 		return
 	}
-	t := all.begin(named)
-	switch {
-	case !list.Whole():
-	case len(namespaces) != 1 || namespaces[""]:
-		t.prove("", proofList)
-	default:
-		for namespace := range namespaces {
-			t.prove(namespace, proofList)
+	all.proveList(named, list, found)
+}
+
+// proveList proves what a list has whose objects, by resource and namespace, were found. One with
+// objects of another resource than the one by which its file is named proves nothing.
+func (all tables) proveList(named Resource, list objects.List, found map[Resource]map[string]bool) {
+	if kind, ok := itemKind(list); ok && len(found) == 0 {
+		found[named.of(list.APIVersion, kind)] = nil
+	} else if ok {
+		of := named.of(list.APIVersion, kind)
+		if _, same := found[of]; !same {
+			return
+		}
+	}
+	if len(found) == 0 {
+		found[named] = nil
+	}
+	for key, namespaces := range found {
+		switch {
+		case !list.Whole() || len(found) > 1 || !named.names(key):
+		case len(namespaces) != 1 || namespaces[""]:
+			all.begin(key).prove("", proofList)
+		default:
+			for namespace := range namespaces {
+				all.begin(key).prove(namespace, proofList)
+			}
 		}
 	}
 }
