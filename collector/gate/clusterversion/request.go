@@ -108,7 +108,8 @@ func failedRequest(target string, condition *configv1.ClusterOperatorStatusCondi
 		outcome = preflight.Warn
 	}
 	return finding.New(outcome, reasonRequestFailed, "CVO fails with the request for %s at present (%s), and retries with the same result until the cause is gone: %s",
-		target, words.External(condition.Reason), words.External(condition.Message))
+		target, words.External(condition.Reason), words.External(condition.Message)).
+		Do(finding.Run("oc adm upgrade --clear"))
 }
 
 // invalidClusterVersion is the finding of a ClusterVersion that CVO calls invalid.

@@ -49,6 +49,26 @@ func TestRequest(t *testing.T) {
 		},
 		"Same": {reason: "nothing is requested", cluster: checktest.At("4.18.3"), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked"), message: []string{"runs 4.18.3 already"}},
 	})
+	failed := func(reason string, status configv1.ConditionStatus, version string) *configv1.ClusterVersion {
+		cluster := available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9")))
+		return checktest.With(cluster, "ReleaseAccepted", status, reason, `the cause version="`+version+`" image="`+checktest.PullSpec(version)+`"`)
+	}
+	runRows(t, clusterversion.RequestValid, map[string]row{
+		"Failed": {
+			reason: "CVO retries with the same result", cluster: failed("RetrievePayload", configv1.ConditionFalse, "4.18.9"), to: "4.18.9",
+			want: one(name, preflight.Unknown, "RequestFailed"), message: []string{"request for 4.18.9 at present (RetrievePayload)", `the cause version="4.18.9"`}, remedy: []string{"Run oc adm upgrade --clear"},
+		},
+		"FailedVersion": {
+			reason: "so does a payload of another version", cluster: failed("VerifyPayloadVersion", configv1.ConditionFalse, "4.18.9"), to: "4.18.9", want: one(name, preflight.Unknown, "RequestFailed"),
+		},
+		"FailedPreconditions": {
+			reason: "each precondition has a check, and the preflight may be one of them", cluster: failed("PreconditionChecks", configv1.ConditionFalse, "4.18.9"), to: "4.18.9",
+			want: one(name, preflight.Warn, "RequestFailed"), message: []string{"(PreconditionChecks)", `the cause version="4.18.9"`},
+		},
+		"FailedOther": {reason: "the request for another release is replaced", cluster: failed("RetrievePayload", configv1.ConditionFalse, "4.18.90"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
+		"Accepted":    {reason: "CVO has accepted the request", cluster: failed("PayloadLoaded", configv1.ConditionTrue, "4.18.9"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
+		"NotReported": {reason: "a condition that is Unknown is no failure", cluster: failed("RetrievePayload", configv1.ConditionUnknown, "4.18.9"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
+	})
 	unavailable := "The cluster version is invalid: spec.desiredUpdate.version: Invalid value: \"4.18.16\": when image is empty the update must be an available update"
 	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Invalid": {
