@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,13 +45,31 @@ type observed struct {
 	state   runplan.State
 	targets []runplan.Target
 	decided runplan.Verdicts
-	// records are all, newest first, as they were listed.
+	// records are all, newest first, as they were listed. Ended is also why a published
+	// verdict does not hold that its record does not state to have ended.
 	records []record.Record
+	// unjudged is true where it is unknown whether a published verdict holds.
+	unjudged bool
 }
 
 // sealing is how long after its creation a record may have no MAC yet, which covers the UID
 // that the API server has assigned.
 const sealing = 10 * time.Second
+
+// unjudgedPause is the time until a published verdict is judged again of which it is unknown
+// whether it holds. No event has to follow when that can be read again.
+const unjudgedPause = time.Minute
+
+// retry is when to observe again what could not be read; zero for nothing.
+func (o observed) retry() time.Time {
+	switch {
+	case o.unsealed():
+		return o.state.Now.Add(time.Second)
+	case o.unjudged:
+		return o.state.Now.Add(unjudgedPause)
+	}
+	return time.Time{}
+}
 
 // unsealed reports whether a run has just begun and its record has no MAC yet. No event
 // follows when it has one.
@@ -77,15 +96,17 @@ func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersi
 	if err != nil {
 		return observed{}, err
 	}
-	runs, decided, err := c.runs(ctx, listed, all)
+	present := standing.Present{Cluster: snapshot.Of(c.cluster), Now: c.cluster.Now()}
+	runs, decided, err := c.runs(ctx, listed, all, present)
 	if err != nil {
 		return observed{}, err
 	}
+	unjudged := c.judgeOthers(ctx, listed, decided, present)
 	state := runplan.State{
-		Now: c.cluster.Now(), ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead,
+		Now: present.Now, ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead,
 		Runs: runs, Requests: runplan.RequestsOf(subjects, decided),
 	}
-	return observed{state: state, targets: all, decided: decided, records: listed}, nil
+	return observed{state: state, targets: all, decided: decided, records: listed, unjudged: unjudged}, nil
 }
 
 // anyDraining reports whether a node is being drained.
@@ -98,22 +119,23 @@ func (c *controller) anyDraining(ctx context.Context) (bool, error) {
 }
 
 // runs are the recorded runs that cover what the controller or a request runs, and the
-// verdicts of the targets, which it reads. Records that are not authentic do not count.
-func (c *controller) runs(ctx context.Context, listed []record.Record, targets []runplan.Target) ([]runplan.Run, runplan.Verdicts, error) {
+// verdicts of the targets, which it reads. Records that are not authentic do not count. Those
+// whose verdict does not hold have the cause in Ended afterwards.
+func (c *controller) runs(ctx context.Context, listed []record.Record, targets []runplan.Target, present standing.Present) ([]runplan.Run, runplan.Verdicts, error) {
 	wanted, selections := map[runplan.Covered]bool{}, map[string]bool{"": true}
 	for _, target := range targets {
 		wanted[target.Covered()], selections[target.Selection] = true, true
 	}
 	var runs []runplan.Run
 	decided := runplan.Verdicts{}
-	present := standing.Present{Cluster: snapshot.Of(c.cluster), Now: c.cluster.Now()}
-	for _, recorded := range listed {
+	for i, recorded := range listed {
 		run := c.runOf(recorded)
 		if !selections[run.Selection] || recorded.Verified() != nil {
 			continue
 		}
 		if newest(recorded, listed) && wanted[run.Covered()] {
 			stored, err := c.judge(ctx, &run, present)
+			listed[i].Ended = cmp.Or(recorded.Ended, doesNotHold(stored, err))
 			if errors.As(err, new(*record.UnauthenticError)) {
 				continue // it was edited after the list
 			}
@@ -125,6 +147,42 @@ func (c *controller) runs(ctx context.Context, listed []record.Record, targets [
 		runs = append(runs, run)
 	}
 	return runs, decided, nil
+}
+
+// judgeOthers judges the verdicts that are published and that no target has, such as that of a
+// user's run with another selection: their records have the cause in Ended afterwards where they
+// do not hold. It reports whether one could not be judged, which does not hold until it can be.
+func (c *controller) judgeOthers(ctx context.Context, listed []record.Record, decided runplan.Verdicts, present standing.Present) (unjudged bool) {
+	for i, recorded := range listed {
+		run := c.runOf(recorded)
+		_, judged := decided[run.Covered()]
+		if judged || recorded.Phase != record.Complete || recorded.Provisional || recorded.Ended != "" || recorded.Verified() != nil {
+			continue
+		}
+		stored, err := c.judge(ctx, &run, present)
+		cause := doesNotHold(stored, err)
+		listed[i].Ended = cause
+		if err != nil {
+			c.options.Logger.Warn("a published verdict could not be judged", "run", recorded.ID, "error", err)
+		}
+		isUnknown := cause != "" && !fingerprint.IsChange(cause) && run.ValidUntil.After(present.Now)
+		unjudged = unjudged || isUnknown || err != nil && !errors.As(err, new(*record.UnauthenticError))
+	}
+	return unjudged
+}
+
+// doesNotHold is why a verdict that was judged, or could not be, does not hold; empty while it
+// does.
+func doesNotHold(judged report.Report, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case judged.Standing == nil:
+		return "its report cannot be used"
+	case len(judged.Standing.Ended) > 0:
+		return judged.Standing.Ended[0]
+	}
+	return ""
 }
 
 // runOf is a run without what only its report has.

@@ -62,6 +62,29 @@ func TestVerdictsArePublished(t *testing.T) {
 	w.awaitPublished("4.18.8", "Running")
 }
 
+// A change of the cluster withdraws what is published, also of a release that is not offered,
+// which the controller does not run again.
+func TestChangeWithdrawsThePublication(t *testing.T) {
+	w := newWorld(t)
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: published.Namespace}})
+	w.setVersion(available(minor))
+	w.run(minor)
+	w.run("4.18.7")
+	w.start()
+	w.awaitPublished(minor, "Complete Ready")
+	w.awaitPublished("4.18.7", "Complete Ready")
+
+	added := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "added"}}
+	w.create(added)
+	t.Cleanup(func() {
+		if err := w.client.Delete(context.WithoutCancel(t.Context()), added); err != nil {
+			t.Error(err)
+		}
+	})
+	w.awaitPublished(minor, "Complete")
+	w.awaitPublished("4.18.7", "Complete")
+}
+
 func keyOf(version string) string {
 	_, digest, _ := strings.Cut(image(version), "@")
 	return strings.ReplaceAll(digest, ":", "-")

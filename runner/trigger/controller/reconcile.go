@@ -40,18 +40,18 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, listErr, scheduleErr)
 	}
-	publishErr := published.Apply(ctx, c.cluster.Kubernetes, seen.records)
+	// A verdict that has ended is withdrawn before its target runs again. The run follows also
+	// where that fails: its verdict replaces what is published.
+	next, publishErr := published.Apply(ctx, c.cluster.Kubernetes, seen.records, seen.state.Now)
 	c.again.set(judged(seen.state.Runs))
 	inputsErr := c.inputs.follow(ctx)
 	c.conductor.forget(seen.targets)
 	seen.state.Runs = withAttempts(seen.state.Runs, own)
 	plan := c.delay(runplan.Decide(seen.state), seen.state.Now)
 	c.conductor.follow(round, order{Plan: plan, generation: version.Generation})
-	if seen.unsealed() {
-		plan.Wait(seen.state.Now.Add(time.Second))
-	}
+	plan.Wait(next)
+	plan.Wait(seen.retry())
 	if listErr == nil && c.objects.watched {
-		var next time.Time
 		next, listErr = c.project(ctx, runplan.Reconciled(listed, wanted, &version), subjects, seen)
 		plan.Wait(next)
 	}

@@ -6,6 +6,8 @@
 // Its key of a release is the digest of the image with "-" for ":", and the value the list
 // of verdict.json of the runs of that release, newest first, as package record documents
 // them. Only what is authentic is published: a reader of the ConfigMap cannot verify it.
+// Two fields differ from the record: validUntil is [Margin] earlier, and decision is empty from
+// then on where it was Ready.
 //
 // The ConfigMap exists while the preflight is installed, also without verdicts. [Remove]
 // sets its key "uninstalled" to "true" before it deletes it: CVO refuses updates where it was
@@ -18,6 +20,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +30,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -37,6 +42,12 @@ const (
 	Name      = "update-preflight"
 )
 
+// Margin is the time by which a published verdict ends before its record does. A record ends by
+// the clock of the API server, and a reader compares with its own: CVO, which reads a cache and
+// evaluates a selected update about every 15 seconds, must have started it by the end of the record,
+// when the controller makes the next run. A minute covers both, and a difference of the clocks.
+const Margin = time.Minute
+
 const (
 	fieldManager   = "update-preflight"
 	keyUninstalled = "uninstalled"
@@ -45,14 +56,15 @@ const (
 	maxBytes    = 512 << 10
 )
 
-// Content is the data of the ConfigMap for these records, which are newest first, as
-// [record.Store.List] returns them. It ends at the first verdict that exceeds a bound: an
-// older one must not count in place of a newer one.
-func Content(records []record.Record) (map[string]string, error) {
+// Content is the data of the ConfigMap at that time, by the clock of the cluster, for these
+// records, which are newest first, as [record.Store.List] returns them. It ends at the first
+// verdict that exceeds a bound: an older one must not count in place of a newer one. A record
+// with the field Ended has no Ready. Next is when the first published verdict ends; zero for never.
+func Content(records []record.Record, now time.Time) (data map[string]string, next time.Time, err error) {
 	entries := map[string][]json.RawMessage{}
 	count, size := 0, 0
 	for _, recorded := range records {
-		if recorded.Verified() != nil || recorded.Provisional || recorded.Phase != record.Running && recorded.Phase != record.Complete {
+		if !isPublished(recorded) {
 			continue
 		}
 		count++
@@ -61,26 +73,67 @@ func Content(records []record.Record) (map[string]string, error) {
 			break
 		}
 		key := strings.ReplaceAll(recorded.Target.Digest(), ":", "-")
-		entries[key] = append(entries[key], json.RawMessage(recorded.VerdictFile))
+		text, until, err := stated(recorded, now)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		if until.After(now) && (next.IsZero() || until.Before(next)) {
+			next = until
+		}
+		entries[key] = append(entries[key], text)
 	}
-	data := map[string]string{keyUninstalled: "false"} // also where it was left marked
+	data = map[string]string{keyUninstalled: "false"} // also where it was left marked
 	for key, entry := range entries {
 		text, err := json.Marshal(entry)
 		if err != nil {
-			return nil, fmt.Errorf("could not encode the verdicts on %s: %w", key, err)
+			return nil, time.Time{}, fmt.Errorf("could not encode the verdicts on %s: %w", key, err)
 		}
 		data[key] = string(text)
 	}
-	return data, nil
+	return data, next, nil
 }
 
-// Apply publishes the verdicts of these records, by server-side apply, and removes what other
-// clients have added. A cluster without the namespace has no CVO: nothing is published, and
-// there is no error.
-func Apply(ctx context.Context, client kubernetes.Interface, records []record.Record) error {
-	data, err := Content(records)
+// isPublished is true for an authentic record of an update from the present release, whose run is
+// in progress or complete.
+func isPublished(recorded record.Record) bool {
+	return recorded.Verified() == nil && !recorded.Provisional && (recorded.Phase == record.Running || recorded.Phase == record.Complete)
+}
+
+// stated is verdict.json as it is published, and the end of the verdict; zero for a run in
+// progress, and for a verdict without an end, which holds at no time.
+func stated(recorded record.Record, now time.Time) (json.RawMessage, time.Time, error) {
+	if recorded.Phase != record.Complete {
+		return json.RawMessage(recorded.VerdictFile), time.Time{}, nil
+	}
+	var (
+		file  map[string]any // also the fields of a later version
+		until time.Time
+	)
+	if err := json.Unmarshal([]byte(recorded.VerdictFile), &file); err != nil {
+		return nil, time.Time{}, fmt.Errorf("could not decode the verdict of run %s: %w", recorded.ID, err)
+	}
+	text, _ := file["validUntil"].(string)
+	if ends, err := time.Parse(time.RFC3339, text); err == nil {
+		if recorded.Ended != "" && ends.After(now) {
+			ends = now
+		}
+		until = ends.Add(-Margin)
+		file["validUntil"] = words.Time(until)
+	}
+	if file["decision"] == string(verdict.Ready) && !now.Before(until) {
+		file["decision"] = ""
+	}
+	changed, err := json.Marshal(file)
+	return changed, until, err
+}
+
+// Apply publishes the verdicts of these records at that time, by server-side apply, and removes
+// what other clients have added. It returns when the first of them ends, as [Content] does. A
+// cluster without the namespace has no CVO: nothing is published, and there is no error.
+func Apply(ctx context.Context, client kubernetes.Interface, records []record.Record, now time.Time) (next time.Time, err error) {
+	data, next, err := Content(records, now)
 	if err != nil {
-		return err
+		return time.Time{}, err
 	}
 	configMaps := client.CoreV1().ConfigMaps(Namespace)
 	content := corev1apply.ConfigMap(Name, Namespace).WithData(data)
@@ -90,9 +143,9 @@ func Apply(ctx context.Context, client kubernetes.Interface, records []record.Re
 		_, err = configMaps.Update(ctx, applied, metav1.UpdateOptions{FieldManager: fieldManager})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("could not publish the verdicts in ConfigMap %s/%s: %w", Namespace, Name, err)
+		return time.Time{}, fmt.Errorf("could not publish the verdicts in ConfigMap %s/%s: %w", Namespace, Name, err)
 	}
-	return nil
+	return next, nil
 }
 
 // Remove marks the ConfigMap as uninstalled and deletes it, and returns it if it existed. It

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,9 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/published"
 )
+
+// now is the present time of the tests.
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // recorded is the authentic record of a complete run of a release with such a digest.
 func recorded(digit, run string, changes ...func(*record.Record)) record.Record {
@@ -61,7 +65,7 @@ func TestContent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			data, err := published.Content(tc.records)
+			data, _, err := published.Content(tc.records, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,6 +88,67 @@ func TestContent(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A reader must not rely on a verdict whose record has ended, or is about to be renewed.
+func TestEnd(t *testing.T) {
+	t.Parallel()
+	const margin = published.Margin
+	at := func(after time.Duration) string { return now.Add(after).Format(time.RFC3339) }
+	ready := func(until string) string { return `{"decision":"Ready","later":["x"],"validUntil":"` + until + `"}` }
+	ended := func(r *record.Record) { r.Ended = "Node a is new" }
+	for name, tc := range map[string]struct {
+		reason, recorded string
+		changes          []func(*record.Record)
+		want             string
+		// next is after how much time the verdict ends; 0 for never.
+		next time.Duration
+	}{
+		"Ready":       {reason: "it ends before its record", recorded: ready(at(time.Hour)), want: ready(at(time.Hour - margin)), next: time.Hour - margin},
+		"JustValid":   {reason: "the remaining second counts", recorded: ready(at(margin + time.Second)), want: ready(at(time.Second)), next: time.Second},
+		"Margin":      {reason: "the record is about to be renewed", recorded: ready(at(margin)), want: `{"decision":"","later":["x"],"validUntil":"` + at(0) + `"}`},
+		"LessThan":    {reason: "less remains than the margin", recorded: ready(at(margin / 2)), want: `{"decision":"","later":["x"],"validUntil":"` + at(-margin/2) + `"}`},
+		"Past":        {reason: "the record has ended", recorded: ready(at(-time.Hour)), want: `{"decision":"","later":["x"],"validUntil":"` + at(-time.Hour-margin) + `"}`},
+		"Changed":     {reason: "the cluster has changed since", recorded: ready(at(time.Hour)), changes: []func(*record.Record){ended}, want: `{"decision":"","later":["x"],"validUntil":"` + at(-margin) + `"}`},
+		"ChangedPast": {reason: "the end of a record is not extended", recorded: ready(at(-time.Hour)), changes: []func(*record.Record){ended}, want: `{"decision":"","later":["x"],"validUntil":"` + at(-time.Hour-margin) + `"}`},
+		"Forced": {
+			reason: "a reader honors force while it is valid", recorded: `{"decision":"Blocked","forced":true,"validUntil":"` + at(time.Hour) + `"}`, changes: []func(*record.Record){ended},
+			want: `{"decision":"Blocked","forced":true,"validUntil":"` + at(-margin) + `"}`,
+		},
+		"Blocked": {reason: "it stays Blocked", recorded: `{"decision":"Blocked","validUntil":"` + at(0) + `"}`, want: `{"decision":"Blocked","validUntil":"` + at(-margin) + `"}`},
+		"NoEnd":   {reason: "a verdict without an end never holds", recorded: `{"decision":"Ready"}`, want: `{"decision":""}`},
+		"BadEnd":  {reason: "an end that is no time is none", recorded: ready("later"), want: `{"decision":"","later":["x"],"validUntil":"later"}`},
+		"Running": {reason: "a run in progress has no verdict", recorded: `{"phase":"Running","decision":"","validUntil":""}`, changes: []func(*record.Record){phase(record.Running)}, want: `{"phase":"Running","decision":"","validUntil":""}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := recorded("1", "a", append(tc.changes, func(r *record.Record) { r.VerdictFile = tc.recorded })...)
+			data, next, err := published.Content([]record.Record{r}, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := data["sha256-"+strings.Repeat("1", 64)]; got != "["+tc.want+"]" {
+				t.Errorf("%s: published is %s, want %s", tc.reason, got, tc.want)
+			}
+			if got := next.Sub(now); tc.next == 0 != next.IsZero() || tc.next != 0 && got != tc.next {
+				t.Errorf("%s: the next end is %s, want %s later", tc.reason, next, tc.next)
+			}
+		})
+	}
+}
+
+// What is published changes when the first of its verdicts ends.
+func TestNextEnd(t *testing.T) {
+	t.Parallel()
+	until := func(after time.Duration) func(*record.Record) {
+		return func(r *record.Record) {
+			r.VerdictFile = `{"decision":"Ready","validUntil":"` + now.Add(after).Format(time.RFC3339) + `"}`
+		}
+	}
+	_, next, err := published.Content([]record.Record{recorded("1", "c", until(3*time.Hour)), recorded("2", "b", until(2*time.Hour)), recorded("3", "a", until(0))}, now)
+	if want := now.Add(2*time.Hour - published.Margin); err != nil || !next.Equal(want) {
+		t.Errorf("the next end is %s (%v), want %s", next, err, want)
 	}
 }
 
@@ -111,7 +176,7 @@ func TestApplyAndRemove(t *testing.T) {
 		return found.Data
 	}
 	for _, records := range [][]record.Record{{recorded("1", "a")}, {recorded("2", "b")}, nil} {
-		if err := published.Apply(t.Context(), client, records); err != nil {
+		if _, err := published.Apply(t.Context(), client, records, now); err != nil {
 			t.Fatal(err)
 		}
 		if data := get(); len(data) != 1+len(records) || data["uninstalled"] != "false" {
