@@ -8,14 +8,17 @@
 //
 // A signal is own only where it takes the rights of a cluster administrator to raise it: an
 // alert needs the label namespace, which the rules of another namespace cannot have;
-// ClusterOperators and the guard of a run are cluster-scoped; and a risk needs the form that CVO
-// gives it.
+// ClusterOperators and the guard of a run are cluster-scoped. A risk of an update is the exception: who
+// can write the update graph can imitate one, by the fields that CVO copies from there. SECURITY.md
+// has what follows from that.
 package ownsignal
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
 )
 
 const (
@@ -34,6 +37,9 @@ const (
 	// RiskPrefix begins the names of the risks of [Risk]; the version of the target
 	// follows.
 	RiskPrefix = "Preflight-"
+	// URL is that of the risks of the preflight's source of risks (runner/trigger/cvo), and the
+	// annotation runbook_url of its alerts, which CVO copies into their risks.
+	URL = "https://github.com/openshift/update-preflight"
 
 	// RunLabel is the label of the pods of a run: its ID.
 	RunLabel = "preflight.openshift.io/run"
@@ -67,12 +73,28 @@ func Alert(name, namespace string) bool {
 	return strings.HasPrefix(name, AlertPrefix) && namespace == Namespace
 }
 
-// Risk reports whether a risk of the update to a version is the one that CVO has from
-// the preflight's source of risks. The reason is that of its condition Applies, which
-// the update service cannot set.
-func Risk(name, version, reason string) bool {
-	reasons := []string{"PreflightInProgress", "PreflightBlocked", "PreflightUndecided", "PreflightMissing", "PreflightStale"}
-	return name == RiskPrefix+version && slices.Contains(reasons, reason)
+// Risk reports whether a risk of the update to a version has the form of the one that CVO has from
+// the preflight's source of risks: its name, its URL, and Always as its only rule, which CVO copies
+// unchanged. Its message and conditions do not count. They change with the verdict, and CVO replaces the
+// reason of Applies by its own, such as EvaluationFailed (pkg/cvo/availableupdates.go, loadRiskConditions),
+// or by one of the update graph, which may have conditions. Of two risks with one name CVO keeps
+// that of the update service (pkg/risk/risk.go, Merge).
+//
+// A version with build metadata has no such risk: its name is invalid for CVO.
+func Risk(risk configv1.ConditionalUpdateRisk, version string) bool {
+	parsed, err := semver.Parse(version)
+	return err == nil && len(parsed.Build) == 0 && risk.Name == RiskPrefix+version && hasForm(risk)
+}
+
+// AlertRisk reports whether a risk has the form of one that CVO makes of the preflight's
+// alerts. Another alert of that name may have it too: see [Alert].
+func AlertRisk(risk configv1.ConditionalUpdateRisk) bool {
+	return strings.HasPrefix(risk.Name, AlertPrefix) && hasForm(risk)
+}
+
+// hasForm reports whether a risk has the fields that all risks of the preflight have.
+func hasForm(risk configv1.ConditionalUpdateRisk) bool {
+	return risk.URL == URL && len(risk.MatchingRules) == 1 && risk.MatchingRules[0].Type == "Always" && risk.MatchingRules[0].PromQL == nil
 }
 
 // Message is the message of Upgradeable=False of the preflight's ClusterOperator. It is

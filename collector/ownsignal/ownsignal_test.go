@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/openshift/update-preflight/collector/ownsignal"
 )
 
@@ -26,18 +28,32 @@ func TestAlert(t *testing.T) {
 }
 
 func TestRisk(t *testing.T) {
+	always := configv1.ClusterCondition{Type: "Always"}
+	query := configv1.ClusterCondition{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: "vector(1)"}}
+	const target, build = "4.19.1", "4.19.1+1"
+	risk := func(name, url string, rules ...configv1.ClusterCondition) configv1.ConditionalUpdateRisk {
+		return configv1.ConditionalUpdateRisk{Name: name, URL: url, Message: "x", MatchingRules: rules}
+	}
 	for name, tc := range map[string]struct {
-		reason, risk, applies string
-		want                  bool
+		reason, version string
+		risk            configv1.ConditionalUpdateRisk
+		want            bool
 	}{
-		"Own":           {"name and reason are those of the source of risks", "Preflight-4.19.1", "PreflightBlocked", true},
-		"OtherTarget":   {"the risk of another target is no risk of this one", "Preflight-4.19.2", "PreflightBlocked", false},
-		"UpdateService": {"a risk of the update service has the reason of CVO's evaluation", "Preflight-4.19.1", "MatchesRule", false},
-		"NotAssessed":   {"without an assessment the risk may be the update service's", "Preflight-4.19.1", "", false},
-		"OtherName":     {"a name with the same beginning", "Preflight", "PreflightBlocked", false},
+		"Own":          {"name, URL and rule are those of the source of risks", target, risk("Preflight-4.19.1", ownsignal.URL, always), true},
+		"OtherTarget":  {"the risk of another target is no risk of this one", target, risk("Preflight-4.19.2", ownsignal.URL, always), false},
+		"OtherURL":     {"a risk of the update service has a URL of its own", target, risk("Preflight-4.19.1", "https://example.com", always), false},
+		"NoURL":        {"the URL is required", target, risk("Preflight-4.19.1", "", always), false},
+		"LongerURL":    {"a page of the same site is another URL", target, risk("Preflight-4.19.1", ownsignal.URL+"/issues/1", always), false},
+		"Query":        {"the source of risks has no queries", target, risk("Preflight-4.19.1", ownsignal.URL, query), false},
+		"AlwaysOrElse": {"the source of risks sets one rule", target, risk("Preflight-4.19.1", ownsignal.URL, always, query), false},
+		"NoRules":      {"a risk that is only named may be the update service's", target, risk("Preflight-4.19.1", ownsignal.URL), false},
+		"OtherName":    {"a name with the same beginning", target, risk("Preflight", ownsignal.URL, always), false},
+		"NoVersion":    {"the target is a version", "", risk("Preflight-", ownsignal.URL, always), false},
+		"NotAVersion":  {"the target is a semantic version", "4.19", risk("Preflight-4.19", ownsignal.URL, always), false},
+		"Build":        {"CVO drops the risk of a version with build metadata, so this is another one", build, risk("Preflight-"+build, ownsignal.URL, always), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ownsignal.Risk(tc.risk, "4.19.1", tc.applies); got != tc.want {
+			if got := ownsignal.Risk(tc.risk, tc.version); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})

@@ -81,7 +81,12 @@ func (r namedRisk) isAlert() bool {
 }
 
 func (r namedRisk) isAlways() bool {
-	return !slices.ContainsFunc(r.definitions, func(d definition) bool { return !isAlways(d.risk.MatchingRules) })
+	return r.all(func(risk configv1.ConditionalUpdateRisk) bool { return isAlways(risk.MatchingRules) })
+}
+
+// all reports whether every definition satisfies a condition.
+func (r namedRisk) all(satisfies func(configv1.ConditionalUpdateRisk) bool) bool {
+	return !slices.ContainsFunc(r.definitions, func(d definition) bool { return !satisfies(d.risk) })
 }
 
 // definition is a risk in one entry of ClusterVersion, with the cluster's

@@ -113,7 +113,7 @@ func (r recommended) judge(ctx context.Context, target target, risks []namedRisk
 	for _, risk := range risks {
 		if r.isOwn(ctx, risk, target.name) {
 			findings = append(findings, finding.Skipped(check.ReasonOwnSignal,
-				"the risk of %s in ClusterVersion repeats the last verdict of the preflight, so it does not count", target.name).Named(risk.definitions[0].name()))
+				"the risk of %s in ClusterVersion repeats what the preflight reports about it, so it does not count", target.name).Named(risk.definitions[0].name()))
 			continue
 		}
 		if source := r.judgedElsewhere(ctx, risk); source != "" {
@@ -148,18 +148,16 @@ func (r recommended) judgedElsewhere(ctx context.Context, risk namedRisk) string
 // alert of that name is, and counts where the alerts cannot be read.
 func (r recommended) isOwn(ctx context.Context, risk namedRisk, version string) bool {
 	switch {
-	case !risk.isAlways():
-		return false
 	case risk.name == ownsignal.OperatorRisk:
-		return true
-	case strings.HasPrefix(risk.name, ownsignal.AlertPrefix) && risk.isAlert():
+		return risk.isAlways()
+	case risk.all(ownsignal.AlertRisk):
 		active, err := r.client.Alerts(ctx)
 		return err == nil && !slices.ContainsFunc(active, func(each prometheusv1.Alert) bool {
 			selected, ok := selectAlert(each)
 			return ok && selected.name == risk.name && !selected.isOwn()
 		})
 	}
-	return !slices.ContainsFunc(risk.definitions, func(d definition) bool { return !ownsignal.Risk(risk.name, version, d.assessment.reason) })
+	return risk.all(func(each configv1.ConditionalUpdateRisk) bool { return ownsignal.Risk(each, version) })
 }
 
 // ignore replaces the finding of an alert that the administrator ignores.

@@ -62,7 +62,8 @@ func (r updateReport) expectAllSkipped() updateReport {
 func ownRule() prometheus.Rule {
 	return prometheus.Rule{
 		Alert: ownAlert, Expr: "vector(1)",
-		Labels: map[string]string{"severity": "warning", "openShiftUpdatePrecheck": "true", "namespace": ownsignal.Namespace},
+		Labels:      map[string]string{"severity": "warning", "openShiftUpdatePrecheck": "true", "namespace": ownsignal.Namespace},
+		Annotations: map[string]string{"runbook_url": ownsignal.URL},
 	}
 }
 
@@ -107,7 +108,7 @@ func (e *environment) addBlockingOperator(name, reason, message string) {
 // publishRisk adds a risk of CVO to 4.19.1, which is then not recommended.
 func (e *environment) publishRisk(name, reason string) {
 	risk := configv1.ConditionalUpdateRisk{
-		Name: name, URL: "https://example.com/" + name, Message: name + ".", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
+		Name: name, URL: ownsignal.URL, Message: name + ".", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
 	}
 	for i := range e.state.Conditional {
 		update := &e.state.Conditional[i]

@@ -19,6 +19,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/record"
 	preflight "github.com/openshift/update-preflight/runner/trigger/cvo"
@@ -130,7 +131,10 @@ func (optr *Operator) expect(t *testing.T, when string, version *configv1.Cluste
 	offered := []configv1.Release{version.Status.AvailableUpdates[0], version.Status.ConditionalUpdates[0].Release, version.Status.ConditionalUpdates[1].Release}
 	risks, _, err := optr.sources()[0].Risks(t.Context(), []string{offered[0].Version, offered[1].Version, offered[2].Version})
 	var got []string
-	for _, risk := range risks {
+	for i, risk := range risks {
+		if version := strings.TrimPrefix(risk.Name, ownsignal.RiskPrefix); !ownsignal.Risk(risks[i], version) {
+			t.Errorf("%s: the checks do not recognize the risk as the preflight's own: %+v", when, risk)
+		}
 		got = append(got, risk.Name+" "+risk.Conditions[0].Reason)
 	}
 	if err != nil || !slices.Equal(got, want) {
@@ -152,6 +156,20 @@ func recorded(release configv1.Release, decision string) record.Record {
 		Intent: record.Intent{Target: target}, Phase: record.Complete, Authentication: record.Authentication{State: record.Authentic},
 		VerdictFile: fmt.Sprintf(`{"digest":%q,"version":%q,"from":"4.18.9","phase":"Complete","decision":%q,"completionTime":%q,"validUntil":"2999-01-01T00:00:00Z"}`,
 			target.Digest(), release.Version, decision, time.Now().UTC().Format(time.RFC3339)),
+	}
+}
+
+// TestRunbooks fails for an alert whose risk the checks do not recognize as the preflight's own: CVO
+// copies the URL of its runbook.
+func TestRunbooks(t *testing.T) {
+	t.Parallel()
+	rules, err := documents.Read("../..", "runner/trigger/guard/alert.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := strings.Count(rules, "- alert: "+ownsignal.AlertPrefix)
+	if with := strings.Count(rules, "runbook_url: "+ownsignal.URL+"\n"); alerts == 0 || with != alerts {
+		t.Errorf("%d of %d alerts have the runbook %s", with, alerts, ownsignal.URL)
 	}
 }
 
