@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -93,6 +94,9 @@ func TestUnread(t *testing.T) {
 			intact := run(t, archived.path, nil)
 			for of, files := range filesOf(t, archived.path) {
 				for _, harm := range damages() {
+					if !slices.ContainsFunc(slices.Collect(maps.Values(intact)), func(e *examination) bool { return e.misses(of, harm) }) {
+						continue // no check requests it
+					}
 					if harm.name == "Halved" && (len(files) < 2 || !archived.counted(of, isList(files[0]))) {
 						continue
 					}
@@ -114,6 +118,12 @@ type examination struct {
 	findings []finding.Finding
 }
 
+// misses reports whether the check has requested what the damage of a resource may affect.
+func (e *examination) misses(of inventory.Resource, harm damage) bool {
+	listed, ok := e.requests[of]
+	return ok && (listed || !harm.lists)
+}
+
 // damaged fails the test where a check passes over an archive in which a resource is damaged that it has
 // requested of the intact one.
 func (e examined) damaged(t *testing.T, path string, of inventory.Resource, harm damage) {
@@ -123,10 +133,7 @@ func (e examined) damaged(t *testing.T, path string, of inventory.Resource, harm
 		t.Fatal(err)
 	}
 	harm.do(t, filesOf(t, dir)[of])
-	reads := func(c check.Check) bool {
-		listed, ok := e[c.Name].requests[of]
-		return ok && (listed || !harm.lists)
-	}
+	reads := func(c check.Check) bool { return e[c.Name].misses(of, harm) }
 	for name, got := range run(t, dir, reads) {
 		for _, f := range got.findings {
 			if f.Outcome == preflight.Pass {

@@ -57,6 +57,7 @@ func open(name string, found []finding.Finding, err error, gaps []gap.Gap) ([]fi
 	if slices.ContainsFunc(kept, func(f finding.Finding) bool { return f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown }) {
 		return kept, err
 	}
+	// Beside a failure, what does not apply stays. Alone it would be a conclusion from objects that are not there.
 	kept = slices.DeleteFunc(kept, func(f finding.Finding) bool { return f.Outcome == preflight.Skipped })
 	return append(kept, notInArchive(name, gaps)), err
 }
