@@ -22,7 +22,7 @@ func source(name string, collect func(context.Context) ([]finding.Finding, error
 }
 
 func TestEverySourceHasAFinding(t *testing.T) {
-	pass := finding.Pass(finding.ReportedReason("Passed"), "passed").Named("Gate")
+	pass := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "passed").Named("Gate")
 	for name, tc := range map[string]struct {
 		reason   string
 		collect  func(context.Context) ([]finding.Finding, error)
@@ -107,7 +107,7 @@ func TestCanceledSourcesKeepTheFindingsOfTheOthers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	completed := source("Completed", func(context.Context) ([]finding.Finding, error) {
 		defer cancel()
-		return []finding.Finding{finding.Pass(finding.ReportedReason("Passed"), "passed")}, nil
+		return []finding.Finding{finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "passed")}, nil
 	})
 	waiting := source("Waiting", func(ctx context.Context) ([]finding.Finding, error) {
 		<-ctx.Done()
@@ -127,7 +127,7 @@ func TestMergedReportsEveryCheck(t *testing.T) {
 	misses := func(name string) collector.Source {
 		return collector.Bind(check.Subject{}, []check.Check{{Name: name, Kind: finding.SourceHealth, Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
 			gap.Note(ctx, gap.Gap{Resource: "pods"})
-			return []finding.Finding{finding.Pass(finding.ReportedReason("Passed"), "passed")}, nil
+			return []finding.Finding{finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "passed")}, nil
 		}}})[0]
 	}
 	got := collector.Collect(t.Context(), []collector.Source{misses("A"), misses("B")}, func(collector.Source, []finding.Finding) {}).Merged(nil)

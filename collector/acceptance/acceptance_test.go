@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -76,7 +77,7 @@ func TestTheFirstThatHoldsIsTheOrigin(t *testing.T) {
 
 // found is a finding of a source.
 func found(name string, source finding.Source, outcome preflight.Outcome) finding.Finding {
-	return finding.New(outcome, finding.Reason{}, "").Named(name).From(source)
+	return finding.Reported(gap.Proven("a test"), outcome, finding.Reason{}, "").Named(name).From(source)
 }
 
 func TestReview(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -47,7 +48,7 @@ func TestExamine(t *testing.T) {
 		},
 		"Error": {
 			reason: "findings are kept beside an error", to: "4.19.0",
-			run: returns(failed, finding.Pass(finding.ReportedReason("A"), "a")), err: failed,
+			run: returns(failed, finding.Pass(gap.Proven("a test"), finding.ReportedReason("A"), "a")), err: failed,
 			want: []result{{Reason: "A", Outcome: preflight.Pass}},
 		},
 	} {

@@ -46,8 +46,8 @@ func open(name string, found []finding.Finding, err error, gaps []gap.Gap) ([]fi
 	if gap.Is(err) {
 		err = nil
 	}
-	kept := slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool {
-		return f.Outcome == preflight.Pass || f.Reason == reasonUnread.String() // said better by the gap
+	kept := slices.DeleteFunc(finding.WithoutPasses(slices.Clone(found)), func(f finding.Finding) bool {
+		return f.Reason == reasonUnread.String() // the gap states it better
 	})
 	for at := range kept {
 		if kept[at].Outcome == preflight.Fail || kept[at].Outcome == preflight.Warn {

@@ -28,7 +28,7 @@ func TestGaps(t *testing.T) {
 		err    error
 		want   []string
 	}{
-		"Pass":    {reason: "nothing was found in a part", found: []finding.Finding{finding.Pass(reason, "a")}, want: []string{"Unknown NotInArchive"}},
+		"Pass":    {reason: "nothing was found in a part", found: []finding.Finding{finding.Pass(gap.Proven("a test"), reason, "a")}, want: []string{"Unknown NotInArchive"}},
 		"Skipped": {reason: "there may be what the check is about", found: []finding.Finding{finding.Skipped(reason, "a")}, want: []string{"Unknown NotInArchive"}},
 		"Warn":    {reason: "a warning stays, and there may be more", found: []finding.Finding{finding.Warn(reason, "a")}, want: []string{"Warn R", "Unknown NotInArchive"}},
 		"Fail":    {reason: "what is wrong in a part is wrong", found: []finding.Finding{finding.Fail(reason, "a")}, want: []string{"Fail R"}},
@@ -70,7 +70,7 @@ func lacking(t *testing.T, name string, resources ...string) finding.Finding {
 		for _, each := range resources {
 			gap.Note(ctx, gap.Gap{Resource: each})
 		}
-		return []finding.Finding{finding.Pass(finding.ReportedReason("R"), "a")}, nil
+		return []finding.Finding{finding.Pass(gap.Proven("a test"), finding.ReportedReason("R"), "a")}, nil
 	}}
 	requested, err := update.Parse("4.18.1", "4.19.0")
 	if err != nil {

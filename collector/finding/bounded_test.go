@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -24,7 +25,7 @@ func drafts(described *int, outcomes []many) []finding.Draft {
 		for i := range of.count {
 			all = append(all, finding.Draft{Outcome: of.outcome, Describe: func() finding.Finding {
 				*described++
-				return finding.New(of.outcome, finding.ReportedReason("Reason"), "message").Named(fmt.Sprintf("%s%d", of.outcome, i))
+				return finding.Reported(gap.Proven("a test"), of.outcome, finding.ReportedReason("Reason"), "message").Named(fmt.Sprintf("%s%d", of.outcome, i))
 			}})
 		}
 	}
@@ -70,7 +71,7 @@ func TestBounded(t *testing.T) {
 }
 
 func TestDrafts(t *testing.T) {
-	want := []finding.Finding{finding.Fail(finding.ReportedReason("A"), "a"), finding.Pass(finding.ReportedReason("B"), "b")}
+	want := []finding.Finding{finding.Fail(finding.ReportedReason("A"), "a"), finding.Pass(gap.Proven("a test"), finding.ReportedReason("B"), "b")}
 	if diff := cmp.Diff(want, finding.Bounded(finding.Drafts(want[1], want[0]))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

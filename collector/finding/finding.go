@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -133,9 +134,40 @@ type Wait struct {
 // maxURL bounds a URL, in bytes.
 const maxURL = 2 << 10
 
-// Pass reports that the check found nothing that blocks the update.
-func Pass(reason Reason, format string, args ...any) Finding {
-	return New(preflight.Pass, reason, format, args...)
+// ReasonNotRead is the reason of a check that would pass by what it did not read.
+var ReasonNotRead = NewReason("NotRead", Explanation{
+	Meaning: "Reported for a check that has found nothing wrong, and has not read all on which that depends.",
+	Cause:   "A list could not be read, or has only some of the objects. The message names it.",
+	Remedy:  "Fix what the message names, then run the preflight again.",
+})
+
+// maxMissing bounds what a message names.
+const maxMissing = 4
+
+// Pass reports that the check found nothing that blocks the update in what it read. Where that is
+// not complete, the finding is Unknown: what was not read is never a pass.
+func Pass(read gap.Extent, reason Reason, format string, args ...any) Finding {
+	if !read.Complete() {
+		return Unknown(ReasonNotRead, "nothing wrong was found, but not all was read: %s", words.Clauses(read.Missing(), maxMissing))
+	}
+	return build(preflight.Pass, reason, format, args...)
+}
+
+// WithoutPasses are the findings that hold where not all was read: neither the passes nor what
+// became of them in Pass. The input is changed.
+func WithoutPasses(findings []Finding) []Finding {
+	return slices.DeleteFunc(findings, func(f Finding) bool {
+		return f.Outcome == preflight.Pass || f.Reason == ReasonNotRead.String()
+	})
+}
+
+// Reported is a finding with the outcome that another program or package has concluded. A pass
+// depends on what was read, as that of [Pass].
+func Reported(read gap.Extent, outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
+	if outcome == preflight.Pass {
+		return Pass(read, reason, format, args...)
+	}
+	return New(outcome, reason, format, args...)
 }
 
 // Warn reports something worth an administrator's attention that does not block
@@ -159,21 +191,32 @@ func Skipped(reason Reason, format string, args ...any) Finding {
 	return New(preflight.Skipped, reason, format, args...)
 }
 
-// New is for an outcome that is itself the result of a computation. The message
-// is format and args as in [fmt.Sprintf]; lines are kept, without control and
-// direction characters, at most 32 KiB. Fail and Unknown block. What is to be done has the
-// remedy of the reason until Remedy sets another.
+// New is for an outcome that is itself the result of a computation. A pass is no such outcome,
+// and becomes Unknown: see [Pass] and [Reported]. The message is format and args as in
+// [fmt.Sprintf]; lines are kept, without control and direction characters, at most 32 KiB. Fail
+// and Unknown block. What is to be done has the remedy of the reason until Remedy sets another.
 func New(outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
+	if outcome == preflight.Pass {
+		outcome = preflight.Unknown
+	}
+	return build(outcome, reason, format, args...)
+}
+
+func build(outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
 	f := Finding{Finding: preflight.Finding{Reason: reason.name, Message: words.Lines(fmt.Sprintf(format, args...), maxText)}}
 	if outcome != preflight.Pass && outcome != preflight.Skipped {
 		f.Remediation = reason.remedy()
 	}
+	f.Outcome = outcome
 	return f.Judged(outcome)
 }
 
 // Judged sets the outcome, and whether it blocks: a failure does, and so does what is
-// inconclusive.
+// inconclusive. No finding becomes a pass by it, but Unknown.
 func (f Finding) Judged(outcome preflight.Outcome) Finding {
+	if outcome == preflight.Pass && f.Outcome != preflight.Pass {
+		outcome = preflight.Unknown
+	}
 	f.Outcome = outcome
 	f.Blocks = outcome == preflight.Fail || f.Inconclusive()
 	return f

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -17,7 +18,7 @@ func TestConstructors(t *testing.T) {
 		outcome preflight.Outcome
 		blocks  bool
 	}{
-		"Pass":    {reason: "a pass does not block", got: finding.Pass(finding.ReportedReason("R"), "m"), outcome: preflight.Pass},
+		"Pass":    {reason: "a pass does not block", got: finding.Pass(gap.Proven("a test"), finding.ReportedReason("R"), "m"), outcome: preflight.Pass},
 		"Warn":    {reason: "a warning does not block", got: finding.Warn(finding.ReportedReason("R"), "m"), outcome: preflight.Warn},
 		"Fail":    {reason: "a failure blocks", got: finding.Fail(finding.ReportedReason("R"), "m"), outcome: preflight.Fail, blocks: true},
 		"Unknown": {reason: "an inconclusive check blocks", got: finding.Unknown(finding.ReportedReason("R"), "m"), outcome: preflight.Unknown, blocks: true},
@@ -28,6 +29,30 @@ func TestConstructors(t *testing.T) {
 				t.Errorf("%s: %+v", tc.reason, tc.got)
 			}
 		})
+	}
+}
+
+func TestNoPassByWhatWasNotRead(t *testing.T) {
+	reason := finding.ReportedReason("R")
+	for name, got := range map[string]finding.Finding{
+		"NothingRead": finding.Pass(gap.Extent{}, reason, "m"),
+		"Reported":    finding.Reported(gap.Extent{}, preflight.Pass, reason, "m"),
+		"New":         finding.New(preflight.Pass, reason, "m"),
+		"Judged":      finding.Fail(reason, "m").Judged(preflight.Pass),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got.Outcome != preflight.Unknown || !got.Blocks {
+				t.Errorf("%+v, want a finding that is Unknown", got)
+			}
+		})
+	}
+	pass := finding.Pass(gap.Proven("the response"), reason, "m")
+	if again := pass.Judged(pass.Outcome); again.Outcome != preflight.Pass {
+		t.Errorf("a pass that is judged as it is: %+v", again)
+	}
+	kept := finding.WithoutPasses([]finding.Finding{pass, finding.Pass(gap.Extent{}, reason, "m"), finding.Warn(reason, "m")})
+	if len(kept) != 1 || kept[0].Outcome != preflight.Warn {
+		t.Errorf("beside an error remain %+v, want the warning", kept)
 	}
 }
 

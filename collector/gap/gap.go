@@ -3,7 +3,7 @@
 // [Track] makes a context which records the gaps of what is read with it. A server that has only
 // a part of a cluster's state, such as an archive, states a gap by [Gap.Header], and [Warnings]
 // records it for the reader. A reader that finds nothing beside a gap has not found that there is
-// nothing.
+// nothing: [ExtentOf] is what was read with a context, and whether it is complete.
 package gap
 
 import (
@@ -11,9 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,8 +28,6 @@ const (
 	agent = "preflight-archive"
 	// miscellaneous is the code of a warning that persists.
 	miscellaneous = 299
-	// maxGaps bounds the gaps of one reader.
-	maxGaps = 100
 )
 
 // Gap is state that was not gathered.
@@ -111,42 +107,6 @@ func (g Gap) Header() (string, error) {
 // Is reports whether the error is that of a request whose objects were not gathered.
 func Is(err error) bool {
 	return err != nil && apierrors.ReasonForError(err) == Reason
-}
-
-// Log has the gaps of one reader.
-type Log struct {
-	mutex sync.Mutex
-	gaps  []Gap
-}
-
-// All are the gaps, each once, in the order in which they were noted.
-func (l *Log) All() []Gap {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return slices.Clone(l.gaps)
-}
-
-type key struct{}
-
-// Track makes a context whose gaps are recorded, and not in the log of ctx.
-func Track(ctx context.Context) (context.Context, *Log) {
-	log := &Log{}
-	return context.WithValue(ctx, key{}, log), log
-}
-
-// Note records gaps in the log of the context, if it has one.
-func Note(ctx context.Context, gaps ...Gap) {
-	log, ok := ctx.Value(key{}).(*Log)
-	if !ok {
-		return
-	}
-	log.mutex.Lock()
-	defer log.mutex.Unlock()
-	for _, each := range gaps {
-		if len(log.gaps) < maxGaps && !slices.Contains(log.gaps, each) {
-			log.gaps = append(log.gaps, each)
-		}
-	}
 }
 
 // Warnings records the gaps that responses state, and ignores other warnings.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
@@ -91,9 +92,10 @@ func KubeletSkew() check.Check {
 			if err != nil && kubelets == nil {
 				return nil, err
 			}
+			skew.read = gap.ExtentOf(ctx)
 			findings := skew.judge(kubelets)
 			if err != nil {
-				findings = measure.WithoutPasses(findings)
+				findings = finding.WithoutPasses(findings)
 			}
 			return findings, err
 		}),
@@ -111,6 +113,9 @@ func unknownKubernetes(u update.Update) finding.Finding {
 // of Kubernetes.
 type kubeletSkew struct {
 	measure.Measure
+
+	// read is what was read of the kubelets.
+	read gap.Extent
 	// now is the minor of the API server; newest is the one that it may have
 	// already while an update is in progress.
 	now, newest uint64
@@ -310,7 +315,7 @@ func (k kubeletSkew) pass(count map[uint64]int) finding.Finding {
 		oldest = min(oldest, minor)
 	}
 	if total == 0 {
-		return finding.Pass(reasonNoNodes, "the cluster has no nodes")
+		return finding.Pass(k.read, reasonNoNodes, "the cluster has no nodes")
 	}
 	deadline := ""
 	if hop, _ := k.hop(oldest); hop != "" {
@@ -320,7 +325,7 @@ func (k kubeletSkew) pass(count map[uint64]int) finding.Finding {
 	if oldest >= k.now {
 		reason = reasonKubeletMinorVersionsSynced
 	}
-	return finding.Pass(reason, "the API server of %s supports %s: the oldest is 1.%d, and it supports kubelets from 1.%d on%s",
+	return finding.Pass(k.read, reason, "the API server of %s supports %s: the oldest is 1.%d, and it supports kubelets from 1.%d on%s",
 		update.Line(k.Update.To), words.Count(total, "kubelet"), oldest, k.oldest, deadline)
 }
 

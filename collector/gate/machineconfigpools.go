@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -73,12 +74,12 @@ func MachineConfigPools() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the MachineConfigPools: %w", err)
 			}
-			return judgePools(pools), nil
+			return judgePools(gap.ExtentOf(ctx), pools), nil
 		}),
 	}
 }
 
-func judgePools(pools []machineconfigurationv1.MachineConfigPool) []finding.Finding {
+func judgePools(read gap.Extent, pools []machineconfigurationv1.MachineConfigPool) []finding.Finding {
 	var findings []finding.Finding
 	for i := range pools {
 		if f, ok := judgePool(&pools[i]); ok {
@@ -86,7 +87,7 @@ func judgePools(pools []machineconfigurationv1.MachineConfigPool) []finding.Find
 		}
 	}
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(reasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused", len(pools))}
+		return []finding.Finding{finding.Pass(read, reasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused", len(pools))}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
 }

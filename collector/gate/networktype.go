@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -59,7 +60,7 @@ func NetworkType() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the Networks: %w", err)
 			}
-			return []finding.Finding{judgeNetworkType(networks, s.Update.To).About(finding.Object{
+			return []finding.Finding{judgeNetworkType(gap.ExtentOf(ctx), networks, s.Update.To).About(finding.Object{
 				APIVersion: configv1.GroupVersion.String(), Kind: "Network", Name: "cluster",
 			})}, nil
 		},
@@ -74,7 +75,7 @@ func removesSDN(u update.Update) bool {
 }
 
 // judgeNetworkType compares the network type with those of the target.
-func judgeNetworkType(networks []configv1.Network, target semver.Version) finding.Finding {
+func judgeNetworkType(read gap.Extent, networks []configv1.Network, target semver.Version) finding.Finding {
 	const maxType = 64
 	current := ""
 	for i := range networks {
@@ -93,5 +94,5 @@ func judgeNetworkType(networks []configv1.Network, target semver.Version) findin
 			Documented("https://docs.redhat.com/en/documentation/openshift_container_platform/4.16/html/networking/ovn-kubernetes-network-plugin#migrate-from-openshift-sdn").
 			Do(inspect)
 	}
-	return finding.Pass(reasonNetworkTypeSupported, "%s supports the network type %s", target, current)
+	return finding.Pass(read, reasonNetworkTypeSupported, "%s supports the network type %s", target, current)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
@@ -77,7 +78,7 @@ func IncompatibleOperators() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterServiceVersions: %w", err)
 			}
-			return judgeInstalled(operators, m), nil
+			return judgeInstalled(gap.ExtentOf(ctx), operators, m), nil
 		}),
 	}
 }
@@ -105,7 +106,7 @@ func withoutOLM(ctx context.Context, s check.Subject) ([]finding.Finding, error)
 	return []finding.Finding{check.APIMissing("ClusterServiceVersions", olmGroup)}, nil
 }
 
-func judgeInstalled(operators []metav1.PartialObjectMetadata, m measure.Measure) []finding.Finding {
+func judgeInstalled(read gap.Extent, operators []metav1.PartialObjectMetadata, m measure.Measure) []finding.Finding {
 	var drafts []finding.Draft
 	limited, judged := 0, 0
 	for i := range operators {
@@ -126,7 +127,7 @@ func judgeInstalled(operators []metav1.PartialObjectMetadata, m measure.Measure)
 		}
 	}
 	if len(drafts) == 0 {
-		return []finding.Finding{finding.Pass(reasonOperatorsCompatible,
+		return []finding.Finding{finding.Pass(read, reasonOperatorsCompatible,
 			"OLM has installed %s; %d of them have the property %s, and all of these support %s", words.Count(judged, "operator"), limited, maxOpenShiftProperty, update.Line(m.Update.To))}
 	}
 	return finding.Bounded(drafts)

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -96,7 +97,7 @@ func Capacity() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the MachineSets: %w", err)
 			}
-			return judgeMachineSets(sets), nil
+			return judgeMachineSets(gap.ExtentOf(ctx), sets), nil
 		},
 	}
 }
@@ -121,7 +122,7 @@ func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Find
 		About(upgradeConfigObject(&configs[0]))}, nil
 }
 
-func judgeMachineSets(sets []machinev1beta1.MachineSet) []finding.Finding {
+func judgeMachineSets(read gap.Extent, sets []machinev1beta1.MachineSet) []finding.Finding {
 	var findings []finding.Finding
 	workers := 0
 	for i := range sets {
@@ -141,7 +142,7 @@ func judgeMachineSets(sets []machinev1beta1.MachineSet) []finding.Finding {
 			Remedy("Label the MachineSets of the workers, or remove spec.capacityReservation from the UpgradeConfig.").
 			Do(finding.Run("oc -n %s label machineset NAME %s=worker", machineNamespace, machinePool))}
 	case len(findings) == 0:
-		return []finding.Finding{finding.Pass(check.ReasonAsExpected,
+		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected,
 			"all %d MachineSets of the workers have all their machines, and can be copied for the time of the update", workers)}
 	}
 	return finding.Bounded(finding.Drafts(findings...))

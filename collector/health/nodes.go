@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -129,15 +130,15 @@ func Nodes() check.Check {
 			}
 			topology, err := s.Topology(ctx)
 			if err != nil {
-				return judgeNodes(nodes, nodeRules()), err
+				return judgeNodes(gap.ExtentOf(ctx), nodes, nodeRules()), err
 			}
 			switch {
 			case len(nodes) == 0:
 				return noNodes(topology), nil
 			case topology == snapshot.SelfManaged:
-				return judgeNodes(nodes, append(nodeRules(), managedRule())), nil
+				return judgeNodes(gap.ExtentOf(ctx), nodes, append(nodeRules(), managedRule())), nil
 			}
-			return judgeNodes(nodes, nodeRules()), nil
+			return judgeNodes(gap.ExtentOf(ctx), nodes, nodeRules()), nil
 		},
 	}
 }
@@ -166,7 +167,7 @@ type nodeRule struct {
 	violatedBy func(*corev1.Node) (detail string, violated bool)
 }
 
-func judgeNodes(nodes []corev1.Node, rules []nodeRule) []finding.Finding {
+func judgeNodes(read gap.Extent, nodes []corev1.Node, rules []nodeRule) []finding.Finding {
 	var findings []finding.Finding
 	for _, rule := range rules {
 		if f, violated := rule.judge(nodes); violated {
@@ -174,7 +175,7 @@ func judgeNodes(nodes []corev1.Node, rules []nodeRule) []finding.Finding {
 		}
 	}
 	if len(findings) == 0 && len(nodes) > 0 {
-		return []finding.Finding{finding.Pass(check.ReasonAsExpected,
+		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected,
 			"ready and schedulable, with enough memory, disk space and process IDs: %s", words.Count(len(nodes), "node"))}
 	}
 	return findings

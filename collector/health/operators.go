@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -61,12 +62,12 @@ func ClusterOperators() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
 			}
-			return judgeOperators(operators), nil
+			return judgeOperators(gap.ExtentOf(ctx), operators), nil
 		},
 	}
 }
 
-func judgeOperators(operators []configv1.ClusterOperator) []finding.Finding {
+func judgeOperators(read gap.Extent, operators []configv1.ClusterOperator) []finding.Finding {
 	var findings []finding.Finding
 	others := len(operators)
 	for i := range operators {
@@ -81,7 +82,7 @@ func judgeOperators(operators []configv1.ClusterOperator) []finding.Finding {
 		}
 	}
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(check.ReasonAsExpected, "all %d ClusterOperators are Available=True and Degraded=False", others)}
+		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected, "all %d ClusterOperators are Available=True and Degraded=False", others)}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
 }

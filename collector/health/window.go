@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -86,7 +87,7 @@ func UpgradeWindow() check.Check {
 			}
 			var findings []finding.Finding
 			for i := range configs {
-				findings = append(findings, judgeWindow(&configs[i], target, s.Now))
+				findings = append(findings, judgeWindow(gap.ExtentOf(ctx), &configs[i], target, s.Now))
 			}
 			return finding.Bounded(finding.Drafts(findings...)), nil
 		},
@@ -105,7 +106,7 @@ func unreadable(err error) finding.Finding {
 
 // judgeWindow judges whether the window is open at a time, and whether it is for the
 // target, unless its version is empty.
-func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) finding.Finding {
+func judgeWindow(read gap.Extent, config *snapshot.UpgradeConfig, target string, now time.Time) finding.Finding {
 	object := upgradeConfigObject(config)
 	edit := finding.Run("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
 	const reschedule = "Set spec.upgradeAt to the time at which the update is to start."
@@ -130,7 +131,7 @@ func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) f
 	case mismatch != "":
 		f = finding.Warn(reasonOtherVersion, "%s, and is open for %s more%s", window, minutes(closes.Sub(now)), mismatch).Do(edit)
 	default:
-		f = finding.Pass(reasonInWindow, "%s, and is open for %s more", window, minutes(closes.Sub(now)))
+		f = finding.Pass(read, reasonInWindow, "%s, and is open for %s more", window, minutes(closes.Sub(now)))
 	}
 	return f.About(object)
 }

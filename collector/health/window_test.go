@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -167,7 +168,7 @@ func FuzzJudgeWindow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, at, version string) {
 		config := &snapshot.UpgradeConfig{}
 		config.Spec.UpgradeAt, config.Spec.Desired.Version = at, version
-		found := health.JudgeWindow(config, "4.18.4", now)
+		found := health.JudgeWindow(gap.Proven("a test"), config, "4.18.4", now)
 		if found.Outcome != preflight.Pass && found.Outcome != preflight.Warn {
 			t.Errorf("%q is %s", at, found.Outcome)
 		}

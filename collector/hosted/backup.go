@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -82,5 +83,5 @@ func judgeBackups(c *ControlPlane, now time.Time) finding.Finding {
 	case now.Sub(newest) > maxBackupAge:
 		return finding.Warn(reasonBackupOld, "the newest completed backup of etcd is of %s", words.Time(newest)).About(object)
 	}
-	return finding.Pass(reasonBackupRecent, "etcd was backed up at %s", words.Time(newest)).About(object)
+	return finding.Pass(gap.Proven("the list of the HCPEtcdBackups"), reasonBackupRecent, "etcd was backed up at %s", words.Time(newest)).About(object)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -91,7 +92,7 @@ func reconciliationCheck(c *ControlPlane) check.Check {
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
 			found := judgeReconciliation(c, s.Now, s.Update.To.String())
 			if len(found) == 0 {
-				found = append(found, c.about(finding.Pass(reasonReconciled, "HyperShift reconciles HostedCluster %s", c.name())))
+				found = append(found, c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonReconciled, "HyperShift reconciles HostedCluster %s", c.name())))
 			}
 			return found, nil
 		},
@@ -198,7 +199,7 @@ func controlPlaneCheck(c *ControlPlane) check.Check {
 				found = append(found, c.about(finding.Fail(reasonControlPlaneNotUpgradeable, "the control plane is not upgradeable: %s", inWords(condition))))
 			}
 			if len(found) == 0 {
-				found = append(found, c.about(finding.Pass(reasonControlPlaneHealthy, "the control plane of HostedCluster %s is healthy by its conditions", c.name())))
+				found = append(found, c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonControlPlaneHealthy, "the control plane of HostedCluster %s is healthy by its conditions", c.name())))
 			}
 			return found, nil
 		},

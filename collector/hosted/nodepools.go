@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -82,7 +83,7 @@ func poolsCheck(c *ControlPlane) check.Check {
 				}
 			}
 			if len(found) == 0 {
-				found = append(found, c.about(finding.Pass(reasonPoolsUpdatable, "nothing keeps the %s from being updated", words.Count(len(c.pools), "NodePool"))))
+				found = append(found, c.about(finding.Pass(gap.Proven("the list of the NodePools"), reasonPoolsUpdatable, "nothing keeps the %s from being updated", words.Count(len(c.pools), "NodePool"))))
 			}
 			return found, nil
 		},

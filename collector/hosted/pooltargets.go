@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -74,7 +75,7 @@ func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Versi
 	refusal := hypershift.RefusesPool(c.Cluster, present, limit, target, c.supported)
 	switch refusal {
 	case "":
-		return finding.Pass(reasonPoolTargets, "NodePool %s (%s) may go to %s now; the releases are: %s", nameOf(pool), present, target, now)
+		return finding.Pass(gap.Proven("the list of the NodePools"), reasonPoolTargets, "NodePool %s (%s) may go to %s now; the releases are: %s", nameOf(pool), present, target, now)
 	case hypershift.RefusalControlPlane:
 		return finding.Warn(reasonPoolWaits, "NodePool %s (%s) may go to %s only after the control plane, which permits %s, has completed it; now it may go to: %s", nameOf(pool), present, target, limit, now)
 	case hypershift.RefusalDowngrade:

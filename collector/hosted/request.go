@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
@@ -106,7 +107,7 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 		return []finding.Finding{c.about(finding.Fail(reasonNotUpgradeable, "HyperShift refuses %s: %s", version, words.External(decision.Message)))}
 	case hypershift.RuleCurrent, hypershift.RuleUpgradeable, hypershift.RulePatch:
 	}
-	found := []finding.Finding{c.about(finding.Pass(reasonRequestAccepted, "HyperShift accepts the request for %s", version))}
+	found := []finding.Finding{c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonRequestAccepted, "HyperShift accepts the request for %s", version))}
 	if annotated && (known && forced != image || forced == c.Cluster.Desired()) {
 		found = append(found, c.about(finding.Warn(reasonStaleForce, "the annotation %s of HostedCluster %s names another release, %s: when ClusterVersionUpgradeable is not True, HyperShift refuses every update because of it",
 			hypershift.AnnotationForce, c.name(), words.External(forced))).Do(removeForce(c)))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -63,7 +64,7 @@ func skewCheck(c *ControlPlane) check.Check {
 				found = append(found, judgeSkew(&c.pools[i], s.Update.To)...)
 			}
 			if len(found) == 0 {
-				found = append(found, c.about(finding.Pass(reasonSkewSupported, "%s supports all %s", s.Update.To, words.Count(len(c.pools), "NodePool"))))
+				found = append(found, c.about(finding.Pass(gap.Proven("the list of the NodePools"), reasonSkewSupported, "%s supports all %s", s.Update.To, words.Count(len(c.pools), "NodePool"))))
 			}
 			return found, nil
 		},

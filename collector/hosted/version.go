@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -75,7 +76,7 @@ func judgeVersion(c *ControlPlane, from, to semver.Version) []finding.Finding {
 	case !c.supported.Contains(to):
 		return append(found, c.about(finding.Fail(reasonVersionRefused, "the hypershift-operator supports %s, not %s", words.List(c.supported, most), to)))
 	case len(found) == 0:
-		return []finding.Finding{c.about(finding.Pass(reasonVersionSupported, "the hypershift-operator supports %s", to))}
+		return []finding.Finding{c.about(finding.Pass(gap.Proven("the HostedCluster and the versions that the hypershift-operator supports"), reasonVersionSupported, "the hypershift-operator supports %s", to))}
 	}
 	return found
 }

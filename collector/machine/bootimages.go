@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 )
@@ -60,7 +61,7 @@ func BootImages() check.Check {
 			case err != nil:
 				return check.Unread("Infrastructures", err), ctx.Err()
 			}
-			if f, done := withoutSkew(infrastructure); done {
+			if f, done := withoutSkew(gap.ExtentOf(ctx), infrastructure); done {
 				return []finding.Finding{f}, nil
 			}
 			version, err := s.Cluster.ClusterVersion(ctx)
@@ -69,24 +70,24 @@ func BootImages() check.Check {
 			}
 			installed, known := installedAs(version)
 			if known && installed.GTE(oldestBootImage()) {
-				return []finding.Finding{finding.Pass(reasonAsExpected, "the cluster was installed as %s, whose boot images are accepted", installed)}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the cluster was installed as %s, whose boot images are accepted", installed)}, nil
 			}
 			configuration, err := machineConfiguration(ctx, s.Cluster)
 			if err != nil {
 				return check.Unread("MachineConfigurations", err), ctx.Err()
 			}
-			return []finding.Finding{judgeBootImages(infrastructure, configuration, installed, s.Update.To.String())}, nil
+			return []finding.Finding{judgeBootImages(gap.ExtentOf(ctx), infrastructure, configuration, installed, s.Update.To.String())}, nil
 		},
 	}
 }
 
 // withoutSkew is the result for a cluster whose boot images are not compared; false for others.
-func withoutSkew(infrastructure *configv1.Infrastructure) (finding.Finding, bool) {
+func withoutSkew(read gap.Extent, infrastructure *configv1.Infrastructure) (finding.Finding, bool) {
 	switch {
 	case infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode:
 		return finding.Skipped(check.ReasonHyperShift, "the machines of a hosted cluster are managed by another cluster"), true
 	case infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode:
-		return finding.Pass(reasonAsExpected, "the boot image of a single node is not compared"), true
+		return finding.Pass(read, reasonAsExpected, "the boot image of a single node is not compared"), true
 	case platformOf(infrastructure) == configv1.BareMetalPlatformType:
 		return finding.Skipped(reasonBootImagesUnknown,
 			"on bare metal the boot images are compared only if spec.provisioningOSDownloadURL of the Provisioning \"provisioning-configuration\" is set"), true
@@ -128,12 +129,12 @@ func machineConfiguration(ctx context.Context, cluster *snapshot.Cluster) (*oper
 	return configuration, err
 }
 
-func judgeBootImages(infrastructure *configv1.Infrastructure, configuration *operatorv1.MachineConfiguration, installed semver.Version, target string) finding.Finding {
+func judgeBootImages(read gap.Extent, infrastructure *configv1.Infrastructure, configuration *operatorv1.MachineConfiguration, installed semver.Version, target string) finding.Finding {
 	cause := fmt.Sprintf("it updates no boot images on the platform %q", platformOf(infrastructure))
 	remedy := "Update the boot images of all machines. After the update, record their version in spec.bootImageSkewEnforcement of the MachineConfiguration \"cluster\"."
 	if updatesBootImages(infrastructure) {
 		if allManaged(configuration.Spec.ManagedBootImages.MachineManagers) {
-			return finding.Pass(reasonAsExpected, "the machine-config-operator of %s updates the boot images", target)
+			return finding.Pass(read, reasonAsExpected, "the machine-config-operator of %s updates the boot images", target)
 		}
 		cause = "spec.managedBootImages of the MachineConfiguration \"cluster\" does not let it update those of all MachineSets"
 		remedy = "Let the machine-config-operator update the boot images of all MachineSets."

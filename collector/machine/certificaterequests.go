@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -57,12 +58,12 @@ func CertificateRequests() check.Check {
 			if err != nil {
 				return check.Unread("nodes", err), ctx.Err()
 			}
-			return []finding.Finding{judgeRequests(requests, len(nodes), s.Now)}, nil
+			return []finding.Finding{judgeRequests(gap.ExtentOf(ctx), requests, len(nodes), s.Now)}, nil
 		},
 	}
 }
 
-func judgeRequests(requests []certificatesv1.CertificateSigningRequest, nodes int, now time.Time) finding.Finding {
+func judgeRequests(read gap.Extent, requests []certificatesv1.CertificateSigningRequest, nodes int, now time.Time) finding.Finding {
 	var pending []certificatesv1.CertificateSigningRequest
 	recent := 0
 	for _, request := range requests {
@@ -78,7 +79,7 @@ func judgeRequests(requests []certificatesv1.CertificateSigningRequest, nodes in
 		}
 	}
 	if len(pending) == 0 {
-		return finding.Pass(reasonAsExpected, "no kubelet waits for a certificate")
+		return finding.Pass(read, reasonAsExpected, "no kubelet waits for a certificate")
 	}
 	slices.SortStableFunc(pending, func(a, b certificatesv1.CertificateSigningRequest) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)

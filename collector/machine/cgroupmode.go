@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/update"
 )
 
@@ -51,13 +52,13 @@ func CgroupMode() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			config, err := s.Cluster.NodeConfig(ctx)
 			if apierrors.IsNotFound(err) {
-				return []finding.Finding{finding.Pass(reasonAsExpected, "no cgroup mode is configured")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "no cgroup mode is configured")}, nil
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not read Node \"cluster\" of config.openshift.io: %w", err)
 			}
 			if config.Spec.CgroupMode != cgroupModeV1 {
-				return []finding.Finding{finding.Pass(reasonAsExpected, "the nodes are not configured to use cgroup v1")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the nodes are not configured to use cgroup v1")}, nil
 			}
 			operators, err := s.Cluster.ClusterOperators(ctx)
 			if err != nil {

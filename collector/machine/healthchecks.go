@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -47,17 +48,17 @@ func HealthChecks() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			all, err := s.Cluster.MachineHealthChecks(ctx)
 			if apierrors.IsNotFound(err) {
-				return []finding.Finding{finding.Pass(reasonAsExpected, "the cluster has no Machine API")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the cluster has no Machine API")}, nil
 			}
 			if err != nil {
 				return check.Unread("MachineHealthChecks", err), ctx.Err()
 			}
-			return []finding.Finding{judgeHealthChecks(all)}, nil
+			return []finding.Finding{judgeHealthChecks(gap.ExtentOf(ctx), all)}, nil
 		},
 	}
 }
 
-func judgeHealthChecks(all []machinev1beta1.MachineHealthCheck) finding.Finding {
+func judgeHealthChecks(read gap.Extent, all []machinev1beta1.MachineHealthCheck) finding.Finding {
 	active := slices.DeleteFunc(slices.Clone(all), func(each machinev1beta1.MachineHealthCheck) bool { return !actsOnReadiness(each) })
 	running := slices.DeleteFunc(slices.Clone(active), func(each machinev1beta1.MachineHealthCheck) bool {
 		_, paused := each.Annotations[pausedAnnotation]
@@ -65,9 +66,9 @@ func judgeHealthChecks(all []machinev1beta1.MachineHealthCheck) finding.Finding 
 	})
 	switch {
 	case len(active) == 0:
-		return finding.Pass(reasonAsExpected, "no MachineHealthCheck acts on nodes that are not Ready")
+		return finding.Pass(read, reasonAsExpected, "no MachineHealthCheck acts on nodes that are not Ready")
 	case len(running) == 0:
-		return finding.Pass(reasonPaused, "all MachineHealthChecks that act on nodes which are not Ready are paused")
+		return finding.Pass(read, reasonPaused, "all MachineHealthChecks that act on nodes which are not Ready are paused")
 	}
 	var names []string
 	var objects []finding.Object

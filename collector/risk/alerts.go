@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
@@ -85,7 +86,7 @@ func (a alerts) findings(ctx context.Context) ([]finding.Finding, error) {
 	}
 	findings := a.judge(active)
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(reasonNoAlerts, "of %d active alerts none is firing that is critical or affects updates", len(active))}, nil
+		return []finding.Finding{finding.Pass(gap.Proven("the response of the alerts API").And(gap.ExtentOf(ctx)), reasonNoAlerts, "of %d active alerts none is firing that is critical or affects updates", len(active))}, nil
 	}
 	return findings, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/update"
@@ -87,7 +88,7 @@ func (r recommended) findings(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := target{version: version, conditional: conditional, name: r.subject.Update.To.String(), minor: update.Line(r.subject.Update.From)}
+	target := target{read: gap.ExtentOf(ctx), version: version, conditional: conditional, name: r.subject.Update.To.String(), minor: update.Line(r.subject.Update.From)}
 	target.updates = conditional.ByVersion[target.name]
 	risks := target.risks()
 	findings := target.warnings(risks)
@@ -173,7 +174,7 @@ func (r recommended) ignore(risk namedRisk, f finding.Finding) finding.Finding {
 // warning.
 func (t target) withoutEntry() finding.Finding {
 	if len(t.images()) > 0 {
-		return finding.Pass(reasonRecommended,
+		return finding.Pass(t.read, reasonRecommended,
 			"%s is in status.availableUpdates: the update service recommends it and declares no risks of it", t.name)
 	}
 	if t.version.Spec.Channel == "" {

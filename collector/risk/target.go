@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -52,6 +53,8 @@ const (
 
 // target is one version in ClusterVersion.
 type target struct {
+	// read is what was read of the cluster.
+	read        gap.Extent
 	version     *configv1.ClusterVersion
 	conditional *snapshot.ConditionalUpdates
 	name        string

@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -56,7 +57,7 @@ func APIServices() check.Check {
 				}
 			}
 			if len(drafts) == 0 {
-				return []finding.Finding{finding.Pass(reasonAsExpected, "all %d APIServices are available", len(all))}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "all %d APIServices are available", len(all))}, nil
 			}
 			return finding.Bounded(finding.Drafts(drafts...)), nil
 		},

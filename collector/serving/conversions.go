@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/admission/backend"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -59,12 +60,12 @@ func Conversions() check.Check {
 			if err != nil {
 				return check.Unread("EndpointSlices", err), ctx.Err()
 			}
-			return judgeConversions(conversions, backend.NewBackends(services, endpoints)), nil
+			return judgeConversions(gap.ExtentOf(ctx), conversions, backend.NewBackends(services, endpoints)), nil
 		},
 	}
 }
 
-func judgeConversions(conversions []snapshot.Conversion, backends *backend.Backends) []finding.Finding {
+func judgeConversions(read gap.Extent, conversions []snapshot.Conversion, backends *backend.Backends) []finding.Finding {
 	var found []finding.Finding
 	for _, each := range conversions {
 		if why := unavailable(each, backends); why != "" && !appliedByCVO(each.Definition) && mayConvert(each) {
@@ -72,7 +73,7 @@ func judgeConversions(conversions []snapshot.Conversion, backends *backend.Backe
 		}
 	}
 	if len(found) == 0 {
-		return []finding.Finding{finding.Pass(reasonAsExpected, "all %d conversion webhooks have an endpoint", len(conversions))}
+		return []finding.Finding{finding.Pass(read, reasonAsExpected, "all %d conversion webhooks have an endpoint", len(conversions))}
 	}
 	return finding.Bounded(finding.Drafts(found...))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -51,7 +52,7 @@ func Namespaces() check.Check {
 				}
 			}
 			if len(found) == 0 {
-				return []finding.Finding{finding.Pass(reasonAsExpected, "the deletion of no namespace has stopped")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the deletion of no namespace has stopped")}, nil
 			}
 			return finding.Bounded(finding.Drafts(found...)), nil
 		},

@@ -97,7 +97,7 @@ func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
 		}
 		tracked, log := gap.Track(ctx)
 		found, err := c.MachineConfigPools(tracked)
-		gap.Note(ctx, log.All()...)
+		gap.Add(ctx, log.Extent())
 		if apierrors.IsNotFound(err) {
 			return groupKubelets(nodes, nil), nil
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/internal/reading"
 )
 
@@ -44,8 +45,24 @@ func List[T any](ctx context.Context, c *Cluster, resource schema.GroupVersionRe
 	})
 }
 
-// once reads what key identifies, on the first call only.
+// once reads what key identifies, on the first call only, and records whether that succeeded: the
+// API server's response proves a list, and that there is no such object. A gap that the response
+// states is recorded by its warning.
 func once[T any](ctx context.Context, c *Cluster, key string, read func(context.Context) (T, error)) (T, error) {
+	return kept(ctx, c, key, func(ctx context.Context) (T, error) {
+		value, err := read(ctx)
+		switch {
+		case err == nil || apierrors.IsNotFound(err):
+			gap.Prove(ctx, "the response of the API server: "+key)
+		case !gap.Is(err): // a gap is recorded already
+			gap.Fail(ctx, err)
+		}
+		return value, err
+	})
+}
+
+// kept computes what key identifies, on the first call only.
+func kept[T any](ctx context.Context, c *Cluster, key string, read func(context.Context) (T, error)) (T, error) {
 	c.mutex.Lock()
 	r, ok := c.readings[key].(*reading.Once[T])
 	if !ok {
@@ -59,7 +76,7 @@ func once[T any](ctx context.Context, c *Cluster, key string, read func(context.
 // Derived is what is computed from this cluster once for all that need it, by a key that begins
 // with the name of the package.
 func Derived[T any](ctx context.Context, c *Cluster, key string, compute func(context.Context) (T, error)) (T, error) {
-	return once(ctx, c, "derived "+key, compute)
+	return kept(ctx, c, "derived "+key, compute)
 }
 
 // ClusterVersion is the ClusterVersion "version".

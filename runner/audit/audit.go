@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -177,9 +178,9 @@ func (a Audit) judgeAccount(account accountcopy.Account, protection string) find
 		return readsSecrets(subjectOf(account)+", which", secrets).
 			Remedy("Ask the owners of %s to name the Secrets in resourceNames of the role, and delete unused Secrets with tokens.", words.List(account.Checks, 5))
 	case account.Copied:
-		return finding.Pass(reasonReadOnly, "%s with its read access%s", subjectOf(account), without(account.Omitted))
+		return finding.Pass(gap.Proven("the roles of the account"), reasonReadOnly, "%s with its read access%s", subjectOf(account), without(account.Omitted))
 	}
-	return finding.Pass(reasonReadOnly, "%s; the roles of the release allow it to %s", subjectOf(account), describeRules(account.Rules))
+	return finding.Pass(gap.Proven("the roles of the account"), reasonReadOnly, "%s; the roles of the release allow it to %s", subjectOf(account), describeRules(account.Rules))
 }
 
 // without is a clause about what a copy lacks.
@@ -228,7 +229,7 @@ func judgeGroups(rights rights.GroupRights, protection string) finding.Finding {
 			subject, strings.Join(rights.Unserved, ", "), protection).
 			Remedy("Check the aggregated APIs.").Do(finding.Run("oc get apiservices"))
 	}
-	return finding.Pass(reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%s)", rights.Namespace, words.Count(rights.Roles, "role"))
+	return finding.Pass(gap.Proven("the bindings of the groups"), reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%s)", rights.Namespace, words.Count(rights.Roles, "role"))
 }
 
 // NotRun is the finding of a check that may not run because of another finding.

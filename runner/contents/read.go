@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
@@ -98,5 +99,5 @@ func compareVersion(release *payload.Release, requested string) finding.Finding 
 		return finding.Fail(reasonVersionMismatch, "the release image is version %s, and ClusterVersion lists it as %s", release.Version, requested).
 			Named(namePayload).Do(finding.Run("oc adm upgrade"))
 	}
-	return finding.Pass(reasonRead, "release %s contains %d preflight checks", release.Version, len(release.Jobs)).Named(namePayload)
+	return finding.Pass(gap.Proven("the manifests of the release"), reasonRead, "release %s contains %d preflight checks", release.Version, len(release.Jobs)).Named(namePayload)
 }

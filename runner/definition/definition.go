@@ -48,6 +48,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -175,7 +176,7 @@ func (s *survey) findings(definitions int) []finding.Finding {
 		found = append(found, unreadable(s.unread))
 	}
 	if len(found) == 0 {
-		return []finding.Finding{finding.Pass(reasonDefinitionsAccepted,
+		return []finding.Finding{finding.Pass(gap.Proven("the definitions of the target and of the cluster"), reasonDefinitionsAccepted,
 			"the cluster accepts %s of the target; valid under changed schemas: %s",
 			words.Count(definitions, "CustomResourceDefinition"), words.Count(s.objects, "object"))}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/image/imagepolicy"
@@ -62,7 +63,7 @@ func groupByReason(components []string, results []finding.Finding) []finding.Fin
 				named = append(named, components[i])
 			}
 		}
-		group := finding.New(result.Outcome, finding.ReportedReason(result.Reason), "images of the release: %d (%s); the first one: %s", len(named), words.List(named, most), result.Message).
+		group := finding.Reported(gap.Proven("the findings of the images"), result.Outcome, finding.ReportedReason(result.Reason), "images of the release: %d (%s); the first one: %s", len(named), words.List(named, most), result.Message).
 			Named(nameComponentsPolicy).Remedy("%s", result.Remediation).Do(result.Actions...).Documented(result.URL).About(result.Objects...).Observed(result.Evidence)
 		groups = append(groups, group)
 	}

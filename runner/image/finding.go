@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -64,7 +65,7 @@ func (c Check) findings(results []result) []finding.Finding {
 	}
 	evidence := c.evidence(results, missing)
 	if len(groups) == 0 {
-		return []finding.Finding{finding.Pass(reasonImagesPresent,
+		return []finding.Finding{finding.Pass(gap.Proven("the responses of the registries"), reasonImagesPresent,
 			"%s available from where nodes would pull them, of %s in total", words.Count(len(c.Images), "image"), evidence["size"]).
 			Named(Name).Observed(evidence)}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/runner/image/imagepolicy"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/refusal"
@@ -54,7 +55,7 @@ func (v Verifier) signedBy(release signature.Release) []finding.Finding {
 	if v.Scene.Settings.Hosted != nil {
 		message += ", by the keys of the management cluster; this is the only verification: HyperShift makes none"
 	}
-	findings := []finding.Finding{finding.Pass(reasonVerified, "%s", message).Named(nameSignature)}
+	findings := []finding.Finding{finding.Pass(gap.Proven("the verified signature"), reasonVerified, "%s", message).Named(nameSignature)}
 	for _, warning := range release.Warnings() {
 		findings = append(findings, finding.Warn(reasonSignatureWarning, "%s", warning).Named(nameSignature))
 	}

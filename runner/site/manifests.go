@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
@@ -77,7 +78,7 @@ func (c *Checks) Add(source Source, files map[string][]byte) {
 		object.File, object.Component = source.file(object.File), jobplan.SiteComponent
 		c.Release.Supporting = append(c.Release.Supporting, object)
 	}
-	c.Findings = append(c.Findings, finding.Pass(reasonRead, "%s contains %s of the site; its content is %s", source.shown(), words.Count(len(read.Jobs), "check"), source.digest()).
+	c.Findings = append(c.Findings, finding.Pass(gap.Proven("the manifests of the source"), reasonRead, "%s contains %s of the site; its content is %s", source.shown(), words.Count(len(read.Jobs), "check"), source.digest()).
 		Named(NameSource).From(finding.SourceJob).Observed(map[string]string{"source": source.Name, "digest": source.digest()}))
 }
 

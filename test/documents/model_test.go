@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -22,7 +23,7 @@ func folded(f finding.Finding, policy verdict.Policy) string {
 func TestEffects(t *testing.T) {
 	const name = "Some.Finding"
 	made := func(outcome preflight.Outcome, source finding.Source) finding.Finding {
-		return finding.New(outcome, finding.Reason{}, "").Named(name).From(source)
+		return finding.Reported(gap.Proven("a test"), outcome, finding.Reason{}, "").Named(name).From(source)
 	}
 	otherTarget := made(preflight.Fail, finding.SourceGate)
 	otherTarget.Blocks = false

@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/test/golden"
 )
@@ -26,7 +27,7 @@ func shipped() listing.Listing {
 		check("Etcd.Quorum", "etcd", "0000_12_etcd_11_preflight-job.yaml", "openshift-etcd", "registry.example.com/etcd@sha256:aa"),
 		check("Site.Backup", "site", "checks/backup\x1b[2J.yaml", "ops", "registry.example.com/backup@sha256:bb"),
 	}, []finding.Finding{
-		finding.Pass(finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature),
 		finding.Unknown(finding.ReportedReason("Privileged"), "the container %q is privileged", "probe").Named("Storage.Probe").From(finding.SourceJob),
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -103,7 +104,7 @@ func hostileDocument(text string) report.Report {
 	f.Job.Waits = []finding.Wait{{Reason: text, Message: text, StartTime: "2026-11-21T08:00:00Z", EndTime: "2026-11-21T08:00:01Z"}, {StartTime: text, EndTime: text}}
 	f.BlockedTargets = []string{text}
 	accepted := finding.Fail(finding.ReportedReason("Other"), "%s", text).Named("Accepted").From(finding.SourceJob)
-	passed := finding.Pass(finding.ReportedReason("Passed"), "%s", text).Named(text + "2").From(finding.SourceJob)
+	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "%s", text).Named(text + "2").From(finding.SourceJob)
 	expected := verdict.Expectation{Checks: 4, Reported: 3, Missing: []string{text}}
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{f, accepted, passed}, expected, verdict.Policy{Accepted: map[string]string{"Accepted": text}})
 	doc.Expected = expected

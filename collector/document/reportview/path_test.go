@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/test/golden"
@@ -66,7 +67,7 @@ func stored(t *testing.T, made report.Path) report.Path {
 }
 
 func TestContradictoryPath(t *testing.T) {
-	passed := finding.Pass(finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
+	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
 	first, path := []string{"4.16.27", "4.17.33"}, []string{"4.16.27", "4.17.33", "4.18.17"}
 	for name, tc := range map[string]struct {
 		reason string
@@ -135,7 +136,7 @@ func TestLongerPathIsNotBetter(t *testing.T) {
 func randomFindings(random *rand.Rand) []finding.Finding {
 	var findings []finding.Finding
 	for i := range random.IntN(4) {
-		f := finding.Pass(finding.ReportedReason("Because"), "it passed")
+		f := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Because"), "it passed")
 		switch random.IntN(12) {
 		case 0:
 			f = finding.Fail(finding.ReportedReason("Because"), "it failed")
@@ -157,7 +158,7 @@ func accepted(made report.Report, findings []finding.Finding) report.Report {
 }
 
 func FuzzReadPath(f *testing.F) {
-	passed := finding.Pass(finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
+	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
 	made := report.NewPath([]string{"4.16.27", "4.17.33"}, []report.Report{hopTo([]string{"4.16.27", "4.17.33"}, passed)})
 	var written bytes.Buffer
 	if err := format.Write(&written, "json", shown(made), format.Style{}); err != nil {
@@ -180,7 +181,7 @@ func FuzzReadPath(f *testing.F) {
 }
 
 func TestPath(t *testing.T) {
-	passed := finding.Pass(finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
+	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
 	due := finding.Fail(finding.ReportedReason("AdminAckRequired"), "Move the clients first.").Named("AdminAck-ack-4.17-apis").From(finding.SourceGate).Remedy("Acknowledge it.")
 	due.Blocks, due.BlockedTargets = true, []string{"4.18.17"}
 	first, path := []string{"4.16.27", "4.17.33"}, []string{"4.16.27", "4.17.33", "4.18.17"}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -39,7 +40,7 @@ func blocked() report.Report {
 		finding.Warn(finding.ReportedReason("Leftover"), "unused").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
 		finding.Unknown(finding.ReportedReason("ImagePull"), "the image cannot be pulled").Named("Etcd.Quorum").From(finding.SourceJob),
 		finding.Fail(finding.ReportedReason("Full"), "accepted before").Named("Etcd.Space").From(finding.SourceJob),
-		finding.Pass(finding.ReportedReason("Passed"), "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
 	}
 	expected := verdict.Expectation{Checks: 6, Reported: 6}
 	folded, sorted := verdict.Fold(findings, expected, verdict.Policy{Accepted: map[string]string{"Etcd.Space": "spec.desiredUpdate.acceptRisks"}})
@@ -67,7 +68,7 @@ func ready() report.Report {
 	doc := blocked()
 	doc.Expected = verdict.Expectation{Checks: 1, Reported: 1}
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
-		finding.Pass(finding.ReportedReason("NothingToAcknowledge"), "").Named("AdminAck").From(finding.SourceGate),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("NothingToAcknowledge"), "").Named("AdminAck").From(finding.SourceGate),
 	}, doc.Expected, verdict.Policy{})
 	doc.CVO, doc.Created = report.CVO{Reason: "NotEvaluated"}, []report.Object{}
 	doc.Duration = &report.Duration{
@@ -98,7 +99,7 @@ func detached() report.Report {
 	doc.Actions = []finding.Action{attach}
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
 		finding.Unknown(finding.ReportedReason("Interrupted"), "context canceled").Named("Etcd.Quorum").From(finding.SourceJob).Remedy("Attach to the run, which continues the check.").Do(attach),
-		finding.Pass(finding.ReportedReason("Passed"), "").Named("Etcd.Space").From(finding.SourceJob),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "").Named("Etcd.Space").From(finding.SourceJob),
 	}, doc.Expected, verdict.Policy{})
 	return doc
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/test/golden"
@@ -39,7 +40,7 @@ func demo() report.Report {
 		finding.Skipped(finding.ReportedReason("NotConcerned"), "a patch").Named("GiantHop").From(finding.SourceGate),
 	}
 	for _, name := range []string{"A", "B", "C"} {
-		findings = append(findings, finding.Pass(finding.ReportedReason("Passed"), "").Named(name).From(finding.SourceGate))
+		findings = append(findings, finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "").Named(name).From(finding.SourceGate))
 	}
 	doc.Verdict, doc.Findings = verdict.Fold(findings, doc.Expected, verdict.Policy{})
 	doc.Verdict.ValidUntil = "2026-11-22T08:00:09Z"

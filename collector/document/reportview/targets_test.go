@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -82,7 +83,7 @@ func fleet() report.Targets {
 	unknown := finding.Unknown(finding.ReportedReason("UnknownUpdateKind"), "the gates cannot be evaluated: \"nightly\x1b[2J\" is not a semantic version").
 		Remedy("Name another.").Named("Update").From(finding.SourceGate)
 	warn := finding.Warn(finding.ReportedReason("FarAway"), "in use").Named("RemovedAPIs").From(finding.SourceGate)
-	pass := finding.Pass(finding.ReportedReason("Forward"), "no rollback").Named("Rollback").From(finding.SourceGate)
+	pass := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Forward"), "no rollback").Named("Rollback").From(finding.SourceGate)
 	skip := finding.Skipped(finding.ReportedReason("NotConcerned"), "patch").Named("GiantHop").From(finding.SourceGate)
 	doc := listing(map[string]string{
 		"DualStackNeedsController": "spec.desiredUpdate.acceptRisks", "OldBootImagesPodmanMissingAuthFlag": "accept.yaml, entry 1; seen; accepted by ann",
@@ -106,7 +107,7 @@ func chosen() report.Targets {
 	doc := listing(map[string]string{"DualStackNeedsController": "spec.desiredUpdate.acceptRisks"}, map[string][]finding.Finding{
 		"4.18.16": {
 			risk("DualStackNeedsController"), risk("RHELKernelHighLoadIOWait"),
-			finding.Pass(finding.ReportedReason("Forward"), "no rollback").Named("Rollback").From(finding.SourceGate),
+			finding.Pass(gap.Proven("a test"), finding.ReportedReason("Forward"), "no rollback").Named("Rollback").From(finding.SourceGate),
 		},
 	}, "4.18.16")
 	return doc

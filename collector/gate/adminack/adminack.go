@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -104,13 +105,13 @@ func Check() check.Check {
 		Reads: append(check.ReadsClusterVersion(), reads()...),
 		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 			if !cvo.HasAdminGates(m.Desired) {
-				return []finding.Finding{finding.Pass(reasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
+				return []finding.Finding{finding.Pass(gap.Proven("the version of CVO"), reasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
 			}
 			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
 			if err != nil {
 				return nil, err
 			}
-			return adminAck{minor: update.Line(cvo.AcksOf(m.Completed, m.Desired))}.judgeAll(pairs), nil
+			return adminAck{read: gap.ExtentOf(ctx), minor: update.Line(cvo.AcksOf(m.Completed, m.Desired))}.judgeAll(pairs), nil
 		}),
 	}
 }
@@ -125,7 +126,11 @@ func reads() []access.Request {
 }
 
 // adminAck judges the gates that apply to one minor version.
-type adminAck struct{ minor string }
+type adminAck struct {
+	// read is what was read of the gates and their acknowledgements.
+	read  gap.Extent
+	minor string
+}
 
 func (a adminAck) judgeAll(pairs []pair) []finding.Finding {
 	if len(pairs) == 0 {
@@ -138,7 +143,7 @@ func (a adminAck) judgeAll(pairs []pair) []finding.Finding {
 	if len(findings) > 0 {
 		return findings
 	}
-	return []finding.Finding{finding.Pass(reasonNothingToAcknowledge, "no admin acknowledgement is required to leave %s", a.minor)}
+	return []finding.Finding{finding.Pass(a.read, reasonNothingToAcknowledge, "no admin acknowledgement is required to leave %s", a.minor)}
 }
 
 func (a adminAck) judge(pair pair) []finding.Finding {

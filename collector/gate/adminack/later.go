@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/update"
 )
 
@@ -72,7 +73,7 @@ func acksAhead(u update.Update, gates, acked map[string]string) finding.Finding 
 		url = cmp.Or(url, urlIn(gate.text))
 	}
 	if len(lines) == 0 {
-		return finding.Pass(reasonNothingAhead, "release %s brings no admin gate that has to be acknowledged later", u.To)
+		return finding.Pass(gap.Proven("the manifests of the release"), reasonNothingAhead, "release %s brings no admin gate that has to be acknowledged later", u.To)
 	}
 	if more := len(lines) - maxAhead; more > 0 {
 		lines = append(lines[:maxAhead], fmt.Sprintf("and %d more", more))

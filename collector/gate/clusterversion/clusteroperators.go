@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
@@ -52,12 +53,12 @@ func ClusterOperators() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
 			}
-			return m.Apply(judgeOperators(operators, m.Within)), nil
+			return m.Apply(judgeOperators(gap.ExtentOf(ctx), operators, m.Within)), nil
 		},
 	}
 }
 
-func judgeOperators(operators []configv1.ClusterOperator, minor string) []finding.Finding {
+func judgeOperators(read gap.Extent, operators []configv1.ClusterOperator, minor string) []finding.Finding {
 	var findings []finding.Finding
 	var own []finding.Finding
 	others := len(operators)
@@ -76,7 +77,7 @@ func judgeOperators(operators []configv1.ClusterOperator, minor string) []findin
 	if len(findings) > 0 {
 		return append(finding.Bounded(finding.Drafts(findings...)), own...)
 	}
-	return append(own, finding.Pass(reasonUpgradeable, "none of %s reports Upgradeable=False", words.Count(others, "ClusterOperator")))
+	return append(own, finding.Pass(read, reasonUpgradeable, "none of %s reports Upgradeable=False", words.Count(others, "ClusterOperator")))
 }
 
 // ownOperator is the result in place of the finding of the preflight's own

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -45,6 +46,8 @@ var (
 
 // situation is what checks of the ClusterVersion judge.
 type situation struct {
+	// read is what was read of the cluster.
+	read    gap.Extent
 	version *configv1.ClusterVersion
 	// update is the update as CVO measures it: not from the last completed release
 	// but from status.desired, which is the newer release while an update is in
@@ -72,7 +75,7 @@ func onClusterVersion(judge judgement) func(context.Context, check.Subject) ([]f
 		if err != nil {
 			return []finding.Finding{invalidVersion(version, err)}, nil
 		}
-		findings := judge(situation{version: version, update: update.Update{From: desired, To: s.Update.To}, requested: s.Update})
+		findings := judge(situation{read: gap.ExtentOf(ctx), version: version, update: update.Update{From: desired, To: s.Update.To}, requested: s.Update})
 		for i, f := range findings {
 			if f.Objects == nil {
 				findings[i] = f.About(check.ClusterVersionObject())

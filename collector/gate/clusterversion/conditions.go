@@ -42,7 +42,7 @@ func judgeFailing(s situation) []finding.Finding {
 	condition := s.condition("Failing")
 	switch condition.Status {
 	case configv1.ConditionFalse:
-		return []finding.Finding{finding.Pass(reasonAsExpected, "CVO reconciles %s without failing", s.update.From)}
+		return []finding.Finding{finding.Pass(s.read, reasonAsExpected, "CVO reconciles %s without failing", s.update.From)}
 	case configv1.ConditionTrue:
 		outcome := preflight.Fail
 		if s.condition(configv1.OperatorProgressing).Status == configv1.ConditionTrue && !s.update.LeavesMinor() {
@@ -91,7 +91,7 @@ func RetrievedUpdates() check.Check {
 func judgeRetrieved(s situation) []finding.Finding {
 	condition := s.condition(configv1.RetrievedUpdates)
 	if condition.Status == configv1.ConditionTrue {
-		return []finding.Finding{finding.Pass(reasonRetrieved, "the cluster has the updates and risks of channel %q", s.version.Spec.Channel)}
+		return []finding.Finding{finding.Pass(s.read, reasonRetrieved, "the cluster has the updates and risks of channel %q", s.version.Spec.Channel)}
 	}
 	f := finding.Unknown(cmp.Or(finding.ReportedReason(condition.Reason), reasonNotRetrieved),
 		"RetrievedUpdates of ClusterVersion is %s, so the updates and risks that the cluster knows may be out of date: %s",

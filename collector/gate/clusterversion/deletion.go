@@ -80,7 +80,7 @@ func (s situation) deletion(minor string) finding.Finding {
 			"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown").
 			Remedy("Check what CVO could not evaluate.").Do(cvoLog())
 	}
-	return finding.Pass(reasonNothingDeleted, "ClusterVersion reports no deletion in progress")
+	return finding.Pass(s.read, reasonNothingDeleted, "ClusterVersion reports no deletion in progress")
 }
 
 // inspectDeleted are the commands that print the first few of the objects in

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/update"
 )
 
@@ -44,7 +45,7 @@ func GiantHop() check.Check {
 func judgeGiantHop(s situation) []finding.Finding {
 	found := cvo.GiantHop(s.version, s.target())
 	if found == nil {
-		return []finding.Finding{finding.Pass(reasonOneHop, "from %s to %s is one hop", s.update.From, s.update.To)}
+		return []finding.Finding{finding.Pass(s.read, reasonOneHop, "from %s to %s is one hop", s.update.From, s.update.To)}
 	}
 	violation := *found
 	notes := []string{"What blocks the later hops is reported only before each of them: admin acks, Upgradeable, removed APIs, kubelet versions and operator versions have to be checked hop by hop."}
@@ -89,7 +90,7 @@ func judgeLaterHop(u update.Update) finding.Finding {
 	before := &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: u.From.String()}}}
 	found := cvo.GiantHop(before, u.To.String())
 	if found == nil {
-		return finding.Pass(reasonOneHop, "from %s to %s is one hop", u.From, u.To)
+		return finding.Pass(gap.Proven("the versions of the two releases"), reasonOneHop, "from %s to %s is one hop", u.From, u.To)
 	}
 	found.Weight = cvo.Blocking
 	return violated(*found).Remedy("%s", hopsTo(situation{update: u}))

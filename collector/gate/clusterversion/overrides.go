@@ -53,7 +53,7 @@ func judgeOverrides(s situation) []finding.Finding {
 		names, objects = append(names, check.Describe(object)), append(objects, object)
 	}
 	if len(names) == 0 {
-		return []finding.Finding{finding.Pass(reasonNothingUnmanaged, "spec.overrides of ClusterVersion makes nothing unmanaged")}
+		return []finding.Finding{finding.Pass(s.read, reasonNothingUnmanaged, "spec.overrides of ClusterVersion makes nothing unmanaged")}
 	}
 	outcome, effect := s.overridesBlock()
 	return []finding.Finding{finding.New(outcome, reasonClusterVersionOverridesSet,

@@ -161,7 +161,7 @@ func (s situation) request() finding.Finding {
 	case 0:
 		return s.notAvailable()
 	case 1:
-		return finding.Pass(reasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone: oc adm upgrade --to %s", target, target)
+		return finding.Pass(s.read, reasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone: oc adm upgrade --to %s", target, target)
 	}
 	return finding.Warn(ReasonAmbiguousVersion,
 		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target, words.List(images, maxImages)).
@@ -173,7 +173,7 @@ func (s situation) request() finding.Finding {
 // update in progress.
 func nothingRequested(s situation) finding.Finding {
 	if cvo.CompletedVersion(s.version.Status) != s.target() {
-		return finding.Pass(reasonNothingAsked, "%s is already in status.desired of ClusterVersion", s.target())
+		return finding.Pass(s.read, reasonNothingAsked, "%s is already in status.desired of ClusterVersion", s.target())
 	}
 	return finding.Warn(reasonNothingAsked, "the cluster runs %s already, so a request by this version changes nothing", s.target()).
 		Remedy("Choose another update.").Do(finding.Targets())

@@ -45,5 +45,5 @@ func judgeRollback(s situation) []finding.Finding {
 			"%s is the cluster's previous release; a rollback from %s reverts the fixes made since", s.target(), s.update.From).
 			Do(finding.Targets())}
 	}
-	return []finding.Finding{finding.Pass(reasonNotBefore, "%s is not before %s, the version in status.desired of ClusterVersion", s.target(), s.update.From)}
+	return []finding.Finding{finding.Pass(s.read, reasonNotBefore, "%s is not before %s, the version in status.desired of ClusterVersion", s.target(), s.update.From)}
 }

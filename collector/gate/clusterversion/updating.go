@@ -62,7 +62,7 @@ func judgeUpdating(s situation) []finding.Finding {
 	case progressing.Status == configv1.ConditionTrue || partial:
 		return []finding.Finding{s.updating(progressing)}
 	case progressing.Status == configv1.ConditionFalse || len(history) > 0:
-		return []finding.Finding{finding.Pass(reasonNotUpdating, "no update is in progress: the cluster has completed %s", s.update.From)}
+		return []finding.Finding{finding.Pass(s.read, reasonNotUpdating, "no update is in progress: the cluster has completed %s", s.update.From)}
 	}
 	return []finding.Finding{finding.Unknown(reasonNotReported,
 		"ClusterVersion has neither the condition Progressing nor a history, so it is unknown whether an update is in progress").

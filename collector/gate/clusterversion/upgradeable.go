@@ -50,7 +50,7 @@ func judgeUpgradeable(s situation) []finding.Finding {
 	case !s.update.LeavesMinor():
 		return s.notConcerned(fmt.Sprintf("Upgradeable=%s of ClusterVersion", orAbsent(condition.Status)))
 	case condition.Status == "" || condition.Status == configv1.ConditionTrue:
-		return []finding.Finding{finding.Pass(reasonUpgradeable,
+		return []finding.Finding{finding.Pass(s.read, reasonUpgradeable,
 			"the condition Upgradeable of ClusterVersion, which CVO removes when nothing blocks, is %s", orAbsent(condition.Status))}
 	}
 	return []finding.Finding{finding.Unknown(cmp.Or(finding.ReportedReason(condition.Reason), reasonEvaluationFailed),

@@ -123,7 +123,7 @@ func Run(
 		if err != nil || unread == nil || apierrors.IsNotFound(unread) || onlySkipped(findings) {
 			return findings, err
 		}
-		return WithoutPasses(findings), unread
+		return finding.WithoutPasses(findings), unread
 	}
 }
 
@@ -154,9 +154,4 @@ func Changed(f finding.Finding, outcome preflight.Outcome, format string, args .
 
 func onlySkipped(findings []finding.Finding) bool {
 	return !slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Outcome != preflight.Skipped })
-}
-
-// WithoutPasses are the findings that hold beside an error.
-func WithoutPasses(findings []finding.Finding) []finding.Finding {
-	return slices.DeleteFunc(findings, func(f finding.Finding) bool { return f.Outcome == preflight.Pass })
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -50,14 +51,16 @@ type removals struct {
 	from, to uint64
 	// known is true when to is.
 	known bool
+	// read is what was read of the uses.
+	read gap.Extent
 }
 
 // newRemovals compares with the last completed release: while an update is in
 // progress, the API server may still be of that release.
-func newRemovals(m measure.Measure) removals {
+func newRemovals(m measure.Measure, read gap.Extent) removals {
 	from, _ := update.Kubernetes(m.Completed)
 	to, known := update.Kubernetes(m.Update.To)
-	return removals{Measure: m, from: from, to: to, known: known}
+	return removals{Measure: m, read: read, from: from, to: to, known: known}
 }
 
 // classify compares the removal of an API with the update. It does not concern

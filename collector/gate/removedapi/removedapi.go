@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/apiuse"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
@@ -75,7 +76,7 @@ func Check(fixed FixTime) check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the APIRequestCounts: %w", err)
 			}
-			r := newRemovals(m)
+			r := newRemovals(m, gap.ExtentOf(ctx))
 			inUse, unused := r.inUse(uses)
 			if len(inUse) == 0 {
 				return []finding.Finding{r.notInUse(len(uses), unused)}, nil
@@ -107,7 +108,7 @@ func fromMetrics(ctx context.Context, s check.Subject, m measure.Measure) ([]fin
 	if err != nil {
 		return nil, fmt.Errorf("could not read the API server's metrics at /metrics: %w", err)
 	}
-	return newRemovals(m).judgeDeprecated(deprecated), nil
+	return newRemovals(m, gap.ExtentOf(ctx)).judgeDeprecated(deprecated), nil
 }
 
 // inUse are the removals of APIs that clients use and that concern the update. unused
@@ -148,7 +149,7 @@ func (r removals) notInUse(known int, unused []string) finding.Finding {
 	if len(unused) > 0 {
 		note = ". Only Kubernetes' own controllers, which read every API, requested " + words.List(unused, 5)
 	}
-	return finding.Pass(reasonRemovedAPIsNotInUse,
+	return finding.Pass(r.read, reasonRemovedAPIsNotInUse,
 		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.Update.To), known, note)
 }
 
@@ -162,7 +163,7 @@ func (r removals) judgeDeprecated(deprecated []apiuse.Deprecated) []finding.Find
 	if len(drafts) > 0 {
 		return finding.Bounded(drafts)
 	}
-	return []finding.Finding{finding.Pass(reasonRemovedAPIsNotInUse,
+	return []finding.Finding{finding.Pass(r.read, reasonRemovedAPIsNotInUse,
 		"the API server has received no request to an API that %s or a later release removes, since it started", update.Line(r.Update.To))}
 }
 
@@ -172,14 +173,14 @@ func (r removals) describe(api removal) finding.Finding {
 	if api.note != "" {
 		note = "; " + api.note
 	}
-	return finding.New(api.outcome, api.reason, "%s is in use (%s), and %s%s", api.name, api.clients, r.explain(api), note).
+	return finding.Reported(r.read, api.outcome, api.reason, "%s is in use (%s), and %s%s", api.name, api.clients, r.explain(api), note).
 		Named(finding.NameOf(nameRemovedAPI, api.name)).
 		Documented(deprecationGuide)
 }
 
 // describeFixed is the finding of an API whose clients are fixed.
 func (r removals) describeFixed(api removal) finding.Finding {
-	f := finding.New(api.outcome, api.reason, "%s was used in the last 24 hours (%s), and is no longer in use: %s", api.name, api.clients, api.note).
+	f := finding.Reported(r.read, api.outcome, api.reason, "%s was used in the last 24 hours (%s), and is no longer in use: %s", api.name, api.clients, api.note).
 		Named(finding.NameOf(nameRemovedAPI, api.name)).
 		Documented(deprecationGuide)
 	if api.outcome == preflight.Pass {

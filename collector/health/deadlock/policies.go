@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/admission"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -48,13 +49,13 @@ func Policies() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			bindings, err := boundPolicies(ctx, s.Cluster)
 			if apierrors.IsNotFound(err) { // before Kubernetes 1.30
-				return []finding.Finding{finding.Pass(check.ReasonAsExpected, "the cluster has no ValidatingAdmissionPolicies")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "the cluster has no ValidatingAdmissionPolicies")}, nil
 			}
 			if err != nil {
 				return nil, err
 			}
 			if len(bindings) == 0 {
-				return []finding.Finding{finding.Pass(check.ReasonAsExpected, "no ValidatingAdmissionPolicy is bound")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "no ValidatingAdmissionPolicy is bound")}, nil
 			}
 			requests, err := requestsOf(ctx, s.Cluster)
 			if err != nil {
@@ -107,7 +108,7 @@ func judgePolicies(ctx context.Context, requests *updateRequests, bindings []bou
 		}
 	}
 	if len(drafts) == 0 {
-		drafts = finding.Drafts(finding.Pass(check.ReasonAsExpected,
+		drafts = finding.Drafts(finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected,
 			"none of %d ValidatingAdmissionPolicyBindings is expected to deny a request of the update, as far as metadata decides", len(bindings)))
 	}
 	return finding.Bounded(drafts), ctx.Err()

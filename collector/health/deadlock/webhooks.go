@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector/admission/backend"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -105,7 +106,7 @@ func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.
 		drafts = append(drafts, finding.Drafts(timeouts)...)
 	}
 	if len(drafts) == 0 {
-		drafts = finding.Drafts(finding.Pass(check.ReasonAsExpected, "none of %s is expected to block a request of the update", words.Count(len(webhooks), "webhook")))
+		drafts = finding.Drafts(finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "none of %s is expected to block a request of the update", words.Count(len(webhooks), "webhook")))
 	}
 	return finding.Bounded(drafts)
 }

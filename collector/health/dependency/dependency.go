@@ -16,6 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/internal/reading"
 )
 
@@ -108,7 +109,7 @@ func (s *Set) probeAll(ctx context.Context) ([]finding.Finding, error) {
 		}
 	}
 	if err == nil && len(findings) == 0 {
-		return []finding.Finding{finding.Pass(reasonReachable, "all %d external dependencies respond where the preflight runs", len(s.urls))}, nil
+		return []finding.Finding{finding.Pass(gap.Proven("the responses of the dependencies"), reasonReachable, "all %d external dependencies respond where the preflight runs", len(s.urls))}, nil
 	}
 	return finding.Bounded(finding.Drafts(findings...)), err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/survey"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // Check is the check Drain.
@@ -23,7 +23,7 @@ func Check() check.Check {
 		Name: nameDrain, Kind: finding.SourceHealth, Reads: survey.Reads(),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			if s.Hosted && len(s.NodePools) == 0 {
-				return []finding.Finding{finding.Pass(check.ReasonAsExpected, "no node is drained by the update of the control plane alone; with --nodepool NAME the drains of a NodePool are rehearsed")}, nil
+				return []finding.Finding{finding.Pass(gap.Proven("the selection of NodePools"), check.ReasonAsExpected, "no node is drained by the update of the control plane alone; with --nodepool NAME the drains of a NodePool are rehearsed")}, nil
 			}
 			of, err := rehearsalOf(ctx, s.Cluster, s.Now, s.NodePools)
 			if err != nil {
@@ -35,9 +35,9 @@ func Check() check.Check {
 			case !of.pooled():
 				return s.WithoutAPI(ctx, "MachineConfigPools", machineconfigurationv1.GroupName)
 			}
-			findings := judge(of.rehearsal, of.read.Order.Pools)
+			findings := judge(gap.ExtentOf(ctx), of.rehearsal, of.read.Order.Pools)
 			if len(of.gaps) > 0 {
-				findings = slices.DeleteFunc(findings, func(f finding.Finding) bool { return f.Outcome == preflight.Pass })
+				findings = finding.WithoutPasses(findings)
 			}
 			return append(findings, unusedIn(&of.read)...), of.unread()
 		},

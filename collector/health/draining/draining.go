@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -24,7 +25,7 @@ import (
 const maxNamed = 5
 
 // judge is what the rehearsal of an update comes to. Only a drain that does not end blocks.
-func judge(rehearsal drain.Rehearsal, drained []order.Pool) []finding.Finding {
+func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []finding.Finding {
 	pools := poolsOf(drained)
 	findings := obstacles(rehearsal, pools)
 	for i := range rehearsal.Pools {
@@ -42,9 +43,9 @@ func judge(rehearsal drain.Rehearsal, drained []order.Pool) []finding.Finding {
 	warnings := warnings(rehearsal)
 	if len(drafts)+len(warnings) == 0 {
 		if len(rehearsal.Pools) == 0 {
-			return []finding.Finding{finding.Pass(check.ReasonAsExpected, "no node is drained")}
+			return []finding.Finding{finding.Pass(read, check.ReasonAsExpected, "no node is drained")}
 		}
-		return []finding.Finding{finding.Pass(check.ReasonAsExpected, "all nodes of %s can be drained", words.Count(len(rehearsal.Pools), pools.kind(rehearsal.Pools[0].Name)))}
+		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected, "all nodes of %s can be drained", words.Count(len(rehearsal.Pools), pools.kind(rehearsal.Pools[0].Name)))}
 	}
 	return append(finding.Bounded(drafts), warnings...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/health/draining"
 )
 
@@ -74,7 +75,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			findings := draining.Judge(tc.rehearsal, nil)
+			findings := draining.Judge(gap.Proven("a test"), tc.rehearsal, nil)
 			var got []string
 			for _, f := range findings {
 				got = append(got, strings.Join([]string{f.Name, string(f.Outcome), f.Reason}, " "))

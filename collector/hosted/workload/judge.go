@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -78,7 +79,7 @@ func (s *State) Judge(said Said) []finding.Finding {
 	found = append(found, s.evictions()...)
 	found = append(found, s.room()...)
 	if len(found) == 0 {
-		return []finding.Finding{finding.Pass(reasonPodsReady, "the pods of the control plane in namespace %s are ready, and their rollout has room", s.namespace)}
+		return []finding.Finding{finding.Pass(gap.Proven("the lists of the namespace of the control plane"), reasonPodsReady, "the pods of the control plane in namespace %s are ready, and their rollout has room", s.namespace)}
 	}
 	return found
 }

@@ -15,25 +15,25 @@ type Once[T any] struct {
 	known bool
 	value T
 	err   error
-	gaps  []gap.Gap
+	read  gap.Extent
 }
 
 // Get returns the result of the first call of read. An error is a result too, unless the
-// context of its reader has ended: then the next reader reads. The gaps of the first reading
-// are noted for each reader.
+// context of its reader has ended: then the next reader reads. The extent of the first reading
+// is recorded for each reader.
 func (o *Once[T]) Get(ctx context.Context, read func(context.Context) (T, error)) (T, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if o.known {
-		gap.Note(ctx, o.gaps...)
+		gap.Add(ctx, o.read)
 		return o.value, o.err
 	}
 	tracked, log := gap.Track(ctx)
 	value, err := read(tracked)
-	gap.Note(ctx, log.All()...)
+	gap.Add(ctx, log.Extent())
 	if err != nil && ctx.Err() != nil {
 		return value, err
 	}
-	o.known, o.value, o.err, o.gaps = true, value, err, log.All()
+	o.known, o.value, o.err, o.read = true, value, err, log.Extent()
 	return o.value, o.err
 }

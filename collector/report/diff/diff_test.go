@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/report/diff"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -28,7 +29,7 @@ func found(id string, findings ...finding.Finding) report.Report {
 }
 
 func etcd(outcome preflight.Outcome, reason, message string, objects ...preflight.Object) finding.Finding {
-	return finding.New(outcome, finding.ReportedReason(reason), "%s", message).About(objects...).Named("Etcd.Quorum").From(finding.SourceJob)
+	return finding.Reported(gap.Proven("a test"), outcome, finding.ReportedReason(reason), "%s", message).About(objects...).Named("Etcd.Quorum").From(finding.SourceJob)
 }
 
 func node(name string) preflight.Object {
@@ -177,7 +178,7 @@ func before() report.Report {
 		finding.Warn(finding.ReportedReason("Leftover"), "unused").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
 		finding.Unknown(finding.ReportedReason("ImagePull"), "the image cannot be pulled").Named("Etcd.Quorum").From(finding.SourceJob),
 		finding.Fail(finding.ReportedReason("Full"), "the disk is full").Named("Etcd.Space").From(finding.SourceJob),
-		finding.Pass(finding.ReportedReason("Passed"), "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
 	)
 }
 
@@ -200,12 +201,12 @@ func after() report.Report {
 		Cluster: first.Cluster,
 		Target:  report.Target{Version: "4.19.1", Image: "registry/release@sha256:cc"},
 	},
-		finding.Pass(finding.ReportedReason("Acknowledged"), "").Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Acknowledged"), "").Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate),
 		certificate("preflight-fedcba9876"),
 		finding.Warn(finding.ReportedReason("Leftover"), "unused for long").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
 		etcd(preflight.Fail, "NoQuorum", "one of three members is down"),
 		finding.Warn(finding.ReportedReason("Slow"), "routes are slow").Remedy("Check them.").Named("Network.Routes").From(finding.SourceJob),
-		finding.Pass(finding.ReportedReason("Passed"), "").Named("Storage.Drivers").From(finding.SourceJob),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "").Named("Storage.Drivers").From(finding.SourceJob),
 	)
 }
 

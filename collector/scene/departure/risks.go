@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -35,7 +36,7 @@ func (l later) risks(s scene.Scene) check.Check {
 			case !l.Edge.Known:
 				return []finding.Finding{l.edgeUnknown(recommended.Name)}, nil
 			case len(l.Edge.Risks) == 0:
-				return []finding.Finding{finding.Pass(reasonEdgeRecommended, "the update graph has the update from %s to %s without risks", subject.Update.From, subject.Update.To)}, nil
+				return []finding.Finding{finding.Pass(gap.Proven("the update graph"), reasonEdgeRecommended, "the update graph has the update from %s to %s without risks", subject.Update.From, subject.Update.To)}, nil
 			}
 			evaluator := risk.Evaluator{Subject: subject, Client: s.Settings.Judgement.Monitoring, ClusterID: s.Version.Spec.ClusterID}
 			return l.judgeRisks(ctx, evaluator)

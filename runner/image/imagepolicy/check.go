@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry/repository"
@@ -140,7 +141,7 @@ func (c *check) missing(place Place, digest string) finding.Finding {
 }
 
 func (c *check) pass(r requirement) finding.Finding {
-	return finding.Pass(reasonImagePolicySatisfied,
+	return finding.Pass(gap.Proven("the signatures of the image"), reasonImagePolicySatisfied,
 		"%s satisfies ClusterImagePolicy %q (scope %s)", c.image.PullSpec, r.policy, c.scope).
 		From(finding.SourceSignature)
 }

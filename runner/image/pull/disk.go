@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -120,7 +121,7 @@ func (d disks) findings(nodes int) []finding.Finding {
 	add(d.tooSmall, finding.Fail(reasonDiskTooSmall, "the free space for images is less than their compressed size of %s; no image was pulled onto the node", needed))
 	add(d.low, finding.Warn(reasonDiskSpaceLow, "the free space for images may be too small for them when unpacked; their compressed size is %s", needed))
 	if len(findings) == 0 && nodes > 0 {
-		return []finding.Finding{finding.Pass(reasonDiskSpace,
+		return []finding.Finding{finding.Pass(gap.Proven("the conditions of the nodes"), reasonDiskSpace,
 			"none of %s has the condition DiskPressure; %d are known to have enough space for the images (compressed size %s)", words.Count(nodes, "node"), d.known, needed).
 			Named(diskName).Observed(evidence)}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -134,7 +135,7 @@ func (g *group) outcome(images int) finding.Finding {
 			Remedy("%s", cmp.Or(g.remedy, "Fix what the message names, or run the preflight again with a longer timeout.")).
 			Do(g.retryActions()...)
 	}
-	return finding.Pass(reasonImagesPulled, "%s: %s, all pulled or present", nodes, words.Count(images, "image"))
+	return finding.Pass(gap.Proven("the pulls by the nodes"), reasonImagesPulled, "%s: %s, all pulled or present", nodes, words.Count(images, "image"))
 }
 
 // retryActions are the actions of the group, and a retry with a longer timeout.

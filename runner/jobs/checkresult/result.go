@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
@@ -121,7 +122,7 @@ func Findings(check jobplan.Check, result preflight.Result) ([]finding.Finding, 
 }
 
 func sanitize(name string, f preflight.Finding) finding.Finding {
-	out := finding.New(f.Outcome, finding.ReportedReason(f.Reason), "%s", words.Lines(f.Message, MaxMessage)).
+	out := finding.Reported(gap.Proven("the result of the check"), f.Outcome, finding.ReportedReason(f.Reason), "%s", words.Lines(f.Message, MaxMessage)).
 		Named(name).
 		From(finding.SourceJob).
 		Remedy("%s", words.Lines(f.Remediation, MaxMessage)).

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs/checkresult"
@@ -78,7 +79,7 @@ func exitedZero(o Observation, pod Pod, result checkresult.Result) (Classificati
 }
 
 func passed(o Observation) Classification {
-	return done(o, finding.Pass(checkresult.ReasonPassed, "the check exited 0 and reported no findings"))
+	return done(o, finding.Pass(gap.Proven("the exit code of the check"), checkresult.ReasonPassed, "the check exited 0 and reported no findings"))
 }
 
 // containersState is the worst state of several containers.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -111,7 +112,7 @@ func (g *Guard) Await(ctx context.Context, plan jobplan.Plan) finding.Finding {
 			return notGuarded(err)
 		}
 	}
-	return finding.Pass(reasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", inventory.PolicyKind, guardObjectName(g.run)).
+	return finding.Pass(gap.Proven("the denied probe"), reasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", inventory.PolicyKind, guardObjectName(g.run)).
 		Named(guardName).
 		From(finding.SourceJob)
 }

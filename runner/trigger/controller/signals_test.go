@@ -20,6 +20,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -101,7 +102,7 @@ func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.D
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := finding.Pass(finding.ReportedReason("Tested"), "the check has passed")
+	result := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Tested"), "the check has passed")
 	if decision == verdict.Blocked {
 		result = finding.Fail(finding.ReportedReason("Tested"), "the check has failed")
 		result.Blocks = true
