@@ -132,7 +132,8 @@ func laterAcks(ctx context.Context, s check.Subject, before map[string]string) (
 	if err != nil {
 		return nil, err
 	}
-	judged := adminAck{minor: update.Line(s.Update.From)}.judgeAll([]pair{{location: location, gates: &corev1.ConfigMap{Data: before}, acks: acks}})
+	of := adminAck{read: gap.Proven("the manifests of the release").And(gap.ExtentOf(ctx)), minor: update.Line(s.Update.From)}
+	judged := of.judgeAll([]pair{{location: location, gates: &corev1.ConfigMap{Data: before}, acks: acks}})
 	for i, f := range judged {
 		// The command "ack" knows the gates of the present release only.
 		judged[i].Actions = slices.DeleteFunc(slices.Clone(f.Actions), func(a finding.Action) bool { return a.Type == finding.ActionAcknowledge })
