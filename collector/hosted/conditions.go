@@ -103,9 +103,11 @@ func reconciliationCheck(c *ControlPlane) check.Check {
 // its control plane (hypershift at 3ee9615: hypershift-operator hostedcluster_controller.go, reconcile, and
 // control-plane-operator hostedcontrolplane_controller.go). The gate of a request, which is the last stop, is
 // hypershift.Judge. An error that stops a reconciliation is in ReconciliationSucceeded, which
-// expectations have. ValidReleaseImage False with the reason SecretNotFound stops only a part of it.
+// expectations have. ValidReleaseImage False with the reason SecretNotFound stops only a part of it, as does
+// PlatformCredentialsFound False: the control-plane-operator of the release is not deployed. ValidProxyConfiguration,
+// ValidOIDCConfiguration, ValidAWSIdentityProvider, ValidIDPConfiguration, ValidReleaseInfo and those of KMS stop nothing.
 func stopConditions() []string {
-	return []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "ValidHostedControlPlaneConfiguration"}
+	return []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "PlatformCredentialsFound", "ValidHostedControlPlaneConfiguration"}
 }
 
 // judgeReconciliation is why HyperShift would not reconcile the HostedCluster at a time with the request

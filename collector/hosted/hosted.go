@@ -50,6 +50,8 @@ type ControlPlane struct {
 	// pools are the NodePools of the cluster by name; poolsError is why they could not be read.
 	pools      []hypershift.NodePool
 	poolsError error
+	// mixed is true where the pools of the cluster have several architectures, also those that are not selected.
+	mixed bool
 	// supported are the minor versions that the operator supports; supportedError is why it is unknown.
 	supported      hypershift.Supported
 	supportedError error
@@ -93,6 +95,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	}
 	c.pools, c.poolsError = list[hypershift.NodePool](ctx, management, "nodepools", namespace)
 	c.pools = slices.DeleteFunc(c.pools, func(p hypershift.NodePool) bool { return p.Spec.ClusterName != name })
+	c.mixed = slices.ContainsFunc(c.pools, func(p hypershift.NodePool) bool { return p.Architecture() != c.pools[0].Architecture() })
 	if err := selectPools(c, pools); err != nil && c.poolsError == nil {
 		return nil, err
 	}

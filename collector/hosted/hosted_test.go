@@ -70,6 +70,10 @@ func hostedCluster() *hypershift.HostedCluster {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "example"},
 	}
 	h.Spec.Release.Image, h.Spec.ClusterID = present, "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
+	h.Spec.InfraID = "example-7x2kq"
+	h.Status.KubeConfig = &struct {
+		Name string `json:"name"`
+	}{Name: "guest"}
 	h.Status.Version = &hypershift.VersionStatus{
 		Desired:          configv1.Release{Version: "4.18.5", Image: present},
 		History:          []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "4.18.5", Image: present}},
@@ -423,9 +427,6 @@ func TestGuestRunsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hostedCluster()
-			h.Status.KubeConfig = &struct {
-				Name string `json:"name"`
-			}{Name: "guest"}
 			text := strings.Replace(strings.Replace(kubeconfig, "%s", tc.cluster, 1), "%s", tc.user, 1)
 			secret := map[string]any{
 				"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "clusters", "name": "guest"}, "stringData": map[string]any{"kubeconfig": text},

@@ -47,9 +47,29 @@ var (
 		Cause:   "The release is of another architecture, and not a multi-architecture one.",
 		Remedy:  "Request a multi-architecture release, or replace the NodePool by one of the architecture of the release.",
 	})
+	reasonPoolArchitectureUnknown = finding.NewReason("NodePoolArchitectureUnknown", finding.Explanation{
+		Meaning: "Reported when the NodePools of a HostedCluster have several architectures, its present release is a multi-architecture one, and it is unknown whether the target is.",
+		Cause:   "The status of the HostedCluster does not list the target with the architecture Multi. HyperShift reconciles nothing of a NodePool whose architecture the release lacks.",
+		Remedy:  "Request a multi-architecture release: oc adm release info prints release.openshift.io/architecture.",
+	})
+	reasonPoolOwner = finding.NewReason("NodePoolAwaitsHostedCluster", finding.Explanation{
+		Meaning: "Reported when HyperShift does not reconcile a NodePool because of its HostedCluster, which no condition of the NodePool states.",
+		Cause:   "spec.infraID of the HostedCluster is empty, or its status names no kubeconfig. HyperShift sets both when it reconciles the HostedCluster.",
+		Remedy:  "Check the conditions of the HostedCluster, and the log of the hypershift-operator.",
+	})
+	reasonPoolImage = finding.NewReason("NodePoolImageUnknown", finding.Explanation{
+		Meaning: "Reported when HyperShift finds no image of the platform for the present release of a NodePool, and it is unknown whether it finds one for the target (condition ValidPlatformImage).",
+		Cause:   "The present release has no image for the platform, the region or the architecture of the NodePool.",
+		Remedy:  "Check that the target has an image for the platform and the region of the NodePool.",
+	})
+	reasonPoolManual = finding.NewReason("NodePoolNotAutomated", finding.Explanation{
+		Meaning: "Reported when HyperShift does not update the nodes of a NodePool that is named for the update.",
+		Cause:   "Its platform is None, or IBM Cloud with user-provisioned infrastructure.",
+		Remedy:  "Update the nodes by hand after the release of the NodePool was changed.",
+	})
 	reasonPoolUpdating = finding.NewReason("NodePoolUpdating", finding.Explanation{
 		Meaning: "Reported when a NodePool is being updated.",
-		Cause:   "Its condition UpdatingVersion or UpdatingConfig is True.",
+		Cause:   "Its condition UpdatingVersion, UpdatingConfig or UpdatingPlatformMachineTemplate is True.",
 		Remedy:  "Wait until the update of the NodePool is complete.",
 	})
 	reasonPoolSurge = finding.NewReason("NodePoolSurge", finding.Explanation{
@@ -90,11 +110,14 @@ func poolsCheck(c *ControlPlane) check.Check {
 	}
 }
 
-// asWarnings are the findings about a pool that is not updated: none of them blocks, and no machine is added.
+// asWarnings are the findings about a pool that is not updated: none of them blocks, no machine is added, and no
+// node is to be updated by hand.
 func asWarnings(judged []finding.Finding) []finding.Finding {
-	judged = slices.DeleteFunc(judged, func(f finding.Finding) bool { return f.Reason == reasonPoolSurge.String() })
+	judged = slices.DeleteFunc(judged, func(f finding.Finding) bool {
+		return f.Reason == reasonPoolSurge.String() || f.Reason == reasonPoolManual.String()
+	})
 	for i, f := range judged {
-		if f.Outcome == preflight.Fail {
+		if f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown {
 			judged[i] = f.Judged(preflight.Warn)
 		}
 	}
@@ -136,33 +159,21 @@ func Drains(pools []hypershift.NodePool, now time.Time) []order.NodePool {
 	return drained
 }
 
-// poolConditions are the conditions of a NodePool that are not True while HyperShift stops before it updates the nodes
-// (hypershift at 3ee9615: hypershift-operator controllers/nodepool, nodepool_controller.go, reconcile, with conditions.go,
-// nto.go and the file of each platform), and those of nodes that are not in order. Other stops have
-// findings of their own: the pause, ValidArchPlatform, and the deletion. An error to read a Secret or a ConfigMap of the
-// HostedCluster has no condition of the pool: those of the HostedCluster report it. The absence of these means
-// that HyperShift has nothing to report.
-func poolConditions() []string {
-	return []string{
-		"UpdateManagementEnabled", "ValidReleaseImage", "IgnitionEndpointAvailable", "ValidMachineConfig", "ValidTuningConfig",
-		"ValidPlatformImage", "ValidMachineTemplate", "AWSSecurityGroupAvailable",
-		"ValidGeneratedPayload", "ValidPlatformConfig", "AllMachinesReady", "AllNodesHealthy",
-	}
-}
-
 // judgePool is what keeps a pool from being updated to a release.
 func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []finding.Finding {
 	found := judgePause(pool, s.Now)
 	if pool.DeletionTimestamp != nil {
 		found = append(found, finding.Fail(reasonDeleted, "NodePool %s is being deleted, so it is not updated", nameOf(pool)))
 	}
-	found = append(found, judgeArchitecture(c, pool)...)
+	version := s.Update.To.String()
+	found = append(found, judgeOwner(c, pool)...)
+	found = append(found, judgeArchitecture(c, pool, version)...)
 	found = append(found, judgeStrategy(pool)...)
 	if replaces(pool) {
 		found = append(found, finding.Warn(reasonPoolSurge, "NodePool %s adds machines (maxSurge %s) before it removes others, and whether the infrastructure has room for them is unknown", nameOf(pool), surgeOf(pool)))
 	}
-	found = append(found, judgePoolConditions(pool, s.Update.To.String())...)
-	for _, name := range []string{"UpdatingVersion", "UpdatingConfig"} {
+	found = append(found, judgePoolConditions(c, pool, version)...)
+	for _, name := range []string{"UpdatingVersion", "UpdatingConfig", "UpdatingPlatformMachineTemplate"} {
 		if meta.IsStatusConditionTrue(pool.Status.Conditions, name) {
 			return append(found, finding.Warn(reasonPoolUpdating, "NodePool %s is being updated (%s)", nameOf(pool), name))
 		}
@@ -173,40 +184,6 @@ func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []fi
 		}
 	}
 	return found
-}
-
-// judgePoolConditions is about the conditions of a pool that is updated to a version. HyperShift leaves the status of
-// ValidGeneratedPayload empty where the payload is not valid, and reports AsExpected of a pool without replicas.
-func judgePoolConditions(pool *hypershift.NodePool, version string) []finding.Finding {
-	var found []finding.Finding
-	for _, name := range poolConditions() {
-		condition := meta.FindStatusCondition(pool.Status.Conditions, name)
-		switch {
-		case condition == nil || condition.Status != metav1.ConditionFalse && condition.Status != "" || condition.Reason == "AsExpected":
-		case name == "ValidReleaseImage" && replaced(condition.Message, version):
-			found = append(found, finding.Warn(reasonReplaced, "HyperShift does not reconcile NodePool %s until the request for %s replaces the release of it: %s", nameOf(pool), version, inWords(condition)))
-		default:
-			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition)))
-		}
-	}
-	return found
-}
-
-// judgeArchitecture is about a pool of an architecture that the release lacks. HyperShift also reports
-// ValidArchPlatform False of an architecture that it does not support on the platform, and continues.
-func judgeArchitecture(c *ControlPlane, pool *hypershift.NodePool) []finding.Finding {
-	condition := meta.FindStatusCondition(pool.Status.Conditions, "ValidArchPlatform")
-	invalid := condition != nil && condition.Status == metav1.ConditionFalse
-	switch {
-	case !c.Cluster.PayloadHas(pool):
-		return []finding.Finding{finding.Fail(reasonPoolArchitecture, "NodePool %s has the architecture %s, which the release of HostedCluster %s lacks (status.payloadArch is %s), so HyperShift does not reconcile the pool",
-			nameOf(pool), words.External(pool.Architecture()), c.name(), words.External(c.Cluster.Status.PayloadArch))}
-	case invalid && c.Cluster.Status.PayloadArch != "":
-		return []finding.Finding{finding.Warn(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition))}
-	case invalid:
-		return []finding.Finding{finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition))}
-	}
-	return nil
 }
 
 // judgePause is about a pool that is paused. HyperShift reports the pause in the condition
@@ -224,6 +201,9 @@ func judgePause(pool *hypershift.NodePool, now time.Time) []finding.Finding {
 
 // judgeStrategy is why the machines of a pool would not be replaced.
 func judgeStrategy(pool *hypershift.NodePool) []finding.Finding {
+	if !pool.Automated() {
+		return []finding.Finding{finding.Warn(reasonPoolManual, "HyperShift does not update the nodes of NodePool %s (platform %s): it sets status.version alone", nameOf(pool), words.External(pool.Spec.Platform.Type))}
+	}
 	if onDelete(pool) {
 		return []finding.Finding{finding.Fail(reasonPoolOnDelete, "NodePool %s replaces its machines only when they are deleted", nameOf(pool))}
 	}
@@ -245,7 +225,7 @@ func onDelete(pool *hypershift.NodePool) bool {
 
 // replaces reports whether a pool adds machines before it removes others.
 func replaces(pool *hypershift.NodePool) bool {
-	return pool.Spec.Management.UpgradeType == "Replace" && !onDelete(pool) && surgeOf(pool) != "0" && surgeOf(pool) != "0%"
+	return pool.Automated() && pool.Spec.Management.UpgradeType == "Replace" && !onDelete(pool) && surgeOf(pool) != "0" && surgeOf(pool) != "0%"
 }
 
 // surgeOf is maxSurge of a pool, by default 1.

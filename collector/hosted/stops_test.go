@@ -105,6 +105,13 @@ func TestNotReconciled(t *testing.T) {
 			},
 			want: map[string]string{wants: "NotReconciled Fail"},
 		},
+		"Credentials": {
+			reason: "without the credentials of the platform the control-plane-operator of the release is not deployed", to: "4.18.6", refuses: true,
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+				set(h, "PlatformCredentialsFound", metav1.ConditionFalse)
+			},
+			want: map[string]string{wants: "NotReconciled Fail"},
+		},
 		"RefusedVersion": {
 			reason: "the request replaces a release that is refused by its version", to: "4.18.6", change: invalidRelease(`the latest version supported is: "4.20". Attempting to use: "4.21.0"`),
 			want: map[string]string{wants: "RefusedReleaseReplaced Warn"},
@@ -190,6 +197,83 @@ func TestPoolNotReconciled(t *testing.T) {
 				setPool(p, "ValidArchPlatform", metav1.ConditionFalse)
 			},
 		},
+		"ArchitectureReplaced": {
+			reason: "the target has the architecture that the present release lacks", want: "NodePoolArchitecture Warn", named: "NodePoolArchitecture Warn",
+			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
+				h.Status.PayloadArch, p.Spec.Arch = "AMD64", "arm64"
+				h.Status.Version.AvailableUpdates[0].Architecture = configv1.ClusterVersionArchitectureMulti
+			},
+		},
+		"InfraID": {
+			reason: "HyperShift stops without a condition", want: "NodePoolAwaitsHostedCluster Warn", named: "NodePoolAwaitsHostedCluster Fail",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) { h.Spec.InfraID = "" },
+		},
+		"KubeConfig": {
+			reason: "HyperShift waits for the kubeconfig of the guest without a condition", want: "NodePoolAwaitsHostedCluster Warn", named: "NodePoolAwaitsHostedCluster Fail",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) { h.Status.KubeConfig = nil },
+		},
+		"PlatformConfig": {
+			reason: "HyperShift reports it, and continues", want: "NodePoolCondition Warn", named: "NodePoolCondition Warn",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				setPool(p, "ValidPlatformConfig", metav1.ConditionFalse)
+			},
+		},
+		"TuningConfig": {
+			reason: "HyperShift stops at a tuning configuration that is not valid", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				setPool(p, "ValidTuningConfig", metav1.ConditionFalse)
+			},
+		},
+		"MachineTemplate": {
+			reason: "HyperShift stops at a machine template that is not valid", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				setPool(p, "ValidMachineTemplate", metav1.ConditionFalse)
+			},
+		},
+		"SecurityGroup": {
+			reason: "HyperShift waits for the security group", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				setPool(p, "AWSSecurityGroupAvailable", metav1.ConditionFalse)
+			},
+		},
+		"Image": {
+			reason: "another release may have the image that the present one lacks", want: "NodePoolImageUnknown Warn", named: "NodePoolImageUnknown Unknown",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				p.Spec.Release.Image = present
+				p.Status.Conditions = []metav1.Condition{{Type: "ValidPlatformImage", Status: metav1.ConditionFalse, Reason: "ValidationFailed", Message: `Couldn't discover an AMI for release image "` + present + `": no region`}}
+			},
+		},
+		"ImageOfTarget": {
+			reason: "the target lacks the image", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				const target = "quay.io/release@sha256:cc"
+				p.Spec.Release.Image = target
+				p.Status.Conditions = []metav1.Condition{{Type: "ValidPlatformImage", Status: metav1.ConditionFalse, Reason: "ValidationFailed", Message: `Couldn't discover an AMI for release image "` + target + `": no region`}}
+			},
+		},
+		"InPlaceFailed": {
+			reason: "an update in place does not continue beside a degraded node", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				p.Status.Conditions = []metav1.Condition{{Type: "UpdatingVersion", Status: metav1.ConditionFalse, Reason: "InplaceUpgradeFailed", Message: "Node a degraded"}}
+			},
+		},
+		"MachineTemplateUpdating": {
+			reason: "the machines are being replaced", want: "NodePoolUpdating Warn", named: "NodePoolUpdating Warn",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				setPool(p, "UpdatingPlatformMachineTemplate", metav1.ConditionTrue)
+			},
+		},
+		"PerformanceProfile": {
+			reason: "the Node Tuning Operator advises against an update, and HyperShift does not heed it", want: "NodePoolCondition Warn NodePoolCondition Warn", named: "NodePoolCondition Warn NodePoolCondition Warn",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				setPool(p, "performance.operator.openshift.io/Upgradeable", metav1.ConditionFalse)
+				setPool(p, "performance.operator.openshift.io/Degraded", metav1.ConditionTrue)
+			},
+		},
+		"Manual": {
+			reason: "HyperShift sets the version of the pool, and updates no node", named: "NodePoolNotAutomated Warn",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { p.Spec.Platform.Type = "None" },
+		},
 		"Ignition": {
 			reason: "HyperShift waits for the endpoint", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
@@ -229,6 +313,37 @@ func TestPoolNotReconciled(t *testing.T) {
 			}
 			if got := stopped(t, opened(t, changed, "workers"), "4.18.6")["NodePools"]; got != tc.named {
 				t.Errorf("%s: a pool that is named: %q, want %q", tc.reason, got, tc.named)
+			}
+		})
+	}
+}
+
+// Pools of several architectures need a release for all architectures: where the status does not list the target as
+// one, whether HyperShift still reconciles the pools is unknown.
+func TestMixedArchitectures(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, payload, listed, other, want string
+	}{
+		"Listed":   {reason: "the status lists the target as one for all", payload: "Multi", listed: "Multi", other: "arm64"},
+		"Unlisted": {reason: "the target may lack the architecture", payload: "Multi", other: "arm64", want: "NodePoolArchitectureUnknown Unknown"},
+		"Equal":    {reason: "pools of one architecture are as before", payload: "Multi", other: "amd64"},
+		"Unknown":  {reason: "HyperShift has not stated the architecture of the release, so nothing changes with the target", other: "arm64"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, p, other := hostedCluster(), nodePool("4.18.5"), nodePool("4.18.5")
+			p.Spec.Management.UpgradeType, other.Name, other.Spec.Arch = "InPlace", "others", tc.other
+			h.Status.PayloadArch, h.Status.Version.AvailableUpdates[0].Architecture = tc.payload, configv1.ClusterVersionArchitecture(tc.listed)
+			server := many()
+			server.objects[base+"hostedclusters/example"] = h
+			server.objects[base+"nodepools"] = map[string]any{
+				"apiVersion": hypershift.GroupVersion().String(), "kind": "NodePoolList", "metadata": map[string]any{}, "items": []any{p, other},
+			}
+			side, err := hosted.Open(t.Context(), server.connect(t), "clusters", "example", "workers")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := stopped(t, side, "4.18.6")["NodePools"]; got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}

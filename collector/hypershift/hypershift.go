@@ -43,7 +43,9 @@ type HostedCluster struct {
 		Release             Release  `json:"release"`
 		ControlPlaneRelease *Release `json:"controlPlaneRelease,omitempty"`
 		ClusterID           string   `json:"clusterID,omitempty"`
-		Channel             string   `json:"channel,omitempty"`
+		// InfraID is set by HyperShift at the first reconciliation, and identifies the machines of the NodePools.
+		InfraID string `json:"infraID,omitempty"`
+		Channel string `json:"channel,omitempty"`
 		// PausedUntil is until when nothing is reconciled; the function of that name reads it.
 		PausedUntil string `json:"pausedUntil,omitempty"`
 		Networking  struct {
@@ -123,7 +125,10 @@ type NodePool struct {
 		// NodeDrainTimeout bounds the drain of a node; zero and absent do not.
 		NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 		Platform         struct {
-			Type string `json:"type"`
+			Type     string `json:"type"`
+			IBMCloud *struct {
+				ProviderType string `json:"providerType,omitempty"`
+			} `json:"ibmcloud,omitempty"`
 		} `json:"platform"`
 	} `json:"spec"`
 	Status struct {
@@ -159,6 +164,13 @@ type Management struct {
 type RollingUpdate struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	MaxSurge       *intstr.IntOrString `json:"maxSurge,omitempty"`
+}
+
+// Automated reports whether HyperShift updates the nodes of the pool. Otherwise it sets the version of the pool
+// alone (hypershift-operator controllers/nodepool/nodepool_controller.go, isAutomatedMachineManagement).
+func (p *NodePool) Automated() bool {
+	platform := &p.Spec.Platform
+	return platform.Type != "None" && (platform.IBMCloud == nil || platform.IBMCloud.ProviderType != "UPI")
 }
 
 // Versions are the versions of the nodes of the pool, distinct and sorted as text: those that the

@@ -1,6 +1,7 @@
 package hypershift
 
 import (
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -39,6 +40,14 @@ func (h *HostedCluster) ImageOf(version string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// IsMulti reports whether the status lists a version as one for all architectures; false for another, and where the
+// cluster-version operator of the guest states no architectures.
+func (h *HostedCluster) IsMulti(version string) bool {
+	return slices.ContainsFunc(h.Releases(), func(known configv1.Release) bool {
+		return known.Version == version && known.Architecture == configv1.ClusterVersionArchitectureMulti
+	})
 }
 
 // VersionOf is the version of an image that the status lists; empty for another.

@@ -136,10 +136,13 @@ func IsVersionRefusal(message string) bool {
 	}, func(text string) bool { return strings.Contains(message, text) })
 }
 
+// Multi is the architecture of a release for all architectures.
+const Multi = "Multi"
+
 // PayloadHas reports whether the requested release has the architecture of a pool; true where that of the
 // release is unknown. HyperShift stops the reconciliation of a pool for which it has not (validateHCPayloadSupportsNodePoolCPUArch).
 func (h *HostedCluster) PayloadHas(pool *NodePool) bool {
-	return h.Status.PayloadArch == "" || h.Status.PayloadArch == "Multi" || strings.EqualFold(h.Status.PayloadArch, pool.Architecture())
+	return h.Status.PayloadArch == "" || h.Status.PayloadArch == Multi || strings.EqualFold(h.Status.PayloadArch, pool.Architecture())
 }
 
 // Architecture is that of the nodes of the pool.
