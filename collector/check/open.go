@@ -50,7 +50,7 @@ func open(name string, found []finding.Finding, err error, gaps []gap.Gap) ([]fi
 		return f.Reason == reasonUnread.String() // the gap states it better
 	})
 	for at := range kept {
-		if kept[at].Outcome == preflight.Fail || kept[at].Outcome == preflight.Warn {
+		if kept[at].Outcome != preflight.Skipped {
 			kept[at] = kept[at].Noted("The archive has %s: this counts what is there.", words.Clauses(clausesOf(gaps), maxNamed))
 		}
 	}

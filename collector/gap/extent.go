@@ -2,8 +2,12 @@ package gap
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // maxRecorded bounds the gaps of one reader, and the failures.
@@ -65,6 +69,24 @@ func record[T comparable](known *[]T, more []T) {
 type Log struct {
 	mutex sync.Mutex
 	read  Extent
+	// outer has it too; nil for none.
+	outer *Log
+}
+
+// Err is the error of a reader that needs all objects, by which Is is true; nil without a gap.
+func (l *Log) Err() error {
+	gaps := l.All()
+	if len(gaps) == 0 {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: Reason, Message: "the archive has " + gaps[0].String(),
+	}}
+}
+
+// Lacks reports whether objects of a resource, by its plural, are among the gaps.
+func (l *Log) Lacks(resource string) bool {
+	return slices.ContainsFunc(l.All(), func(each Gap) bool { return each.Resource == resource })
 }
 
 // All are the gaps, each once, in the order in which they were noted.
@@ -85,7 +107,14 @@ func Track(ctx context.Context) (context.Context, *Log) {
 	return context.WithValue(ctx, key{}, log), log
 }
 
-// ExtentOf is what was read with a context of Track; of another context it is the zero value.
+// Watch makes a context whose readings are recorded here, and in the log of ctx as well.
+func Watch(ctx context.Context) (context.Context, *Log) {
+	log := &Log{}
+	log.outer, _ = ctx.Value(key{}).(*Log)
+	return context.WithValue(ctx, key{}, log), log
+}
+
+// ExtentOf is what was read with a context of Track or Watch; of another context it is the zero value.
 func ExtentOf(ctx context.Context) Extent {
 	if log, ok := ctx.Value(key{}).(*Log); ok {
 		return log.Extent()
@@ -95,13 +124,16 @@ func ExtentOf(ctx context.Context) Extent {
 
 // Add records what was read in the log of the context, if it has one.
 func Add(ctx context.Context, read Extent) {
-	log, ok := ctx.Value(key{}).(*Log)
-	if !ok {
-		return
+	log, _ := ctx.Value(key{}).(*Log)
+	for ; log != nil; log = log.outer {
+		log.add(read)
 	}
-	log.mutex.Lock()
-	defer log.mutex.Unlock()
-	log.read = log.read.And(read)
+}
+
+func (l *Log) add(read Extent) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.read = l.read.And(read)
 }
 
 // Note records gaps.

@@ -90,7 +90,11 @@ func Capacity() check.Check {
 				return []finding.Finding{finding.Skipped(check.ReasonHyperShift,
 					"NodePools of the hosting cluster create the machines of this cluster, and surge by their own rules")}, nil
 			}
+			ctx, missing := gap.Watch(ctx)
 			sets, err := s.Cluster.MachineSets(ctx)
+			if err == nil && len(ofWorkers(sets)) == 0 {
+				err = missing.Err()
+			}
 			if apierrors.IsNotFound(err) {
 				return s.WithoutAPI(ctx, "MachineSets", machinev1beta1.GroupName)
 			}
@@ -122,28 +126,30 @@ func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Find
 		About(upgradeConfigObject(&configs[0]))}, nil
 }
 
+// ofWorkers are the MachineSets that are copied.
+func ofWorkers(sets []machinev1beta1.MachineSet) []machinev1beta1.MachineSet {
+	return slices.DeleteFunc(slices.Clone(sets), func(set machinev1beta1.MachineSet) bool {
+		return set.Namespace != machineNamespace || set.Labels[machinePool] != "worker"
+	})
+}
+
 func judgeMachineSets(read gap.Extent, sets []machinev1beta1.MachineSet) []finding.Finding {
 	var findings []finding.Finding
-	workers := 0
-	for i := range sets {
-		set := &sets[i]
-		if set.Namespace != machineNamespace || set.Labels[machinePool] != "worker" {
-			continue
-		}
-		workers++
-		if f, ok := judgeMachineSet(set); ok {
-			findings = append(findings, f.Named(nameMachineSet+"-"+set.Name).About(machineSetObject(set)))
+	workers := ofWorkers(sets)
+	for i := range workers {
+		if f, ok := judgeMachineSet(&workers[i]); ok {
+			findings = append(findings, f.Named(nameMachineSet+"-"+workers[i].Name).About(machineSetObject(&workers[i])))
 		}
 	}
 	switch {
-	case workers == 0:
+	case len(workers) == 0:
 		return []finding.Finding{finding.Fail(reasonNoMachineSets,
 			"an UpgradeConfig reserves capacity, but no MachineSet in namespace %q has the label %s=worker, so the managed-upgrade-operator has none to copy", machineNamespace, machinePool).
 			Remedy("Label the MachineSets of the workers, or remove spec.capacityReservation from the UpgradeConfig.").
 			Do(finding.Run("oc -n %s label machineset NAME %s=worker", machineNamespace, machinePool))}
 	case len(findings) == 0:
 		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected,
-			"all %d MachineSets of the workers have all their machines, and can be copied for the time of the update", workers)}
+			"all %d MachineSets of the workers have all their machines, and can be copied for the time of the update", len(workers))}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
 }

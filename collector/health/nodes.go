@@ -124,7 +124,11 @@ func Nodes() check.Check {
 		Name: nameNodeHealth, Kind: finding.SourceHealth,
 		Reads: append(check.ReadsTopology(), check.List("", "nodes")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			ctx, missing := gap.Watch(ctx)
 			nodes, err := s.Cluster.Nodes(ctx)
+			if err == nil && len(nodes) == 0 {
+				err = missing.Err()
+			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the nodes: %w", err)
 			}

@@ -55,7 +55,11 @@ func ClusterOperators() check.Check {
 		Name: nameClusterOperatorHealth, Kind: finding.SourceHealth,
 		Reads: append(check.ReadsTopology(), check.List(configv1.GroupName, "clusteroperators")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			ctx, missing := gap.Watch(ctx)
 			operators, err := s.Cluster.ClusterOperators(ctx)
+			if err == nil && len(operators) == 0 {
+				err = missing.Err()
+			}
 			if apierrors.IsNotFound(err) || (err == nil && len(operators) == 0) {
 				return s.WithoutAPI(ctx, "ClusterOperators", configv1.GroupName)
 			}

@@ -210,11 +210,12 @@ func readSupported(ctx context.Context, management *cluster.Cluster) (hypershift
 
 // notFound lists the hosted clusters that exist.
 func notFound(ctx context.Context, management *cluster.Cluster, namespace, name string) error {
+	ctx, missing := gap.Watch(ctx)
 	all, err := management.Dynamic.Resource(resource("hostedclusters")).List(ctx, metav1.ListOptions{Limit: maxObjects})
 	switch {
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
 		return &input.Error{Err: errors.New("the management cluster has no HyperShift: it does not serve hostedclusters." + hypershift.Group + "; name its kubeconfig with --kubeconfig or --context")}
-	case err != nil:
+	case err != nil || len(all.Items) == 0 && missing.Err() != nil:
 		return input.Errorf("HostedCluster %s/%s does not exist", namespace, name)
 	}
 	var names []string

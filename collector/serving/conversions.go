@@ -6,8 +6,10 @@ import (
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/admission/backend"
@@ -60,27 +62,39 @@ func Conversions() check.Check {
 			if err != nil {
 				return check.Unread("EndpointSlices", err), ctx.Err()
 			}
-			return judgeConversions(gap.ExtentOf(ctx), conversions, backend.NewBackends(services, endpoints)), nil
+			judged, unread := judgeConversions(ctx, conversions, backend.NewBackends(services, endpoints), s.Cluster.Listed)
+			if unread != nil {
+				judged = append(judged, check.Unread("Services", unread)...)
+			}
+			return judged, ctx.Err()
 		},
 	}
 }
 
-func judgeConversions(read gap.Extent, conversions []snapshot.Conversion, backends *backend.Backends) []finding.Finding {
+// judgeConversions has an error about Services and endpoints that were not found and may exist, by listed.
+func judgeConversions(ctx context.Context, conversions []snapshot.Conversion, backends *backend.Backends, listed func(context.Context, string, ...schema.GroupVersionResource) error) ([]finding.Finding, error) {
 	var found []finding.Finding
+	var unread error
 	for _, each := range conversions {
-		if why := unavailable(each, backends); why != "" && !appliedByCVO(each.Definition) && mayConvert(each) {
-			found = append(found, conversionFinding(each, why))
+		namespace, why := unavailable(each, backends)
+		if why == "" || appliedByCVO(each.Definition) || !mayConvert(each) {
+			continue
 		}
+		if err := listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices")); err != nil {
+			unread = err
+			continue
+		}
+		found = append(found, conversionFinding(each, why))
 	}
-	if len(found) == 0 {
-		return []finding.Finding{finding.Pass(read, reasonAsExpected, "all %d conversion webhooks have an endpoint", len(conversions))}
+	if len(found) == 0 && unread == nil {
+		return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "all %d conversion webhooks have an endpoint", len(conversions))}, nil
 	}
-	return finding.Bounded(finding.Drafts(found...))
+	return finding.Bounded(finding.Drafts(found...)), unread
 }
 
-// unavailable is why the webhook cannot be called; empty where it can, or where its URL is
-// not one of this cluster.
-func unavailable(each snapshot.Conversion, backends *backend.Backends) string {
+// unavailable is why the webhook cannot be called, and the namespace of its Service; empty where it can, or where
+// its URL is not one of this cluster.
+func unavailable(each snapshot.Conversion, backends *backend.Backends) (namespace, why string) {
 	config := admissionregistrationv1.WebhookClientConfig{URL: each.Webhook.URL}
 	if service := each.Webhook.Service; service != nil {
 		config.Service = &admissionregistrationv1.ServiceReference{Namespace: service.Namespace, Name: service.Name, Port: service.Port}
@@ -88,20 +102,20 @@ func unavailable(each snapshot.Conversion, backends *backend.Backends) string {
 	reference, ok := backend.ReferenceOf(config)
 	if !ok {
 		if reference, ok = backend.ReferenceIn(config); !ok {
-			return ""
+			return "", ""
 		}
 	}
 	name := reference.Namespace + "/" + reference.Name
 	switch backends.Of(reference).State {
 	case backend.Missing:
-		return fmt.Sprintf("its Service %s does not exist", name)
+		return reference.Namespace, fmt.Sprintf("its Service %s does not exist", name)
 	case backend.NoPort:
-		return fmt.Sprintf("its Service %s has no port %d", name, reference.Port)
+		return reference.Namespace, fmt.Sprintf("its Service %s has no port %d", name, reference.Port)
 	case backend.Empty:
-		return fmt.Sprintf("its Service %s has no ready endpoint", name)
+		return reference.Namespace, fmt.Sprintf("its Service %s has no ready endpoint", name)
 	case backend.Serving, backend.Elsewhere:
 	}
-	return ""
+	return "", ""
 }
 
 // mayConvert is true where an object may be read in another version than it is stored in.

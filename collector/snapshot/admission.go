@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/gap"
 )
 
 // Namespaces are the metadata of all namespaces, sorted by name, without annotations.
@@ -34,20 +36,23 @@ func (c *Cluster) Services(ctx context.Context) ([]corev1.Service, error) {
 	})
 }
 
-// HasServices returns an error where the Services and EndpointSlices of a namespace cannot be
-// listed, so that one which the lists of all namespaces lack may exist.
-func (c *Cluster) HasServices(ctx context.Context, namespace string) error {
-	_, err := once(ctx, c, "services of "+namespace, func(ctx context.Context) (struct{}, error) {
-		for _, resource := range []schema.GroupVersionResource{
-			corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices"),
-		} {
-			if _, err := c.api.Metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-				return struct{}{}, err
+// Listed returns an error where not all objects of the resources in a namespace can be listed, so that one
+// which the lists of all namespaces lack may exist.
+func (c *Cluster) Listed(ctx context.Context, namespace string, resources ...schema.GroupVersionResource) error {
+	for _, resource := range resources {
+		_, err := once(ctx, c, "listed "+resource.String()+" of "+namespace, func(ctx context.Context) (struct{}, error) {
+			ctx, log := gap.Watch(ctx)
+			_, err := c.api.Metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+			if err == nil {
+				err = log.Err()
 			}
+			return struct{}{}, err
+		})
+		if err != nil {
+			return fmt.Errorf("could not list all %s of namespace %s: %w", resource.Resource, namespace, err)
 		}
-		return struct{}{}, nil
-	})
-	return err
+	}
+	return nil
 }
 
 // EndpointSlices are all EndpointSlices, sorted by namespace and name, without the

@@ -95,9 +95,8 @@ func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
 		if err != nil {
 			return nil, fmt.Errorf("could not list the nodes: %w", err)
 		}
-		tracked, log := gap.Track(ctx)
+		tracked, log := gap.Watch(ctx)
 		found, err := c.MachineConfigPools(tracked)
-		gap.Add(ctx, log.Extent())
 		if apierrors.IsNotFound(err) {
 			return groupKubelets(nodes, nil), nil
 		}

@@ -30,6 +30,8 @@ type Input struct {
 	Volumes []corev1.PersistentVolume
 	Classes []storagev1.StorageClass
 	Unread  bool
+	// Partial is true where claims, volumes or classes that are not there may exist.
+	Partial bool
 	// Attachments are the limits of volumes by node.
 	Attachments []storagev1.CSINode
 }

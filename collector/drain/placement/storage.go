@@ -18,12 +18,13 @@ type storage struct {
 	late    map[string]bool
 	drivers map[string]bool
 	unread  bool
+	partial bool
 }
 
 func storageOf(input *Input) *storage {
 	s := &storage{
 		claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{},
-		late: map[string]bool{}, drivers: map[string]bool{}, unread: input.Unread,
+		late: map[string]bool{}, drivers: map[string]bool{}, unread: input.Unread, partial: input.Partial,
 	}
 	for i := range input.Claims {
 		s.claims[input.Claims[i].Namespace+"/"+input.Claims[i].Name] = &input.Claims[i]
@@ -55,18 +56,28 @@ func (s *storage) require(pod *corev1.Pod, compiled *Pod) {
 func (s *storage) claim(namespace, name string, compiled *Pod) {
 	claim := s.claims[namespace+"/"+name]
 	switch {
+	case claim == nil && s.partial:
+		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q could not be read", name)
+		return
 	case claim == nil || claim.DeletionTimestamp != nil:
 		compiled.Impossible = fmt.Sprintf("PersistentVolumeClaim %q does not exist or is being deleted", name)
 		return
 	case claim.Spec.VolumeName == "" && claim.Spec.StorageClassName != nil && s.late[*claim.Spec.StorageClassName]:
 		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q is bound when the pod is placed", name)
 		return
+	case claim.Spec.VolumeName == "" && s.partial:
+		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q is not bound, and its StorageClass may not have been read", name)
+		return
 	case claim.Spec.VolumeName == "":
 		compiled.Impossible = fmt.Sprintf("PersistentVolumeClaim %q is not bound", name)
 		return
 	}
 	volume := s.volumes[claim.Spec.VolumeName]
-	if volume == nil {
+	switch {
+	case volume == nil && s.partial:
+		compiled.Unknown = fmt.Sprintf("PersistentVolume %q could not be read", claim.Spec.VolumeName)
+		return
+	case volume == nil:
 		compiled.Impossible = fmt.Sprintf("PersistentVolume %q does not exist", claim.Spec.VolumeName)
 		return
 	}

@@ -33,6 +33,8 @@ type Input struct {
 	Endpoints  []discoveryv1.EndpointSlice
 	// Unread is what of these could not be read, for messages; empty if all was.
 	Unread string
+	// Listed reports whether all Services and EndpointSlices of a namespace are there; nil for all.
+	Listed func(namespace string) bool
 }
 
 // Reviewers are the webhooks and policies that receive evictions. They may not be used
@@ -43,6 +45,8 @@ type Reviewers struct {
 	policies []policy
 	unread   string
 	names    []string
+	backends *backend.Backends
+	listed   func(namespace string) bool
 }
 
 // webhook is a webhook that receives evictions.
@@ -51,6 +55,8 @@ type webhook struct {
 	label string
 	// state is why it cannot respond; empty if it can.
 	state string
+	// unlisted is true where the Service was not found, and may respond nevertheless.
+	unlisted bool
 	// ignored is true if the API server continues without a response.
 	ignored bool
 	// known is true if the answers of the webhook are those of package owner.
@@ -60,16 +66,17 @@ type webhook struct {
 // New prepares the reviewers of evictions. An object with an invalid selector makes the answer
 // for all pods Unknown.
 func New(input Input) *Reviewers {
-	r := &Reviewers{matcher: admission.NewMatcher(input.Namespaces), unread: input.Unread}
-	backends := backend.NewBackends(input.Services, input.Endpoints)
+	r := &Reviewers{
+		matcher: admission.NewMatcher(input.Namespaces), unread: input.Unread, backends: backend.NewBackends(input.Services, input.Endpoints), listed: input.Listed,
+	}
 	for i := range input.Validating {
 		for _, each := range input.Validating[i].Webhooks {
-			r.add(each, "ValidatingWebhookConfiguration", input.Validating[i].Name, backends)
+			r.add(each, "ValidatingWebhookConfiguration", input.Validating[i].Name)
 		}
 	}
 	for i := range input.Mutating {
 		for j := range input.Mutating[i].Webhooks {
-			r.add(admission.Mutating(&input.Mutating[i].Webhooks[j]), "MutatingWebhookConfiguration", input.Mutating[i].Name, backends)
+			r.add(admission.Mutating(&input.Mutating[i].Webhooks[j]), "MutatingWebhookConfiguration", input.Mutating[i].Name)
 		}
 	}
 	for i := range input.Bindings {
@@ -87,7 +94,7 @@ func New(input Input) *Reviewers {
 // Names are the names of the webhooks that receive evictions and can respond.
 func (r *Reviewers) Names() []string { return r.names }
 
-func (r *Reviewers) add(of admissionregistrationv1.ValidatingWebhook, kind, configuration string, backends *backend.Backends) {
+func (r *Reviewers) add(of admissionregistrationv1.ValidatingWebhook, kind, configuration string) {
 	added := webhook{
 		label: fmt.Sprintf("webhook %q of %s %q", of.Name, kind, configuration), known: owner.Answers(of.Name),
 		ignored: of.FailurePolicy != nil && *of.FailurePolicy == admissionregistrationv1.Ignore,
@@ -100,8 +107,12 @@ func (r *Reviewers) add(of admissionregistrationv1.ValidatingWebhook, kind, conf
 	if !r.matcher.Concerns(hook, requestOf(metav1.ObjectMeta{Namespace: "namespace", Name: "pod"})) {
 		return
 	}
-	added.hook, added.state = hook, unable(of.ClientConfig, backends)
-	if added.state == "" {
+	added.hook, added.state = hook, unable(of.ClientConfig, r.backends)
+	if added.state != "" && r.listed != nil {
+		reference, _ := backend.ReferenceOf(of.ClientConfig)
+		added.unlisted = !r.listed(reference.Namespace)
+	}
+	if added.state == "" || added.unlisted {
 		r.names = append(r.names, of.Name)
 	}
 	r.webhooks = append(r.webhooks, added)
@@ -147,7 +158,10 @@ func (r *Reviewers) Of(pod *corev1.Pod) (eviction.Outcome, string) {
 		w := &r.webhooks[i]
 		match := r.matcher.Match(ctx, w.hook, request)
 		switch {
-		case match == admission.Excluded, w.state != "" && w.ignored, w.state == "" && w.known:
+		case match == admission.Excluded:
+		case w.unlisted:
+			unknown = w.label + ", whose Service could not be read"
+		case w.state != "" && w.ignored, w.state == "" && w.known:
 		case w.state != "" && match == admission.Matched:
 			return eviction.Refused, fmt.Sprintf("%s, whose Service %s", w.label, w.state)
 		default:

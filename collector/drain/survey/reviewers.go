@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -56,5 +57,8 @@ func (r *reader) reviewers(ctx context.Context, namespaces []metav1.PartialObjec
 		}
 	}
 	input.Unread = strings.Join(unread, ", ")
+	input.Listed = func(namespace string) bool {
+		return r.cluster.Listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"), endpoints().GroupVersionResource) == nil
+	}
 	return reviewer.New(input)
 }

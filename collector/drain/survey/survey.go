@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/placement"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
@@ -205,16 +206,19 @@ func attachments() resource { return of(storagev1.SchemeGroupVersion, "csinodes"
 
 func (r *reader) workloads(ctx context.Context) *recreation.Workloads {
 	before := len(r.gaps)
+	ctx, missing := gap.Watch(ctx)
 	input := recreation.Input{
 		ReplicaSets:  list[appsv1.ReplicaSet](ctx, r, replicaSets()),
 		StatefulSets: list[appsv1.StatefulSet](ctx, r, statefulSets()),
 		Controllers:  list[corev1.ReplicationController](ctx, r, controllers()),
 		Jobs:         list[batchv1.Job](ctx, r, jobs()),
 	}
-	input.Unread = len(r.gaps) > before
+	input.Unread = len(r.gaps) > before || missing.Err() != nil
 	input.Quotas = list[corev1.ResourceQuota](ctx, r, quotas())
 	input.Limits = list[corev1.LimitRange](ctx, r, limits())
-	input.Priorities = list[schedulingv1.PriorityClass](ctx, r, priorities())
+	if input.Priorities = list[schedulingv1.PriorityClass](ctx, r, priorities()); missing.Lacks(priorities().Resource) {
+		input.Priorities = nil // one that is not there may exist
+	}
 	return recreation.New(input)
 }
 
@@ -225,19 +229,23 @@ func (r *reader) placement(ctx context.Context, nodes []corev1.Node, pods []core
 		r.gap(allNamespaces, err)
 	}
 	before := len(r.gaps)
+	ctx, missing := gap.Watch(ctx)
 	input.Claims = list[corev1.PersistentVolumeClaim](ctx, r, claims())
 	input.Volumes = list[corev1.PersistentVolume](ctx, r, volumes())
 	input.Classes = list[storagev1.StorageClass](ctx, r, classes())
-	input.Unread = len(r.gaps) > before
+	input.Unread, input.Partial = len(r.gaps) > before, missing.Err() != nil
 	input.Attachments = list[storagev1.CSINode](ctx, r, attachments())
 	return input
 }
 
-// daemonSets reports whether a DaemonSet exists; nil, for all, if they could not be read.
+// daemonSets reports whether a DaemonSet exists; nil, for all, if not all could be read.
 func (r *reader) daemonSets(ctx context.Context) func(namespace, name string) bool {
+	ctx, missing := gap.Watch(ctx)
 	all, err := r.cluster.DaemonSets(ctx)
 	if err != nil {
 		r.gap("DaemonSets", err)
+	}
+	if err != nil || missing.Err() != nil {
 		return nil
 	}
 	exists := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -43,12 +44,13 @@ func readOwners(ctx context.Context, cluster *snapshot.Cluster, users []string) 
 	found := owners{}
 	for _, user := range users {
 		namespace, account, _ := serviceAccount(user)
+		ctx, missing := gap.Watch(ctx)
 		workloads, err := cluster.WorkloadsOf(ctx, namespace, account)
 		templates, unread := cluster.PodOwners(ctx, namespace, account)
 		if err != nil {
 			workloads = nil // those of the first pages look like all
 		}
-		found[user] = owner{namespace: namespace, workloads: workloads, templates: templates, unread: err != nil || unread != nil}
+		found[user] = owner{namespace: namespace, workloads: workloads, templates: templates, unread: err != nil || unread != nil || missing.Err() != nil}
 	}
 	return found
 }

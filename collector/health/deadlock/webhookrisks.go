@@ -9,9 +9,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector/admission"
 	"github.com/openshift/update-preflight/collector/admission/backend"
@@ -101,10 +104,28 @@ type webhookJudge struct {
 	backends *backend.Backends
 	budgets  []policyv1.PodDisruptionBudget
 	now      time.Time
-	// listed returns an error where a Service of the namespace, which was not found, may exist;
-	// unread is the last such error.
-	listed func(ctx context.Context, namespace string) error
+	// listed returns an error where objects of the resources in the namespace, which were not found, may
+	// exist; unread is the last such error.
+	listed func(ctx context.Context, namespace string, resources ...schema.GroupVersionResource) error
 	unread error
+}
+
+// complete reports whether all objects of the resources in the namespace are known.
+func (j *webhookJudge) complete(ctx context.Context, namespace string, resources ...schema.GroupVersionResource) bool {
+	if err := j.listed(ctx, namespace, resources...); err != nil {
+		j.unread = err
+		return false
+	}
+	return true
+}
+
+// servicesAndEndpoints are what decides whether a Service responds.
+func servicesAndEndpoints() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{corev1.SchemeGroupVersion.WithResource("services"), endpointSlices()}
+}
+
+func endpointSlices() schema.GroupVersionResource {
+	return discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
 }
 
 // risks are the conditions of one webhook, whichever requests it receives.
@@ -126,8 +147,7 @@ func (j *webhookJudge) risks(ctx context.Context, w *webhook) []risk {
 	}
 	served := j.backends.Of(reference)
 	if r, ok := unavailable(reference, served); ok {
-		if err := j.listed(ctx, reference.Namespace); err != nil { // the Service may exist
-			j.unread = fmt.Errorf("could not list the Services of namespace %s: %w", reference.Namespace, err)
+		if !j.complete(ctx, reference.Namespace, servicesAndEndpoints()...) {
 			return risks
 		}
 		return append(risks, r)
@@ -194,7 +214,8 @@ func unavailable(reference backend.Reference, served backend.Backend) (risk, boo
 func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference backend.Reference, served backend.Backend) []risk {
 	pods := j.podsOf(reference, served)
 	own, self := j.requests.matcher.First(ctx, w.hook, j.creations(pods))
-	alone := len(served.Nodes) == 1 && j.requests.nodes > 1 && !slices.ContainsFunc(pods, j.budgeted)
+	alone := len(served.Nodes) == 1 && j.requests.nodes > 1 && !slices.ContainsFunc(pods, j.budgeted) &&
+		j.complete(ctx, reference.Namespace, endpointSlices(), policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"))
 	actions := []finding.Action{finding.Run("oc -n %s get pods -o wide", reference.Namespace)}
 	var risks []risk
 	if self == admission.Matched && (alone || len(served.Nodes) != 1) {

@@ -66,7 +66,7 @@ func Webhooks() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
 			}
-			judge := &webhookJudge{requests: requests, backends: backends, budgets: budgets, now: s.Now, listed: s.Cluster.HasServices}
+			judge := &webhookJudge{requests: requests, backends: backends, budgets: budgets, now: s.Now, listed: s.Cluster.Listed}
 			found := judge.judge(ctx, webhooks)
 			return found, errors.Join(judge.unread, ctx.Err())
 		},

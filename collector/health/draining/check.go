@@ -7,9 +7,12 @@ import (
 	"time"
 
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/survey"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -39,7 +42,7 @@ func Check() check.Check {
 			if len(of.gaps) > 0 {
 				findings = finding.WithoutPasses(findings)
 			}
-			return append(findings, unusedIn(&of.read)...), of.unread()
+			return append(findings, of.unused(ctx, s.Cluster)...), of.unread()
 		},
 	}
 }
@@ -49,7 +52,49 @@ type rehearsed struct {
 	read      drain.Input
 	gaps      []survey.Gap
 	rehearsal drain.Rehearsal
+	// missing are the gaps of an archive.
+	missing *gap.Log
 }
+
+// forget drops what is concluded from the absence of objects of which an archive has a part: that Services have no
+// other ready pod, that pods find no other node, and that a drain waits for ever for that. The check is inconclusive
+// then.
+func (r *rehearsed) forget(ctx context.Context, cluster *snapshot.Cluster) {
+	if r.missing.Lacks("pods") {
+		r.rehearsal.Interrupted = slices.DeleteFunc(r.rehearsal.Interrupted, func(each drain.Interruption) bool {
+			return cluster.Listed(ctx, each.Service.Namespace, pods()) != nil
+		})
+	}
+	if !r.missing.Lacks("nodes") {
+		return
+	}
+	r.rehearsal.Pending = nil
+	for i := range r.rehearsal.Pools {
+		pool := &r.rehearsal.Pools[i]
+		sticks := false
+		for j := range pool.Stuck {
+			sticks = doubt(pool.Stuck[j].Obstacles) || sticks
+		}
+		if pool.Outcome == drain.Sticks && !sticks {
+			pool.Outcome, pool.Why = drain.Undetermined, "not all nodes could be read"
+		}
+	}
+}
+
+// doubt makes the obstacles unknown that another node would remove, and reports whether others stay.
+func doubt(obstacles []drain.Obstacle) bool {
+	stay := false
+	for i := range obstacles {
+		obstacles[i].Behind = nil
+		if reasonOf(obstacles[i].Cause) == reasonNotSatisfied {
+			obstacles[i].Outcome = eviction.Unknown
+		}
+		stay = stay || obstacles[i].Outcome != eviction.Unknown
+	}
+	return stay
+}
+
+func pods() schema.GroupVersionResource { return corev1.SchemeGroupVersion.WithResource("pods") }
 
 // rehearsalOf is the rehearsal of a cluster, which is made once for all updates: they drain the
 // same nodes. NodePools are those of survey.Read.
@@ -59,11 +104,14 @@ func rehearsalOf(ctx context.Context, cluster *snapshot.Cluster, now time.Time, 
 		key = "draining of NodePools"
 	}
 	return snapshot.Derived(ctx, cluster, key, func(ctx context.Context) (rehearsed, error) {
+		ctx, missing := gap.Watch(ctx)
 		read, gaps, err := survey.Read(ctx, cluster, now, nodePools)
 		if err != nil {
 			return rehearsed{}, err
 		}
-		return rehearsed{read: read, gaps: gaps, rehearsal: drain.Rehearse(read)}, nil
+		made := rehearsed{read: read, gaps: gaps, rehearsal: drain.Rehearse(read), missing: missing}
+		made.forget(ctx, cluster)
+		return made, nil
 	})
 }
 

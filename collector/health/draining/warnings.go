@@ -1,6 +1,7 @@
 package draining
 
 import (
+	"context"
 	"fmt"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -9,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -63,8 +65,10 @@ func warnings(rehearsal drain.Rehearsal) []finding.Finding {
 	return found
 }
 
-// unusedIn warns of budgets that select no pods, most likely by mistake; empty if all select some.
-func unusedIn(read *drain.Input) []finding.Finding {
+// unused warns of budgets that select no pods, most likely by mistake; empty if all select some. Where an archive has
+// a part of the pods, budgets of namespaces are left out whose pods are not all there.
+func (r *rehearsed) unused(ctx context.Context, cluster *snapshot.Cluster) []finding.Finding {
+	read, partial := &r.read, r.missing.Lacks("pods")
 	selecting := make([]bool, len(read.Budgets))
 	budgets := eviction.NewBudgets(read.Budgets)
 	for i := range read.Cluster.Pods {
@@ -76,7 +80,7 @@ func unusedIn(read *drain.Input) []finding.Finding {
 	var objects []finding.Object
 	for at, selects := range selecting {
 		budget := &read.Budgets[at]
-		if selects || check.OfCluster(budget.Namespace) {
+		if selects || check.OfCluster(budget.Namespace) || partial && cluster.Listed(ctx, budget.Namespace, pods()) != nil {
 			continue
 		}
 		names = append(names, budget.Namespace+"/"+budget.Name)
