@@ -257,6 +257,32 @@ func TestEnd(t *testing.T) {
 }
 
 // The checksum of a file of a zip is verified when it is read.
+// An xz has checksums of its header, its blocks, its index and its end; each is verified.
+func TestWrongSumOfXZ(t *testing.T) {
+	whole, err := os.ReadFile("testdata/two-files.tar.xz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const header, footer, sum = 12, 12, 8
+	index := (int(binary.LittleEndian.Uint32(whole[len(whole)-8:])) + 1) * 4
+	for name, at := range map[string]int{
+		"Header": header - 4, "Content": len(whole) / 2, "Block": len(whole) - footer - index - sum,
+		"Index": len(whole) - footer - 4, "Records": len(whole) - footer - index + 2, "Footer": len(whole) - footer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			wrong := slices.Clone(whole)
+			wrong[at] ^= 1
+			path := filepath.Join(t.TempDir(), "a.tar.xz")
+			if err := os.WriteFile(path, wrong, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := walk(t, path); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestWrongSumOfZip(t *testing.T) {
 	var content bytes.Buffer
 	into := zip.NewWriter(&content)
