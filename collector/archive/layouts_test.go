@@ -281,6 +281,32 @@ func TestNotRead(t *testing.T) {
 	}
 }
 
+// A key that encoding/json takes for another one proves nothing, and an object of another namespace is not one of that of
+// its directory.
+func TestForged(t *testing.T) {
+	const stated = `"complete":["nodes","poddisruptionbudgets.policy"],"objects":{"nodes":1,"poddisruptionbudgets.policy":1}`
+	for name, tc := range map[string]struct{ reason, collection, budget, budgets, leftOut string }{
+		"Nothing":   {reason: "all is there", collection: "{" + stated + "}", budget: budget, budgets: "complete: b"},
+		"Case":      {reason: "the last of two keys would count", collection: `{"complete":["nodes","poddisruptionbudgets.policy"],"objects":{"poddisruptionbudgets.policy":2},"Objects":{"poddisruptionbudgets.policy":1}}`, budget: budget, budgets: "partial: b", leftOut: "preflight-collection.json"},
+		"OnlyCase":  {reason: "no program writes it", collection: strings.Replace("{"+stated+"}", `"complete"`, `"Complete"`, 1), budget: budget, budgets: "partial: b", leftOut: "preflight-collection.json"},
+		"Duplicate": {reason: "the last of two keys would count", collection: `{"objects":{"poddisruptionbudgets.policy":2},` + stated + "}", budget: budget, budgets: "partial: b", leftOut: "preflight-collection.json"},
+		"Namespace": {reason: "the object is of another namespace", collection: "{" + stated + "}", budget: object("policy/v1", "PodDisruptionBudget", "other", "b", ""), budgets: "NotInArchive", leftOut: "b.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opened, reached := open(t, write(t, tree(map[string]string{
+				"preflight-collection.json": tc.collection, "cluster-scoped-resources/config.openshift.io/clusterversions.yaml": version,
+				"cluster-scoped-resources/core/nodes/n1.yaml": node("n1", ""), "namespaces/ns/policy/poddisruptionbudgets/b.yaml": tc.budget,
+			})))
+			if got := listed(t, reached, budgetsV1, ""); got != tc.budgets {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.budgets)
+			}
+			if left := strings.Join(opened.About().LeftOut, "\n"); (left == "") != (tc.leftOut == "") || !strings.Contains(left, tc.leftOut) {
+				t.Errorf("%s: left out %q, want %q", tc.reason, left, tc.leftOut)
+			}
+		})
+	}
+}
+
 // collected is a tar of a collection with all nodes and budgets, and with more entries without content.
 func collected(t *testing.T, more []tar.Header) []byte {
 	t.Helper()

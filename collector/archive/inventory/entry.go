@@ -85,6 +85,9 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 	if err := json.Unmarshal(object, &of); err != nil {
 		return Entry{}, of, err
 	}
+	if of.Metadata.Namespace != "" && place.Namespace != "" && of.Metadata.Namespace != place.Namespace {
+		return Entry{}, of, fmt.Errorf("the object %q is of namespace %q, and stands in the directory of %q", of.Metadata.Name, of.Metadata.Namespace, place.Namespace)
+	}
 	if of.Metadata.Name == "" {
 		of.Metadata.Name = place.Name
 	}

@@ -182,7 +182,7 @@ func (t *tree) insightsComplete(of Resource) bool {
 			Panic   json.RawMessage   `json:"panic"`
 		} `json:"status_reports"`
 	}
-	if err := json.Unmarshal([]byte(t.text("insights-operator/gathers.json")), &gathers); err != nil {
+	if err := decodeExactly([]byte(t.text("insights-operator/gathers.json")), &gathers); err != nil {
 		return false
 	}
 	for _, report := range gathers.Reports {

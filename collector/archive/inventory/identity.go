@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/openshift/update-preflight/collector/archive/layout"
+	"github.com/openshift/update-preflight/collector/archive/objects"
 	"github.com/openshift/update-preflight/collector/gap"
 )
 
@@ -123,7 +124,7 @@ func (t *tree) unreadVersion() string {
 }
 
 // describe finds the kind, the collection and the newest time of the trees of a cluster.
-func describe(trees []*tree) (About, Collection) {
+func describe(trees []*tree, leftOut *omissions) (About, Collection) {
 	main := trees[0]
 	about, index := About{Kind: string(main.root.Kind), Root: main.title}, Collection{}
 	switch {
@@ -133,9 +134,16 @@ func describe(trees []*tree) (About, Collection) {
 		about.Kind = "resourcewatch"
 	}
 	for _, tree := range trees {
-		if text := tree.text(CollectionFile); text != "" && json.Unmarshal([]byte(text), &index) == nil {
-			about.Kind, about.Time = "collection", index.Time.UTC()
+		text := tree.text(CollectionFile)
+		if text == "" {
+			continue
 		}
+		if err := decodeExactly([]byte(text), &index); err != nil {
+			leftOut.add(tree.title+"/"+CollectionFile, err.Error())
+			index = Collection{}
+			continue
+		}
+		about.Kind, about.Time = "collection", index.Time.UTC()
 	}
 	for _, tree := range trees {
 		for _, each := range tree.times() {
@@ -150,6 +158,28 @@ func describe(trees []*tree) (About, Collection) {
 		}
 	}
 	return about, index
+}
+
+// decodeExactly decodes JSON of an object whose fields are all in lower case, and refuses a key twice and one that is not
+// in lower case: encoding/json ignores the case and takes the last, so that it would replace what a program has
+// stated.
+func decodeExactly(text []byte, into any) error {
+	if !json.Valid(text) {
+		return json.Unmarshal(text, into)
+	}
+	if err := objects.RefuseDuplicates(text, "status_reports"); err != nil {
+		return err
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return err
+	}
+	for key := range keys {
+		if key != strings.ToLower(key) {
+			return fmt.Errorf("the key %q is not written as its field", key)
+		}
+	}
+	return json.Unmarshal(text, into)
 }
 
 // text is the begin of a file; empty where it does not exist.

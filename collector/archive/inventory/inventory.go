@@ -171,7 +171,7 @@ func loadAll(ctx context.Context, paths []string, leftOut *omissions) ([]*tree, 
 // hold makes it the inventory of the trees of a cluster.
 func (i *Inventory) hold(id string, trees []*tree) {
 	i.trees = trees
-	i.about, i.index = describe(trees)
+	i.about, i.index = describe(trees, &i.leftOut)
 	i.about.ClusterID = id
 	i.lists = sync.OnceValue(func() tables { return listed(trees, &i.leftOut) })
 	i.relations = sync.OnceValue(func() relations { return relationsOf(trees) })
