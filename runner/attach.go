@@ -5,6 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/updateplan/graphsource"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/lease"
@@ -14,7 +15,8 @@ import (
 
 // Attach waits for a recorded run that is in progress, and continues it when the
 // process that held it is gone, with its release and its selection. Of options, what
-// selects checks is taken from the run. A run that has ended is an error, a
+// selects checks is taken from the run. What the record only identifies, such as keyrings, must be
+// that of the run; anything else is an *input.Error. A run that has ended is an error, a
 // *lease.NotRunningError, and so is one whose record is not authentic, a
 // *record.UnauthenticError; id may be a prefix of an ID.
 //
@@ -41,8 +43,11 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source gra
 	if options.Judgement, err = covered.Judging(options.Settings(), run); err != nil {
 		return report.Report{}, err
 	}
+	if err := covered.ConfirmOrigin(options.covers(departure.Present(), ""), run); err != nil {
+		return report.Report{}, err
+	}
 	if len(covered.Path) > 0 {
-		return attachToLater(ctx, cluster, laterRun{releases: covered.Path, target: run.Target, source: source}, options)
+		return attachToLater(ctx, cluster, laterRun{releases: covered.Path, target: run.Target, source: source, graph: covered.Graph}, options)
 	}
 	return Run(ctx, cluster, Target{Image: run.Target.Image}, options)
 }

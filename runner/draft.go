@@ -59,7 +59,7 @@ func targetOf(target update.Release, inside contents.Contents) update.Release {
 func (d draft) intent(id string) record.Intent {
 	p := d.preparation
 	intent := record.Intent{
-		ID: id, From: p.scene.About.Version, Target: p.target, ToolVersion: p.options.Hooks.ToolVersion, Selection: p.options.coverage(p.request.from),
+		ID: id, From: p.scene.About.Version, Target: p.target, ToolVersion: p.options.Hooks.ToolVersion, Selection: p.options.covers(p.request.from, p.request.graph).String(),
 		Attachment: p.options.Selection.Attachment(), Requester: p.options.Hooks.Requester, Generation: p.scene.Version.Generation,
 		Provisional: departure.Provisional(p.request.from), Narrowed: selection.Narrowed(p.options.Selection, p.options.Judgement),
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/contents"
 	"github.com/openshift/update-preflight/runner/execution"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
@@ -22,7 +24,9 @@ import (
 // followed is a run that another process has brought to its end.
 type followed struct {
 	preparation preparation
-	finished    record.Record
+	// inside are the contents of the release as this process has read them.
+	inside   contents.Contents
+	finished record.Record
 }
 
 func (f followed) execute(context.Context) (execution.Found, error) {
@@ -56,11 +60,16 @@ func (f followed) refold(stored report.Report) report.Report {
 			findings[i].Bypass = nil
 		}
 	}
-	until, narrowed := stored.Verdict.ValidUntil, stored.Verdict.Narrowed
-	policy := departure.Policy(f.preparation.scene, f.preparation.request.from, stored.Target.Version)
-	policy.Provisional = stored.Verdict.Provisional
+	p, before := f.preparation, stored.Verdict
+	policy := departure.Policy(p.scene, p.request.from, stored.Target.Version)
+	policy.Provisional = before.Provisional
 	stored.Verdict, stored.Findings = verdict.Fold(findings, stored.Expected, policy)
-	stored.Verdict.ValidUntil, stored.Verdict.Narrowed = until, narrowed
+	stored.Verdict.ValidUntil, stored.Verdict.Narrowed = before.ValidUntil, before.Narrowed
+	until, known := standing.ValidUntil(stored)
+	if ends := p.scene.Account(stored.Target.Version).Until(stored.Verdict.Accepted); known && !ends.IsZero() && ends.Before(until) {
+		stored.Verdict.ValidUntil = words.Time(ends)
+	}
+	stored.CVO = p.predict(f.inside, policy, stored.Findings)
 	return stored
 }
 

@@ -41,15 +41,29 @@ func join(ctx context.Context, d draft) (run, error) {
 	if p.options.Selection.NoJobs || d.contents.Unread {
 		return unheld{draft: d, id: uuid.NewString()}, nil
 	}
-	client := p.scene.Cluster.Kubernetes
-	begun, finished, err := hold.Join(ctx, lease.New(client), d.intent(uuid.NewString()), p.progress)
+	wanted := hold.Wanted{Intent: d.intent(uuid.NewString()), Rerun: p.options.Limits.Rerun}
+	begun, finished, err := hold.Join(ctx, lease.New(p.scene.Cluster.Kubernetes), wanted, p.progress)
 	if err != nil {
 		return nil, err
 	}
 	if begun == nil {
-		return followed{preparation: p, finished: finished}, nil
+		return followed{preparation: p, inside: d.contents, finished: finished}, nil
 	}
-	taken := begun.Record()
+	if taken := begun.Record(); begun.Resumed() {
+		if cause := wanted.Outdated(taken, p.scene.Cluster.Now()); cause != "" {
+			p.progress.Stepf("run %s is ended, and not continued: %s", taken.ID, cause)
+			if _, err := hold.End(ctx, place.Of(p.scene.Cluster, p.options.Hosted), begun, record.Interrupted); err != nil {
+				return nil, err
+			}
+			return join(ctx, d)
+		}
+	}
+	return d.hold(ctx, begun), nil
+}
+
+// hold is the run that this process holds, with the results that are known.
+func (d draft) hold(ctx context.Context, begun *lease.Held) *held {
+	p, taken := d.preparation, begun.Record()
 	p.progress.Started(taken.ID)
 	if err := taken.Verified(); err != nil {
 		p.progress.Stepf("%v; no recorded results are used", err)
@@ -58,15 +72,16 @@ func join(ctx context.Context, d draft) (run, error) {
 	if begun.Resumed() {
 		p.progress.Stepf("continuing run %s: %d of %s have reported", taken.ID, len(settled), words.Count(len(taken.Checks), "check"))
 		// Waiting for its last holder does not count.
-		return newHeld(d, begun, hold.Reuse{Results: settled}, p.scene.Cluster.Now().Add(p.options.Limits.Timeout)), nil
+		known := hold.Reuse{Results: settled, Until: taken.StartTime.Add(fingerprint.MaxAge)}
+		return newHeld(d, begun, known, p.scene.Cluster.Now().Add(p.options.Limits.Timeout))
 	}
 	if !p.options.Limits.Rerun {
 		present := standing.Present{Cluster: p.scene.Snapshot, Now: p.scene.Cluster.Now()}
-		if earlier, ok := hold.Reusable(ctx, client, d.intent(""), present, p.progress); ok {
-			return newHeld(d, begun, earlier, p.scene.Deadline()), nil
+		if earlier, ok := hold.Reusable(ctx, p.scene.Cluster.Kubernetes, d.intent(""), present, p.progress); ok {
+			return newHeld(d, begun, earlier, p.scene.Deadline())
 		}
 	}
-	return newHeld(d, begun, hold.Reuse{Results: settled}, p.scene.Deadline()), nil
+	return newHeld(d, begun, hold.Reuse{Results: settled}, p.scene.Deadline())
 }
 
 // held is a run that this process holds.
@@ -154,7 +169,7 @@ func (h *held) conclude(ctx context.Context, found execution.Found, failure erro
 	if failed != nil {
 		return report.Report{}, fmt.Errorf("run %s was taken over by another process; run the preflight again: %w", id, failed)
 	}
-	return followed{preparation: h.preparation, finished: finished}.conclude(ctx, found, nil)
+	return followed{preparation: h.preparation, inside: h.execution.Contents, finished: finished}.conclude(ctx, found, nil)
 }
 
 // end makes the report, deletes what the run created, and closes its record.

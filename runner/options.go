@@ -2,13 +2,13 @@ package runner
 
 import (
 	"cmp"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/scene"
-	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 	"github.com/openshift/update-preflight/runner/progress"
@@ -31,11 +31,23 @@ type Options struct {
 	Trust     proof.Trust
 	Access    Access
 	Judgement scene.Judgement
+	Origin    Origin
 	// Hosted is the management cluster's side of the hosted cluster whose guest is judged; nil for a cluster
 	// that is judged by itself. A guest that cannot be reached runs no checks and has no record.
 	Hosted *hosted.ControlPlane
 	Limits Limits
 	Hooks  Hooks
+}
+
+// Origin identifies values of other options that cannot be compared themselves, by digests of what they
+// were made from. Runs of another origin are other runs.
+type Origin struct {
+	// Keyrings and Stores are of those of Trust. They are required where Trust has any.
+	Keyrings, Stores string
+	// Monitoring is of Judgement.Monitoring; empty for the cluster's own monitoring.
+	Monitoring string
+	// Dependencies is of those of Judgement; empty for none.
+	Dependencies string
 }
 
 // Access is what this machine adds to how the cluster pulls images.
@@ -95,6 +107,9 @@ func (o Options) validate() error {
 	if o.Limits.Parallelism < 0 {
 		return input.Errorf("the parallelism %d is negative", o.Limits.Parallelism)
 	}
+	if len(o.Trust.Keyrings) > 0 && o.Origin.Keyrings == "" || len(o.Trust.Stores) > 0 && o.Origin.Stores == "" {
+		return errors.New("the keyrings and signature stores of the options have no origin")
+	}
 	return o.Selection.Validate()
 }
 
@@ -125,12 +140,4 @@ func (o Options) Settings() scene.Settings {
 
 func (o Options) settings(observer *progress.Serial) scene.Settings {
 	return scene.Settings{Judgement: o.Judgement, Hosted: o.Hosted, Timeout: o.Limits.Timeout, ToolVersion: o.Hooks.ToolVersion, Step: observer.Step}
-}
-
-// Coverage is the text by which the record of a run from the present release states what
-// the run covers. It is equal for options that select the same.
-func (o Options) Coverage() string { return o.coverage(departure.Present()) }
-
-func (o Options) coverage(from departure.Departure) string {
-	return selection.Covering(o.Selection, scene.Settings{Judgement: o.Judgement, Hosted: o.Hosted}, from.Path()).String()
 }

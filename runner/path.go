@@ -47,7 +47,7 @@ func RunPath(ctx context.Context, cluster *cluster.Cluster, path PathRequest, op
 	if err != nil {
 		return report.Path{}, err
 	}
-	walk := walk{cluster: cluster, options: options, shared: newSharedResults(), passed: []update.Release{route.from}}
+	walk := walk{cluster: cluster, options: options, graph: GraphIdentity(path.Plan.Graph), shared: newSharedResults(), passed: []update.Release{route.from}}
 	var reports []report.Report
 	for _, each := range route.hops {
 		var decided report.Report
@@ -71,6 +71,7 @@ func RunPath(ctx context.Context, cluster *cluster.Cluster, path PathRequest, op
 type walk struct {
 	cluster *cluster.Cluster
 	options Options
+	graph   string
 	shared  *sharedResults
 	// passed are the releases so far, that of the cluster first, and gates the admin gates
 	// of the last one.
@@ -80,7 +81,7 @@ type walk struct {
 
 // next makes the preflight of the next update.
 func (w *walk) next(ctx context.Context, to hop) (report.Report, error) {
-	r := request{cluster: w.cluster, target: to.target, options: w.options, from: departure.Present(), shared: w.shared}
+	r := request{cluster: w.cluster, target: to.target, options: w.options, from: departure.Present(), graph: w.graph, shared: w.shared}
 	if len(w.passed) > 1 {
 		r.target.release = to.release
 		r.from = departure.After(departure.Later{Releases: slices.Clone(w.passed), Target: to.release, Gates: w.gates, Edge: to.edge})
@@ -221,8 +222,9 @@ type laterRun struct {
 	// releases are those before the target.
 	releases []selection.Release
 	target   update.Release
-	// source is where the risks of the update are read from.
+	// source is where the risks of the update are read from, and graph identifies that of the run.
 	source graphsource.Request
+	graph  string
 }
 
 // attachToLater continues the run of a later update of a path.
@@ -248,7 +250,7 @@ func attachToLater(ctx context.Context, c *cluster.Cluster, recorded laterRun, o
 		s.Step("%s", notice)
 	}
 	decided, _, err := request{
-		cluster: c, target: Target{Image: recorded.target.Image, release: recorded.target}, options: options,
+		cluster: c, target: Target{Image: recorded.target.Image, release: recorded.target}, options: options, graph: recorded.graph,
 		from: departure.After(departure.Later{
 			Releases: releases, Target: recorded.target, Gates: gates,
 			Edge: departure.EdgeOf(united.Graph, unread, before.Version, recorded.target.Version),

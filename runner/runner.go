@@ -56,6 +56,8 @@ type request struct {
 	target  Target
 	options Options
 	from    departure.Departure
+	// graph identifies where the risks of a later update of a path are read from.
+	graph string
 	// shared are the results of a path; nil for a run without a path.
 	shared *sharedResults
 }

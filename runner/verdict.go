@@ -81,7 +81,7 @@ func (p preparation) reportedTarget(inside contents.Contents) report.Target {
 // changes before: reused results may be older, and an acceptance may expire.
 func (p preparation) validUntil(accepted []string, reused hold.Reuse) time.Time {
 	until := p.scene.Cluster.Now().Add(fingerprint.MaxAge)
-	if reused.ID != "" {
+	if !reused.Until.IsZero() && reused.Until.Before(until) {
 		until = reused.Until
 	}
 	if expiry := p.scene.Account(p.target.Version).Until(accepted); !expiry.IsZero() && expiry.Before(until) {

@@ -134,6 +134,9 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 	if err != nil {
 		return controller.Options{}, fmt.Errorf("--prometheus: %w", err)
 	}
+	if f.prometheus != "" {
+		run.Origin.Monitoring = runner.Identity(f.prometheus)
+	}
 	signals, err := guard.NewSet(reached.Dynamic, chosen, program.Version(), reached.Now)
 	if err != nil {
 		return controller.Options{}, err

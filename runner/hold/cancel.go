@@ -65,27 +65,17 @@ func (c cancellation) followed(now record.Record) {
 	}
 }
 
-// end does what the holder of the run did not do. Where objects cannot be deleted,
-// the run stays in progress for the next attempt.
+// end does what the holder of the run did not do.
 func (c cancellation) end(ctx context.Context, run record.Record) (record.Record, error) {
 	held, err := c.runs.Begin(ctx, run.Intent, holder())
 	if err != nil {
 		return c.endedMeanwhile(ctx, run, err)
 	}
-	_, release := held.Hold(ctx) // its context ends at once: the run is canceled
-	defer release()
-	removal, err := place.Cleanup(ctx, c.places, run.ID)
+	removal, err := End(ctx, c.places, held, record.Canceled)
 	if err != nil {
-		return run, errors.Join(err, held.Detach(ctx))
+		return run, err
 	}
 	c.progress.Stepf("deleted %s of run %s", words.Count(len(removal.Deleted), "object"), run.ID)
-	ending, err := canceled(held, removal)
-	if err != nil {
-		return run, err
-	}
-	if err := held.Finish(ctx, ending); err != nil {
-		return run, err
-	}
 	return c.records.Get(ctx, run.ID)
 }
 
@@ -99,11 +89,22 @@ func (c cancellation) endedMeanwhile(ctx context.Context, run record.Record, cau
 	return run, cause
 }
 
-// canceled is the end of a run whose holder is gone.
-func canceled(held *lease.Held, removal place.Removal) (record.Ending, error) {
+// End ends a run that this process holds in that phase, with the results so far: it deletes the objects of the
+// run, and closes its record. Where objects cannot be deleted, the run stays in progress, without a holder.
+func End(ctx context.Context, places []place.Place, held *lease.Held, phase record.Phase) (place.Removal, error) {
+	_, release := held.Hold(ctx) // its context ends at once where the run is canceled
+	defer release()
+	removal, err := place.Cleanup(ctx, places, held.Record().ID)
+	if err != nil {
+		return removal, errors.Join(err, held.Detach(ctx))
+	}
 	run := held.Record()
-	run.Phase, run.CompletionTime = record.Canceled, held.Now()
+	run.Phase, run.CompletionTime = phase, held.Now()
 	partial := standing.Partial(run)
 	partial.Removal = RemovalOf(removal)
-	return EndingOf(partial)
+	ending, err := EndingOf(partial)
+	if err != nil {
+		return removal, err
+	}
+	return removal, held.Finish(ctx, ending)
 }

@@ -22,7 +22,7 @@ import (
 type Reuse struct {
 	ID      string
 	Results Results
-	// Until is when the results end to hold.
+	// Until is when the results end to hold; zero for no results but those of this run.
 	Until time.Time
 }
 
@@ -63,9 +63,9 @@ func Reusable(ctx context.Context, client kubernetes.Interface, intent record.In
 	return Reuse{ID: cmp.Or(stored.Run.ChecksFrom, last.ID), Results: Settled(last), Until: until}, true
 }
 
-// covers reports whether a run covered the same checks, and none of them failed.
+// covers reports whether a run is comparable and covered the same checks, and none of them failed.
 func covers(last record.Record, intent record.Intent) bool {
-	if last.ToolVersion != intent.ToolVersion {
+	if last.Difference(intent) != "" {
 		return false
 	}
 	settled := Settled(last)

@@ -1,7 +1,6 @@
 package selection
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/scene"
-	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
@@ -19,6 +17,7 @@ import (
 )
 
 // Coverage is what a run covers. Runs of one release that differ in it are different runs.
+// Defaults are empty, but for Images, so that records of other versions compare.
 type Coverage struct {
 	Only   []string `json:"only,omitempty"`
 	Skip   []string `json:"skip,omitempty"`
@@ -29,12 +28,21 @@ type Coverage struct {
 	IgnoredAlerts     []string `json:"ignoredAlerts,omitempty"`
 	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
 	Fixed             string   `json:"fixed,omitempty"`
+	// Keyrings, Stores, Monitoring and Dependencies identify where keys, signatures, alerts and URLs outside
+	// of the cluster come from; empty for those of the cluster. What they identify is not recorded.
+	Keyrings     string   `json:"keyrings,omitempty"`
+	Stores       string   `json:"stores,omitempty"`
+	Repositories []string `json:"repositories,omitempty"`
+	Monitoring   string   `json:"monitoring,omitempty"`
+	Dependencies string   `json:"dependencies,omitempty"`
 	// HostedCluster is the hosted cluster that its management cluster has under this name, NAMESPACE/NAME,
 	// and NodePools are its pools that are to be updated as well.
 	HostedCluster string   `json:"hostedCluster,omitempty"`
 	NodePools     []string `json:"nodePools,omitempty"`
 	// Path is set for a later update of a path: the releases before the target.
 	Path []Release `json:"path,omitempty"`
+	// Graph identifies where the risks of a later update are read from; empty for the update service of the cluster.
+	Graph string `json:"graph,omitempty"`
 }
 
 // Release is a release of a path in a record.
@@ -43,22 +51,11 @@ type Release struct {
 	Image   string `json:"image"`
 }
 
-// Covering is the coverage of a run with that selection and settings, of an update after
-// the releases of a path.
-func Covering(s Selection, settings scene.Settings, path []update.Release) Coverage {
-	judgement := settings.Judgement
-	sorted := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
-	c := Coverage{
-		Only: sorted(s.Only), Skip: sorted(s.Skip), NoJobs: s.NoJobs, Site: site.IDs(s.Site), Images: string(cmp.Or(s.Images, image.Manifests)),
-		IgnoredAlerts: sorted(judgement.IgnoredAlerts), IgnoredNamespaces: sorted(judgement.IgnoredNamespaces), Fixed: judgement.Fixed.String(),
+// SetHosted sets the hosted cluster that a side selects; nil selects none.
+func (c *Coverage) SetHosted(side *hosted.ControlPlane) {
+	if side != nil {
+		c.HostedCluster, c.NodePools = side.Selected()
 	}
-	if settings.Hosted != nil {
-		c.HostedCluster, c.NodePools = settings.Hosted.Selected()
-	}
-	for _, each := range path {
-		c.Path = append(c.Path, Release{Version: each.Version, Image: each.Image})
-	}
-	return c
 }
 
 // String is equal for runs that cover the same.
@@ -91,7 +88,8 @@ func (c Coverage) Selection(run record.Record) (Selection, error) {
 // Judging is a judgement with what a recorded run covers of it. An *input.Error is about a hosted
 // cluster that the run covers and that the settings do not have.
 func (c Coverage) Judging(settings scene.Settings, run record.Record) (scene.Judgement, error) {
-	if wanted := Covering(Selection{}, settings, nil); wanted.HostedCluster != c.HostedCluster || !slices.Equal(wanted.NodePools, c.NodePools) {
+	var wanted Coverage
+	if wanted.SetHosted(settings.Hosted); wanted.HostedCluster != c.HostedCluster || !slices.Equal(wanted.NodePools, c.NodePools) {
 		return scene.Judgement{}, c.otherCluster(run)
 	}
 	judgement := settings.Judgement
@@ -114,6 +112,26 @@ func (c Coverage) Confirm(side *hosted.ControlPlane, run record.Record) error {
 		return nil
 	}
 	return Coverage{HostedCluster: c.HostedCluster}.otherCluster(run)
+}
+
+// ConfirmOrigin is an *input.Error for a coverage whose keys, signatures, alerts or URLs come from elsewhere than
+// those of a recorded run: they are not recorded, and what was found by others would be mixed with them.
+func (c Coverage) ConfirmOrigin(wanted Coverage, run record.Record) error {
+	var flags []string
+	differs := func(flag string, equal bool) {
+		if !equal {
+			flags = append(flags, flag)
+		}
+	}
+	differs("--keyring", c.Keyrings == wanted.Keyrings)
+	differs("--signature-store", c.Stores == wanted.Stores)
+	differs("--repository", slices.Equal(c.Repositories, wanted.Repositories))
+	differs("--prometheus", c.Monitoring == wanted.Monitoring)
+	differs("--dependency", c.Dependencies == wanted.Dependencies)
+	if len(flags) == 0 {
+		return nil
+	}
+	return input.Errorf("run %s was begun with other values of %s: pass those with which it was begun", run.ID, strings.Join(flags, ", "))
 }
 
 // otherCluster is the error for settings of another cluster than the run covers: half of its findings

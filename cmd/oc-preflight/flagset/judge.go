@@ -117,7 +117,17 @@ func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster
 	return runner.Options{
 		Judgement: scene.Judgement{Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces, Dependencies: dependency.New(http.DefaultClient, f.dependencies)},
 		Hooks:     runner.Hooks{Logger: client.Log, ToolVersion: program.Version()},
+		Origin:    f.origin(),
 	}, nil
+}
+
+// origin identifies the monitoring and the dependencies.
+func (f Judge) origin() runner.Origin {
+	made := runner.Origin{Dependencies: runner.Identity(f.dependencies...)}
+	if f.Prometheus != "" {
+		made.Monitoring = runner.Identity(f.Prometheus)
+	}
+	return made
 }
 
 // fixed is the time of --since; without the flag nothing is stated.

@@ -3,6 +3,7 @@ package flagset
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -95,6 +96,8 @@ func SemverLike(text string) bool {
 // Trust override what the cluster trusts.
 type Trust struct {
 	keyrings, stores, Repositories []string
+	// contents are the keyrings as they were read: a pipe can be read once.
+	contents []string
 }
 
 // Add adds --keyring, --signature-store and --repository to the command.
@@ -110,12 +113,13 @@ func (f *Trust) Add(c *cobra.Command) {
 // input.
 func (f *Trust) Read(ctx context.Context) ([]signature.Keyring, []store.Store, error) {
 	var keyrings []signature.Keyring
+	f.contents = nil
 	for _, path := range f.keyrings {
-		keyring, err := readKeyring(ctx, path)
+		keyring, content, err := readKeyring(ctx, path)
 		if err != nil {
 			return nil, nil, exitcode.BadUsage(err)
 		}
-		keyrings = append(keyrings, keyring)
+		keyrings, f.contents = append(keyrings, keyring), append(f.contents, content)
 	}
 	var stores []store.Store
 	for _, location := range f.stores {
@@ -128,15 +132,22 @@ func (f *Trust) Read(ctx context.Context) ([]signature.Keyring, []store.Store, e
 	return keyrings, stores, nil
 }
 
-func readKeyring(ctx context.Context, path string) (signature.Keyring, error) {
+// Identify adds to an origin what identifies the keyrings, by their content, and the stores. Read must have
+// read them.
+func (f *Trust) Identify(origin *runner.Origin) {
+	origin.Keyrings, origin.Stores = runner.Identity(f.contents...), runner.Identity(f.stores...)
+}
+
+func readKeyring(ctx context.Context, path string) (read signature.Keyring, content string, err error) {
 	file, err := localfile.Open(ctx, path)
 	if err != nil {
-		return signature.Keyring{}, fmt.Errorf("--keyring: %w", err)
+		return signature.Keyring{}, "", fmt.Errorf("--keyring: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
-	keyring, err := signature.ReadKeyring(path, file)
+	var copied strings.Builder
+	keyring, err := signature.ReadKeyring(path, io.TeeReader(file, &copied))
 	if err != nil {
-		return signature.Keyring{}, fmt.Errorf("--keyring: %w", err)
+		return signature.Keyring{}, "", fmt.Errorf("--keyring: %w", err)
 	}
-	return keyring, nil
+	return keyring, copied.String(), nil
 }

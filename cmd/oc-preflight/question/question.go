@@ -51,6 +51,13 @@ func effectOf(flag *pflag.Flag) Effect {
 	return ""
 }
 
+// ChangesAnswer reports whether another value of a flag may change the answer about a cluster: also where it is
+// not declared.
+func ChangesAnswer(flag *pflag.Flag) bool {
+	effect := effectOf(flag)
+	return effect != OnDisplay && effect != OnClusters
+}
+
 // Undeclared are the names of the flags of a command without an effect, sorted; --help is not one of them.
 func Undeclared(c *cobra.Command) []string {
 	var names []string

@@ -27,8 +27,9 @@ another process holds the run, this command waits for its end; otherwise it cont
 the run, and launches no check twice. For a run that has ended, it shows its status.
 
 RUN is the ID of the run or a prefix of it; without it, it is the run in progress. The values of --accept, --keyring and similar
-flags are not recorded: pass them again. So are those about the update graph, for a run of
-a later update of a path: without a graph that has the update, its risks are Unknown.
+flags are not recorded: pass them again. Those of --keyring, --signature-store, --repository, --prometheus
+and --dependency must be those with which the run was begun. Pass the flags about the update graph,
+too, for a run of a later update of a path: without a graph that has the update, its risks are Unknown.
 ` + exitcode.Help,
 		Example: `  # The run in progress
   oc preflight attach

@@ -156,6 +156,21 @@ func TestChangedClusterEndsTheRecordedVerdict(t *testing.T) {
 	})
 }
 
+// Another version of the tool may find something else: its verdict is not that of the controller.
+func TestVerdictOfAnotherVersionIsNotProjected(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.setVersion(available(minor, patch))
+	own := w.run(patch)
+	w.toolVersion = "other"
+	w.run(minor)
+	w.start()
+	w.awaitObjects(patch+" ahead Ready", minor+" ahead Pending")
+	if status := w.object(patch).Status; status.Run != own {
+		t.Errorf("the status is that of run %s, want %s", status.Run, own)
+	}
+}
+
 // A run that cannot be made is stated with its cause.
 func TestFailedRunIsReported(t *testing.T) {
 	w := newWorld(t)

@@ -191,17 +191,20 @@ func (c *controller) runOf(recorded record.Record) runplan.Run {
 		ID: recorded.ID, Target: recorded.Target, Requester: recorded.Requester, Generation: recorded.Generation, Began: recorded.StartTime,
 		Selection: recorded.Selection, Ended: recorded.CompletionTime,
 	}
-	if run.Selection == c.selection {
+	switch {
+	case recorded.Phase.Final() && recorded.ToolVersion != c.options.Run.Hooks.ToolVersion:
+		run.Selection += " by version " + recorded.ToolVersion // another version may find something else
+	case run.Selection == c.selection:
 		run.Selection = ""
 	}
 	return run
 }
 
-// newest reports whether no other complete run of the same target and selection ended
+// newest reports whether no other complete run of the same target, selection and version of the tool ended
 // later.
 func newest(recorded record.Record, listed []record.Record) bool {
 	return recorded.Phase == record.Complete && !slices.ContainsFunc(listed, func(other record.Record) bool {
-		return other.Phase == record.Complete && other.Verified() == nil && other.Selection == recorded.Selection &&
+		return other.Phase == record.Complete && other.Verified() == nil && other.Selection == recorded.Selection && other.ToolVersion == recorded.ToolVersion &&
 			other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime)
 	})
 }

@@ -97,7 +97,7 @@ func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.D
 	})
 	target := update.Release{Version: version, Image: image(version)}
 	held, err := lease.New(c.Kubernetes).Begin(t.Context(), record.Intent{
-		ID: uuid.NewString(), From: current, Target: target, ToolVersion: "test", Requester: record.ByUser, Selection: runner.Options{}.Coverage(),
+		ID: uuid.NewString(), From: current, Target: target, ToolVersion: toolVersion, Requester: record.ByUser, Selection: runner.Options{}.Coverage(),
 	}, "test")
 	if err != nil {
 		t.Fatal(err)

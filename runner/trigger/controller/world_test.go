@@ -51,12 +51,17 @@ import (
 // stepTimeout bounds each step of a test.
 const stepTimeout = 10 * time.Minute
 
+// toolVersion is the version of the controllers.
+const toolVersion = "v1.0.0"
+
 // world is the API server with a ClusterVersion, and without records and UpdatePreflights.
 type world struct {
-	t       *testing.T
-	client  client.Client
-	cluster *cluster.Cluster
-	log     *buffer
+	// toolVersion is that of the records.
+	toolVersion string
+	t           *testing.T
+	client      client.Client
+	cluster     *cluster.Cluster
+	log         *buffer
 }
 
 func newScheme(t *testing.T) *runtime.Scheme {
@@ -72,7 +77,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, log: &buffer{}}
+	w := &world{t: t, log: &buffer{}, toolVersion: toolVersion}
 	var err error
 	if w.client, err = client.New(config, client.Options{Scheme: newScheme(t)}); err != nil {
 		t.Fatal(err)
@@ -209,6 +214,7 @@ func lead(t *testing.T, c *cluster.Cluster, log io.Writer, options controller.Op
 	options.Delay = func() time.Duration { return time.Hour }
 	options.Monitoring = func(context.Context) (*rest.Config, error) { return nil, errors.New("no run reads the monitoring") }
 	options.Logger, options.Registry = logger, prometheus.NewRegistry()
+	options.Run.Hooks.ToolVersion = toolVersion
 	if err := controller.Add(m, c, options); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +288,7 @@ func phase(phase v1alpha1.Phase) func(v1alpha1.UpdatePreflightStatus) bool {
 func (w *world) begin(version string) *lease.Held {
 	w.t.Helper()
 	intent := record.Intent{
-		ID: uuid.NewString(), From: current, Target: update.Release{Version: version, Image: image(version)}, ToolVersion: "test",
+		ID: uuid.NewString(), From: current, Target: update.Release{Version: version, Image: image(version)}, ToolVersion: w.toolVersion,
 		Selection: runner.Options{}.Coverage(), Requester: record.ByUser,
 	}
 	held, err := lease.New(w.cluster.Kubernetes).Begin(w.t.Context(), intent, "tester")
