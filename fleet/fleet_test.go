@@ -178,6 +178,8 @@ func TestOneID(t *testing.T) {
 	of := func(name, source string, state fleet.State, observed string) fleet.Row {
 		return fleet.Row{Cluster: fleet.Cluster{Name: name, ID: id, Source: source, Archived: strings.HasPrefix(source, "archive ")}, State: state, Observed: observed}
 	}
+	kept := of("b", "context b", fleet.Ready, "2026-11-01T00:00:00Z")
+	kept.Evidence = "result of 2026-11-01T00:00:00Z"
 	for name, tc := range map[string]struct {
 		reason string
 		rows   []fleet.Row
@@ -188,7 +190,11 @@ func TestOneID(t *testing.T) {
 		"Newest": {reason: "what blocked was fixed since", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-01T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-02T00:00:00Z")}, want: "b Clear", notice: "since its archive is newer: 2026-11-02T00:00:00Z instead of 2026-11-01T00:00:00Z"},
 		"Older":  {reason: "what is new blocks", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-01T00:00:00Z")}, want: "a Blocked", notice: "b (archive b) have the cluster ID"},
 		"NoTime": {reason: "it is unknown which is newer", rows: []fleet.Row{of("a", "archive a", fleet.Clear, "2026-11-02T00:00:00Z"), of("b", "archive b", fleet.Blocked, "")}, want: "b Blocked", notice: "listed once, as b"},
-		"Live":   {reason: "an archive does not hide what the cluster states", rows: []fleet.Row{of("a", "context a", fleet.Blocked, "2026-11-01T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-02T00:00:00Z")}, want: "a Blocked", notice: "listed once, as a"},
+		"Live":   {reason: "an archive does not hide what the cluster states", rows: []fleet.Row{of("a", "context a", fleet.Blocked, "2026-11-03T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-02T00:00:00Z")}, want: "a Blocked", notice: "b (archive b) have the cluster ID " + id + ": listed once, as a, since an archive is older than the cluster: 2026-11-03T00:00:00Z instead of 2026-11-02T00:00:00Z"},
+		"Fixed":  {reason: "what blocked when the archive was gathered was fixed since", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"), of("b", "context b", fleet.Ready, "2026-11-03T00:00:00Z")}, want: "b Ready", notice: "a (archive a) have the cluster ID"},
+		"Ahead":  {reason: "the time of an archive is not by the clock of the cluster", rows: []fleet.Row{of("a", "archive a", fleet.Clear, "2026-11-04T00:00:00Z"), of("b", "context b", fleet.Blocked, "2026-11-03T00:00:00Z")}, want: "b Blocked", notice: "listed once, as b"},
+		"Silent": {reason: "the cluster was not read", rows: []fleet.Row{of("a", "archive a", fleet.Clear, "2026-11-02T00:00:00Z"), of("b", "context b", fleet.Unreachable, "")}, want: "b Unreachable", notice: "listed once, as b"},
+		"Kept":   {reason: "a result that was kept may be older than the archive", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"), kept}, want: "a Blocked", notice: "listed once, as a"},
 		"Hub":    {reason: "one of the two states the ID of the other", rows: []fleet.Row{of("a", "hub", fleet.Ready, ""), of("b", "hub", fleet.Blocked, "")}, want: "a Undecided, b Undecided", notice: "a and b (hub) claim the cluster ID " + id},
 	} {
 		t.Run(name, func(t *testing.T) {

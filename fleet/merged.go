@@ -8,7 +8,8 @@ import (
 )
 
 // merged are the rows with those of one cluster ID once: the worst of them, so that a cluster
-// that states the ID of another cannot hide what is against the update of that; of archives the newest.
+// that states the ID of another cannot hide what is against the update of that; of archives the newest, and before archives the
+// cluster itself.
 // Rows of one source are not one cluster: neither is in favor of the update then. The notices state
 // which rows were left out, and which clusters claim one ID.
 func merged(rows []Row) (kept []Row, notices []string) {
@@ -50,6 +51,10 @@ func one(a, b Row) (shown Row, notice string) {
 		shown, left, why = b, a, "its archive is newer"
 	case order > 0:
 		why = "its archive is newer"
+	case present(a) && b.Cluster.Archived:
+		why = "an archive is older than the cluster"
+	case present(b) && a.Cluster.Archived:
+		shown, left, why = b, a, "an archive is older than the cluster"
 	case b.State.rank() < a.State.rank():
 		shown, left = b, a
 	}
@@ -58,10 +63,18 @@ func one(a, b Row) (shown Row, notice string) {
 	}
 	notice = fmt.Sprintf("%s (%s) and %s (%s) have the cluster ID %s: listed once, as %s",
 		shown.Cluster.Name, shown.Cluster.Source, left.Cluster.Name, left.Cluster.Source, shown.Cluster.ID, shown.Cluster.Name)
-	if why != "" {
+	if why != "" && left.Observed == "" {
+		notice += ", since " + why
+	} else if why != "" {
 		notice += fmt.Sprintf(", since %s: %s instead of %s", why, shown.Observed, left.Observed)
 	}
 	return shown, notice
+}
+
+// present reports whether a row is of a cluster as it was read by this survey.
+func present(row Row) bool {
+	isRead := row.State == Ready || row.State == Clear || row.State == Blocked || row.State == Undecided
+	return isRead && !row.Cluster.Archived && row.Evidence == ""
 }
 
 // gathered compares the times at which two archives were gathered; 0 where one is no archive, or

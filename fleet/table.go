@@ -56,7 +56,7 @@ type Group struct {
 
 // Of makes the table of the rows. target is the version that was requested; empty for none.
 // The same rows in any order give the same table. Rows of one cluster ID are one, the
-// worst or that of the newest archive, unless they are of one source.
+// worst, that of the newest archive, or before archives that of the cluster itself, unless they are of one source.
 func Of(target string, rows []Row) Table {
 	table := Table{
 		APIVersion: report.APIVersion, Kind: Kind, Target: line(target, maxName),
