@@ -35,8 +35,10 @@ func merged(rows []Row) (kept []Row, notices []string) {
 	return kept, notices
 }
 
-// disputed is the row of a cluster whose ID another one claims: what it states may be about that.
+// disputed is the row of a cluster whose ID another one claims: what it states, such as how far the update is,
+// may be about that.
 func (r Row) disputed() Row {
+	r.Update = nil
 	if r.State == Ready || r.State == Clear || r.State == Blocked {
 		r.State, r.Message = Undecided, "another cluster claims the same ID"
 	}

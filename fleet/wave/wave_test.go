@@ -3,6 +3,7 @@ package wave_test
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -198,6 +199,65 @@ func TestOfTable(t *testing.T) {
 				t.Errorf("%s: the gate is %s", tc.reason, gate.Decision)
 			}
 		})
+	}
+}
+
+// What two clusters of one ID state counts for neither, and does not open the gate.
+func TestTableOfTwoClustersWithOneID(t *testing.T) {
+	spoke := func(name string) fleet.Row {
+		return fleet.Row{
+			Cluster: fleet.Cluster{Name: name, ID: "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18", Source: "hub"}, State: fleet.Clear, Target: "4.19.12",
+			Observed: "2026-11-22T11:30:00Z", Update: &fleet.Update{Stage: "Updated", Since: "2026-11-21T11:00:00Z"},
+		}
+	}
+	clusters, err := wave.OfTable(fleet.Of("4.19.12", []fleet.Row{spoke("a"), spoke("b")}), "4.19.12", time.Hour, noon())
+	if err != nil || len(clusters) != 2 {
+		t.Fatal(clusters, err)
+	}
+	for _, cluster := range clusters {
+		if cluster.Stage != wave.Silent {
+			t.Errorf("%s is %s, want Silent", cluster.Name, cluster.Stage)
+		}
+	}
+}
+
+// A stored table answers one question: each field states whether another value makes it the answer to another
+// one, or one that is not known.
+func TestEachFieldOfATableIsDeclared(t *testing.T) {
+	const (
+		question = "question" // another value is another question
+		answer   = "answer"   // it is what is known about the clusters
+		display  = "display"  // it decides nothing
+	)
+	table := fleet.Of("4.19.12", []fleet.Row{{
+		Cluster: fleet.Cluster{Name: "a"}, State: fleet.Clear, Target: "4.19.12", Observed: "2026-11-22T11:30:00Z", Update: &fleet.Update{Stage: "Updated"},
+	}})
+	declared := map[string]string{
+		"Table.APIVersion": question, "Table.Kind": question, "Table.Target": question,
+		"Table.Rows": answer, "Table.Time": display, "Table.ToolVersion": display, "Table.Decision": display, "Table.Counts": display,
+		"Table.Groups": display, "Table.Notices": display, "Table.Actions": display,
+		"Row.Target": question, "Row.Observed": question, "Row.State": answer, "Row.Update": answer, "Row.Cluster": answer,
+		"Row.Message": display, "Row.Version": display, "Row.Targets": display, "Row.Causes": display, "Row.Until": display, "Row.Evidence": display,
+	}
+	counts := func() bool {
+		clusters, err := wave.OfTable(table, "4.19.12", time.Hour, noon())
+		return err == nil && len(clusters) == 1 && clusters[0].Stage == wave.Updated
+	}
+	if !counts() {
+		t.Fatal("the table is not the answer")
+	}
+	for name, of := range map[string]reflect.Value{"Table": reflect.ValueOf(&table).Elem(), "Row": reflect.ValueOf(&table.Rows[0]).Elem()} {
+		for i := range of.NumField() {
+			path, field := name+"."+of.Type().Field(i).Name, of.Field(i)
+			effect := declared[path]
+			before := reflect.New(field.Type()).Elem()
+			before.Set(field)
+			field.SetZero()
+			if holds := counts(); effect == "" || effect == question && holds || effect == display && !holds {
+				t.Errorf("%s is declared as %q; without it the table is the answer: %t", path, effect, holds)
+			}
+			field.Set(before)
+		}
 	}
 }
 
