@@ -189,6 +189,9 @@ func Judged(cluster Cluster, judged report.Report) Row {
 		Target: judged.Target.Version, Causes: Causes(judged),
 		Observed: judged.Run.CompletionTime, Until: judged.Verdict.ValidUntil,
 	}
+	if left := judged.Verdict.Narrowed; row.State == Ready && len(left) > 0 {
+		row.Message = "Ready for what was asked; left out by the request: " + words.List(left, 3)
+	}
 	if !judged.Holds() {
 		row.State, row.Message = Undecided, "the verdict no longer holds: "+words.Clauses(judged.Standing.Ended, 3)
 	}

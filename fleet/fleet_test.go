@@ -119,24 +119,28 @@ func TestDecision(t *testing.T) {
 func TestJudged(t *testing.T) {
 	twice := finding.Fail(finding.ReportedReason("Reason"), "message").Named("Name").From(finding.SourceRisk)
 	ready := report.Report{Verdict: verdict.Verdict{Decision: verdict.Ready}}
+	narrowed := ready
+	narrowed.Verdict.Narrowed = []string{"check Etcd.Quorum"}
 	ended := ready
 	ended.Standing = &report.Standing{Ended: []string{"a node was added"}}
 	for name, tc := range map[string]struct {
-		reason string
-		judged report.Report
-		want   fleet.State
-		causes int
+		reason  string
+		judged  report.Report
+		want    fleet.State
+		causes  int
+		message string
 	}{
 		"Ready":      {reason: "nothing is against it", judged: ready, want: fleet.Ready},
 		"Blocked":    {reason: "two findings of one name are one cause", judged: report.Report{Verdict: verdict.Verdict{Decision: verdict.Blocked}, Findings: []finding.Finding{twice, twice}}, want: fleet.Blocked, causes: 1},
 		"Incomplete": {reason: "checks that did not report are a cause", judged: report.Report{Verdict: verdict.Verdict{Decision: verdict.Undecided}, Expected: verdict.Expectation{Checks: 2, Reported: 1}}, want: fleet.Undecided, causes: 1},
+		"Narrowed":   {reason: "what the request left out may be against it", judged: narrowed, want: fleet.Ready, message: "left out by the request: check Etcd.Quorum"},
 		"Ended":      {reason: "a verdict that no longer holds is not in favor", judged: ended, want: fleet.Undecided},
 		"Other":      {reason: "a decision of a later version is not in favor", judged: report.Report{Verdict: verdict.Verdict{Decision: "Fine"}}, want: fleet.Undecided, causes: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := fleet.Judged(fleet.Cluster{Name: "a"}, tc.judged)
-			if got.State != tc.want || len(got.Causes) != tc.causes {
-				t.Errorf("%s: %s with %d causes, want %s with %d", tc.reason, got.State, len(got.Causes), tc.want, tc.causes)
+			if got.State != tc.want || len(got.Causes) != tc.causes || !strings.Contains(got.Message, tc.message) {
+				t.Errorf("%s: %s with %d causes, %q; want %s with %d, %q", tc.reason, got.State, len(got.Causes), got.Message, tc.want, tc.causes, tc.message)
 			}
 		})
 	}

@@ -56,7 +56,33 @@ func decisionOf(r report.Report) (word, meaning string) {
 		verdict.Blocked:      fmt.Sprintf("do not update this cluster to %s yet.", target),
 		verdict.Undecided:    fmt.Sprintf("the update to %s could not be evaluated completely.", target),
 	}[r.Verdict.Decision]
-	return string(r.Verdict.Decision), cmp.Or(text, "the decision is not known to this version.") + remarks(r)
+	word = string(r.Verdict.Decision)
+	if isNarrowed(r.Verdict) {
+		word = "Ready for what was asked"
+	}
+	return word, cmp.Or(text, "the decision is not known to this version.") + remarks(r)
+}
+
+// isNarrowed reports whether a verdict is Ready only for what was asked: what the request left out may be against
+// the update.
+func isNarrowed(v verdict.Verdict) bool { return v.Decision == verdict.Ready && len(v.Narrowed) > 0 }
+
+// leftOut is what the request left out of a verdict that is Ready, as a sentence that follows another; empty for
+// nothing.
+func leftOut(v verdict.Verdict) string {
+	const most = 5
+	if !isNarrowed(v) {
+		return ""
+	}
+	return fmt.Sprintf(" Left out by the request: %s.", words.External(words.List(v.Narrowed, most)))
+}
+
+// summary is the decision, and what limits it in a word.
+func summary(v verdict.Verdict) string {
+	if isNarrowed(v) {
+		return v.Summary() + ", narrowed"
+	}
+	return v.Summary()
 }
 
 // remarks are what limits a verdict.
@@ -68,6 +94,7 @@ func remarks(r report.Report) string {
 	if r.Verdict.Forced {
 		text += " FORCED: findings that block were bypassed by force."
 	}
+	text += leftOut(r.Verdict)
 	switch {
 	case r.Run.Detached:
 		text += " The checks continue in the cluster: attach to the run."
@@ -84,7 +111,7 @@ func (r Report) standing() string {
 	if !r.Holds() {
 		return notHolding(r.Verdict.Decision)
 	}
-	return r.Verdict.Summary()
+	return summary(r.Verdict)
 }
 
 func notHolding(decision verdict.Decision) string {
@@ -109,7 +136,7 @@ func (r Report) took() string {
 // Short is the verdict in one line that stands alone.
 func (r Report) Short() string {
 	const most = 2
-	text := "Verdict: " + r.Verdict.Summary()
+	text := "Verdict: " + summary(r.Verdict)
 	switch {
 	case r.Run.Phase == report.PhaseRunning:
 		text = "Verdict so far: " + string(r.Verdict.Decision)

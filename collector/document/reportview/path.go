@@ -144,6 +144,10 @@ func (p Path) headline() string {
 		verdict.Undecided:    fmt.Sprintf("Undecided: the path to %s could not be evaluated completely.", target),
 		verdict.NothingKnown: fmt.Sprintf("NothingKnown: nothing that can be evaluated in advance blocks the path to %s.", target),
 	}[p.Decision]
+	first := p.Updates[0].Verdict
+	if p.Decision == verdict.Ready && isNarrowed(first) {
+		text = strings.Replace(text, "Ready:", "Ready for what was asked:", 1) + leftOut(first)
+	}
 	if p.Decision == verdict.Ready && p.planned() > 1 {
 		text += fmt.Sprintf(" Nothing that can be evaluated in advance blocks the later updates to %s; run the preflight again before each of them.", target)
 	}

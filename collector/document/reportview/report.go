@@ -88,6 +88,9 @@ func (r Report) level() document.Level {
 	if !r.Holds() || r.Run.Phase == report.PhaseRunning && r.Verdict.Decision != verdict.Blocked {
 		return document.Unclear
 	}
+	if isNarrowed(r.Verdict) {
+		return document.Caution
+	}
 	return levelOf(r.Verdict.Decision)
 }
 

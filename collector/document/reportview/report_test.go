@@ -78,6 +78,13 @@ func ready() report.Report {
 	return doc
 }
 
+// narrowed is Ready for a request that left something out.
+func narrowed() report.Report {
+	doc := ready()
+	doc.Verdict.Narrowed = []string{"alert KubePodCrashLooping", "alerts in namespace build", "check Etcd.Quorum"}
+	return doc
+}
+
 func forced() report.Report {
 	doc := blocked()
 	doc.Removal = &report.Removal{Deleted: doc.Created[1:], Left: doc.Created[:1]}
@@ -175,7 +182,7 @@ func abandoned() report.Report {
 func TestGolden(t *testing.T) {
 	for name, doc := range map[string]report.Report{
 		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "detached": detached(), "begun": begun(), "canceled": canceled(),
-		"outdated": outdated(), "current": current(), "guarded": guarded(), "left": abandoned(),
+		"outdated": outdated(), "current": current(), "narrowed": narrowed(), "guarded": guarded(), "left": abandoned(),
 	} {
 		for _, output := range []string{"text", "short", "json"} {
 			t.Run(name+"."+output, func(t *testing.T) {
@@ -192,6 +199,15 @@ func TestGolden(t *testing.T) {
 	t.Run("blocked.yaml", func(t *testing.T) {
 		golden.Compare(t, "testdata/blocked.yaml", encoded(t, "yaml", blocked()))
 	})
+}
+
+// A path of which the first update is Ready for what was asked is no plain Ready either.
+func TestNarrowedPath(t *testing.T) {
+	made := report.NewPath([]string{"4.18.3", "4.19.0"}, []report.Report{narrowed()})
+	text := string(encoded(t, "text", made))
+	if !strings.Contains(strings.ToLower(text), "ready for what was asked") || !strings.Contains(text, "alert KubePodCrashLooping") {
+		t.Errorf("the path does not state what was left out:\n%s", text)
+	}
 }
 
 func TestJSONReadsBack(t *testing.T) {
