@@ -65,7 +65,7 @@ func (c *Client) ArchiveFlag(verb *cobra.Command) {
 	}
 	verb.RunE = func(called *cobra.Command, args []string) error {
 		err := run(called, args)
-		if reportErr := reportLeftOut(c); err == nil {
+		if reportErr := errors.Join(reportLeftOut(c), reportOthers(c)); err == nil {
 			err = reportErr
 		}
 		return err
@@ -157,6 +157,19 @@ func reportLeftOut(c *Client) error {
 		}
 	}
 	return nil
+}
+
+// reportOthers counts the files of archives that could not be read, and are too many to be listed.
+func reportOthers(c *Client) error {
+	more := 0
+	for _, each := range c.opened {
+		more += each.About().LeftOutMore
+	}
+	if more == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(c.Streams.ErrOut, "not read: %s\n", words.Count(more, "other file"))
+	return err
 }
 
 // ConnectTo makes the clients of another cluster than that of the flags.

@@ -14,7 +14,9 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/archive"
+	"github.com/openshift/update-preflight/collector/archive/inventory"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Kubeconfig is the kubeconfig of the flags with all its contexts. The files that they name are not
@@ -115,15 +117,28 @@ func Several(flags *pflag.FlagSet, allowed ...string) error {
 	return fmt.Errorf("%s: the flag is for one cluster, and each of these has its own in its kubeconfig; of the flags of the connection, --as, --as-group, --as-uid, --as-user-extra and --request-timeout are for all of them", strings.Join(wrong, ", "))
 }
 
-// OpenArchive makes the clients of one of several archives. Files of it that cannot be read are
-// in the log alone.
-func OpenArchive(ctx context.Context, c *Client, path string) (*cluster.Cluster, error) {
+// LeftOut states the files of an archive that could not be read so far, in one sentence; empty for none.
+type LeftOut func() string
+
+// OpenArchive makes the clients of one of several archives. What could not be read of it is known when the
+// cluster was judged.
+func OpenArchive(ctx context.Context, c *Client, path string) (*cluster.Cluster, LeftOut, error) {
 	program.CollectGarbage(archiveGCPercent)
 	opened, err := archive.Open(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	about := opened.About()
 	c.Log.InfoContext(ctx, "the archive is a cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time", about.Time, "leftOut", len(about.LeftOut))
-	return cluster.ConnectAt(opened.Config(), userAgent(), opened.Now())
+	reached, err := cluster.ConnectAt(opened.Config(), userAgent(), opened.Now())
+	return reached, func() string { return leftOutOf(opened.About()) }, err
+}
+
+// leftOutOf states how many files were left out, and the first one.
+func leftOutOf(about inventory.About) string {
+	const most = 512 // bytes
+	if len(about.LeftOut) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of the archive not read, such as %s", words.Count(len(about.LeftOut)+about.LeftOutMore, "file"), words.Line(about.LeftOut[0], most))
 }

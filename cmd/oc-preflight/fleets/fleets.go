@@ -116,7 +116,7 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		if err != nil {
 			return false, err
 		}
-		asking.Complete = worded(phrase.OfFleet(c, to))
+		asking.Complete = r.members.noted(worded(phrase.OfFleet(c, to)))
 		rows, kept := ask(c.Context(), client, asking, measured(judge, to), members)
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()

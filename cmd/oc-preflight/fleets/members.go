@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/fleet"
 	"github.com/openshift/update-preflight/fleet/roster"
 )
 
@@ -19,9 +22,12 @@ import (
 type memberFlags struct {
 	contexts, kubeconfigs, archives []string
 	hive, hosted                    bool
+	// unread has a cli.LeftOut for the source of each archive that was opened and whose row is not complete.
+	unread *sync.Map
 }
 
 func (f *memberFlags) add(c *cobra.Command) {
+	f.unread = &sync.Map{}
 	c.Flags().StringSliceVar(&f.contexts, "contexts", nil, "Contexts of the kubeconfig whose names match; * is any text and ? any character.")
 	c.Flags().StringArrayVar(&f.kubeconfigs, "kubeconfigs", nil, "Kubeconfig, or directory of kubeconfigs, each the cluster of its current context. May be repeated.")
 	c.Flags().StringArrayVar(&f.archives, "archives", nil, "Archive, or directory of archives, each a cluster; see \"targets --archive\". May be repeated.")
@@ -110,6 +116,23 @@ func (f *memberFlags) ofKubeconfigs(client *cli.Client) ([]roster.Member, error)
 
 func (f *memberFlags) ofArchives(client *cli.Client) ([]roster.Member, []string, error) {
 	return roster.Archives(f.archives, func(ctx context.Context, path string) (*cluster.Cluster, error) {
-		return cli.OpenArchive(ctx, client, path)
+		reached, left, err := cli.OpenArchive(ctx, client, path)
+		if err == nil {
+			f.unread.Store("archive "+path, left)
+		}
+		return reached, err
 	})
+}
+
+// noted adds to the row of an archive which files of it could not be read: at the end, since some turn out to be
+// unreadable when they are first needed.
+func (f *memberFlags) noted(complete func(roster.Member, fleet.Row) fleet.Row) func(roster.Member, fleet.Row) fleet.Row {
+	return func(member roster.Member, row fleet.Row) fleet.Row {
+		stored, _ := f.unread.LoadAndDelete(member.Cluster.Source)
+		if left, opened := stored.(cli.LeftOut); opened {
+			texts := slices.DeleteFunc([]string{row.Message, left()}, func(text string) bool { return text == "" })
+			row.Message = strings.Join(texts, "; ")
+		}
+		return complete(member, row)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -50,8 +51,9 @@ type About struct {
 	ClusterID string
 	// Time is the newest time of the archive, in UTC.
 	Time time.Time
-	// LeftOut are files that could not be read, with the cause, at most 100.
-	LeftOut []string
+	// LeftOut are files that could not be read, with the cause, at most 100; LeftOutMore counts the others.
+	LeftOut     []string
+	LeftOutMore int
 }
 
 // Inventory is the state of one cluster. Its methods may be called concurrently.
@@ -323,14 +325,31 @@ func (t *tree) add(below string, found *file) {
 type omissions struct {
 	mutex sync.Mutex
 	lines []string
+	// more are digests of the lines after the last one that is kept.
+	more map[[sha256.Size]byte]bool
 }
 
 func (o *omissions) add(path, cause string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	if line := words.Line(path+": "+cause, 1<<10); len(o.lines) < maxLeftOut && !slices.Contains(o.lines, line) {
+	line := words.Line(path+": "+cause, 1<<10)
+	switch {
+	case slices.Contains(o.lines, line):
+	case len(o.lines) < maxLeftOut:
 		o.lines = append(o.lines, line)
+	default:
+		if o.more == nil {
+			o.more = map[[sha256.Size]byte]bool{}
+		}
+		o.more[sha256.Sum256([]byte(line))] = true
 	}
+}
+
+// omitted counts those that are not kept.
+func (o *omissions) omitted() int {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return len(o.more)
 }
 
 func (o *omissions) all() []string {
@@ -427,7 +446,7 @@ func titles(trees []*tree) string {
 // needed are in it, too.
 func (i *Inventory) About() About {
 	about := i.about
-	about.LeftOut = i.leftOut.all()
+	about.LeftOut, about.LeftOutMore = i.leftOut.all(), i.leftOut.omitted()
 	return about
 }
 
