@@ -53,7 +53,7 @@ func (l List) Whole() bool {
 // buffers are those of readers.
 var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }} //nolint:gochecknoglobals // a pool is shared
 
-// Read calls do with each object. Its error ends the reading.
+// Read calls do with each object, which ends with the call. An error of do ends the reading.
 func Read(content io.Reader, do func(object []byte) error) (List, error) {
 	buffered, ok := buffers.Get().(*bufio.Reader)
 	if !ok {
@@ -106,7 +106,7 @@ func readJSON(content io.Reader, do func([]byte) error) (List, error) {
 	var list struct {
 		List
 
-		Items *[]json.RawMessage `json:"items"`
+		Items list `json:"items"`
 	}
 	if err := json.Unmarshal(data, &list); err != nil {
 		return List{}, err
@@ -114,15 +114,10 @@ func readJSON(content io.Reader, do func([]byte) error) (List, error) {
 	if err := refuseDuplicates(data); err != nil {
 		return List{}, err
 	}
-	if list.Items == nil {
+	if list.Items.text == nil {
 		return List{}, do(data)
 	}
-	for _, item := range *list.Items {
-		if err := do(item); err != nil {
-			return List{}, err
-		}
-	}
-	return list.List, nil
+	return list.List, list.Items.each(do)
 }
 
 func readYAML(content *bufio.Reader, do func([]byte) error) (List, error) {
@@ -231,7 +226,7 @@ func (s *splitter) flush() error {
 		return nil
 	}
 	object, err := toJSON(s.item.Bytes())
-	s.item.Reset()
+	s.item.Reset() // the object is read before the next item is written
 	if err != nil {
 		return err
 	}
@@ -271,9 +266,10 @@ func (s *splitter) end(complete bool) (List, error) { //nolint:revive // a state
 	return list.List, nil
 }
 
+// toJSON converts an object, which may use the memory of the document.
 func toJSON(document []byte) ([]byte, error) {
 	if text := bytes.TrimSpace(document); len(text) > 0 && text[0] == '{' && json.Valid(text) { // which YAML includes
-		return bytes.Clone(text), refuseDuplicates(text)
+		return text, refuseDuplicates(text)
 	}
 	if suspicious(document) {
 		if err := refuseAliases(document); err != nil {
