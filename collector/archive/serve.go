@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/update-preflight/collector/archive/inventory"
+	"github.com/openshift/update-preflight/collector/archive/objects"
 	"github.com/openshift/update-preflight/collector/gap"
 )
 
@@ -64,7 +65,10 @@ func (a *Archive) get(of target) (answer, error) {
 		named := gap.Gap{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Name: of.name}
 		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", named.Qualified(), of.name), named), nil
 	}
-	object, err := present(found, of)
+	object, err := found.Object()
+	if err == nil {
+		object, err = present(object, found.Version, of)
+	}
 	if err != nil {
 		return absent(gap.Gap{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Name: of.name, Cause: err.Error()}), nil //nolint:nilerr // the response states it
 	}
@@ -119,7 +123,7 @@ func (p *page) add(found inventory.Entry, matches func([]byte) (bool, error)) {
 		}
 	}
 	if err == nil {
-		object, err = present(found, p.target)
+		object, err = present(object, found.Version, p.target)
 	}
 	if err != nil {
 		p.gaps = append(p.gaps, gap.Gap{Group: p.Group, Resource: p.Name, Namespace: p.namespace, Partial: true, Cause: err.Error()})
@@ -148,25 +152,22 @@ func (p *page) answer() (answer, error) {
 	return answer{code: http.StatusOK, body: body, gaps: p.gaps}, nil
 }
 
-// present is an object in the version and with the content that are asked for.
-func present(found inventory.Entry, of target) ([]byte, error) {
-	object, err := found.Object()
-	if err != nil {
-		return nil, err
-	}
+// present is an object of a version in the version and with the content that are asked for.
+func present(object []byte, version string, of target) ([]byte, error) {
 	if of.metadata {
-		var fields struct {
-			Metadata json.RawMessage `json:"metadata"`
-		}
-		if err := json.Unmarshal(object, &fields); err != nil {
-			return nil, err
-		}
-		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"PartialObjectMetadata","metadata":%s}`, metav1.SchemeGroupVersion.String(), fields.Metadata), nil
+		metadata := []byte("{}")
+		err := objects.Members(object, func(key string, value []byte) error {
+			if key == "metadata" {
+				metadata = value
+			}
+			return nil
+		})
+		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"PartialObjectMetadata","metadata":%s}`, metav1.SchemeGroupVersion.String(), metadata), err
 	}
-	if found.Version == of.version {
+	if version == of.version {
 		return object, nil
 	}
-	return convert(object, of.resource, found.Version, of.version)
+	return convert(object, of.resource, version, of.version)
 }
 
 // selector is the selection of objects by a query.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"github.com/klauspost/compress/s2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,16 +47,51 @@ func revisionOf(version string) uint64 {
 
 // identity has the fields by which an object is found.
 type identity struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Metadata   struct {
-		Namespace       string `json:"namespace"`
-		Name            string `json:"name"`
-		ResourceVersion string `json:"resourceVersion"`
-		UID             string `json:"uid"`
-	} `json:"metadata"`
-	// Status is nil where the object has none.
-	Status *struct{} `json:"status"`
+	APIVersion, Kind string
+	Metadata         struct{ Namespace, Name, ResourceVersion, UID string }
+	// typed is true where the object has an apiVersion or a kind, which may be empty, and Status where it has
+	// a status.
+	typed, Status bool
+}
+
+func identify(object []byte) (identity, error) {
+	var of identity
+	err := objects.Members(object, func(key string, value []byte) (err error) {
+		switch key {
+		case "apiVersion":
+			of.typed = true
+			of.APIVersion, err = objects.Text(value)
+		case "kind":
+			of.typed = true
+			of.Kind, err = objects.Text(value)
+		case "metadata":
+			err = of.identify(value)
+		case "status":
+			of.Status = string(value) != "null"
+		}
+		return err
+	})
+	return of, err
+}
+
+// identify reads the metadata of an object.
+func (of *identity) identify(metadata []byte) error {
+	if string(metadata) == "null" {
+		return nil
+	}
+	return objects.Members(metadata, func(key string, value []byte) (err error) {
+		switch key {
+		case "namespace":
+			of.Metadata.Namespace, err = objects.Text(value)
+		case "name":
+			of.Metadata.Name, err = objects.Text(value)
+		case "resourceVersion":
+			of.Metadata.ResourceVersion, err = objects.Text(value)
+		case "uid":
+			of.Metadata.UID, err = objects.Text(value)
+		}
+		return err
+	})
 }
 
 func readEntries(from *file, kind string) (objects.List, []Entry, error) {
@@ -65,7 +101,7 @@ func readEntries(from *file, kind string) (objects.List, []Entry, error) {
 	var entries []Entry
 	list, err := from.objects(func(object []byte) error {
 		made, of, err := entryOf(object, from.place, kind)
-		if err == nil && of.Kind == "APIRequestCount" && of.Status == nil {
+		if err == nil && of.Kind == "APIRequestCount" && !of.Status {
 			// Whatever follows the metadata is optional YAML, and a count without a status counts nothing.
 			err = fmt.Errorf("the APIRequestCount %q has no status, as where the end of a file is missing", of.Metadata.Name)
 		}
@@ -81,8 +117,8 @@ func readEntries(from *file, kind string) (objects.List, []Entry, error) {
 // entryOf gives an object the apiVersion, the kind and the namespace that follow from its place
 // where it has none. One of another kind than the resource of its place is an error.
 func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, error) {
-	var of identity
-	if err := json.Unmarshal(object, &of); err != nil {
+	of, err := identify(object)
+	if err != nil {
 		return Entry{}, of, err
 	}
 	if of.Metadata.Namespace != "" && place.Namespace != "" && of.Metadata.Namespace != place.Namespace {
@@ -99,8 +135,7 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 		if of.APIVersion == "" || of.Kind == "" {
 			return Entry{}, of, fmt.Errorf("the object %q has no apiVersion or no kind", of.Metadata.Name)
 		}
-		var err error
-		if object, err = withType(object, of.APIVersion, of.Kind); err != nil {
+		if object, err = withType(object, of); err != nil {
 			return Entry{}, of, err
 		}
 	}
@@ -114,7 +149,7 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 	}
 	return Entry{
 		Namespace: namespace, Name: of.Metadata.Name, Version: group.Version,
-		revision: revisionOf(of.Metadata.ResourceVersion), uid: of.Metadata.UID, packed: bytes.Clone(s2.Encode(nil, object)),
+		revision: revisionOf(of.Metadata.ResourceVersion), uid: of.Metadata.UID, packed: encode(object),
 	}, of, nil
 }
 
@@ -127,12 +162,16 @@ func refuseNames(texts ...string) error {
 	return nil
 }
 
-func withType(object []byte, apiVersion, kind string) ([]byte, error) {
+// withType is an object with the type of an identity.
+func withType(object []byte, of identity) ([]byte, error) {
+	if members := bytes.TrimSpace(object[1:]); !of.typed && members[0] == '"' { // to add them is all
+		return append(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,`, of.APIVersion, of.Kind), members...), nil
+	}
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(object, &fields); err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
+	for name, value := range map[string]string{"apiVersion": of.APIVersion, "kind": of.Kind} {
 		text, err := json.Marshal(value)
 		if err != nil {
 			return nil, err
@@ -140,4 +179,19 @@ func withType(object []byte, apiVersion, kind string) ([]byte, error) {
 		fields[name] = text
 	}
 	return json.Marshal(fields)
+}
+
+// encoded are buffers in which objects are compressed.
+var encoded = sync.Pool{New: func() any { return new([]byte) }} //nolint:gochecknoglobals // a pool is shared
+
+// encode is an object, compressed.
+func encode(object []byte) []byte {
+	buffer, ok := encoded.Get().(*[]byte)
+	if !ok {
+		return s2.Encode(nil, object) // the pool has no others
+	}
+	defer encoded.Put(buffer)
+	packed := s2.Encode(*buffer, object)
+	*buffer = packed[:cap(packed)]
+	return bytes.Clone(packed)
 }

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -111,7 +112,7 @@ func (t *tree) unreadVersion() string {
 		if t.root.Kind == layout.Lists { // whose objects say what they are
 			place = layout.Place{}
 		}
-		if _, _, err := readEntries(&file{place: place, packed: found.packed, cause: found.cause}, ""); err != nil {
+		if _, _, err := readEntries(&file{place: place, packed: found.packed, size: found.size, cause: found.cause}, ""); err != nil {
 			return fmt.Sprintf("%s cannot be read: %v", found.path, err)
 		}
 	}
@@ -182,17 +183,23 @@ func decodeExactly(text []byte, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// text is the begin of a file; empty where it does not exist.
+// text is the content of a file; empty where it does not exist or cannot be read.
 func (t *tree) text(name string) string {
+	text, _ := t.read(name)
+	return text
+}
+
+// read is the content of a file, or why it cannot be read; both are empty where it does not exist.
+func (t *tree) read(name string) (content, cause string) {
 	found := t.files[name]
 	if found == nil {
-		return ""
+		return "", ""
 	}
 	text, err := found.text()
 	if err != nil {
-		return ""
+		return "", err.Error()
 	}
-	return string(text)
+	return string(text), ""
 }
 
 // timeFormat is that of time.Time.String, without the monotonic clock.
@@ -222,6 +229,9 @@ func (t *tree) ended() bool {
 // past matches fields with times that are in the past when an object is read.
 var past = regexp.MustCompile(`"?(?:lastHeartbeatTime|lastTransitionTime|lastUpdateTime|creationTimestamp|completionTime|time)"?: ?"?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`)
 
+// maxPast is the length of what it matches, in bytes.
+const maxPast = 64
+
 // newest is the newest time of the objects; zero where none has one. Objects that change often are
 // read first, and all others only where these have none, such as in lists whose files are not named
 // by their resource.
@@ -243,15 +253,28 @@ func (t *tree) newest() time.Time {
 func newestOf(files []*file) time.Time {
 	var newest time.Time
 	for _, found := range files {
-		text, err := found.text()
-		if err != nil {
-			continue
-		}
-		for _, match := range past.FindAllSubmatch(text, -1) {
-			if each, err := time.Parse(time.RFC3339, string(match[1])); err == nil && each.After(newest) {
-				newest = each
+		var before []byte // the end of the piece of a line before this one
+		_ = found.lines(func(line []byte, begins bool) bool {
+			if !begins {
+				newest = later(newest, append(before, line[:min(len(line), maxPast)]...))
 			}
-		}
+			newest = later(newest, line)
+			before = append(before[:0], line[max(len(line)-maxPast, 0):]...)
+			return true
+		}) // what cannot be read has no time
 	}
 	return newest.UTC()
+}
+
+// later is the newest of a time and those in a text.
+func later(newest time.Time, text []byte) time.Time {
+	if !bytes.Contains(text, []byte("ime")) { // all fields have it
+		return newest
+	}
+	for _, match := range past.FindAllSubmatch(text, -1) {
+		if each, err := time.Parse(time.RFC3339, string(match[1])); err == nil && each.After(newest) {
+			newest = each
+		}
+	}
+	return newest
 }

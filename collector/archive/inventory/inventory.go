@@ -8,7 +8,6 @@
 package inventory
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -22,21 +21,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/s2"
-
 	"github.com/openshift/update-preflight/collector/archive/layout"
-	"github.com/openshift/update-preflight/collector/archive/objects"
 	"github.com/openshift/update-preflight/collector/archive/packaging"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
-	// maxFile bounds a file, in bytes; a larger one is left out.
-	maxFile = 256 << 20
 	// maxPacked bounds what is kept of all files, in bytes: they are kept compressed.
 	maxPacked = 512 << 20
-	// packedBlock is the size of what is compressed at a time, in bytes.
-	packedBlock = 64 << 10
 	// maxLeftOut bounds the files that are listed as left out, and maxNamed those in an error.
 	maxLeftOut, maxNamed = 100, 5
 )
@@ -93,50 +85,6 @@ type tree struct {
 	extra bool
 }
 
-// file is a file that is kept, compressed.
-type file struct {
-	path   string
-	place  layout.Place
-	packed []byte
-	// cause is why it could not be kept; empty where it was.
-	cause string
-}
-
-// unpackers are readers of the content of files, each with buffers of some blocks.
-var unpackers = sync.Pool{New: func() any { return s2.NewReader(nil, s2.ReaderMaxBlockSize(packedBlock)) }} //nolint:gochecknoglobals // a pool is shared
-
-// unpack calls do with the content, which ends with the call. Of a file that is not read, it returns
-// the cause.
-func (f *file) unpack(do func(content io.Reader) error) error {
-	if f.cause != "" {
-		return errors.New(f.cause)
-	}
-	content, ok := unpackers.Get().(*s2.Reader)
-	if !ok {
-		return errors.ErrUnsupported // the pool has no others
-	}
-	defer unpackers.Put(content)
-	content.Reset(bytes.NewReader(f.packed))
-	return do(content)
-}
-
-// objects calls do with each object.
-func (f *file) objects(do func(object []byte) error) (list objects.List, err error) {
-	err = f.unpack(func(content io.Reader) error {
-		list, err = objects.Read(content, do)
-		return err
-	})
-	return list, err
-}
-
-func (f *file) text() (text []byte, err error) {
-	err = f.unpack(func(content io.Reader) error {
-		text, err = io.ReadAll(io.LimitReader(content, maxFile))
-		return err
-	})
-	return text, err
-}
-
 // Open reads the archives of one cluster. Where a path has several clusters, or none, the error
 // lists what was found.
 func Open(ctx context.Context, paths ...string) (*Inventory, error) {
@@ -183,7 +131,7 @@ func (i *Inventory) hold(id string, trees []*tree) {
 // loader reads the files of one path.
 type loader struct {
 	path    string
-	pack    *s2.Writer
+	pack    *packer
 	leftOut *omissions
 	// kept counts the bytes of all paths.
 	kept  *int
@@ -196,7 +144,7 @@ type loader struct {
 
 // load reads the files of one path.
 func load(ctx context.Context, path string, kept *int, leftOut *omissions) ([]*tree, error) {
-	l := &loader{path: path, pack: s2.NewWriter(nil, s2.WriterConcurrency(1), s2.WriterBlockSize(packedBlock)), leftOut: leftOut, kept: kept, read: map[string]*file{}}
+	l := &loader{path: path, pack: newPacker(), leftOut: leftOut, kept: kept, read: map[string]*file{}}
 	var failed error
 	skip := func(entry packaging.Entry) { failed = errors.Join(failed, l.skip(entry)) }
 	if err := packaging.Walk(ctx, path, l.visit, skip); err != nil || failed != nil {
@@ -221,16 +169,14 @@ func (l *loader) visit(name string, size int64, content io.Reader) error {
 	if size > maxFile {
 		return l.lose(name, fmt.Sprintf("it has %d bytes, more than %d", size, maxFile))
 	}
-	var packed bytes.Buffer
-	l.pack.Reset(&packed)
-	count, err := l.pack.ReadFrom(io.LimitReader(content, maxFile+1))
-	if err := errors.Join(err, l.pack.Close()); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	made, cause, err := l.pack.pack(name, content)
+	switch {
+	case err != nil:
+		return err
+	case cause != "":
+		return l.lose(name, cause)
 	}
-	if count > maxFile {
-		return l.lose(name, fmt.Sprintf("it has more than %d bytes", maxFile))
-	}
-	return l.keep(&file{path: name, packed: bytes.Clone(packed.Bytes())})
+	return l.keep(made)
 }
 
 // lose keeps a file without its content, so that its objects are missing instead of nonexistent.
@@ -242,7 +188,11 @@ func (l *loader) lose(name, cause string) error {
 func (l *loader) keep(made *file) error {
 	l.files = append(l.files, made)
 	l.read[made.path] = made
-	return l.count(len(made.packed) + len(made.path))
+	bytes := len(made.path)
+	for _, part := range made.packed {
+		bytes += len(part)
+	}
+	return l.count(bytes)
 }
 
 func (l *loader) count(bytes int) error {
@@ -262,7 +212,7 @@ func (l *loader) skip(entry packaging.Entry) error {
 	case !layout.Wanted(entry.Path):
 		return nil
 	case entry.Type == packaging.HardLink && target != nil && target.cause == "":
-		return l.keep(&file{path: entry.Path, packed: target.packed})
+		return l.keep(&file{path: entry.Path, packed: target.packed, size: target.size})
 	}
 	return l.lose(entry.Path, entry.Cause)
 }
@@ -455,11 +405,11 @@ func (i *Inventory) About() About {
 func (i *Inventory) Text(names ...string) (name, text string, err error) {
 	for _, name := range names {
 		for _, tree := range i.trees {
-			text := tree.text(name)
+			text, cause := tree.read(name)
 			if text != "" {
 				return name, text, nil
 			}
-			if cause := tree.unread(name); cause != "" && err == nil {
+			if cause = cmp.Or(cause, tree.unread(name)); cause != "" && err == nil {
 				err = fmt.Errorf("the file %s of the archive cannot be read: %s", name, cause)
 			}
 		}

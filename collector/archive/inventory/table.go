@@ -136,21 +136,23 @@ func (t *Table) addTree(from *tree, namespace string, leftOut *omissions) {
 // revision is the resourceVersion of the only object of a file, as the printers of Kubernetes write
 // it; 0 where it is not found.
 func (f *file) revision() uint64 {
-	text, err := f.text()
-	if err != nil {
-		return 0
-	}
-	_, metadata, _ := bytes.Cut(text, []byte("\nmetadata:\n"))
-	for line := range bytes.Lines(metadata) {
-		if line[0] != ' ' {
-			break
-		}
-		if value, ok := bytes.CutPrefix(line, []byte(`  resourceVersion: "`)); ok {
+	revision, metadata := uint64(0), false
+	_ = f.lines(func(line []byte, begins bool) (more bool) {
+		value, found := bytes.CutPrefix(line, []byte(`  resourceVersion: "`))
+		switch {
+		case !begins:
+		case !metadata:
+			metadata = string(line) == "metadata:\n"
+		case found:
 			number, _, _ := bytes.Cut(value, []byte(`"`))
-			return revisionOf(string(number))
+			revision = revisionOf(string(number))
+			return false
+		default:
+			return len(line) > 0 && line[0] == ' '
 		}
-	}
-	return 0
+		return true
+	}) // one that cannot be read is not found
+	return revision
 }
 
 // add adds the objects of a file. One that cannot be read is left out as a whole.
