@@ -6,11 +6,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -306,4 +309,49 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkLargeList reads a list of pods that is almost as large as a file may be, page by page, and
+// measures the time, and the memory of the process.
+func BenchmarkLargeList(b *testing.B) {
+	const size = 47 << 20
+	var pods strings.Builder
+	pods.WriteString("apiVersion: v1\nitems:\n")
+	for i := 0; pods.Len() < size; i++ {
+		fmt.Fprintf(&pods, "- apiVersion: v1\n  kind: Pod\n  metadata:\n    creationTimestamp: \"2021-08-03T09:09:11Z\"\n    name: pod-%d\n    namespace: ns\n    resourceVersion: \"%d\"\n  spec:\n    containers:\n", i, i)
+		for container := range 100 {
+			fmt.Fprintf(&pods, "    - image: quay.io/example/image-%d:v1\n      name: container-%d\n", i%50, container)
+		}
+	}
+	pods.WriteString("kind: PodList\nmetadata:\n  resourceVersion: \"9\"\n")
+	dir := filepath.Join(b.TempDir(), "archive")
+	if err := os.CopyFS(dir, files(map[string]string{"namespaces/ns/core/pods.yaml": pods.String()})); err != nil {
+		b.Fatal(err)
+	}
+	pods.Reset()
+	runtime.GC()
+	for b.Loop() {
+		opened, err := archive.Open(b.Context(), dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		reached, err := cluster.Connect(opened.Config(), "test")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for options := (metav1.ListOptions{Limit: 500}); ; {
+			page, err := reached.Kubernetes.CoreV1().Pods("ns").List(b.Context(), options)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if options.Continue = page.Continue; options.Continue == "" {
+				break
+			}
+		}
+	}
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(usage.Maxrss)/(1<<10), "MiB-peak")
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -346,23 +347,37 @@ func TestSeveralHosted(t *testing.T) {
 	}
 }
 
-// TestLargeFile leaves a file out that is larger than the limit, and says how large it is.
+// TestLargeFile leaves a file out that is larger than a limit, and says which.
 func TestLargeFile(t *testing.T) {
 	const large = "cluster-scoped-resources/core/nodes/n.yaml"
-	dir := write(t, files(map[string]string{large: "", "cluster-scoped-resources/core/nodes/m.yaml": node("m", "")}))
-	if err := os.Truncate(filepath.Join(dir, large), 1<<30); err != nil { // without blocks on the disk
-		t.Fatal(err)
-	}
-	opened, reached := open(t, dir)
-	if got := listed(t, reached, nodes, ""); got != "partial: m" {
-		t.Errorf("got %q", got)
-	}
-	_, err := reached.Kubernetes.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
-	if !gap.Is(err) || !strings.Contains(err.Error(), "1073741824 bytes") {
-		t.Errorf("a node whose file is too large: %v", err)
-	}
-	if out := opened.About().LeftOut; len(out) != 1 || !strings.Contains(out[0], large+": it has 1073741824 bytes") {
-		t.Errorf("left out: %q", out)
+	random := make([]byte, 40<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random) // it never fails
+	for name, tc := range map[string]struct {
+		reason  string
+		content []byte
+		size    int64
+		cause   string
+	}{
+		"Size":   {reason: "its objects take several times the memory", size: 49 << 20, cause: "it has 51380224 bytes, more than 50331648"},
+		"Packed": {reason: "files are kept compressed", content: random, size: int64(len(random)), cause: "it has more than 33554432 bytes after compression"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := write(t, files(map[string]string{large: string(tc.content), "cluster-scoped-resources/core/nodes/m.yaml": node("m", "")}))
+			if err := os.Truncate(filepath.Join(dir, large), tc.size); err != nil { // without blocks on the disk
+				t.Fatal(err)
+			}
+			opened, reached := open(t, dir)
+			if got := listed(t, reached, nodes, ""); got != "partial: m" {
+				t.Errorf("%s: got %q", tc.reason, got)
+			}
+			_, err := reached.Kubernetes.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
+			if !gap.Is(err) || !strings.Contains(err.Error(), tc.cause) {
+				t.Errorf("%s: a node whose file is too large: %v", tc.reason, err)
+			}
+			if out := opened.About().LeftOut; len(out) != 1 || !strings.Contains(out[0], large+": "+tc.cause) {
+				t.Errorf("%s: left out: %q", tc.reason, out)
+			}
+		})
 	}
 }
 
@@ -470,6 +485,7 @@ func TestNow(t *testing.T) {
 		want            time.Time
 	}{
 		"AnyFile": {reason: "a list of another name", content: acceptance, want: time.Date(2025, 6, 3, 8, 17, 40, 0, time.UTC)},
+		"Pieces":  {reason: "a time that is in two pieces of a long line", content: strings.Replace(acceptance, "spec:", "data: "+strings.Repeat("a", 64<<10-20)+" time:2025-06-04T08:17:40Z\nspec:", 1), want: time.Date(2025, 6, 4, 8, 17, 40, 0, time.UTC)},
 		"None":    {reason: "what has an end has ended", content: strings.Replace(acceptance, "  creationTimestamp: \"2025-06-03T08:17:40Z\"\n", "", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {

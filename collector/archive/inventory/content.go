@@ -16,7 +16,7 @@ import (
 
 const (
 	// maxFile bounds a file, in bytes, and maxPackedFile what is kept of it: a larger one is left out.
-	maxFile, maxPackedFile = 256 << 20, 32 << 20
+	maxFile, maxPackedFile = 48 << 20, 32 << 20
 	// maxText bounds a file that is not read object by object, in bytes.
 	maxText = 32 << 20
 	// packedBlock is the size of what is compressed at a time, and packedPart that of what is kept in one

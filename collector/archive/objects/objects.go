@@ -25,8 +25,11 @@ const (
 	// maxObject bounds an object, in bytes: an API server stores at most 1.5 MiB, and YAML has
 	// several times as many characters as JSON.
 	maxObject = 16 << 20
+	// maxParts bounds the lines and elements of an object of YAML: its parser takes up to a kilobyte for each. The
+	// largest CustomResourceDefinitions have 50 000.
+	maxParts = 200_000
 	// maxJSON bounds a file of JSON, which is read as a whole.
-	maxJSON = 64 << 20
+	maxJSON = 32 << 20
 )
 
 // List is what a list of objects has beside them; its fields are empty where the file has one object.
@@ -271,6 +274,9 @@ func toJSON(document []byte) ([]byte, error) {
 	if text := bytes.TrimSpace(document); len(text) > 0 && text[0] == '{' && json.Valid(text) { // which YAML includes
 		return text, refuseDuplicates(text)
 	}
+	if parts(document) > maxParts {
+		return nil, fmt.Errorf("an object has more than %d lines and elements", maxParts)
+	}
 	if suspicious(document) {
 		if err := refuseAliases(document); err != nil {
 			return nil, err
@@ -284,6 +290,18 @@ func toJSON(document []byte) ([]byte, error) {
 		return nil, errors.New("it is not an object")
 	}
 	return object, refuseDuplicates(object)
+}
+
+// parts counts what may be a value of its own: a line, and an element in flow style.
+func parts(document []byte) int {
+	count := 0
+	for _, character := range document {
+		switch character {
+		case '\n', ',', '{', '[':
+			count++
+		}
+	}
+	return count
 }
 
 // suspicious reports whether a document can have an anchor or an alias: such a token is at the

@@ -50,6 +50,8 @@ func TestRead(t *testing.T) {
 		"Mark":          {reason: "a mark of UTF-8 is no content", content: "\xef\xbb\xbfkind: Pod\n", want: []string{`{"kind":"Pod"}`}},
 		"LongLine":      {reason: "a line is longer than a buffer", content: "kind: " + strings.Repeat("a", 200_000) + "\n", want: []string{`{"kind":"` + strings.Repeat("a", 200_000) + `"}`}},
 		"LongItem":      {reason: "so is the first line of an item", content: "items:\n- kind: " + strings.Repeat("a", 200_000) + "\nkind: List\n", want: []string{`{"kind":"` + strings.Repeat("a", 200_000) + `"}`}, list: "List"},
+		"ManyElements":  {reason: "their parser takes up to a kilobyte for each", content: "kind: Pod\nspec:\n" + strings.Repeat("- {a: 1}\n", 120_000), err: "more than 200000 lines and elements"},
+		"LargeValue":    {reason: "one long value takes no more", content: "kind: Pod\nspec: " + strings.Repeat("a", 2<<20) + "\n", want: []string{`{"kind":"Pod","spec":"` + strings.Repeat("a", 2<<20) + `"}`}},
 		"LargeObject":   {reason: "an object is bounded", content: "kind: " + strings.Repeat("a", 17<<20) + "\n", err: "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
