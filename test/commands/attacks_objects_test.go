@@ -164,7 +164,7 @@ func forgedJobBeforeTakeover(t *testing.T, client kubernetes.Interface) string {
 // takeOver returns the report of a run that continues a killed one.
 func takeOver(t *testing.T, killed string) report.Report {
 	t.Helper()
-	got := call(t, "run", "--to", to, "-o", "json")
+	got := call(t, "run", "--to", to, "-o", "json", "--rerun=false") // which would end it
 	result := reportOf(t, got)
 	if result.Run.ID != killed {
 		t.Errorf("the run is %s, want that of the killed one, %s:\n%s", result.Run.ID, killed, got.Stderr)
