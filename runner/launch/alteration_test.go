@@ -138,13 +138,11 @@ func ordinaryChanges() map[string]podChange {
 		}},
 		"Scheduler": {reason: "another scheduler selects the node", change: func(pod *corev1.Pod) { pod.Spec.SchedulerName, pod.Spec.NodeName = "volcano", "node-1" }},
 		"RunOnce":   {reason: "OpenShift's limit of the time of pods that end", change: func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = new(int64(3600)) }},
-		"Mesh": {reason: "the sidecar of a service mesh, with its volumes", change: func(pod *corev1.Pod) {
+		"Mesh": {reason: "the sidecar of a service mesh whose CNI plugin redirects connections, with its volumes", change: func(pod *corev1.Pod) {
 			pod.Annotations = map[string]string{"sidecar.istio.io/status": "{}", "prometheus.io/scrape": "true", "k8s.v1.cni.cncf.io/networks": "istio-cni"}
 			pod.Spec.InitContainers = append([]corev1.Container{{
-				Name: "istio-init", Image: "quay.io/proxy", Args: []string{"istio-iptables"},
-				SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64(0)), Capabilities: &corev1.Capabilities{
-					Add: []corev1.Capability{"NET_ADMIN", "NET_RAW"}, Drop: []corev1.Capability{"ALL"},
-				}},
+				Name: "istio-validation", Image: "quay.io/proxy", Args: []string{"istio-iptables", "--run-validation"},
+				SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64(1337)), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 			}}, pod.Spec.InitContainers...)
 			pod.Spec.Volumes = append(pod.Spec.Volumes,
 				corev1.Volume{Name: "istio-envoy", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
@@ -275,7 +273,33 @@ func hostileChanges() map[string]podChange {
 		"CapableBeside": {"a container that controls the node", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
 			Add: []corev1.Capability{"SYS_ADMIN"},
 		}}}), `spec.containers["added"].securityContext.capabilities.add is "SYS_ADMIN"`},
-		"NodeBeside": {"a container with the files of the node", addVolume("", corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), `spec.volumes["added"].hostPath.path is "/"`},
+		"RedirectsBeside": {"a container that redirects the connections of the check", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{
+			RunAsUser: new(int64(0)), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}, Drop: []corev1.Capability{"ALL"}},
+		}}), `spec.containers["added"].securityContext.capabilities.add is "NET_ADMIN"`},
+		"DeviceBeside": {"a device of the node, with files of the node", addContainer(corev1.Container{Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{"example.com/device": resource.MustParse("1"), corev1.ResourceCPU: resource.MustParse("1")},
+		}}), `spec.containers["added"].resources`},
+		"ClaimBeside": {"a device by a claim of the author", addContainer(corev1.Container{Resources: corev1.ResourceRequirements{
+			Claims: []corev1.ResourceClaim{{Name: "x"}},
+		}}), `spec.containers["added"].resources`},
+		"UnconfinedBeside": {"system calls by which the node can be attacked", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined},
+		}}), `spec.containers["added"].securityContext.seccompProfile`},
+		"SELinuxBeside": {"the files of the node by another type", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{
+			SELinuxOptions: &corev1.SELinuxOptions{Type: "spc_t"},
+		}}), `spec.containers["added"].securityContext.seLinuxOptions`},
+		"ProcBeside": {"the files of the kernel", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{ProcMount: new(corev1.UnmaskedProcMount)}}), `spec.containers["added"].securityContext.procMount`},
+		"PropagatesBeside": {"mounts of the node appear in the container", addContainer(corev1.Container{VolumeMounts: []corev1.VolumeMount{
+			{Name: "settings", MountPath: "/x", MountPropagation: new(corev1.MountPropagationHostToContainer)},
+		}}), `spec.containers["added"].volumeMounts.mountPropagation`},
+		"NodeBeside": {"a container with the files of the node", addVolume("", corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), `spec.volumes["added"] is "hostPath"`},
+		"ClaimedBeside": {"a claim whose volume is a directory of the node", addVolume("", corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"},
+		}), `spec.volumes["added"] is "persistentVolumeClaim"`},
+		"TwoKindsBeside": {"a volume of a known kind that has another, too", addVolume("", corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{}, CSI: &corev1.CSIVolumeSource{Driver: "x"},
+		}), `spec.volumes["added"] is "emptyDir, csi"`},
+		"UnknownBeside": {"a kind of volume that this version does not know", addVolume("", corev1.VolumeSource{}), `spec.volumes["added"] is "unknown"`},
 		"CDI":        {"a device of the node, with files of the node", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"cdi.k8s.io/x": "example.com/device=all"} }, "metadata.annotations.cdi.k8s.io/x"},
 		"CRIO":       {"the container runtime runs it in another way", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"io.kubernetes.cri-o.Devices": "/dev/sda"} }, "metadata.annotations.io.kubernetes.cri-o.Devices"},
 		"AppArmor": {"less confined", func(pod *corev1.Pod) {
@@ -324,6 +348,57 @@ func TestAttacksByAdmissionOfPods(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAttacksByVolumesBeside adds a volume of each kind that the API has: a container that admission adds may
+// mount copies of what the API server has and scratch space, and nothing of the node or of a driver.
+func TestAttacksByVolumesBeside(t *testing.T) {
+	check := releasetest.Plan(releasetest.Run(), releasetest.Release(releasetest.Job(func(*batchv1.Job) {}))).Checks[0]
+	var accepted []string
+	for at := range reflect.TypeFor[corev1.VolumeSource]().NumField() {
+		var source corev1.VolumeSource
+		field := reflect.ValueOf(&source).Elem().Field(at)
+		field.Set(reflect.New(field.Type().Elem()))
+		pod := &corev1.Pod{Spec: *check.Job.Spec.Template.Spec.DeepCopy()}
+		addVolume("", source)(pod)
+		altered, err := alteration.OfPod(check.Job, pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if altered == "" {
+			accepted = append(accepted, reflect.TypeFor[corev1.VolumeSource]().Field(at).Name)
+		}
+	}
+	if want := []string{"EmptyDir", "Secret", "DownwardAPI", "ConfigMap", "Projected"}; !slices.Equal(accepted, want) {
+		t.Errorf("accepted are %q, want %q", accepted, want)
+	}
+}
+
+// TestEveryFieldBeside sets each field of a container that admission adds. Those that it may have are in
+// testdata/beside.txt: a field of a later Kubernetes version is looked at.
+func TestEveryFieldBeside(t *testing.T) {
+	check := releasetest.Plan(releasetest.Run(), releasetest.Release(releasetest.Job(func(*batchv1.Job) {}))).Checks[0]
+	var accepted strings.Builder
+	for _, field := range releasetest.Fields(func(string) bool { return false }) {
+		path, ofContainer := strings.CutPrefix(field.Path, "spec.template.spec.containers[0].")
+		if !ofContainer {
+			continue
+		}
+		job := check.Job.DeepCopy()
+		job.Spec.Template.Spec.Containers[0] = corev1.Container{}
+		place := field.In(job)
+		place.Set(releasetest.NonZero(place.Type()))
+		pod := &corev1.Pod{Spec: *check.Job.Spec.Template.Spec.DeepCopy()}
+		addContainer(job.Spec.Template.Spec.Containers[0])(pod)
+		altered, err := alteration.OfPod(check.Job, pod)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if altered == "" {
+			accepted.WriteString(path + "\n")
+		}
+	}
+	golden.Compare(t, "testdata/beside.txt", accepted.String())
 }
 
 // TestEveryFieldOfAPodIsCompared sets each field of a pod in turn. Those that may have

@@ -49,7 +49,8 @@ func acceptPod(want, have *corev1.PodSpec) {
 	have.ReadinessGates = want.ReadinessGates
 	// A user namespace confines the pod more (SCC restricted-v3).
 	have.HostUsers = open(want.HostUsers, have.HostUsers, isFalse)
-	acceptResources(want.Resources, have.Resources)
+	acceptResources(want.Resources)
+	acceptResources(have.Resources)
 	if have.SecurityContext != nil {
 		acceptPodSecurity(cmp.Or(want.SecurityContext, &corev1.PodSecurityContext{}), have.SecurityContext)
 	}
@@ -91,7 +92,8 @@ func acceptContainer(want, have *corev1.Container, tokens []string) {
 	have.Image = sameImage(want.Image, have.Image)
 	// AlwaysPullImages: the digest determines what is pulled.
 	have.ImagePullPolicy = pulled(want.ImagePullPolicy, have.ImagePullPolicy)
-	acceptResources(&want.Resources, &have.Resources)
+	acceptResources(&want.Resources)
+	acceptResources(&have.Resources)
 	// A change of the amounts would restart the container or not.
 	have.ResizePolicy = want.ResizePolicy
 	if have.SecurityContext != nil {
@@ -107,18 +109,15 @@ func acceptContainer(want, have *corev1.Container, tokens []string) {
 // acceptResources accepts amounts of what every container uses: defaults of a LimitRange,
 // and the share of the CPUs for management by which OpenShift's workload partitioning
 // replaces a request. Other resources are devices, which come with files of the node.
-func acceptResources(want, have *corev1.ResourceRequirements) {
-	amounts := []corev1.ResourceName{
-		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, "management.workload.openshift.io/cores",
+func acceptResources(resources *corev1.ResourceRequirements) {
+	if resources == nil {
+		return
 	}
-	for _, resources := range []*corev1.ResourceRequirements{want, have} {
-		if resources == nil {
-			continue
-		}
-		for _, name := range amounts {
-			delete(resources.Limits, name)
-			delete(resources.Requests, name)
-		}
+	for _, name := range []corev1.ResourceName{
+		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, "management.workload.openshift.io/cores",
+	} {
+		delete(resources.Limits, name)
+		delete(resources.Requests, name)
 	}
 }
 
