@@ -7,6 +7,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
@@ -138,6 +139,46 @@ func sharedProcesses(t *testing.T, client kubernetes.Interface) string {
 	defer mutatePods(t, client, `{op: "add", path: "/spec/shareProcessNamespace", value: true},
 		JSONPatch{op: "add", path: "/spec/containers/-", value: Object.spec.containers{
 		name: "injected", image: object.spec.containers[0].image, command: ["/bin/preflight", "pass"]}}`)()
+	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
+}
+
+// claimedDirectory adds a PersistentVolumeClaim whose volume is a directory of the node, and an init container
+// that writes there: in the image store of the node it would replace the program of the check.
+func claimedDirectory(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
+	directory := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "attack"}, Spec: corev1.PersistentVolumeSpec{
+		Capacity: directory, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: t.TempDir()}},
+	}}
+	if _, err := client.CoreV1().PersistentVolumes().Create(t.Context(), volume, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cleanUp(t, "delete", "persistentvolume", "attack", "--wait=false")
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "attack"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: volume.Spec.AccessModes, VolumeName: "attack", StorageClassName: new(""), Resources: corev1.VolumeResourceRequirements{Requests: directory},
+	}}
+	if _, err := client.CoreV1().PersistentVolumeClaims(zooNamespace).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cleanUp(t, "delete", "persistentvolumeclaim", "attack", "-n", zooNamespace, "--wait=false")
+	defer mutatePods(t, client, `{op: "add", path: "/spec/volumes/-", value: Object.spec.volumes{
+		name: "attack", persistentVolumeClaim: Object.spec.volumes.persistentVolumeClaim{claimName: "attack"}}},
+		JSONPatch{op: "add", path: "/spec/initContainers", value: [Object.spec.initContainers{
+		name: "injected", image: object.spec.containers[0].image, command: ["/bin/preflight", "plain-pass"],
+		volumeMounts: [Object.spec.initContainers.volumeMounts{name: "attack", mountPath: "/attack"}]}]}`)()
+	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
+}
+
+// redirectedConnections adds an init container of root that may change the routes of the pod.
+func redirectedConnections(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
+	defer mutatePods(t, client, `{op: "add", path: "/spec/initContainers", value: [Object.spec.initContainers{
+		name: "injected", image: object.spec.containers[0].image, command: ["/bin/preflight", "plain-pass"],
+		securityContext: Object.spec.initContainers.securityContext{runAsUser: 0,
+		capabilities: Object.spec.initContainers.securityContext.capabilities{add: ["NET_ADMIN"]}}}]}`)()
 	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
 }
 

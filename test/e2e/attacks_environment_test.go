@@ -55,6 +55,8 @@ func TestAttacksOnTheEnvironment(t *testing.T) {
 		{"policy for pods mounts a ConfigMap over the program of a check", "another program runs", mountedProgram},
 		{"policy for pods mounts the token of another account", "a check runs as another account", mountedToken},
 		{"policy for pods lets a container share the processes of a check", "files of the check", sharedProcesses},
+		{"policy for pods adds an init container with a claim for a directory of the node", "files of the node, before the check starts", claimedDirectory},
+		{"policy for pods adds an init container that redirects the connections of a check", "connections of the check", redirectedConnections},
 		{"policy for pods injects a container that never ends", "nothing", injectedContainer},
 		{"policy for pods injects an init container that never ends", "the check never starts", injectedInit},
 		{"check reports in the name of other checks", "findings below its own component", impostor},
