@@ -71,6 +71,8 @@ type caches struct {
 	version   *object
 	configMap *object
 	err       error
+	// onRead is called when the ConfigMap has been read, and before it is returned.
+	onRead func()
 }
 
 // with is a cluster at 4.18.9 that offers the image of the tests, with these data of the
@@ -97,10 +99,14 @@ func offering(images ...string) *object {
 func (c *caches) verdicts(changed func()) *cvo.Verdicts {
 	isNotFound := func(err error) bool { return errors.Is(err, errNotFound) }
 	return cvo.New(lister(func() (*object, error) { return c.version, c.err }), lister(func() (*object, error) {
-		if c.configMap == nil {
+		read := c.configMap
+		if c.onRead != nil {
+			c.onRead()
+		}
+		if read == nil {
 			return nil, errNotFound
 		}
-		return c.configMap, c.err
+		return read, c.err
 	}), isNotFound, changed)
 }
 
@@ -304,6 +310,11 @@ func TestDeletedConfigMap(t *testing.T) {
 			c.configMap = nil
 			v.OnUpdate(ready, marked)
 			v.OnDelete(marked)
+		}},
+		"UninstalledWhileRead": {why: "what was read is older than the event", then: func(c *caches, v *cvo.Verdicts) {
+			c.onRead = func() { v.OnDelete(marked) }
+			v.Selected(version)
+			c.configMap, c.onRead = nil, nil
 		}},
 		"MarkedLater": {why: "the remedy of the message", then: func(c *caches, v *cvo.Verdicts) {
 			c.configMap = nil

@@ -22,6 +22,8 @@ type Verdicts struct {
 	mutex sync.Mutex
 	// installed is true once the ConfigMap was present, until it was marked as uninstalled.
 	installed bool
+	// events counts the events: what was read before the last one may be older than it.
+	events int
 }
 
 // New reads ClusterVersion "version" and the ConfigMap, whose lister has the objects of Namespace.
@@ -86,6 +88,7 @@ const (
 
 // read reads the ConfigMap. One that cannot be read is present.
 func (v *Verdicts) read() (state, map[string]string, error) {
+	events := v.observed()
 	object, err := v.published()
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -100,11 +103,20 @@ func (v *Verdicts) read() (state, map[string]string, error) {
 	}
 	var found configMap
 	err = decode(object, &found)
-	v.installed = !found.isUninstalled()
-	if !v.installed {
+	if v.events == events {
+		v.installed = !found.isUninstalled()
+	}
+	if found.isUninstalled() {
 		return absent, nil, nil
 	}
 	return present, found.Data, err
+}
+
+// observed is the number of events until now.
+func (v *Verdicts) observed() int {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.events
 }
 
 // configMap has the fields of a ConfigMap that are used.
@@ -149,6 +161,7 @@ func (v *Verdicts) observe(object any) {
 	if err := decode(object, &found); err == nil {
 		v.mutex.Lock()
 		v.installed = !found.isUninstalled()
+		v.events++
 		v.mutex.Unlock()
 	}
 	v.changed()
