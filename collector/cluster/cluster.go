@@ -3,7 +3,7 @@
 // [Connect] is the only way to the API server. It owns what every request needs:
 // reads are retried while the API server restarts, no client-side rate limit
 // holds requests back, a request ends with its context, also while a credential plugin
-// hangs, and the time is the server's, not this machine's.
+// hangs, what a server sends is bounded, and the time is the server's, not this machine's.
 package cluster
 
 import (
@@ -51,6 +51,9 @@ func connect(config *rest.Config, userAgent string, by *clock) (*Cluster, error)
 	config.UserAgent = userAgent
 	config.QPS = -1 // the API server's priority and fairness decides
 	config.WarningHandlerWithContext = gap.Warnings{}
+	if by.fixed.IsZero() { // an archive bounds its files
+		config.Wrap((&bounds{}).wrap)
+	}
 	config.Wrap(retry.Reads)
 	c := &Cluster{config: rest.CopyConfig(config), clock: by}
 	config.Wrap(c.clock.wrap)

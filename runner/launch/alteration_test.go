@@ -300,8 +300,8 @@ func hostileChanges() map[string]podChange {
 			EmptyDir: &corev1.EmptyDirVolumeSource{}, CSI: &corev1.CSIVolumeSource{Driver: "x"},
 		}), `spec.volumes["added"] is "emptyDir, csi"`},
 		"UnknownBeside": {"a kind of volume that this version does not know", addVolume("", corev1.VolumeSource{}), `spec.volumes["added"] is "unknown"`},
-		"CDI":        {"a device of the node, with files of the node", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"cdi.k8s.io/x": "example.com/device=all"} }, "metadata.annotations.cdi.k8s.io/x"},
-		"CRIO":       {"the container runtime runs it in another way", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"io.kubernetes.cri-o.Devices": "/dev/sda"} }, "metadata.annotations.io.kubernetes.cri-o.Devices"},
+		"CDI":           {"a device of the node, with files of the node", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"cdi.k8s.io/x": "example.com/device=all"} }, "metadata.annotations.cdi.k8s.io/x"},
+		"CRIO":          {"the container runtime runs it in another way", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"io.kubernetes.cri-o.Devices": "/dev/sda"} }, "metadata.annotations.io.kubernetes.cri-o.Devices"},
 		"AppArmor": {"less confined", func(pod *corev1.Pod) {
 			pod.Annotations = map[string]string{"container.apparmor.security.beta.kubernetes.io/check": "unconfined"}
 		}, "metadata.annotations.container.apparmor.security.beta.kubernetes.io/check"},

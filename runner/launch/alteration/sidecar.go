@@ -49,7 +49,9 @@ func invasion(path string, want, have corev1.PodSpec) string {
 
 // ownVolumes are the kinds of volumes without files of the node, of another pod or of a
 // storage driver: scratch space of the pod, and copies of what the API server has.
-func ownVolumes() []string { return []string{"configMap", "downwardAPI", "emptyDir", "projected", "secret"} }
+func ownVolumes() []string {
+	return []string{"configMap", "downwardAPI", "emptyDir", "projected", "secret"}
+}
 
 // kindOf is the field of corev1.VolumeSource that is set; several are joined, and none, or one
 // that this version does not know, is "unknown".

@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxResponse bounds the body of a response, in bytes after decompression: client-go reads all of it into
+	// memory before it decodes it. A page of 500 objects has 131 kB for each.
+	maxResponse = 64 << 20
+	// maxElements bounds the objects and the elements of arrays in a response: each may become a struct of a
+	// kilobyte. A page of 500 objects has 2 000 for each.
+	maxElements = 1_000_000
+	// maxNested bounds the depth of objects and arrays.
+	maxNested = 1000
+	// maxRead bounds what is read of one cluster in maxReadTime. The pods of 500 nodes have 240 MiB.
+	maxRead     = 1 << 30
+	maxReadTime = 5 * time.Minute
+)
+
+// TooMuchError is the error of a request where an API server sends more than is read, as one that is hostile
+// may do to end this process.
+type TooMuchError struct {
+	// Host is the address of the API server.
+	Host string
+	// Sent is what the server has sent, as a noun phrase.
+	Sent string
+}
+
+func (e *TooMuchError) Error() string {
+	return fmt.Sprintf("the API server %s has sent %s, so its response is not read", e.Host, e.Sent)
+}
+
+// bounds counts what is read of one cluster, for all its clients.
+type bounds struct {
+	mutex sync.Mutex
+	start time.Time
+	read  int64
+}
+
+// wrap makes a transport whose responses are bounded. Watches and logs that are followed are not: their
+// readers take them piece by piece, each of which is bounded (client-go: 16 MiB for an event).
+func (b *bounds) wrap(next http.RoundTripper) http.RoundTripper { return &boundedTransport{next, b} }
+
+type boundedTransport struct {
+	next http.RoundTripper
+	of   *bounds
+}
+
+// WrappedRoundTripper implements the interface of k8s.io/apimachinery/pkg/util/net, by which
+// client-go finds the transport that has the connections.
+func (t *boundedTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if err != nil || response.StatusCode == http.StatusSwitchingProtocols || isStream(request) {
+		return response, err
+	}
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if isOtherEncoding(kind) {
+		_ = response.Body.Close() // it is not read
+		return nil, &TooMuchError{Host: request.URL.Host, Sent: "a response of the type " + kind + ", which was not requested"}
+	}
+	response.Body = &boundedBody{ReadCloser: response.Body, of: t.of, host: request.URL.Host, elements: &elements{}}
+	return response, nil
+}
+
+func isStream(request *http.Request) bool {
+	query := request.URL.Query()
+	return query.Get("watch") != "" || query.Get("follow") != ""
+}
+
+// isOtherEncoding is true for encodings of objects that client-go decodes although it has requested JSON. What
+// they become in memory cannot be counted here.
+func isOtherEncoding(kind string) bool {
+	for _, encoding := range []string{"protobuf", "yaml", "cbor"} {
+		if strings.Contains(kind, encoding) {
+			return true
+		}
+	}
+	return false
+}
+
+// take counts bytes that were read, and returns false where they are too many.
+func (b *bounds) take(count int) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if now := time.Now(); now.Sub(b.start) > maxReadTime {
+		b.start, b.read = now, 0
+	}
+	b.read += int64(count)
+	return b.read <= maxRead
+}
+
+type boundedBody struct {
+	io.ReadCloser
+
+	of       *bounds
+	host     string
+	read     int64
+	elements *elements
+	// err is returned by each further read.
+	err error
+}
+
+func (b *boundedBody) Read(into []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	count, err := b.ReadCloser.Read(into)
+	b.read += int64(count)
+	var sent string
+	switch {
+	case b.read > maxResponse:
+		sent = fmt.Sprintf("more than %d MiB in one response", maxResponse>>20)
+	case !b.elements.count(into[:count]):
+		sent = fmt.Sprintf("a response with more than %d objects and elements, or %d levels", maxElements, maxNested)
+	case !b.of.take(count):
+		sent = fmt.Sprintf("more than %d MiB in %s", maxRead>>20, maxReadTime)
+	default:
+		return count, err
+	}
+	b.err = &TooMuchError{Host: b.host, Sent: sent}
+	return 0, b.err
+}
+
+// elements counts the objects and the elements of arrays in a JSON text.
+type elements struct {
+	found    int
+	arrays   []bool // true for an array, the innermost last
+	inString bool
+	escaped  bool
+}
+
+// count reads the next part of the text, and returns false where it has too many.
+func (e *elements) count(text []byte) bool {
+	for len(text) > 0 {
+		if e.inString {
+			text = e.skipString(text)
+			continue
+		}
+		text = e.skipToString(text)
+	}
+	return e.found <= maxElements && len(e.arrays) <= maxNested
+}
+
+// skipToString counts what is before the next string, and returns what follows its quote.
+func (e *elements) skipToString(text []byte) []byte {
+	for at, character := range text {
+		switch character {
+		case '"':
+			e.inString = true
+			return text[at+1:]
+		case '{', '[':
+			e.found++
+			if len(e.arrays) <= maxNested {
+				e.arrays = append(e.arrays, character == '[')
+			}
+		case '}', ']':
+			e.arrays = e.arrays[:max(0, len(e.arrays)-1)]
+		case ',':
+			if last := len(e.arrays) - 1; last >= 0 && e.arrays[last] {
+				e.found++
+			}
+		}
+	}
+	return nil
+}
+
+// skipString returns what follows the string, or nothing within it.
+func (e *elements) skipString(text []byte) []byte {
+	for at, character := range text {
+		switch {
+		case e.escaped:
+			e.escaped = false
+		case character == '\\':
+			e.escaped = true
+		case character == '"':
+			e.inString = false
+			return text[at+1:]
+		}
+	}
+	return nil
+}
