@@ -217,7 +217,21 @@ func (c *Client) checkFiles() error {
 	if err != nil {
 		return err
 	}
-	return checkReferenced(config)
+	return errors.Join(checkReferenced(config), checkOverrides(c.flags.overrides))
+}
+
+// checkOverrides is checkFiles for the files that flags name.
+func checkOverrides(flags *clientcmd.ConfigOverrides) error {
+	var errs []error
+	for name, path := range map[string]string{
+		clientcmd.FlagCAFile: flags.ClusterInfo.CertificateAuthority, clientcmd.FlagCertFile: flags.AuthInfo.ClientCertificate,
+		clientcmd.FlagKeyFile: flags.AuthInfo.ClientKey,
+	} {
+		if err := checkFile(path); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // checkReferenced is checkFiles for the files that a kubeconfig names.

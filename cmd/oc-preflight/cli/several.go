@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,7 +83,7 @@ func load(config clientcmdapi.Config, context string, overrides *clientcmd.Confi
 		}
 		of.AuthInfos = map[string]*clientcmdapi.AuthInfo{chosen.AuthInfo: user}
 	}
-	if err := checkReferenced(of); err != nil {
+	if err := errors.Join(checkReferenced(of), checkOverrides(overrides)); err != nil {
 		return nil, err
 	}
 	return clientcmd.NewNonInteractiveClientConfig(config, context, overrides, access).ClientConfig()
