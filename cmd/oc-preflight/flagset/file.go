@@ -36,23 +36,29 @@ func (f *File) create() error {
 	return err
 }
 
-// Replace writes the content, and renames the file to its path.
+// Replace writes the content, and renames the file to its path. After an error nothing of the content is left,
+// and the file under its name is as before.
 func (f *File) Replace(write func(io.Writer) error) error {
 	if f.unfinished == nil {
 		if err := f.create(); err != nil {
 			return err
 		}
 	}
+	if err := f.complete(write); err != nil {
+		f.Discard()
+		return err
+	}
+	err := f.unfinished.Close()
+	f.unfinished = nil
+	return err
+}
+
+func (f *File) complete(write func(io.Writer) error) error {
 	err := write(f.unfinished)
 	if err := errors.Join(err, f.unfinished.Sync()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.unfinished.Name(), f.path); err != nil {
-		return err
-	}
-	err = f.unfinished.Close()
-	f.unfinished = nil
-	return err
+	return os.Rename(f.unfinished.Name(), f.path)
 }
 
 // Remove deletes the file under its name, if there is one.

@@ -121,7 +121,8 @@ type watched struct {
 	*Destination
 
 	stderr io.Writer
-	last   []byte
+	// last and filed are what standard output and the files have, without times.
+	last, filed []byte
 
 	mutex  sync.Mutex
 	region *screen.Region
@@ -145,20 +146,32 @@ func (w *watched) Write(document, key any) error {
 	if err != nil {
 		return err
 	}
-	changed := !bytes.Equal(text, w.last)
-	first := w.last == nil
-	w.last = text
+	// What could not be written is written the next time, although it has not changed.
+	var shown, filed error
+	if w.region != nil || !bytes.Equal(text, w.last) {
+		if shown = w.show(document); shown == nil {
+			w.last = text
+		}
+	}
+	if w.region != nil || !bytes.Equal(text, w.filed) {
+		if filed = w.WriteFiles(document); filed == nil {
+			w.filed = text
+		}
+	}
+	return errors.Join(shown, filed)
+}
+
+// show writes the document to standard output: in place, or after the one before.
+func (w *watched) show(document any) error {
 	switch {
 	case w.region != nil:
 		return w.redraw(document)
-	case !changed:
-		return nil
-	case !first && w.format == "yaml":
+	case w.last != nil && w.format == "yaml":
 		fmt.Fprintln(w.Stdout, "---")
-	case !first && w.format != "json":
+	case w.last != nil && w.format != "json":
 		fmt.Fprintln(w.Stdout)
 	}
-	return w.Destination.Write(document)
+	return format.Write(w.Stdout, w.format, document, w.Style)
 }
 
 // redraw writes the document in place, as many of its lines as fit.
@@ -173,9 +186,8 @@ func (w *watched) redraw(document any) error {
 	}
 	w.mutex.Lock()
 	w.lines = screen.Fit(text.String(), height-1, style)
-	err := w.region.Draw(w.lines, "", width)
-	w.mutex.Unlock()
-	return errors.Join(err, w.WriteFiles(document))
+	defer w.mutex.Unlock()
+	return w.region.Draw(w.lines, "", width)
 }
 
 // report writes an error that does not end the command: on a terminal above the document.
