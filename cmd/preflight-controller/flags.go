@@ -15,15 +15,16 @@ import (
 )
 
 // The times of leader election. After the end of a leader that did not release the Lease the
-// next one leads within leaseDuration and a retryPeriod, which is jittered: less than a minute.
-// There are never two, since a leader ends renewDeadline after its last renewal. OpenShift's
+// next one leads in less than 45 seconds: it sees the last renewal after at most 2.2 retryPeriods
+// (client-go's JitterFactor), waits for leaseDuration, and tries again after at most 2.2 retryPeriods,
+// 6.6, 30 and 6.6 seconds. There are never two, since a leader ends renewDeadline after its last renewal. OpenShift's
 // components take 137, 107 and 26 seconds to tolerate 60 seconds without an API server
 // (openshift/enhancements CONVENTIONS.md); this one may restart then, since the record has what
 // its run needs to continue.
 const (
-	leaseDuration = 40 * time.Second
-	renewDeadline = 30 * time.Second
-	retryPeriod   = 8 * time.Second
+	leaseDuration = 30 * time.Second
+	renewDeadline = 20 * time.Second
+	retryPeriod   = 3 * time.Second
 )
 
 // clusterCA is the value of --metrics-client-ca for the CAs of the cluster.

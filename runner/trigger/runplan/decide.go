@@ -95,11 +95,24 @@ func (s State) needed(run Run, selected Target) bool {
 
 // selectedDue is when the selected target is to run. Of runs before the last change of the
 // spec, which may have selected the target again or changed its accepted risks, only one
-// counts that is Ready and rests on no acceptance.
+// counts that is Ready, holds and rests on no acceptance. CVO waits for the verdict, so one that is
+// outdated counts as none, at most once a minute.
 func (s State) selectedDue(target Target) time.Time {
 	ended := s.Ended(target)
-	if len(ended) == 0 || ended[0].Decision != verdict.Ready || ended[0].Accepts {
+	if len(ended) == 0 || !ended[0].holds() || ended[0].Accepts {
 		ended = slices.DeleteFunc(ended, func(run Run) bool { return run.Generation != s.ClusterVersion.Generation })
+	}
+	if len(ended) > 0 && ended[0].outdated() {
+		if len(ended) == 1 || !ended[1].outdated() {
+			return s.Now
+		}
+		return ended[0].Ended.Add(changePause)
 	}
 	return s.again(ended)
 }
+
+// outdated reports whether the verdict of the run was another one if it was made now.
+func (r Run) outdated() bool { return r.Decision != "" && (r.Changed || r.Differs) }
+
+// holds reports whether the verdict of the run is Ready and not outdated. Its validity is a time.
+func (r Run) holds() bool { return r.Decision == verdict.Ready && !r.outdated() }
