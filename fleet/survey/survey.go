@@ -41,8 +41,9 @@ type Survey struct {
 	Complete func(member roster.Member, row fleet.Row) fleet.Row
 	// Store may be nil.
 	Store Store
-	// Progress receives each row as it becomes known, one at a time; may be nil.
-	Progress func(done, all int, row fleet.Row)
+	// Progress receives each row as it becomes known, one at a time, with the index of its member: a row may
+	// have another name than its member. May be nil.
+	Progress func(done, all, member int, row fleet.Row)
 }
 
 // Rows are the rows of the members, in their order. A member that was not asked when ctx ended is
@@ -103,7 +104,7 @@ func (r *round) ask(ctx context.Context, i int, member roster.Member) {
 	r.rows[i] = row
 	r.done++
 	if r.how.Progress != nil {
-		r.how.Progress(r.done, len(r.rows), row)
+		r.how.Progress(r.done, len(r.rows), i, row)
 	}
 }
 

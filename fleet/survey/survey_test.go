@@ -120,7 +120,9 @@ func TestWays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kept, _ := roster.Distinct(all)
 			var asked []string
-			rows, err := survey.Survey{Parallel: 1, Timeout: time.Minute}.Rows(t.Context(), kept, func(_ context.Context, member roster.Member, _ roster.Connection) (fleet.Row, error) {
+			shown := map[int]string{}
+			progress := func(_, _, member int, row fleet.Row) { shown[member] = row.Cluster.Name }
+			rows, err := survey.Survey{Parallel: 1, Timeout: time.Minute, Progress: progress}.Rows(t.Context(), kept, func(_ context.Context, member roster.Member, _ roster.Connection) (fleet.Row, error) {
 				asked = append(asked, member.Cluster.Name)
 				if member.Cluster.Name != tc.works {
 					return fleet.Row{}, fmt.Errorf("could not read ClusterVersion: %w", apierrors.NewUnauthorized("Unauthorized"))
@@ -132,6 +134,9 @@ func TestWays(t *testing.T) {
 			}
 			if row := rows[0]; tc.works == "" && (row.Cluster.Name != "admin" || row.Causes[0].Reason != "Unauthorized" || !strings.HasPrefix(row.Causes[0].Remediation, "Log in")) {
 				t.Errorf("%s: %+v", tc.reason, row)
+			}
+			if len(shown) != 1 || shown[0] != rows[0].Cluster.Name {
+				t.Errorf("%s: the progress is %v, want that of the first member, under the name of its row", tc.reason, shown)
 			}
 			if row := rows[0]; tc.works != "" && row.Cluster.Name != tc.works {
 				t.Errorf("%s: the row is that of %s", tc.reason, row.Cluster.Name)

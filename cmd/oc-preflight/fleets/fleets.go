@@ -125,7 +125,7 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 			return true, nil // what was interrupted is not the state of a cluster
 		}
 		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.Watch {
-			return false, err
+			return false, errors.Join(err, kept)
 		}
 		if kept != nil {
 			return true, kept
@@ -159,12 +159,12 @@ func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge su
 	if asking.Grace > 0 {
 		defer interrupted.watch(ctx)()
 	}
-	asking.Progress = func(done, all int, row fleet.Row) {
+	asking.Progress = func(done, all, member int, row fleet.Row) {
 		text := fmt.Sprintf("%d of %d: %s: %s", done, all, row.Cluster.Name, row.State)
 		if row.Message != "" {
 			text += ": " + row.Message
 		}
-		interrupted.answered(row, text)
+		interrupted.answered(member, text)
 	}
 	return asking.Rows(ctx, members, judge)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -23,27 +24,24 @@ type interruption struct {
 	display terminal.Display
 
 	mutex sync.Mutex
-	// asked are the members that have no row yet.
-	asked []fleet.Cluster
+	// asked are the members that have no row yet, by their index.
+	asked map[int]fleet.Cluster
 }
 
 func newInterruption(stderr io.Writer, display terminal.Display, members []roster.Member) *interruption {
-	i := &interruption{stderr: stderr, display: display}
-	for _, member := range members {
-		i.asked = append(i.asked, member.Cluster)
+	i := &interruption{stderr: stderr, display: display, asked: map[int]fleet.Cluster{}}
+	for at, member := range members {
+		i.asked[at] = member.Cluster
 	}
 	return i
 }
 
 // answered shows the progress of a row, and removes its member.
-func (i *interruption) answered(row fleet.Row, progress string) {
+func (i *interruption) answered(member int, progress string) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	i.display.Step(progress)
-	same := func(of fleet.Cluster) bool { return of.Name == row.Cluster.Name && of.Source == row.Cluster.Source }
-	if at := slices.IndexFunc(i.asked, same); at >= 0 {
-		i.asked = slices.Delete(i.asked, at, at+1)
-	}
+	delete(i.asked, member)
 }
 
 // reminderPause is the time after which the members that have no row yet are named again.
@@ -81,8 +79,8 @@ const mostReminded, mostNamed = 5, 20
 func (i *interruption) names(most int) string {
 	const longestName = 100
 	var names []string
-	for _, of := range i.asked {
-		names = append(names, words.Line(of.Name, longestName))
+	for _, at := range slices.Sorted(maps.Keys(i.asked)) {
+		names = append(names, words.Line(i.asked[at].Name, longestName))
 	}
 	return words.List(names, most)
 }

@@ -12,7 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
@@ -24,8 +26,8 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
-// maxListed bounds the hosted clusters that are listed.
-const maxListed = 1000
+// The hosted clusters of a page, and the most that are listed: more than HyperShift supports in one cluster.
+const pageSize, maxListed = 500, 20_000
 
 // errNotNeeded is why a run is ended early.
 var errNotNeeded = errors.New("the result of the run is not needed")
@@ -109,21 +111,12 @@ func (f *fleet) pass(ctx context.Context) (time.Time, error) {
 func (f *fleet) list(ctx context.Context) ([]*hypershift.HostedCluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	listed, err := f.management.Dynamic.Resource(hypershift.GroupVersion().WithResource("hostedclusters")).List(ctx, metav1.ListOptions{Limit: maxListed})
+	all, err := f.decoded(ctx)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("could not list the HostedClusters: %w", err)
-	}
-	var all []*hypershift.HostedCluster
-	for i := range listed.Items {
-		object := &hypershift.HostedCluster{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(listed.Items[i].Object, object); err != nil {
-			f.options.Logger.Warn("a HostedCluster cannot be decoded: it has no preflights", "namespace", listed.Items[i].GetNamespace(), "name", listed.Items[i].GetName(), "error", err)
-			continue
-		}
-		all = append(all, object)
 	}
 	slices.SortFunc(all, func(a, b *hypershift.HostedCluster) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -134,6 +127,32 @@ func (f *fleet) list(ctx context.Context) ([]*hypershift.HostedCluster, error) {
 		f.options.Logger.Warn("hosted clusters have no preflights: there are more than are configured", "hostedClusters", len(all), "most", f.options.Clusters)
 	}
 	return all[:most], nil
+}
+
+// decoded are all hosted clusters that can be decoded.
+func (f *fleet) decoded(ctx context.Context) ([]*hypershift.HostedCluster, error) {
+	var all []*hypershift.HostedCluster
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return f.management.Dynamic.Resource(hypershift.GroupVersion().WithResource("hostedclusters")).List(ctx, options)
+	})
+	pages.PageSize, pages.PageBufferSize = pageSize, 1
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		listed, ok := item.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("the list has a %T", item)
+		}
+		if len(all) == maxListed {
+			return fmt.Errorf("there are more than %d", maxListed)
+		}
+		object := &hypershift.HostedCluster{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(listed.Object, object); err != nil {
+			f.options.Logger.Warn("a HostedCluster cannot be decoded: it has no preflights", "namespace", listed.GetNamespace(), "name", listed.GetName(), "error", err)
+			return nil
+		}
+		all = append(all, object)
+		return nil
+	})
+	return all, err
 }
 
 // follow makes the members those of these objects. The run of one that is gone is ended.
