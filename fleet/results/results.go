@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/report"
@@ -63,6 +64,9 @@ func Open(path, request string, maxAge time.Duration, now func() time.Time) (*Di
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("the directory %s is one of another user (ID %d), who may write any result: name one of your own", path, owner.Uid)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return nil, fmt.Errorf("others may write to the directory %s, so its results are not reliable: run \"chmod go-w %s\"", path, path)

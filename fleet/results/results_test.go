@@ -109,6 +109,21 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestForeignDirectory names a directory of another user, who may write any result there.
+func TestForeignDirectory(t *testing.T) {
+	path := "/usr" // of root
+	if os.Geteuid() == 0 {
+		const other = 65534
+		path = t.TempDir()
+		if err := os.Chown(path, other, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := results.Open(path, "r", time.Hour, time.Now); err == nil || !strings.Contains(err.Error(), "of another user") {
+		t.Errorf("got %v, want an error", err)
+	}
+}
+
 // hub answers with the HostedClusters that it has.
 type hub []map[string]any
 

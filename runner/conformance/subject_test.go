@@ -78,7 +78,7 @@ func TestImageWithoutDigest(t *testing.T) {
 	server := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	tag := strings.TrimPrefix(server.URL, "http://") + "/openshift/ghost:latest"
-	access := registry.Own(registry.Local{})
+	access := registry.Own(t.Context(), registry.Local{})
 	defer access.Close()
 	got := withoutCluster(t, conformance.Program(t.Context(), tag, access))
 	if diff := cmp.Diff([]string{"Image.Preflight Image Fail RefusedImage"}, summary(got)); diff != "" {

@@ -35,7 +35,7 @@ func extractLayer(t *testing.T, layer []byte) (*payload.Release, error) {
 // extractTwice also asserts that the extraction is deterministic.
 func extractTwice(t *testing.T, client http.RoundTripper, pullSpec string) (*payload.Release, error) {
 	t.Helper()
-	options := payload.Options{Access: registry.Own(registry.Local{Transport: client}), Cluster: manifestfilter.Cluster{
+	options := payload.Options{Access: registry.Own(t.Context(), registry.Local{Transport: client}), Cluster: manifestfilter.Cluster{
 		Features:     &manifestfilter.Features{Enabled: []configv1.FeatureGateName{"On"}},
 		Capabilities: &configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: []configv1.ClusterVersionCapability{"Console"}},
 	}}

@@ -37,7 +37,7 @@ func TestResolve(t *testing.T) {
 		"Registry":  {reason: "an unreachable registry", pullSpec: "127.0.0.1:1/release:4.19.0", rejected: "RegistryUnreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := imagefiles.Resolve(t.Context(), tc.pullSpec, registry.Own(registry.Local{}))
+			got, err := imagefiles.Resolve(t.Context(), tc.pullSpec, registry.Own(t.Context(), registry.Local{}))
 			if tc.rejected == "" {
 				if err != nil || got != tc.want {
 					t.Errorf("%s: %q, %v; want %q", tc.reason, got, err, tc.want)

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"sync"
@@ -36,9 +37,9 @@ type Access struct {
 }
 
 // Own is the access without a cluster: no mirrors, and only the user's credentials.
-func Own(local Local) *Access {
+func Own(ctx context.Context, local Local) *Access {
 	a := &Access{network: network{override: local.Transport}, bases: map[base]*http.Transport{}}
-	a.addLocal(local)
+	a.addLocal(ctx, local)
 	return a
 }
 
@@ -52,9 +53,9 @@ func (a *Access) OfNodes() *Access {
 }
 
 // addLocal appends the user's credentials.
-func (a *Access) addLocal(local Local) {
+func (a *Access) addLocal(ctx context.Context, local Local) {
 	for _, path := range local.AuthFiles {
-		own, err := credential.ReadAuthFile(path)
+		own, err := credential.ReadAuthFile(ctx, path)
 		if err != nil {
 			a.warn(reasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again.", finding.Run("podman login"))
 			continue

@@ -84,7 +84,7 @@ func FromCluster(ctx context.Context, cluster Cluster, local Local) *Access {
 	a.rules = rules
 	a.warnings = append(a.warnings, warnings...)
 	a.ofCluster.credentials, a.ofCluster.warnings = len(a.credentials), len(a.warnings)
-	a.addLocal(local)
+	a.addLocal(ctx, local)
 	return a
 }
 

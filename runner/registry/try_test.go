@@ -232,7 +232,7 @@ func TestSourceUnreachable(t *testing.T) {
 func TestTryEndsWithOtherErrors(t *testing.T) {
 	tampered := errors.New("other content than requested")
 	attempts := 0
-	_, err := registry.Own(registry.Local{}).Try(t.Context(), payloadRepository+digest, func(context.Context, registry.Visit) error { attempts++; return tampered })
+	_, err := registry.Own(t.Context(), registry.Local{}).Try(t.Context(), payloadRepository+digest, func(context.Context, registry.Visit) error { attempts++; return tampered })
 	if !errors.Is(err, tampered) || attempts != 1 {
 		t.Errorf("%d attempts, error %v; another error must not continue with the next place", attempts, err)
 	}
@@ -285,7 +285,7 @@ func TestBusy(t *testing.T) {
 					handler(w, r)
 				}
 				start := time.Now()
-				_, err := registry.Own(registry.Local{Transport: hosts{"quay.io": counted}}).Try(t.Context(), payloadRepository+digest, head)
+				_, err := registry.Own(t.Context(), registry.Local{Transport: hosts{"quay.io": counted}}).Try(t.Context(), payloadRepository+digest, head)
 				got := ""
 				if err != nil {
 					got = failureOf(t, err).Reason.String()
@@ -307,7 +307,7 @@ func TestBusyEndsWithContext(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		start := time.Now()
-		_, err := registry.Own(registry.Local{Transport: hosts{"quay.io": busy}}).Try(ctx, payloadRepository+digest, head)
+		_, err := registry.Own(t.Context(), registry.Local{Transport: hosts{"quay.io": busy}}).Try(ctx, payloadRepository+digest, head)
 		if failure := failureOf(t, err); failure.Reason.String() != "Timeout" || time.Since(start) != 2*time.Second {
 			t.Errorf("%s after %s, want Timeout after 2s", failure.Reason, time.Since(start))
 		}
@@ -436,7 +436,7 @@ func TestHelper(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			local := registry.Local{AuthFiles: []string{writeFile(t, []byte(tc.file))}, Transport: hosts{"quay.io": only("helped:secret!")}}
-			_, err := registry.Own(local).Try(t.Context(), payloadRepository+digest, head)
+			_, err := registry.Own(t.Context(), local).Try(t.Context(), payloadRepository+digest, head)
 			got := ""
 			if err != nil {
 				got = failureOf(t, err).Reason.String()
@@ -456,7 +456,7 @@ func FuzzAuthFile(f *testing.F) {
 			return // helpers are not run in this test
 		}
 		local := registry.Local{AuthFiles: []string{writeFile(t, content)}, Transport: hosts{"quay.io": unauthorized}}
-		access := registry.Own(local)
+		access := registry.Own(t.Context(), local)
 		_, err := access.Try(t.Context(), payloadRepository+digest, head)
 		if failure := failureOf(t, err); failure.Reason.String() != "RegistryUnauthorized" {
 			t.Errorf("%s, want RegistryUnauthorized for any file: %v", failure.Reason, err)

@@ -133,7 +133,7 @@ func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformanc
 		if len(f.images) > 0 {
 			return conformance.Subject{}, exitcode.BadUsage(errors.New("--image applies to manifests, not to an image"))
 		}
-		return conformance.Program(c.Context(), argument, registry.Own(flagset.Local())), nil
+		return conformance.Program(c.Context(), argument, registry.Own(c.Context(), flagset.Local())), nil
 	}
 	files, err := readManifests(c.Context(), argument, info)
 	if err != nil {
@@ -147,7 +147,7 @@ func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformanc
 		}
 		substitutions = append(substitutions, substitution)
 	}
-	subject, err := conformance.Manifests(c.Context(), files, substitutions, registry.Own(flagset.Local()))
+	subject, err := conformance.Manifests(c.Context(), files, substitutions, registry.Own(c.Context(), flagset.Local()))
 	if err != nil {
 		return conformance.Subject{}, exitcode.BadUsage(fmt.Errorf("%s: %w", argument, err))
 	}

@@ -97,9 +97,10 @@ func (r Results) Write(w io.Writer) error {
 	suites := map[string]*suite{}
 	names := map[string]int{}
 	for _, c := range r.Cases {
+		c.Suite, c.Class, c.Name = words.Line(c.Suite, maxName), words.Line(c.Class, maxName), words.Line(c.Name, maxName)
 		group := suites[c.Suite]
 		if group == nil {
-			group = &suite{Name: c.Suite, Timestamp: r.Time, Properties: about}
+			group = &suite{Name: c.Suite, Timestamp: words.Line(r.Time, maxName), Properties: about}
 			suites[c.Suite] = group
 			all.Suites = append(all.Suites, group)
 		}
@@ -131,7 +132,8 @@ func (r Results) Write(w io.Writer) error {
 func (r Results) about() *properties {
 	var known []Property
 	for _, each := range r.Properties {
-		if each.Value = words.Line(each.Value, maxMessage); each.Value != "" {
+		each.Name, each.Value = words.Line(each.Name, maxName), words.Line(each.Value, maxMessage)
+		if each.Value != "" {
 			known = append(known, each)
 		}
 	}
@@ -142,7 +144,7 @@ func (r Results) about() *properties {
 }
 
 func (c Case) entry() testCase {
-	entry := testCase{Class: words.Line(c.Class, maxName), Name: words.Line(c.Name, maxName), Time: fmt.Sprintf("%.3f", c.Seconds)}
+	entry := testCase{Class: c.Class, Name: c.Name, Time: fmt.Sprintf("%.3f", c.Seconds)}
 	c.Type, c.Message, c.Text = words.Line(c.Type, maxName), words.Line(c.Message, maxMessage), words.Lines(c.Text, maxText)
 	switch c.Outcome {
 	case preflight.Fail:
@@ -155,7 +157,7 @@ func (c Case) entry() testCase {
 		entry.Output = c.Text
 	case preflight.Pass:
 	default: // an outcome of a later version
-		entry.Failure = &note{Message: c.Message, Type: string(c.Outcome), Text: c.Text}
+		entry.Failure = &note{Message: c.Message, Type: words.Line(string(c.Outcome), maxName), Text: c.Text}
 	}
 	return entry
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -96,6 +98,30 @@ type broken struct{}
 var errBroken = errors.New("broken pipe")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// TestHostileFields puts control and direction characters into each text of the results.
+func TestHostileFields(t *testing.T) {
+	t.Parallel()
+	const hostile = "a\x1b[2J\u009b1m\u202e\u2066\u2028\u2029\x00"
+	results := junit.Results{Time: hostile, Properties: []junit.Property{{}}, Cases: []junit.Case{{}, {}}}
+	results.Cases[1].Outcome = preflight.Fail
+	for _, value := range []reflect.Value{reflect.ValueOf(&results.Properties[0]), reflect.ValueOf(&results.Cases[0]), reflect.ValueOf(&results.Cases[1])} {
+		for _, field := range value.Elem().Fields() {
+			if field.Kind() == reflect.String && field.String() != string(preflight.Fail) {
+				field.SetString(hostile)
+			}
+		}
+	}
+	var text bytes.Buffer
+	if err := results.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range text.String() {
+		if r != '\n' && !unicode.IsPrint(r) {
+			t.Fatalf("the document has the character %U: %s", r, text.String())
+		}
+	}
+}
 
 func TestWriteFails(t *testing.T) {
 	t.Parallel()

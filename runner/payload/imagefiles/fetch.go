@@ -210,7 +210,7 @@ func ReadRelease(ctx context.Context, proof signature.Release, source Source, vi
 	defer cancel()
 	access := source.Access
 	if access == nil {
-		access = registry.Own(registry.Local{})
+		access = registry.Own(ctx, registry.Local{})
 		defer access.Close()
 	}
 	fetcher, err := newFetcher(proof, source)

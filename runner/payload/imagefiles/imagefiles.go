@@ -49,7 +49,7 @@ func Read(ctx context.Context, pullSpec string, source Source, visit func(file s
 	}
 	access := source.Access
 	if access == nil {
-		access = registry.Own(registry.Local{})
+		access = registry.Own(ctx, registry.Local{})
 		defer access.Close()
 	}
 	f := &fetcher{image: image, what: "the image", choice: allLayers, cache: source.Cache, architecture: source.Architecture}

@@ -14,13 +14,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // maxAuthFile bounds a credentials file, in bytes, like a Secret (Kubernetes
@@ -100,9 +100,10 @@ func parent(key string) string {
 	return ""
 }
 
-// ReadAuthFile reads a credentials file of the user. A missing file is empty.
-func ReadAuthFile(path string) (Store, error) {
-	file, err := os.Open(path) //nolint:gosec // the user names the file
+// ReadAuthFile reads a credentials file of the user, or the pipe of a process substitution, until ctx ends. A
+// missing file is empty.
+func ReadAuthFile(ctx context.Context, path string) (Store, error) {
+	file, err := localfile.Open(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Store{}, nil
 	}

@@ -137,7 +137,7 @@ func TestAttacks(t *testing.T) {
 				t.Fatal(err)
 			}
 			network := &reached{hosts: tc.hosts, sent: map[string]string{}}
-			access := registry.Own(registry.Local{AuthFiles: []string{credentials}, Transport: network})
+			access := registry.Own(t.Context(), registry.Local{AuthFiles: []string{credentials}, Transport: network})
 			digest := digestOf([]byte("{}"))
 			_, err := access.Try(t.Context(), "quay.example.com/a/b@"+digest, func(ctx context.Context, visit registry.Visit) error {
 				at, err := repository.Open(ctx, visit.Reference.Context(), visit.Auth, visit.Transport)
