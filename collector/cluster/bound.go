@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -8,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 const (
@@ -17,6 +21,9 @@ const (
 	// maxElements bounds the objects and the elements of arrays in a response: each may become a struct of a
 	// kilobyte. A page of 500 objects has 2 000 for each.
 	maxElements = 1_000_000
+	// maxFields bounds the fields of the messages in a response that have a text or a message, for protobuf,
+	// which the typed clients prefer. A page of 500 objects has 4 000 for each.
+	maxFields = 2_000_000
 	// maxNested bounds the depth of objects and arrays.
 	maxNested = 1000
 	// maxRead bounds what is read of one cluster in maxReadTime. The pods of 500 nodes have 240 MiB.
@@ -63,28 +70,77 @@ func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 		return response, err
 	}
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if isOtherEncoding(kind) {
+	body := &boundedBody{ReadCloser: response.Body, of: t.of, host: request.URL.Host, elements: &elements{}}
+	response.Body = body
+	switch {
+	case strings.Contains(kind, "protobuf"):
+		body.elements = nil
+		return readProtobuf(response, request.URL.Host)
+	case strings.Contains(kind, "yaml"), strings.Contains(kind, "cbor"):
 		_ = response.Body.Close() // it is not read
 		return nil, &TooMuchError{Host: request.URL.Host, Sent: "a response of the type " + kind + ", which was not requested"}
 	}
-	response.Body = &boundedBody{ReadCloser: response.Body, of: t.of, host: request.URL.Host, elements: &elements{}}
 	return response, nil
+}
+
+// readProtobuf reads the body, whose messages cannot be counted in parts.
+func readProtobuf(response *http.Response, host string) (*http.Response, error) {
+	text, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return nil, err
+	}
+	message, _ := bytes.CutPrefix(text, []byte("k8s\x00")) // how Kubernetes begins an object
+	if fields, _ := fieldsOf(message, 0); fields > maxFields {
+		return nil, &TooMuchError{Host: host, Sent: fmt.Sprintf("a response with more than %d fields, or %d levels", maxFields, maxNested)}
+	}
+	response.Body = io.NopCloser(bytes.NewReader(text))
+	return response, nil
+}
+
+// fieldsOf counts the fields of a message that have a text or a message, with those of its messages, and reports
+// whether it is one. Without its schema a text may look like a message, so there are at most as many. More than
+// maxFields are not counted, and a message at more than maxNested levels has too many.
+func fieldsOf(message []byte, level int) (count int, valid bool) {
+	for len(message) > 0 && count <= maxFields {
+		var value []byte
+		if value, message, valid = cutField(message); !valid {
+			return 0, false
+		}
+		if value == nil {
+			continue
+		}
+		if len(value) > 0 && level == maxNested {
+			return maxFields + 1, true
+		}
+		count++
+		if within, ok := fieldsOf(value, level+1); ok {
+			count += within
+		}
+	}
+	return count, true
+}
+
+// cutField cuts the first field off a message: its value is nil for a number. It is false where the message is none.
+func cutField(message []byte) (value, rest []byte, valid bool) {
+	_, kind, size := protowire.ConsumeTag(message)
+	if size < 0 {
+		return nil, nil, false
+	}
+	message = message[size:]
+	if kind == protowire.BytesType {
+		value, size = protowire.ConsumeBytes(message)
+	} else {
+		size = protowire.ConsumeFieldValue(1, kind, message)
+	}
+	if size < 0 {
+		return nil, nil, false
+	}
+	return value, message[size:], true
 }
 
 func isStream(request *http.Request) bool {
 	query := request.URL.Query()
 	return query.Get("watch") != "" || query.Get("follow") != ""
-}
-
-// isOtherEncoding is true for encodings of objects that client-go decodes although it has requested JSON. What
-// they become in memory cannot be counted here.
-func isOtherEncoding(kind string) bool {
-	for _, encoding := range []string{"protobuf", "yaml", "cbor"} {
-		if strings.Contains(kind, encoding) {
-			return true
-		}
-	}
-	return false
 }
 
 // take counts bytes that were read, and returns false where they are too many.
@@ -101,9 +157,10 @@ func (b *bounds) take(count int) bool {
 type boundedBody struct {
 	io.ReadCloser
 
-	of       *bounds
-	host     string
-	read     int64
+	of   *bounds
+	host string
+	read int64
+	// elements counts those of JSON; nil for another encoding.
 	elements *elements
 	// err is returned by each further read.
 	err error
@@ -119,7 +176,7 @@ func (b *boundedBody) Read(into []byte) (int, error) {
 	switch {
 	case b.read > maxResponse:
 		sent = fmt.Sprintf("more than %d MiB in one response", maxResponse>>20)
-	case !b.elements.count(into[:count]):
+	case b.elements != nil && !b.elements.count(into[:count]):
 		sent = fmt.Sprintf("a response with more than %d objects and elements, or %d levels", maxElements, maxNested)
 	case !b.of.take(count):
 		sent = fmt.Sprintf("more than %d MiB in %s", maxRead>>20, maxReadTime)

@@ -1,15 +1,19 @@
 package cluster_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -40,6 +44,26 @@ func many(w io.Writer, start, element, end string) {
 	fmt.Fprint(w, end)
 }
 
+// writeProtobuf writes a message as Kubernetes does: as the raw content of a runtime.Unknown.
+func writeProtobuf(w io.Writer, message []byte) {
+	raw := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), message)
+	_, _ = w.Write(append([]byte("k8s\x00"), raw...))
+}
+
+// large is a page of pods with 20 containers of 20 variables each.
+func large() *corev1.PodList {
+	container := corev1.Container{Name: "container", Image: "quay.io/example/image@sha256:0123456789", Args: []string{"--a", "--b"}}
+	for i := range 20 {
+		container.Env = append(container.Env, corev1.EnvVar{Name: fmt.Sprintf("VARIABLE_%d", i), Value: "value of the variable"})
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "volume", MountPath: "/path"})
+	}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "namespace", Labels: map[string]string{"app": "a"}}}
+	for range 20 {
+		pod.Spec.Containers = append(pod.Spec.Containers, container)
+	}
+	return &corev1.PodList{Items: slices.Repeat([]corev1.Pod{pod}, 500)}
+}
+
 func namespaces() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 }
@@ -61,7 +85,24 @@ func TestResponsesAreBounded(t *testing.T) {
 		case "/api/v1/configmaps":
 			many(w, `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"data":`, `[`, ``)
 		case "/api/v1/endpoints":
+			w.Header().Set("Content-Type", "application/yaml")
+		case "/api/v1/persistentvolumes": // messages of two bytes
 			w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
+			writeProtobuf(w, bytes.Repeat([]byte{2<<3 | 2, 0}, 3_000_000))
+		case "/api/v1/persistentvolumeclaims": // of six bytes, each within the one before
+			w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
+			nested := []byte{}
+			for range 2000 {
+				nested = protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), nested)
+			}
+			writeProtobuf(w, nested)
+		case "/api/v1/replicationcontrollers": // a page of objects that are large
+			w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
+			page, err := large().Marshal()
+			if err != nil {
+				t.Error(err)
+			}
+			writeProtobuf(w, page)
 		case "/api/v1/events": // as many as are read, with texts that look like more
 			fmt.Fprint(w, `{"kind":"EventList","apiVersion":"v1","items":[`+strings.Repeat(`{"message":"[{},\"{},"},`, 499)+`{}]}`)
 		case "/large":
@@ -99,7 +140,10 @@ func TestResponsesAreBounded(t *testing.T) {
 		"Objects":  {"elements of an array that need three bytes each", "pods", tooMany},
 		"Nulls":    {"elements without a brace", "secrets", tooMany},
 		"Depth":    {"arrays in arrays", "configmaps", tooMany},
-		"Encoding": {"elements of two bytes each, which cannot be counted", "endpoints", "a response of the type application/vnd.kubernetes.protobuf, which was not requested"},
+		"Encoding": {"aliases expand without bound", "endpoints", "a response of the type application/yaml, which was not requested"},
+		"Messages": {"messages without content", "persistentvolumes", "a response with more than 2000000 fields, or 1000 levels"},
+		"Nested":   {"messages in messages", "persistentvolumeclaims", "a response with more than 2000000 fields, or 1000 levels"},
+		"Large":    {"a page of large objects of a real cluster", "replicationcontrollers", ""},
 		"Texts":    {"texts have no elements", "events", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -375,7 +375,7 @@ func TestAttacksByVolumesBeside(t *testing.T) {
 }
 
 // TestEveryFieldBeside sets each field of a container that admission adds. Those that it may have are in
-// testdata/beside.txt: a field of a later Kubernetes version is looked at.
+// testdata/beside.txt: a field of a later Kubernetes version is checked.
 func TestEveryFieldBeside(t *testing.T) {
 	check := releasetest.Plan(releasetest.Run(), releasetest.Release(releasetest.Job(func(*batchv1.Job) {}))).Checks[0]
 	var accepted strings.Builder

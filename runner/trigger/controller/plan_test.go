@@ -186,7 +186,7 @@ func TestDecide(t *testing.T) {
 			}, want: selected,
 		},
 		"OutdatedAgain": {
-			reason: "a cluster that changes all the time is checked once a minute", version: clusterVersion(available(minor), selects),
+			reason: "a cluster that changes repeatedly is checked once a minute", version: clusterVersion(available(minor), selects),
 			runs: []runplan.Run{
 				edited(ended(minor, verdict.Ready, 0), changed), edited(ended(minor, verdict.Ready, 30*time.Second), changed), edited(ended(minor, verdict.Ready, time.Minute), changed),
 			}, want: planned{Next: time.Minute},
