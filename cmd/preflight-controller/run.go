@@ -69,11 +69,11 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if f.uninstall {
 		return uninstall(ctx, reached, out)
 	}
-	return f.serve(ctx, config, reached, logger)
+	return f.serve(ctx, reached, logger)
 }
 
 // serve runs the controller until ctx is done.
-func (f flags) serve(ctx context.Context, config *rest.Config, reached *cluster.Cluster, logger *slog.Logger) error {
+func (f flags) serve(ctx context.Context, reached *cluster.Cluster, logger *slog.Logger) error {
 	chosen, err := guard.Choose(f.signals...)
 	if err != nil {
 		return fmt.Errorf("--signal: %w", err)
@@ -90,7 +90,7 @@ func (f flags) serve(ctx context.Context, config *rest.Config, reached *cluster.
 			return fmt.Errorf("--signing-secret: %w", err)
 		}
 	}
-	m, err := f.manager(config, reached.Kubernetes)
+	m, err := f.manager(reached)
 	if err != nil {
 		return err
 	}
@@ -147,8 +147,9 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 	}, nil
 }
 
-// manager holds the Lease, the cache and the servers of the program.
-func (f flags) manager(config *rest.Config, client kubernetes.Interface) (manager.Manager, error) {
+// manager holds the Lease, the cache and the servers of the program. It has the limits of the cluster's clients: by
+// the default of client-go, five requests a second, hundreds of objects that others made delay a verdict.
+func (f flags) manager(reached *cluster.Cluster) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(configv1.Install(scheme), corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -157,11 +158,11 @@ func (f flags) manager(config *rest.Config, client kubernetes.Interface) (manage
 	if err != nil {
 		return nil, err
 	}
-	secured, watch, err := f.metricsTLS(client)
+	secured, watch, err := f.metricsTLS(reached.Kubernetes)
 	if err != nil {
 		return nil, err
 	}
-	m, err := manager.New(config, manager.Options{
+	m, err := manager.New(reached.Config(), manager.Options{
 		Scheme: scheme, Cache: caches,
 		HealthProbeBindAddress: f.healthAddress,
 		Metrics: server.Options{

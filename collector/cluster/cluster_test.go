@@ -15,6 +15,19 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 )
 
+// TestConfig has what other clients of the cluster get: no limit of requests by time, of which client-go has five a
+// second by default, and none of the given configuration is changed.
+func TestConfig(t *testing.T) {
+	given := &rest.Config{Host: "https://127.0.0.1:1"}
+	reached, err := cluster.Connect(given, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reached.Config(); got.QPS >= 0 || got.UserAgent != "test" || given.QPS != 0 || given.UserAgent != "" {
+		t.Errorf("got QPS %v and agent %q; the given one has %v and %q", got.QPS, got.UserAgent, given.QPS, given.UserAgent)
+	}
+}
+
 // TestRequestEndsWithItsContext has a credential plugin that hangs.
 func TestRequestEndsWithItsContext(t *testing.T) {
 	directory := t.TempDir()
