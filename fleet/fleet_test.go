@@ -182,6 +182,10 @@ func TestOneID(t *testing.T) {
 	of := func(name, source string, state fleet.State, observed string) fleet.Row {
 		return fleet.Row{Cluster: fleet.Cluster{Name: name, ID: id, Source: source, Archived: strings.HasPrefix(source, "archive ")}, State: state, Observed: observed}
 	}
+	upper := func(row fleet.Row) fleet.Row {
+		row.Cluster.ID = strings.ToUpper(row.Cluster.ID)
+		return row
+	}
 	kept := of("b", "context b", fleet.Ready, "2026-11-01T00:00:00Z")
 	kept.Evidence = "result of 2026-11-01T00:00:00Z"
 	for name, tc := range map[string]struct {
@@ -199,6 +203,7 @@ func TestOneID(t *testing.T) {
 		"Ahead":  {reason: "the time of an archive is not by the clock of the cluster", rows: []fleet.Row{of("a", "archive a", fleet.Clear, "2026-11-04T00:00:00Z"), of("b", "context b", fleet.Blocked, "2026-11-03T00:00:00Z")}, want: "b Blocked", notice: "listed once, as b"},
 		"Silent": {reason: "the cluster was not read", rows: []fleet.Row{of("a", "archive a", fleet.Clear, "2026-11-02T00:00:00Z"), of("b", "context b", fleet.Unreachable, "")}, want: "b Unreachable", notice: "listed once, as b"},
 		"Kept":   {reason: "a result that was kept may be older than the archive", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"), kept}, want: "a Blocked", notice: "listed once, as a"},
+		"Case":   {reason: "a UUID is the same in other letters", rows: []fleet.Row{of("a", "hub", fleet.Ready, ""), upper(of("b", "hub", fleet.Blocked, ""))}, want: "a Undecided, b Undecided", notice: "a and b (hub) claim the cluster ID " + strings.ToUpper(id)},
 		"Hub":    {reason: "one of the two states the ID of the other", rows: []fleet.Row{of("a", "hub", fleet.Ready, ""), of("b", "hub", fleet.Blocked, "")}, want: "a Undecided, b Undecided", notice: "a and b (hub) claim the cluster ID " + id},
 	} {
 		t.Run(name, func(t *testing.T) {

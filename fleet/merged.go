@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,10 +16,11 @@ import (
 func merged(rows []Row) (kept []Row, notices []string) {
 	byID := map[string]int{}
 	for _, row := range rows {
-		at, known := byID[row.Cluster.ID]
+		id := strings.ToLower(row.Cluster.ID) // a UUID in any case of its letters
+		at, known := byID[id]
 		switch {
-		case row.Cluster.ID == "" || !known:
-			byID[row.Cluster.ID] = len(kept)
+		case id == "" || !known:
+			byID[id] = len(kept)
 			kept = append(kept, row)
 		case kept[at].Cluster.Source == row.Cluster.Source:
 			notices = append(notices, fmt.Sprintf("%s and %s (%s) claim the cluster ID %s: what is known of neither counts",

@@ -161,7 +161,7 @@ func (q Query) members(managed map[string]managedCluster, placed map[string]stri
 		if !known {
 			of = managedCluster{name: name, absent: "the Placement selects a cluster that is not on this hub"}
 		}
-		of.shared = shared[of.id]
+		of.shared = shared[strings.ToLower(of.id)]
 		about := q.about(reports.of[name], reports.unread)
 		member := Member{Row: q.row(of, about, now), Group: group, Update: q.update(of, about, now)}
 		if q.To != "" {
@@ -182,12 +182,13 @@ func (q Query) members(managed map[string]managedCluster, placed map[string]stri
 	return made
 }
 
-// sharedIDs are the IDs that more than one cluster claims: a cluster may claim any.
+// sharedIDs are the IDs, in lower case, that more than one cluster claims: a cluster may claim any, in any case
+// of its letters.
 func sharedIDs(managed map[string]managedCluster) map[string]bool {
 	shared, seen := map[string]bool{}, map[string]bool{}
 	for _, each := range managed {
-		if each.id != "" {
-			shared[each.id], seen[each.id] = seen[each.id], true
+		if id := strings.ToLower(each.id); id != "" {
+			shared[id], seen[id] = shared[id] || seen[id], true
 		}
 	}
 	return shared

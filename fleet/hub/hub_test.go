@@ -191,6 +191,7 @@ func TestRead(t *testing.T) {
 			s.object.Status.Target, s.object.Status.Decision, s.object.Status.Phase = nil, "", v1alpha1.New
 		}, "Undecided NoVerdict; Outstanding"},
 		"other":       {"it was asked about another update", func(s *spoke) { s.object.Status.Target.Version = "4.18.1" }, "Undecided NotAsked; Silent"},
+		"upper":       {"it claims the ID of another in other letters", func(s *spoke) { s.status.ClusterClaims[0].Value = strings.ToUpper(idOf(0)) }, "Undecided SameID; Silent"},
 		"twin":        {"it claims the ID of another", func(s *spoke) { s.status.ClusterClaims[0].Value = idOf(0) }, "Undecided SameID; Silent"},
 		"twin-2":      {"neither counts", func(s *spoke) { s.status.ClusterClaims[0].Value = idOf(0) }, "Undecided SameID; Silent"},
 		"updated":     {"it runs the release", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Ready; Updated"},
@@ -374,6 +375,7 @@ func TestKeysOfHub(t *testing.T) {
 	}{
 		"keys":    {"one key for each cluster; others are ignored", map[string]string{idOf(1) + ".pub": string(first.public), idOf(2) + ".pub": string(second.public), "README": "keys"}, ""},
 		"shared":  {"each could sign for the other", map[string]string{idOf(1) + ".pub": string(first.public), idOf(2) + ".pub": string(first.public)}, "have the same key"},
+		"case":    {"one of them would be ignored", map[string]string{idOf(1) + ".pub": string(first.public), strings.ToUpper(idOf(1)) + ".pub": string(second.public)}, "has two keys"},
 		"none":    {"no key would accept nothing, or everything", map[string]string{"README": "keys"}, "there is no key"},
 		"garbage": {"a key that cannot be read is not left out", map[string]string{idOf(1) + ".pub": "-----BEGIN"}, "the key of the cluster " + idOf(1)},
 		"absent":  {"it was not created", nil, "does not exist in the namespace"},

@@ -29,6 +29,7 @@ const maxKeys = 10_000
 
 // Keys are the public keys of clusters, one per cluster. The zero value has none.
 type Keys struct {
+	// of are the keys by the ID of their cluster in lower case.
 	of map[string]signature.Verifier
 	// notice is who has to be trusted; empty where it is the reader of a file.
 	notice string
@@ -127,7 +128,10 @@ func PinKeys(texts map[string][]byte) (Keys, error) {
 			slices.Sort(both)
 			return Keys{}, input.Errorf("the clusters %s and %s have the same key: each could sign for the other", both[0], both[1])
 		}
-		owners[print], pinned.of[id] = id, key
+		if _, known := pinned.of[strings.ToLower(id)]; known {
+			return Keys{}, input.Errorf("the cluster %s has two keys, whose names differ in the case of letters", strings.ToLower(id))
+		}
+		owners[print], pinned.of[strings.ToLower(id)] = id, key
 	}
 	return pinned, nil
 }

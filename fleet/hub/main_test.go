@@ -229,4 +229,4 @@ func (k key) sign(tb testing.TB, decided report.Report) string {
 	return string(envelope)
 }
 
-func idOf(number int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", number) }
+func idOf(number int) string { return fmt.Sprintf("00000000-0000-4000-a000-%012d", number) }

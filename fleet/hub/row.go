@@ -103,7 +103,7 @@ func (q Query) decided(row fleet.Row, of managedCluster, report reported, now ti
 		}
 		return unsigned(row, report.values, now)
 	}
-	key, pinned := q.Keys.of[of.id]
+	key, pinned := q.Keys.of[strings.ToLower(of.id)]
 	switch {
 	case !pinned:
 		return undecided(row, problemf("NoKey", "there is no public key of the cluster %s", words.External(cmp.Or(of.id, "without an ID"))))
