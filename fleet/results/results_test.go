@@ -109,8 +109,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestForeignDirectory names a directory of another user, who may write any result there.
-func TestForeignDirectory(t *testing.T) {
+// TestAttacksByForeignResults names a directory of another user, who may write any result there.
+func TestAttacksByForeignResults(t *testing.T) {
 	path := "/usr" // of root
 	if os.Geteuid() == 0 {
 		const other = 65534

@@ -99,8 +99,8 @@ var errBroken = errors.New("broken pipe")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestHostileFields puts control and direction characters into each text of the results.
-func TestHostileFields(t *testing.T) {
+// TestAttacksOnTexts puts control and direction characters into each text of the results.
+func TestAttacksOnTexts(t *testing.T) {
 	t.Parallel()
 	const hostile = "a\x1b[2J\u009b1m\u202e\u2066\u2028\u2029\x00"
 	results := junit.Results{Time: hostile, Properties: []junit.Property{{}}, Cases: []junit.Case{{}, {}}}

@@ -11,8 +11,8 @@ import (
 	"github.com/openshift/update-preflight/runner/registry/credential"
 )
 
-// TestReadAuthFile reads the pipe of a process substitution, one without a writer, and a file that does not exist.
-func TestReadAuthFile(t *testing.T) {
+// TestAttacksByCredentialFiles reads the pipe of a process substitution, one without a writer, and a file that does not exist.
+func TestAttacksByCredentialFiles(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "auth.json")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
