@@ -55,12 +55,17 @@ tools for must-gathers open it. The cluster is only read.
 What you may not read is stated in the archive, and checks that need it are Unknown,
 NotInArchive. "auth collect" prints the roles that allow everything.
 
-Values of Secrets are not in the archive; Secrets are not even read. Neither are the
-environment, the commands and the arguments of the containers of pods. With --redact, the
-names of nodes, IP addresses and domains are replaced, each by the same text everywhere,
-so the decision and the findings stay the same; recorded runs are left out then. Other
-names, such as those of namespaces, and the ID of the cluster stay: look through the
-archive before you publish it.
+Of each object the archive has the fields that checks read. Secrets are not read. The
+environment, commands, arguments, probes and volumes of containers are not written, of any
+kind of workload; neither are annotations that no check reads, the data of other
+ConfigMaps, and the user info of URLs, such as the password of a proxy.
+
+With --redact, the names of nodes, IP addresses and domains are replaced, each by the same
+text everywhere, so the decision and the findings stay the same; recorded runs are left out
+then. It is read as a whole before it is written: a temporary file beside the archive has
+it meanwhile. Other names stay, such as those of namespaces, and the ID of the cluster.
+So do texts that people have written, such as labels, messages and host names without a
+domain: look through the archive before you publish it.
 
 A name that ends in .tar.gz or .tgz is that of a file, and another one that of a
 directory; nothing is overwritten. An interrupted command leaves nothing.
@@ -174,7 +179,7 @@ func describe(c *cobra.Command, client *cli.Client, path string, size int64, mad
 		fmt.Fprintf(&text, "not in the archive: %s\n", words.Line(strings.TrimPrefix(missing.String(), "no "), terminal.MaxLine))
 	}
 	if len(made.Kept) > 0 {
-		fmt.Fprintf(&text, "names of nodes that are words were not replaced: %s\n", words.List(made.Kept, maxListed))
+		fmt.Fprintf(&text, "names that are words or parts of API groups were not replaced: %s\n", words.List(made.Kept, maxListed))
 	}
 	fmt.Fprintf(&text, "judge the cluster by it: %s targets --archive %s\n", c.Root().CommandPath(), path)
 	_, err := fmt.Fprint(client.Streams.Out, text.String())

@@ -2,84 +2,53 @@ package gathering
 
 import (
 	"bytes"
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/openshift/update-preflight/collector/archive/inventory"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// lastApplied is an annotation with a copy of the object.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+// source is what is read of a resource, as it is served.
+type source struct {
+	reading
 
-// reduce removes from an object what must not, or need not, be in the archive.
-func reduce(content map[string]any, resource inventory.Resource) {
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		if annotations, ok := metadata["annotations"].(map[string]any); ok {
-			delete(annotations, lastApplied)
-		}
-	}
-	switch resource {
-	case inventory.Resource{Name: "secrets"}:
-		hideValues(content)
-	case inventory.Resource{Name: "pods"}:
-		reducePod(content)
-	case inventory.Resource{Group: "certificates.k8s.io", Name: "certificatesigningrequests"}:
-		unstructured.RemoveNestedField(content, "spec", "request")
-		unstructured.RemoveNestedField(content, "status", "certificate")
-	}
+	served *served
 }
 
-// hideValues replaces the values of a Secret as "oc adm inspect" does (pkg/cli/admin/inspect/secret.go).
-func hideValues(secret map[string]any) {
-	delete(secret, "stringData")
-	data, _ := secret["data"].(map[string]any) // nil where it has none
-	for key, value := range data {
-		text, _ := value.(string)
-		plain, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			plain = nil
-		}
-		data[key] = base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%d bytes long", len(plain)))
+// content is an object with the fields that checks read.
+func (g *gatherer) content(raw []byte, of source) (map[string]any, error) {
+	var object map[string]any
+	if err := utiljson.Unmarshal(raw, &object); err != nil {
+		return nil, fmt.Errorf("an object cannot be parsed: %w", err)
 	}
+	object["apiVersion"], object["kind"] = of.served.version.String(), cmp.Or[any](object["kind"], of.served.kind)
+	if name := (&unstructured.Unstructured{Object: object}).GetName(); name == "" {
+		return nil, errors.New("an object has no name")
+	}
+	reduced, err := g.reducer.Reduce(object, of.resource)
+	if err != nil {
+		return nil, err
+	}
+	if g.request.Redact {
+		delete(reduced, "binaryData") // of a ConfigMap, whose names cannot be replaced
+	}
+	return reduced, nil
 }
 
-// reducePod removes what of the containers can be confidential, and which fields were written by
-// whom: it is most of a pod.
-func reducePod(pod map[string]any) {
-	if metadata, ok := pod["metadata"].(map[string]any); ok {
-		writers, _ := metadata["managedFields"].([]any) // nil where it has none
-		for _, writer := range writers {
-			if writer, ok := writer.(map[string]any); ok {
-				delete(writer, "fieldsV1")
-			}
-		}
-	}
-	spec, _ := pod["spec"].(map[string]any) // nil where it has none
-	for _, kind := range []string{"containers", "initContainers", "ephemeralContainers"} {
-		containers, _ := spec[kind].([]any) // nil where it has none
-		for _, container := range containers {
-			if container, ok := container.(map[string]any); ok {
-				maps.DeleteFunc(container, func(field string, _ any) bool { return slices.Contains(hiddenFields(), field) })
-			}
-		}
-	}
+// object is one object as the archive has it.
+type object struct {
+	namespace, name string
+	// text is a line of JSON.
+	text []byte
 }
-
-func hiddenFields() []string { return []string{"env", "envFrom", "command", "args"} }
 
 // encode is the object on one line of JSON, which is YAML, too: it is written and read many times as
 // fast as YAML of block style.
 func encode(content map[string]any) (object, error) {
 	of := unstructured.Unstructured{Object: content}
-	if of.GetName() == "" {
-		return object{}, errors.New("an object has no name")
-	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

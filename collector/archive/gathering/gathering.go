@@ -6,8 +6,9 @@
 // not be read. What the monitoring reports is there, too.
 //
 // Lists are read in pages and written object by object, so that the memory which it takes does not
-// grow with the cluster. Values of Secrets are never written, and neither are the environment, the
-// commands and the arguments of the containers of pods, which no check reads.
+// grow with the cluster. Of each object the fields are written that checks read (package reduction), and
+// never values of Secrets or user info of URLs. What is redacted is read as a whole before it is written,
+// since each object may show what must be replaced in all others; until then it is on the disk.
 package gathering
 
 import (
@@ -16,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +26,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/archive/inventory"
-	"github.com/openshift/update-preflight/collector/archive/redaction"
+	"github.com/openshift/update-preflight/collector/archive/reduction"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/monitoring"
@@ -51,6 +53,8 @@ type Files interface {
 	End() error
 	// Drop leaves the current file out.
 	Drop() error
+	// Scratch is an empty file that is not part of the archive.
+	Scratch() (*os.File, error)
 }
 
 // Summary is what was gathered.
@@ -61,7 +65,8 @@ type Summary struct {
 	Objects int
 	// Missing could not be read. What does not exist is not missing.
 	Missing []gap.Gap
-	// Kept are names of nodes that redaction has left, since they are ordinary words.
+	// Kept are names of nodes and domains that redaction has left, since they are ordinary words or
+	// parts of API groups.
 	Kept []string
 }
 
@@ -72,12 +77,16 @@ const maxMissing = 1000
 type gatherer struct {
 	cluster *cluster.Cluster
 	request Request
-	files   Files
-	index   inventory.Collection
+	reducer *reduction.Reducer
+	// out is the archive, and into where objects go: what is redacted, to a spool first.
+	out   *output
+	into  destination
+	spool *spool
+	// objects counts them.
 	objects int
-	// names replaces names; nil where nothing is redacted.
-	names *redaction.Names
-	api   api
+	// alerts are those of the monitoring; nil where there are none.
+	alerts json.RawMessage
+	api    api
 	// reported is the last step that was reported.
 	reported string
 }
@@ -92,13 +101,14 @@ func (g *gatherer) step(text string) {
 // Gather writes the archive of a cluster. What cannot be read is in the summary; an error means
 // that the cluster cannot be reached, or that the archive cannot be written.
 func Gather(ctx context.Context, c *cluster.Cluster, request Request, files Files) (Summary, error) {
-	g := &gatherer{cluster: c, request: request, files: files}
+	out := &output{files: files}
+	g := &gatherer{cluster: c, request: request, reducer: reduction.New(request.Reads), out: out, into: out}
 	g.step("reading which APIs the cluster serves")
 	info, err := c.Kubernetes.Discovery().ServerVersion()
 	if err != nil {
 		return Summary{}, fmt.Errorf("could not reach the API server: %w", err)
 	}
-	g.index.Version = *info
+	out.index.Version = *info
 	if g.api, err = discoverAPI(c.Kubernetes.Discovery()); err != nil {
 		return Summary{}, err
 	}
@@ -114,12 +124,28 @@ func Gather(ctx context.Context, c *cluster.Cluster, request Request, files File
 	if err := errors.Join(g.readMetrics(ctx), g.readMonitoring(ctx, monitored)); err != nil {
 		return Summary{}, err
 	}
-	g.index.Time, g.index.Redacted = c.Now(), request.Redact
-	summary := Summary{ClusterID: id, Time: g.index.Time, Objects: g.objects, Missing: g.index.Missing}
-	if g.names != nil {
-		summary.Kept = g.names.Kept()
+	out.index.Time, out.index.Redacted = c.Now(), request.Redact
+	if err := g.replaceNames(); err != nil {
+		return Summary{}, err
 	}
-	return summary, g.writeIndex()
+	if err := errors.Join(out.writeAlerts(g.alerts), out.writeIndex()); err != nil {
+		return Summary{}, err
+	}
+	summary := Summary{ClusterID: id, Time: out.index.Time, Objects: g.objects, Missing: out.index.Missing}
+	if out.names != nil {
+		summary.Kept = out.names.Kept()
+	}
+	return summary, nil
+}
+
+// replaceNames writes what was read, once all names are known. Nothing is done where none is replaced.
+func (g *gatherer) replaceNames() error {
+	if g.spool == nil {
+		return nil
+	}
+	g.step("replacing the names")
+	g.spool.names.Learn(g.out.index.Metrics)
+	return g.spool.replay(g.out)
 }
 
 // read gathers what one request reads.
@@ -131,17 +157,17 @@ func (g *gatherer) read(ctx context.Context, r reading) error {
 		g.miss(r, err)
 		return nil
 	case found == nil:
-		if !slices.Contains(g.index.Unserved, key) {
-			g.index.Unserved = append(g.index.Unserved, key)
+		if !slices.Contains(g.out.index.Unserved, key) {
+			g.out.index.Unserved = append(g.out.index.Unserved, key)
 		}
 		return nil
 	}
 	g.step("reading " + key)
-	failed := g.get
+	gather := g.get
 	if r.name == "" {
-		failed = g.list
+		gather = g.getAll
 	}
-	if err := failed(ctx, r, found); err != nil {
+	if err := gather(ctx, source{r, found}); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -157,64 +183,27 @@ func (g *gatherer) read(ctx context.Context, r reading) error {
 func (g *gatherer) note(r reading, err error) {
 	switch {
 	case apierrors.IsNotFound(err) && r.name != "":
-		g.index.Nonexistent = append(g.index.Nonexistent, g.text(r.resource.Object(r.namespace, r.name)))
+		g.out.index.Nonexistent = append(g.out.index.Nonexistent, r.resource.Object(r.namespace, r.name))
 	case apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err):
-		g.index.Unserved = append(g.index.Unserved, r.resource.String())
+		g.out.index.Unserved = append(g.out.index.Unserved, r.resource.String())
 	default:
 		g.miss(r, err)
 	}
 }
 
 func (g *gatherer) miss(r reading, err error) {
-	if len(g.index.Missing) < maxMissing {
-		g.index.Missing = append(g.index.Missing, gap.Gap{
-			Group: r.resource.Group, Resource: r.resource.Name, Namespace: r.namespace, Name: r.name, Cause: g.text(words.Line(err.Error(), maxCause)),
-		})
+	if len(g.out.index.Missing) >= maxMissing {
+		return
 	}
+	cause := words.Line(err.Error(), maxCause)
+	if g.out.names != nil {
+		g.out.names.Learn(cause)
+	}
+	g.out.index.Missing = append(g.out.index.Missing, gap.Gap{Group: r.resource.Group, Resource: r.resource.Name, Namespace: r.namespace, Name: r.name, Cause: cause})
 }
 
 // maxCause bounds an error, in bytes.
 const maxCause = 500
-
-// text is a text as the archive has it.
-func (g *gatherer) text(text string) string {
-	if g.names == nil {
-		return text
-	}
-	return g.names.Text(text)
-}
-
-// writeIndex writes the collection.
-func (g *gatherer) writeIndex() error {
-	slices.Sort(g.index.Complete)
-	slices.Sort(g.index.Unserved)
-	content, err := json.MarshalIndent(g.index, "", "  ")
-	if err != nil {
-		return err
-	}
-	return g.write(inventory.CollectionFile, append(content, '\n'))
-}
-
-// write writes a whole file.
-func (g *gatherer) write(name string, content []byte) error {
-	if err := g.files.Begin(name); err != nil {
-		return &writeError{err}
-	}
-	if _, err := g.files.Write(content); err != nil {
-		return &writeError{errors.Join(err, g.files.Drop())}
-	}
-	if err := g.files.End(); err != nil {
-		return &writeError{err}
-	}
-	return nil
-}
-
-// writeError is an error of the archive, and not of the cluster.
-type writeError struct{ err error }
-
-func (e *writeError) Error() string { return "the archive cannot be written: " + e.err.Error() }
-
-func (e *writeError) Unwrap() error { return e.err }
 
 // reading is what to read: one object, or all of a namespace, or all.
 type reading struct {

@@ -1,7 +1,6 @@
 package gathering
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,10 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 
-	"github.com/openshift/update-preflight/collector/archive/layout"
 	"github.com/openshift/update-preflight/collector/cluster"
 )
 
@@ -38,18 +35,17 @@ type page struct {
 }
 
 // get gathers one object.
-func (g *gatherer) get(ctx context.Context, r reading, found *served) error {
-	body, err := fetch(ctx, g.cluster, found.path(r.resource.Name, r.namespace)+"/"+r.name, nil)
+func (g *gatherer) get(ctx context.Context, of source) error {
+	body, err := fetch(ctx, g.cluster, of.served.path(of.resource.Name, of.namespace)+"/"+of.name, nil)
 	if err != nil {
 		return err
 	}
-	object, err := g.object(body, r, found)
+	content, err := g.content(body, of)
 	if err != nil {
 		return err
 	}
-	place := layout.Place{Group: r.resource.Group, Resource: r.resource.Name, Namespace: object.namespace, Name: object.name}
 	g.objects++
-	return g.write(place.Path(), object.text)
+	return g.into.single(content, of)
 }
 
 // cursor is how far a list was read.
@@ -63,15 +59,14 @@ type cursor struct {
 	count, reported int
 }
 
-// list gathers all objects of a resource or, with a namespace, those of the namespace.
-func (g *gatherer) list(ctx context.Context, r reading, found *served) error {
-	into := &lists{gatherer: g, reading: r, served: found, ended: map[string]bool{}}
+// getAll gathers all objects of a resource or, with a namespace, those of the namespace.
+func (g *gatherer) getAll(ctx context.Context, of source) error {
+	into := g.into.list(of)
 	at := cursor{limit: firstPage}
 	for {
-		items, err := at.read(ctx, g.cluster, found.path(r.resource.Name, r.namespace))
-		into.revision = at.revision
+		items, err := at.read(ctx, g.cluster, of.served.path(of.resource.Name, of.namespace))
 		for _, item := range items {
-			if err = into.add(item); err != nil {
+			if err = g.addItem(item, of, into); err != nil {
 				break
 			}
 		}
@@ -80,12 +75,21 @@ func (g *gatherer) list(ctx context.Context, r reading, found *served) error {
 		}
 		if at.count >= at.reported+stepObjects {
 			at.reported = at.count
-			g.step(fmt.Sprintf("reading %s: %d so far", r.resource, at.count))
+			g.step(fmt.Sprintf("reading %s: %d so far", of.resource, at.count))
 		}
 		if at.next == "" {
-			return into.finish()
+			return into.finish(at.revision)
 		}
 	}
+}
+
+func (g *gatherer) addItem(item []byte, of source, into sink) error {
+	content, err := g.content(item, of)
+	if err != nil {
+		return err
+	}
+	g.objects++
+	return into.add(content)
 }
 
 // read reads the next page.
@@ -145,25 +149,4 @@ func readBounded(ctx context.Context, request *rest.Request) ([]byte, error) {
 		return nil, fmt.Errorf("the response has more than %d bytes", maxResponse)
 	}
 	return body, nil
-}
-
-// object is one object as the archive has it.
-type object struct {
-	namespace, name string
-	// text is a line of JSON.
-	text []byte
-}
-
-func (g *gatherer) object(raw []byte, r reading, found *served) (object, error) {
-	var content map[string]any
-	if err := utiljson.Unmarshal(raw, &content); err != nil {
-		return object{}, fmt.Errorf("an object cannot be parsed: %w", err)
-	}
-	content["apiVersion"], content["kind"] = found.version.String(), cmp.Or[any](content["kind"], found.kind)
-	reduce(content, r.resource)
-	if g.names != nil {
-		delete(content, "binaryData") // of a ConfigMap, whose names cannot be replaced
-		g.names.Object(content)
-	}
-	return encode(content)
 }

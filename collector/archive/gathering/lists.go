@@ -9,31 +9,30 @@ import (
 // lists writes the objects of one list: cluster-scoped ones to a file each, and others to a list
 // for each namespace.
 type lists struct {
-	gatherer *gatherer
-	reading  reading
-	served   *served
+	source
+
+	output *output
 	// namespace is that of the file which is open; empty where none is.
 	namespace string
 	// ended are the namespaces whose lists are written. The API server sorts by them; an object
 	// of one that comes later is written to a file of its own.
 	ended map[string]bool
-	// revision is the resourceVersion of the last page, and count the number of objects.
+	// revision is the resourceVersion of the list, which is known at its end, and count the number of objects.
 	revision string
 	count    int
 }
 
-func (l *lists) add(raw []byte) error {
-	made, err := l.gatherer.object(raw, l.reading, l.served)
+func (l *lists) add(content map[string]any) error {
+	made, err := encode(content)
 	if err != nil {
 		return err
 	}
-	l.gatherer.objects++
 	l.count++
 	if made.namespace == "" || l.ended[made.namespace] {
 		if err := l.end(); err != nil {
 			return err
 		}
-		return l.gatherer.write(l.place(made.namespace, made.name).Path(), made.text)
+		return l.output.write(l.place(made.namespace, made.name).Path(), made.text)
 	}
 	if made.namespace != l.namespace {
 		if err := l.end(); err != nil {
@@ -47,11 +46,11 @@ func (l *lists) add(raw []byte) error {
 }
 
 func (l *lists) place(namespace, name string) layout.Place {
-	return layout.Place{Group: l.reading.resource.Group, Resource: l.reading.resource.Name, Namespace: namespace, Name: name}
+	return layout.Place{Group: l.resource.Group, Resource: l.resource.Name, Namespace: namespace, Name: name}
 }
 
 func (l *lists) begin(namespace, items string) error {
-	if err := l.gatherer.files.Begin(l.place(namespace, "").Path()); err != nil {
+	if err := l.output.files.Begin(l.place(namespace, "").Path()); err != nil {
 		return &writeError{err}
 	}
 	l.namespace = namespace
@@ -59,7 +58,7 @@ func (l *lists) begin(namespace, items string) error {
 }
 
 func (l *lists) print(text string) error {
-	if _, err := l.gatherer.files.Write([]byte(text)); err != nil {
+	if _, err := l.output.files.Write([]byte(text)); err != nil {
 		return &writeError{err}
 	}
 	return nil
@@ -74,29 +73,30 @@ func (l *lists) end() error {
 		return err
 	}
 	l.ended[l.namespace], l.namespace = true, ""
-	if err := l.gatherer.files.End(); err != nil {
+	if err := l.output.files.End(); err != nil {
 		return &writeError{err}
 	}
 	return nil
 }
 
 // finish completes the list. Of a namespace without objects there is an empty one.
-func (l *lists) finish() error {
+func (l *lists) finish(revision string) error {
+	l.revision = revision
 	if err := l.end(); err != nil {
 		return err
 	}
-	if l.reading.namespace == "" {
-		l.gatherer.index.Complete = append(l.gatherer.index.Complete, l.reading.resource.String())
-		if l.gatherer.index.Objects == nil {
-			l.gatherer.index.Objects = map[string]int{}
+	if l.namespace == "" {
+		l.output.index.Complete = append(l.output.index.Complete, l.resource.String())
+		if l.output.index.Objects == nil {
+			l.output.index.Objects = map[string]int{}
 		}
-		l.gatherer.index.Objects[l.reading.resource.String()] = l.count
+		l.output.index.Objects[l.resource.String()] = l.count
 		return nil
 	}
 	if len(l.ended) > 0 {
 		return nil
 	}
-	if err := l.begin(l.gatherer.text(l.reading.namespace), "items: []\n"); err != nil {
+	if err := l.begin(l.output.text(l.namespace), "items: []\n"); err != nil {
 		return err
 	}
 	return l.end()
@@ -108,7 +108,7 @@ func (l *lists) abandon() error {
 		return nil
 	}
 	l.namespace = ""
-	if err := l.gatherer.files.Drop(); err != nil {
+	if err := l.output.files.Drop(); err != nil {
 		return &writeError{err}
 	}
 	return nil

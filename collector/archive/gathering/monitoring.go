@@ -12,11 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/openshift/update-preflight/collector/apiuse"
 	"github.com/openshift/update-preflight/collector/archive/inventory"
-	"github.com/openshift/update-preflight/collector/archive/redaction"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -37,7 +35,7 @@ const (
 func (g *gatherer) readMetrics(ctx context.Context) error {
 	counts := inventory.Resource{Group: apiserverv1.GroupName, Name: "apirequestcounts"}
 	wanted := false
-	for _, unserved := range g.index.Unserved {
+	for _, unserved := range g.out.index.Unserved {
 		wanted = wanted || unserved == counts.String()
 	}
 	if !wanted {
@@ -49,10 +47,10 @@ func (g *gatherer) readMetrics(ctx context.Context) error {
 		var kept []byte
 		kept, err = apiuse.KeepMetrics(metrics)
 		err = errors.Join(err, metrics.Close())
-		g.index.Metrics = g.text("# those of deprecated APIs\n" + string(kept))
+		g.out.index.Metrics = "# those of deprecated APIs\n" + string(kept)
 	}
 	if err != nil {
-		g.index.Metrics = ""
+		g.out.index.Metrics = ""
 		g.miss(reading{resource: inventory.Resource{Name: "/metrics"}}, err)
 	}
 	return ctx.Err()
@@ -71,10 +69,8 @@ func (g *gatherer) readMonitoring(ctx context.Context, queries []string) error {
 		}
 		return ctx.Err()
 	}
-	if alerts, err = redacted(g.names, alerts); err != nil {
-		return err
-	}
-	if err := g.write(alertsFile, fmt.Appendf(nil, `{"status":"success","data":%s}`+"\n", alerts)); err != nil {
+	g.alerts = alerts
+	if err := g.out.learn(alerts); err != nil {
 		return err
 	}
 	if len(queries) == 0 {
@@ -86,7 +82,7 @@ func (g *gatherer) readMonitoring(ctx context.Context, queries []string) error {
 
 // execute executes the queries. One without a result is missing.
 func (g *gatherer) execute(ctx context.Context, queries []string) error {
-	g.index.Queries = map[string]json.RawMessage{}
+	g.out.index.Queries = map[string]json.RawMessage{}
 	var mutex sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelQueries)
@@ -99,29 +95,17 @@ func (g *gatherer) execute(ctx context.Context, queries []string) error {
 				err = fmt.Errorf("its result has more than %d bytes", maxResult)
 			}
 			if err == nil {
-				data, err = redacted(g.names, data)
+				err = g.out.learn(data)
 			}
 			if err != nil {
 				g.miss(reading{resource: inventory.Resource{Name: "queries"}, name: query}, err)
 				return ctx.Err()
 			}
-			g.index.Queries[g.text(query)] = data
+			g.out.index.Queries[query] = data
 			return nil
 		})
 	}
 	return group.Wait()
-}
-
-// redacted is a value of JSON as the archive has it.
-func redacted(names *redaction.Names, data json.RawMessage) (json.RawMessage, error) {
-	if names == nil {
-		return data, nil
-	}
-	var value any
-	if err := utiljson.Unmarshal(data, &value); err != nil {
-		return nil, err
-	}
-	return json.Marshal(names.Object(value))
 }
 
 // identify reads which cluster it is, and which queries decide on its risks. A cluster that is not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -37,7 +38,17 @@ func (g *gatherer) learn(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("names cannot be replaced: could not read the Infrastructure \"cluster\": %w", err)
 	}
-	g.names = redaction.New(nodes, domainsOf(infrastructure))
+	groups := map[string]bool{}
+	for resource := range g.api.resources {
+		groups[resource.Group] = true
+	}
+	names := redaction.New(redaction.Known{Nodes: nodes, Domains: domainsOf(infrastructure), Groups: slices.Sorted(maps.Keys(groups))})
+	file, err := g.out.files.Scratch()
+	if err != nil {
+		return &writeError{err}
+	}
+	g.spool = newSpool(file, names)
+	g.into, g.out.names = g.spool, names
 	return nil
 }
 

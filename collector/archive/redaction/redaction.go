@@ -1,65 +1,95 @@
 // Package redaction answers: how are the names of a cluster replaced, so that the findings about it
 // stay the same?
 //
-// [New] begins with what is known of the cluster, and [Names.Object] replaces the names of nodes,
-// IP addresses and domains in an object. Equal names have equal replacements wherever they are,
-// also within other names such as that of a static pod, and different names different ones. Nodes
-// keep their order.
+// [New] begins with what is known of the cluster, [Names.Learn] finds more names in each of its objects,
+// and after [Names.Seal], [Names.Object] replaces them: the names of nodes, IP addresses and domains.
+// What is replaced depends on all objects, and not on their order. Equal names have equal replacements
+// wherever they are, also within other names such as that of a static pod, and different names different
+// ones. Nodes and addresses keep their order.
 //
 // API groups, labels and versions look like domains and addresses, so a domain is replaced only
-// where the cluster's objects show that it is one: that of the API server, and hosts of URLs and of
-// images. Domains of vendors stay, and so does the name of a node that is an ordinary word, such as
-// "master": it is part of other texts, whose meaning would change.
+// where the cluster's objects show that it is one (learning.go). Public hosts of vendors stay, and so do
+// a domain that is, or ends, an API group of the cluster, and the name of a node that is an ordinary word,
+// such as "master": they are part of other texts, whose meaning would change.
 package redaction
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-const (
-	// maxDomains bounds the domains that are learned.
-	maxDomains = 10_000
-	// firstAddress and firstAddress6 precede the replacements of addresses.
-	firstAddress, firstAddress6 = "10.0.0.0", "2001:db8::"
-)
+// maxDomains bounds the domains that are learned.
+const maxDomains = 50_000
 
 // Names are the replacements of one archive. They are for one goroutine.
 type Names struct {
 	// nodes are the replacements of the names of nodes. byStart are those names by their first part.
 	nodes   map[string]string
 	byStart map[string][]string
-	// kept are names of nodes that are not replaced.
-	kept      []string
+	// kept are names that are not replaced.
+	kept []string
+	// groups are the API groups of the cluster.
+	groups []string
+	// within are the domains of the cluster, with all hosts within them.
+	within []string
+	// domains are the replacements, which are empty before Seal.
 	domains   map[string]string
-	addresses map[netip.Addr]netip.Addr
-	// last and last6 are the newest replacements.
-	last, last6 netip.Addr
+	addresses addresses
+	// exceeded is true where there are more domains than can be learned.
+	exceeded bool
 }
 
-// New makes the replacements of nodes, by their names and those of their hosts, and of domains.
-func New(nodes [][]string, domains []string) *Names {
+// Known are the names of a cluster that are known before its objects are read.
+type Known struct {
+	// Nodes are the names of each node and of its host.
+	Nodes [][]string
+	// Domains are those of the cluster. What precedes them in the name of a host stays.
+	Domains []string
+	// Groups are the API groups of the cluster, which stay.
+	Groups []string
+}
+
+// New makes the replacements of names that are known.
+func New(known Known) *Names {
 	n := &Names{
-		nodes: map[string]string{}, byStart: map[string][]string{}, domains: map[string]string{}, addresses: map[netip.Addr]netip.Addr{},
-		last: netip.MustParseAddr(firstAddress), last6: netip.MustParseAddr(firstAddress6),
+		nodes: map[string]string{}, byStart: map[string][]string{}, domains: map[string]string{}, addresses: newAddresses(), groups: known.Groups,
 	}
-	sorted := slices.SortedFunc(slices.Values(nodes), slices.Compare)
+	sorted := slices.SortedFunc(slices.Values(known.Nodes), slices.Compare)
 	for i, names := range sorted {
 		for at, name := range names {
 			n.addNode(name, fmt.Sprintf("redacted-node-%0*d", len(fmt.Sprint(len(sorted))), i+1), at > 0)
 		}
 	}
-	for _, domain := range domains {
-		n.addDomain(domain)
+	for _, domain := range known.Domains {
+		if domain = strings.Trim(strings.ToLower(domain), "."); n.addDomain(domain) {
+			n.within = append(n.within, domain)
+		}
 	}
 	return n
 }
 
-// Kept are the names of nodes that are not replaced.
-func (n *Names) Kept() []string { return n.kept }
+// Seal makes the replacements of what was learned. The error is for more names than can be replaced.
+func (n *Names) Seal() error {
+	if n.exceeded {
+		return fmt.Errorf("the names cannot be replaced: there are more than %d domains", maxDomains)
+	}
+	maps.DeleteFunc(n.domains, func(domain, _ string) bool {
+		return n.nodes[domain] != "" || slices.ContainsFunc(n.within, func(of string) bool { return strings.HasSuffix(domain, "."+of) })
+	})
+	for i, domain := range slices.Sorted(maps.Keys(n.domains)) {
+		n.domains[domain] = fmt.Sprintf("redacted-%d.example.com", i+1)
+	}
+	return n.addresses.seal()
+}
+
+// Kept are the names that are not replaced, although they are those of nodes or domains, sorted.
+func (n *Names) Kept() []string {
+	return slices.Compact(slices.Sorted(slices.Values(n.kept)))
+}
 
 // ordinary matches names that are words.
 var ordinary = regexp.MustCompile(`^[a-z]*$`)
@@ -100,48 +130,19 @@ func partEnd(name string) int {
 	return len(name)
 }
 
-// vendors are domains that say nothing of a cluster, with those within it.
-func vendors() []string {
-	return []string{
-		"openshift.com", "openshift.io", "openshift.org", "okd.io", "redhat.com", "redhat.io", "quay.io", "coreos.com", "operatorframework.io",
-		"kubernetes.io", "k8s.io", "docker.io", "github.com", "ghcr.io", "gcr.io", "googleapis.com", "golang.org", "json-schema.org", "w3.org",
-		"prometheus.io", "example.com", "svc", "local", "localhost", "invalid",
-	}
-}
-
-// addDomain has a domain replaced, and all within it.
-func (n *Names) addDomain(domain string) {
-	domain = strings.Trim(strings.ToLower(domain), ".")
-	labels := strings.Split(domain, ".")
-	for at := range labels {
-		part := strings.Join(labels[at:], ".")
-		if slices.Contains(vendors(), part) || n.domains[part] != "" {
-			return
-		}
-	}
-	if len(labels) < 2 || !hostname.MatchString(domain) || addressOf(domain).IsValid() || n.nodes[domain] != "" || len(n.domains) >= maxDomains {
-		return
-	}
-	n.domains[domain] = fmt.Sprintf("redacted-%d.example.com", len(n.domains)+1)
-}
-
 var (
-	hostname = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
-	// hosts matches those of URLs, and of images by their digest.
-	hosts = regexp.MustCompile(`(?:[a-z][a-z0-9+.-]*://(?:[^/\s@"]*@)?([A-Za-z0-9.-]+))|(?:(?:^|[\s"'=])([a-z0-9-]+(?:\.[a-z0-9-]+)+)(?::\d+)?/[a-z0-9._/-]+@sha256:)`)
 	// word matches what can be, or have, a name or an address.
 	word = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9.-]*|[0-9A-Fa-f]*(?::[0-9A-Fa-f.]*){2,}`)
 	// sextets matches what may be an IPv6 address.
 	sextets = regexp.MustCompile(`[0-9A-Fa-f]*(?::[0-9A-Fa-f.]*){2,}`)
+	// dashed matches an address in the name of a machine.
+	dashed = regexp.MustCompile(`\bip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}\b`)
 )
 
 // Text replaces the names in a text.
 func (n *Names) Text(text string) string {
 	if text == "" {
 		return text
-	}
-	for _, match := range hosts.FindAllStringSubmatch(text, -1) {
-		n.addDomain(match[1] + match[2])
 	}
 	if strings.Count(text, ":") > 1 {
 		text = sextets.ReplaceAllStringFunc(text, n.address6)
@@ -151,7 +152,7 @@ func (n *Names) Text(text string) string {
 
 func (n *Names) address6(text string) string {
 	if address := addressOf(text); address.Is6() {
-		return n.address(address).String()
+		return n.addresses.replace(address).String()
 	}
 	return text
 }
@@ -161,7 +162,7 @@ func (n *Names) word(word string) string {
 	name := strings.TrimRight(word, ".-")
 	rest := word[len(name):]
 	if address := addressOf(name); address.Is4() {
-		return n.address(address).String() + rest
+		return n.addresses.replace(address).String() + rest
 	}
 	if replacement := n.nodes[name]; replacement != "" {
 		return replacement + rest
@@ -169,7 +170,7 @@ func (n *Names) word(word string) string {
 	lower := strings.ToLower(name)
 	for at := 0; at >= 0 && len(n.domains) > 0; {
 		if replacement := n.domains[lower[at:]]; replacement != "" {
-			return n.within(name[:at]) + replacement + rest
+			return n.parts(name[:at]) + replacement + rest
 		}
 		next := strings.IndexByte(lower[at:], '.')
 		if next < 0 {
@@ -177,11 +178,11 @@ func (n *Names) word(word string) string {
 		}
 		at += next + 1
 	}
-	return n.within(name) + rest
+	return n.parts(name) + rest
 }
 
-// within replaces the names of nodes that are parts of a name, between "-" and ".".
-func (n *Names) within(name string) string {
+// parts replaces the names of nodes that are parts of a name, between "-" and ".", and addresses with dashes.
+func (n *Names) parts(name string) string {
 	var replaced strings.Builder
 	for len(name) > 0 {
 		end := partEnd(name)
@@ -196,35 +197,15 @@ func (n *Names) within(name string) string {
 		replaced.WriteString(name[:end])
 		name = name[end:]
 	}
-	return replaced.String()
-}
-
-func addressOf(text string) netip.Addr {
-	address, err := netip.ParseAddr(text)
-	if err != nil || address.Zone() != "" {
-		return netip.Addr{}
-	}
-	return address
-}
-
-func (n *Names) address(address netip.Addr) netip.Addr {
-	if address.IsUnspecified() || address.IsLoopback() || address == netip.MustParseAddr("255.255.255.255") {
-		return address
-	}
-	replacement, known := n.addresses[address]
-	if !known {
-		last := &n.last
-		if address.Is6() {
-			last = &n.last6
+	return dashed.ReplaceAllStringFunc(replaced.String(), func(text string) string {
+		if address := undashed(text); address.IsValid() {
+			return dashes + strings.ReplaceAll(n.addresses.replace(address).String(), ".", "-")
 		}
-		*last = last.Next()
-		replacement = *last
-		n.addresses[address] = replacement
-	}
-	return replacement
+		return text
+	})
 }
 
-// Object replaces the names in a value of JSON, in place, and returns it. PEM is removed: it has
+// Object is a value of JSON with the names replaced. PEM is removed: it has
 // names that cannot be replaced. The certificate authorities of webhooks, on which findings rest,
 // stay.
 func (n *Names) Object(value any) any {
@@ -232,9 +213,11 @@ func (n *Names) Object(value any) any {
 	case map[string]any:
 		return n.fields(value)
 	case []any:
+		replaced := make([]any, len(value))
 		for i := range value {
-			value[i] = n.Object(value[i])
+			replaced[i] = n.Object(value[i])
 		}
+		return replaced
 	case string:
 		if strings.Contains(value, "-----BEGIN ") {
 			return ""
@@ -244,26 +227,19 @@ func (n *Names) Object(value any) any {
 	return value
 }
 
+// fields are the fields of an object in a new one: a key that was added while its keys are read would be
+// read, and replaced, again.
 func (n *Names) fields(object map[string]any) map[string]any {
-	for key, value := range object {
-		replaced := value
-		if host, ok := value.(string); ok && slices.Contains(hostFields(), key) {
-			n.addDomain(host)
-		}
+	replaced := make(map[string]any, len(object))
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		value := object[key]
 		if key != authority {
-			replaced = n.Object(value)
+			value = n.Object(value)
 		}
-		if name := n.Text(key); name != key {
-			delete(object, key)
-			key = name
-		}
-		object[key] = replaced
+		replaced[n.Text(key)] = value
 	}
-	return object
+	return replaced
 }
 
 // authority is the field with the certificate authority of a webhook or an APIService, in base64.
 const authority = "caBundle"
-
-// hostFields are the fields with a host, such as that of a load balancer.
-func hostFields() []string { return []string{"hostname", "host", "externalName", "baseDomain"} }

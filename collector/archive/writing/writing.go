@@ -32,6 +32,8 @@ type Writer struct {
 	buffer  *bufio.Writer
 	name    string
 	closed  bool
+	// scratch are files that are not part of the archive.
+	scratch []*os.File
 }
 
 // packing keeps complete files, which it may take from their place.
@@ -76,6 +78,18 @@ func unpackedName(name string) (string, bool) {
 		}
 	}
 	return name, false
+}
+
+// Scratch is an empty file beside the archive that is not part of it. It has no name where the system allows
+// that, so that it does not outlive the process, and ends with Close.
+func (w *Writer) Scratch() (*os.File, error) {
+	file, err := os.CreateTemp(filepath.Dir(w.path), "."+filepath.Base(w.path)+".*")
+	if err != nil {
+		return nil, err
+	}
+	w.scratch = append(w.scratch, file)
+	_ = os.Remove(file.Name()) // Close does where a file that is open cannot be removed
+	return file, nil
 }
 
 // Begin begins a file; name is its path in the archive, with slashes.
@@ -140,6 +154,9 @@ func (w *Writer) Close() error {
 	var err error
 	if w.current != nil {
 		err = w.Drop()
+	}
+	for _, file := range w.scratch {
+		err = errors.Join(err, file.Close(), ignoreMissing(os.Remove(file.Name())))
 	}
 	return errors.Join(err, w.into.remove())
 }

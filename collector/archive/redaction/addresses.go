@@ -1,0 +1,94 @@
+package redaction
+
+import (
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxAddresses bounds the addresses that are learned.
+	maxAddresses = 500_000
+	// firstAddress and firstAddress6 precede the replacements of addresses.
+	firstAddress, firstAddress6 = "10.0.0.0", "2001:db8::"
+)
+
+// addresses are the replacements of IP addresses.
+type addresses struct {
+	// of are the replacements, which are invalid before they are made.
+	of map[netip.Addr]netip.Addr
+	// last and last6 are the newest replacements.
+	last, last6 netip.Addr
+	exceeded    bool
+}
+
+func newAddresses() addresses {
+	return addresses{of: map[netip.Addr]netip.Addr{}, last: netip.MustParseAddr(firstAddress), last6: netip.MustParseAddr(firstAddress6)}
+}
+
+// add has an address replaced.
+func (a *addresses) add(address netip.Addr) {
+	if !address.IsValid() || meaningful(address) {
+		return
+	}
+	if _, known := a.of[address]; known {
+		return
+	}
+	if a.exceeded = len(a.of) >= maxAddresses; !a.exceeded {
+		a.of[address] = netip.Addr{}
+	}
+}
+
+// seal makes the replacements, in the order of the addresses.
+func (a *addresses) seal() error {
+	if a.exceeded {
+		return errors.New("the names cannot be replaced: there are more than 500 000 addresses")
+	}
+	for _, address := range slices.SortedFunc(maps.Keys(a.of), netip.Addr.Compare) {
+		a.of[address] = a.next(address)
+	}
+	return nil
+}
+
+// replace is the replacement of an address.
+func (a *addresses) replace(address netip.Addr) netip.Addr {
+	if meaningful(address) {
+		return address
+	}
+	if !a.of[address].IsValid() { // in no object that was learned from
+		a.of[address] = a.next(address)
+	}
+	return a.of[address]
+}
+
+func (a *addresses) next(like netip.Addr) netip.Addr {
+	last := &a.last
+	if like.Is6() {
+		last = &a.last6
+	}
+	*last = last.Next()
+	return *last
+}
+
+// meaningful is true for addresses that are the same in each cluster.
+func meaningful(address netip.Addr) bool {
+	return address.IsUnspecified() || address.IsLoopback() || address == netip.MustParseAddr("255.255.255.255")
+}
+
+func addressOf(text string) netip.Addr {
+	address, err := netip.ParseAddr(text)
+	if err != nil || address.Zone() != "" {
+		return netip.Addr{}
+	}
+	return address
+}
+
+// dashes begin an address in the name of a machine, such as ip-10-0-0-1.
+const dashes = "ip-"
+
+// undashed is the address in such a name; invalid where it is none.
+func undashed(text string) netip.Addr {
+	return addressOf(strings.ReplaceAll(strings.TrimPrefix(text, dashes), "-", "."))
+}

@@ -1,0 +1,130 @@
+// Package reduction answers: which fields of an object are in a collection?
+//
+// [Reducer.Reduce] removes the fields that no check reads, by a list of those that checks read for each
+// resource: an object of a resource that the list lacks is refused, so that a check which reads it is told
+// that the collection has none. The template of a pod is reduced wherever it stands, also in objects of
+// which all other fields stay. User info of URLs is removed from every text.
+package reduction
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/archive/inventory"
+)
+
+// Reducer reduces the objects of one collection.
+type Reducer struct {
+	rules map[inventory.Resource]tree
+	// named are the ConfigMaps that are read by their names, NAMESPACE/NAME.
+	named []string
+}
+
+// New is the reducer for what is read by these requests.
+func New(reads []access.Request) *Reducer {
+	r := &Reducer{rules: rules()}
+	for _, each := range reads {
+		if each.Group == "" && each.Resource == "configmaps" && each.Name != "" {
+			r.named = append(r.named, each.Namespace+"/"+each.Name)
+		}
+	}
+	return r
+}
+
+// Reduce is an object with the fields that checks read. The error is for a resource whose fields are not
+// known. The object is changed.
+func (r *Reducer) Reduce(object map[string]any, resource inventory.Resource) (map[string]any, error) {
+	rule, known := r.rules[resource]
+	if !known {
+		return nil, fmt.Errorf("which fields of %s checks read is not known, so none is collected", resource)
+	}
+	if (resource == inventory.Resource{Name: "configmaps"}) && !r.keepsData(object) {
+		rule = metadataOnly()
+	}
+	if (resource == inventory.Resource{Name: "secrets"}) {
+		hideValues(object)
+	}
+	reduced, _ := rule.of(object).(map[string]any)
+	if (resource == inventory.Resource{Group: "apps", Name: "deployments"}) {
+		keepSettings(object, reduced)
+	}
+	return reduced, nil
+}
+
+// hideValues replaces the values of a Secret as "oc adm inspect" does (pkg/cli/admin/inspect/secret.go).
+func hideValues(secret map[string]any) {
+	data, _ := secret["data"].(map[string]any) // nil where it has none
+	for key, value := range data {
+		text, _ := value.(string)
+		plain, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			plain = nil
+		}
+		data[key] = base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%d bytes long", len(plain)))
+	}
+}
+
+// Labels by which ConfigMaps are listed: those of signatures of releases (library-go
+// pkg/verify/store/configmap), and those of recorded runs.
+const (
+	signatureLabel = "release.openshift.io/verification-signatures"
+	ownPrefix      = "preflight.openshift.io/"
+)
+
+// keepsData reports whether checks read the data of a ConfigMap, and not only that it exists.
+func (r *Reducer) keepsData(object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	for label := range labels {
+		if label == signatureLabel || strings.HasPrefix(label, ownPrefix) {
+			return true
+		}
+	}
+	return slices.Contains(r.named, fmt.Sprint(metadata["namespace"], "/", metadata["name"]))
+}
+
+// The place of the cluster-version operator.
+const versionNamespace, versionOperator = "openshift-cluster-version", "cluster-version-operator"
+
+// settings are variables of the cluster-version operator that decide which manifests of a release apply.
+func settings() []string { return []string{"CLUSTER_PROFILE", "EXCLUDE_MANIFESTS"} }
+
+// keepSettings keeps the settings of the cluster-version operator, the only environment that is read.
+func keepSettings(object, reduced map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	if metadata["namespace"] != versionNamespace || metadata["name"] != versionOperator {
+		return
+	}
+	from, into := containersOf(object), containersOf(reduced)
+	for i := range min(len(from), len(into)) {
+		variables, _ := from[i]["env"].([]any)
+		var kept []any
+		for _, each := range variables {
+			variable, _ := each.(map[string]any)
+			name, _ := variable["name"].(string)
+			if value, ok := variable["value"].(string); ok && slices.Contains(settings(), name) {
+				kept = append(kept, map[string]any{"name": name, "value": WithoutUsers(value)})
+			}
+		}
+		if kept != nil {
+			into[i]["env"] = kept
+		}
+	}
+}
+
+// containersOf are the containers of the template of an object; an item that is none is nil.
+func containersOf(object map[string]any) []map[string]any {
+	at := object
+	for _, field := range []string{"spec", "template", "spec"} {
+		at, _ = at[field].(map[string]any)
+	}
+	items, _ := at["containers"].([]any)
+	containers := make([]map[string]any, len(items))
+	for i, item := range items {
+		containers[i], _ = item.(map[string]any)
+	}
+	return containers
+}

@@ -1,0 +1,183 @@
+package reduction
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/archive/inventory"
+)
+
+// annotations are those that checks read; one that ends in a slash stands for all with that prefix.
+func annotations() []string {
+	return []string{
+		"kubernetes.io/config.mirror",                                              // mirrors of static pods stay when a node is drained
+		"meta.helm.sh/release-name", "argocd.argoproj.io/tracking-id", "olm.owner", // who installed an object
+		"olm.operatorNamespace", "operatorframework.io/properties", // which releases an operator supports
+		"machineconfiguration.openshift.io/", "cluster.x-k8s.io/paused", "hypershift.openshift.io/", // the states of nodes and machines, and of hosted clusters
+		"include.release.openshift.io/", // which objects are of the release
+		ownPrefix,                       // recorded runs
+	}
+}
+
+// metadataOnly are the fields of the metadata that checks read of all objects. Labels are what selectors of
+// other objects select.
+func metadataOnly() tree {
+	t := fields("apiVersion", "kind")
+	t["metadata"] = fields(
+		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "labels", "finalizers", "ownerReferences",
+	)
+	t["metadata"]["annotations"] = tree{}
+	for _, name := range annotations() {
+		t["metadata"]["annotations"][name] = nil
+	}
+	return t
+}
+
+// object are the fields of objects: their metadata, and paths.
+func object(paths ...string) tree {
+	t := metadataOnly()
+	for path, below := range fields(paths...) {
+		if path != "metadata" {
+			t[path] = below
+			continue
+		}
+		maps.Copy(t["metadata"], below)
+	}
+	return t
+}
+
+// writers are who has written an object, through which version and when.
+func writers() []string {
+	return under("metadata.managedFields", "manager", "operation", "apiVersion", "time", "subresource", "fieldsType")
+}
+
+// podSpec are the fields of the specification of a pod on which its eviction, its placement, its quotas and
+// the accounts that use an API depend.
+func podSpec() []string {
+	const claims, container = "resourceClaims", "containers"
+	all := []string{
+		"nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates", "priority", "priorityClassName",
+		"preemptionPolicy", "terminationGracePeriodSeconds", "activeDeadlineSeconds", "overhead", "resources", claims + ".name", "serviceAccountName",
+		"volumes.persistentVolumeClaim.claimName", "volumes.ephemeral." + none,
+	}
+	for _, containers := range []string{container, "initContainers"} {
+		all = append(all, under(containers, "name", "resources", "ports", "restartPolicy")...)
+	}
+	return all
+}
+
+func podSpecTree() tree { return fields(podSpec()...) }
+
+// podTemplate are the fields of a template of pods.
+func podTemplate() []string { return append(under("spec", podSpec()...), "metadata.labels") }
+
+func podTemplateTree() tree { return fields(podTemplate()...) }
+
+// conditions are the fields of conditions without their messages.
+func conditions() []string {
+	return under("status.conditions", "type", "status", "reason", "lastUpdateTime", "lastTransitionTime", "lastProbeTime")
+}
+
+// workload is an object with a template of pods at a path.
+func workload(template string, paths ...string) tree {
+	return object(slices.Concat(under(template, podTemplate()...), conditions(), paths)...)
+}
+
+// rules are the fields that checks read of each resource. Where these are those of a whole part, such as the
+// status, nothing in it is confidential but what a user writes into a text.
+func rules() map[inventory.Resource]tree {
+	all := map[inventory.Resource]tree{}
+	for group, resources := range map[string]map[string]tree{
+		"": core(), "apps": apps(), "batch": batch(), "config.openshift.io": configuration(), "operator.openshift.io": operators(),
+		"admissionregistration.k8s.io": admission(), "hypershift.openshift.io": hosted(),
+		"apiextensions.k8s.io":              {"customresourcedefinitions": object("spec", "status")},
+		"apiregistration.k8s.io":            {"apiservices": object("spec.service", "spec.group", "spec.version", "status")},
+		"apiserver.openshift.io":            {"apirequestcounts": object("spec", "status")},
+		"certificates.k8s.io":               {"certificatesigningrequests": object("spec.signerName", "spec.username", "spec.groups", "spec.usages", "spec.expirationSeconds", "status.conditions")},
+		"coordination.k8s.io":               {"leases": object(append(writers(), "spec")...)},
+		"discovery.k8s.io":                  {"endpointslices": object("addressType", "ports", "endpoints.conditions", "endpoints.nodeName")},
+		"flowcontrol.apiserver.k8s.io":      {"flowschemas": object(writers()...), "prioritylevelconfigurations": object(writers()...)},
+		"kubevirt.io":                       {"kubevirts": object("spec.configuration.evictionStrategy"), "virtualmachineinstances": object(append(conditions(), "spec.evictionStrategy")...)},
+		"machine.openshift.io":              {"machinehealthchecks": object("spec", "status"), "machinesets": object("spec.replicas", "spec.selector", "status")},
+		"machineconfiguration.openshift.io": {"machineconfignodes": object("spec", "status"), "machineconfigpools": object("spec", "status")},
+		"monitoring.coreos.com":             {"prometheusrules": object()},
+		"operators.coreos.com":              {"clusterserviceversions": object()},
+		"policy":                            {"poddisruptionbudgets": object("spec", "status")},
+		"postgresql.cnpg.io":                {"clusters": object("spec.instances", "spec.enablePDB", "spec.nodeMaintenanceWindow", "status.readyInstances")},
+		"route.openshift.io":                {"routes": object("spec.host", "status.ingress.host")},
+		"scheduling.k8s.io":                 {"priorityclasses": object("value", "globalDefault", "preemptionPolicy")},
+		"storage.k8s.io":                    {"csinodes": object("spec"), "storageclasses": object("provisioner", "volumeBindingMode")},
+		"upgrade.managed.openshift.io":      {"upgradeconfigs": object("spec", "status")},
+	} {
+		for name, fields := range resources {
+			all[inventory.Resource{Group: group, Name: name}] = fields
+		}
+	}
+	return all
+}
+
+func core() map[string]tree {
+	return map[string]tree{
+		"configmaps":  object(append(writers(), "data", "binaryData", "immutable")...),
+		"secrets":     object("data", "type"),
+		"limitranges": object("spec"),
+		"namespaces":  object("spec", "status"),
+		"nodes": object("spec.taints", "spec.unschedulable", "spec.providerID", "status.conditions", "status.allocatable", "status.capacity", "status.nodeInfo",
+			"status.addresses", "status.phase"),
+		"persistentvolumeclaims": object("spec.volumeName", "spec.storageClassName", "spec.accessModes", "spec.resources", "status.phase"),
+		"persistentvolumes":      object("spec.nodeAffinity", "spec.csi.driver", "spec.claimRef", "spec.storageClassName", "spec.accessModes", "spec.capacity", "status.phase"),
+		"pods":                   object(slices.Concat(under("spec", podSpec()...), conditions(), []string{"status.phase", "status.startTime"})...),
+		"replicationcontrollers": workload("spec.template", "spec.replicas", "spec.selector", "status.replicas", "status.readyReplicas"),
+		"resourcequotas":         object("spec", "status"),
+		"services":               object("spec.type", "spec.selector", "spec.ports"),
+	}
+}
+
+func apps() map[string]tree {
+	counts := under("status", "replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "unavailableReplicas", "observedGeneration", "currentRevision",
+		"updateRevision", "currentReplicas", "currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled", "numberReady",
+		"numberUnavailable", "updatedNumberScheduled")
+	of := workload("spec.template", append(counts, "spec.replicas", "spec.selector", "spec.strategy", "spec.updateStrategy", "spec.minReadySeconds")...)
+	return map[string]tree{"daemonsets": of, "deployments": of, "replicasets": of, "statefulsets": of}
+}
+
+func batch() map[string]tree {
+	job := []string{"spec.backoffLimit", "spec.parallelism", "spec.completions", "spec.suspend", "spec.podFailurePolicy", "status.active", "status.failed", "status.succeeded"}
+	changed := append(writers(), "metadata.managedFields.fieldsV1.f:spec.f:jobTemplate."+none)
+	return map[string]tree{
+		"jobs": workload("spec.template", job...),
+		"cronjobs": workload("spec.jobTemplate.spec.template",
+			append(changed, "spec.schedule", "spec.timeZone", "spec.suspend", "status.lastSuccessfulTime", "status.lastScheduleTime")...),
+	}
+}
+
+func configuration() map[string]tree {
+	of := map[string]tree{
+		"clusteroperators": object("spec", "status.conditions", "status.versions", "status.relatedObjects"),
+		"clusterversions":  object(append(writers(), "spec", "status")...),
+		"infrastructures": object("status.infrastructureName", "status.platform", "status.platformStatus.type", "status.platformStatus.azure.cloudName",
+			"status.controlPlaneTopology", "status.infrastructureTopology", "status.cpuPartitioning", "status.apiServerURL", "status.apiServerInternalURI", "status.etcdDiscoveryDomain"),
+	}
+	for _, name := range []string{"clusterimagepolicies", "featuregates", "imagedigestmirrorsets", "images", "imagetagmirrorsets", "networks", "nodes", "proxies"} {
+		of[name] = object("spec", "status")
+	}
+	return of
+}
+
+func operators() map[string]tree {
+	return map[string]tree{"imagecontentsourcepolicies": object("spec", "status"), "machineconfigurations": object("spec", "status")}
+}
+
+func admission() map[string]tree {
+	return map[string]tree{
+		"mutatingwebhookconfigurations": object("webhooks"), "validatingwebhookconfigurations": object("webhooks"),
+		"validatingadmissionpolicies":       object(append(writers(), "spec", "status")...),
+		"validatingadmissionpolicybindings": object(append(writers(), "spec", "status")...),
+	}
+}
+
+func hosted() map[string]tree {
+	return map[string]tree{
+		"hcpetcdbackups": object("spec", "status"), "hostedclusters": object(append(writers(), "spec", "status")...), "nodepools": object("spec", "status"),
+	}
+}
