@@ -47,8 +47,9 @@ type server struct {
 	objects map[string][]object
 	// fails has the code of the page of a list from that object on.
 	fails map[string]map[int]int
-	// pageBound bounds the pages.
+	// pageBound bounds the pages. With whole, the server does not read in pages.
 	pageBound int
+	whole     bool
 }
 
 func (s server) ServeHTTP(w http.ResponseWriter, request *http.Request) {
@@ -100,6 +101,9 @@ func (s server) list(resource string, request *http.Request) (code int, content 
 	}
 	all := s.objects[resource]
 	to, next := min(from+min(limit, s.pageBound), len(all)), ""
+	if s.whole {
+		to = len(all)
+	}
 	if to < len(all) {
 		next = strconv.Itoa(to)
 	}

@@ -1,6 +1,7 @@
 package gathering
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 )
@@ -28,15 +28,9 @@ const (
 	stepObjects = 1000
 )
 
-// page is a part of a list.
-type page struct {
-	Metadata metav1.ListMeta   `json:"metadata"`
-	Items    []json.RawMessage `json:"items"`
-}
-
 // get gathers one object.
 func (g *gatherer) get(ctx context.Context, of source) error {
-	body, err := fetch(ctx, g.cluster, of.served.path(of.resource.Name, of.namespace)+"/"+of.name, nil)
+	body, err := fetch(ctx, g.cluster, of.served.path(of.resource.Name, of.namespace)+"/"+of.name)
 	if err != nil {
 		return err
 	}
@@ -64,12 +58,7 @@ func (g *gatherer) getAll(ctx context.Context, of source) error {
 	into := g.into.list(of)
 	at := cursor{limit: firstPage}
 	for {
-		items, err := at.read(ctx, g.cluster, of.served.path(of.resource.Name, of.namespace))
-		for _, item := range items {
-			if err = g.addItem(item, of, into); err != nil {
-				break
-			}
-		}
+		err := at.read(ctx, g.cluster, of.served.path(of.resource.Name, of.namespace), func(item []byte) error { return g.addItem(item, of, into) })
 		if err != nil {
 			return errors.Join(into.abandon(), err)
 		}
@@ -92,28 +81,94 @@ func (g *gatherer) addItem(item []byte, of source, into sink) error {
 	return into.add(content)
 }
 
-// read reads the next page.
-func (c *cursor) read(ctx context.Context, from *cluster.Cluster, path string) ([]json.RawMessage, error) {
-	body, err := fetch(ctx, from, path, map[string]string{"limit": strconv.Itoa(c.limit), "continue": c.next})
+// read reads the next page, and calls do with each of its objects as it arrives: a server that does not read
+// in pages sends the whole list. The object ends with the call.
+func (c *cursor) read(ctx context.Context, from *cluster.Cluster, path string, do func(item []byte) error) error {
+	body, err := open(ctx, from, path, map[string]string{"limit": strconv.Itoa(c.limit), "continue": c.next})
 	if token, ok := expired(err); ok && c.next != "" && token != "" {
 		// The rest of the list as it is now: objects of different times are no worse than those of other lists.
-		body, err = fetch(ctx, from, path, map[string]string{"limit": strconv.Itoa(c.limit), "continue": token})
+		body, err = open(ctx, from, path, map[string]string{"limit": strconv.Itoa(c.limit), "continue": token})
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var read page
-	if err := json.Unmarshal(body, &read); err != nil {
-		return nil, fmt.Errorf("the list cannot be parsed: %w", err)
+	bounded := &io.LimitedReader{R: body, N: maxResponse + 1}
+	before := c.count
+	err = c.decode(json.NewDecoder(bounded), do)
+	switch size := maxResponse + 1 - bounded.N; {
+	case bounded.N == 0:
+		err = fmt.Errorf("the response has more than %d bytes", maxResponse)
+	case err == nil && c.count > before:
+		c.limit = min(max(pageSize*(c.count-before)/int(size), 1), maxPage)
 	}
-	if c.count += len(read.Items); c.count > maxObjects {
-		return nil, fmt.Errorf("there are more than %d objects", maxObjects)
+	return errors.Join(err, body.Close())
+}
+
+// decode decodes a page.
+func (c *cursor) decode(from *json.Decoder, do func(item []byte) error) error {
+	var metadata metav1.ListMeta
+	err := members(from, func(key string) error {
+		switch key {
+		case "metadata":
+			return from.Decode(&metadata)
+		case "items":
+			return c.items(from, do)
+		}
+		var ignored json.RawMessage
+		return from.Decode(&ignored)
+	})
+	c.next, c.revision = metadata.Continue, metadata.ResourceVersion
+	return err
+}
+
+// items calls do with each item of a list, which is null where it has none.
+func (c *cursor) items(from *json.Decoder, do func(item []byte) error) error {
+	if begin, err := from.Token(); err != nil || begin == nil {
+		return parsed(err)
+	} else if begin != json.Delim('[') {
+		return parsed(errors.New("its items are not a list"))
 	}
-	if len(read.Items) > 0 {
-		c.limit = min(max(pageSize*len(read.Items)/len(body), 1), maxPage)
+	for from.More() {
+		var item json.RawMessage
+		if err := from.Decode(&item); err != nil {
+			return parsed(err)
+		}
+		if c.count++; c.count > maxObjects {
+			return fmt.Errorf("there are more than %d objects", maxObjects)
+		}
+		if err := do(item); err != nil {
+			return err
+		}
 	}
-	c.next, c.revision = read.Metadata.Continue, read.Metadata.ResourceVersion
-	return read.Items, nil
+	_, err := from.Token()
+	return parsed(err)
+}
+
+// members calls do at the value of each key of an object, which it reads.
+func members(from *json.Decoder, do func(key string) error) error {
+	if begin, err := from.Token(); err != nil || begin != json.Delim('{') {
+		return parsed(cmp.Or(err, errors.New("it is not an object")))
+	}
+	for from.More() {
+		key, err := from.Token()
+		if err != nil {
+			return parsed(err)
+		}
+		name, _ := key.(string) // keys are strings
+		if err := do(name); err != nil {
+			return err
+		}
+	}
+	_, err := from.Token()
+	return parsed(err)
+}
+
+// parsed is the error of a list that cannot be parsed; nil for nil.
+func parsed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the list cannot be parsed: %w", err)
 }
 
 // expired is the token by which a list continues whose own token has expired.
@@ -125,19 +180,20 @@ func expired(err error) (string, bool) {
 	return status.ErrStatus.Continue, true
 }
 
-// fetch reads a response.
-func fetch(ctx context.Context, c *cluster.Cluster, path string, parameters map[string]string) ([]byte, error) {
+// open requests a response.
+func open(ctx context.Context, c *cluster.Cluster, path string, parameters map[string]string) (io.ReadCloser, error) {
 	request := c.Kubernetes.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json")
 	for name, value := range parameters {
 		if value != "" {
 			request = request.Param(name, value)
 		}
 	}
-	return readBounded(ctx, request)
+	return request.Stream(ctx)
 }
 
-func readBounded(ctx context.Context, request *rest.Request) ([]byte, error) {
-	stream, err := request.Stream(ctx)
+// fetch reads a response of one object.
+func fetch(ctx context.Context, c *cluster.Cluster, path string) ([]byte, error) {
+	stream, err := open(ctx, c, path, nil)
 	if err != nil {
 		return nil, err
 	}

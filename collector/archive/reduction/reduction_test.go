@@ -92,6 +92,12 @@ func TestReduce(t *testing.T) {
 			map[string]any{"metadata": map[string]any{"namespace": "a", "name": "b"}, "data": map[string]any{"k": "v"}},
 			map[string]any{"metadata": map[string]any{"namespace": "a", "name": "b"}, "data": map[string]any{"k": "v"}},
 		},
+		"Annotations": {
+			"some annotations decide, and all others may have anything",
+			inventory.Resource{Name: "namespaces"},
+			map[string]any{"metadata": map[string]any{"annotations": map[string]any{"include.release.openshift.io/x": "true", "notes": "n", "kubectl.kubernetes.io/last-applied-configuration": "{}"}}},
+			map[string]any{"metadata": map[string]any{"annotations": map[string]any{"include.release.openshift.io/x": "true"}}},
+		},
 		"Listed": {
 			"a ConfigMap that is in a list, and that no check reads",
 			inventory.Resource{Name: "configmaps"},
