@@ -1,7 +1,7 @@
 // Package reduction answers: which fields of an object are in a collection?
 //
 // [Reducer.Reduce] removes the fields that no check reads, by a list of those that checks read for each
-// resource: an object of a resource that the list lacks is refused, so that a check which reads it is told
+// resource: an object of a resource that the list lacks is refused, so that a check which reads it finds
 // that the collection has none. The template of a pod is reduced wherever it stands, also in objects of
 // which all other fields stay. User info of URLs is removed from every text.
 package reduction
