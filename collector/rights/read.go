@@ -55,7 +55,7 @@ func (r *reader) read(rule rbacv1.PolicyRule) {
 	byGroup := map[string]map[string]bool{}
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
-			r.expand(byGroup, group, resource, len(rule.ResourceNames) > 0)
+			r.expand(byGroup, group, resource, isNamed(rule))
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
@@ -63,6 +63,12 @@ func (r *reader) read(rule rbacv1.PolicyRule) {
 			APIGroups: []string{group}, Resources: slices.Sorted(maps.Keys(byGroup[group])), Verbs: verbs, ResourceNames: rule.ResourceNames,
 		})
 	}
+}
+
+// isNamed is true for a rule that is for objects of some names only. An empty one of resourceNames allows a list without
+// a name (k8s.io/kubernetes/pkg/apis/rbac/v1, ResourceNameMatches).
+func isNamed(rule rbacv1.PolicyRule) bool {
+	return len(rule.ResourceNames) > 0 && !slices.Contains(rule.ResourceNames, "")
 }
 
 // readPaths adds the paths that are no patterns.
@@ -109,7 +115,7 @@ func (r *reader) add(byGroup map[string]map[string]bool, group, resource string,
 	case Connects(group, resource):
 		r.omitted[omittedConnections] = true
 		return
-	case (resource == secrets || subresource == secrets) && !named:
+	case resource == secrets && !named, subresource == secrets:
 		r.omitted[omittedSecrets] = true
 		return
 	case subresource == "token" || resource == "":

@@ -103,6 +103,8 @@ func TestReads(t *testing.T) {
 		"Subresource":    {reason: "a subresource of all resources", rules: []rbacv1.PolicyRule{policyRule("apps", "*/status", "get")}, want: []rbacv1.PolicyRule{policyRule("apps", "deployments/status", "get")}},
 		"Secrets":        {reason: "a Secret may have the token of another account", rules: []rbacv1.PolicyRule{policyRule("", "secrets", read...)}, omitted: []string{lacksSecrets}},
 		"NamedSecret":    {reason: "a Secret may be named", rules: []rbacv1.PolicyRule{named(policyRule("", "secrets", "get"), "cloud")}, want: []rbacv1.PolicyRule{named(policyRule("", "secrets", "get"), "cloud")}},
+		"NamelessSecret": {reason: "an empty name is that of a list of all", rules: []rbacv1.PolicyRule{named(policyRule("", "secrets", "list"), "cloud", "")}, omitted: []string{lacksSecrets}},
+		"NamedStream":    {reason: "a stream has all Secrets of its namespace", rules: []rbacv1.PolicyRule{named(policyRule("image.openshift.io", "imagestreams/secrets", "get"), "cli")}, omitted: []string{lacksSecrets}},
 		"ImageSecrets":   {reason: "a subresource has Secrets", rules: []rbacv1.PolicyRule{policyRule("image.openshift.io", "imagestreams/secrets", "get")}, omitted: []string{lacksSecrets}},
 		"Exec":           {reason: "a connection may execute commands", rules: []rbacv1.PolicyRule{policyRule("", "pods/exec", "get")}, omitted: []string{lacksConnections}},
 		"NodeLog":        {reason: "the kubelet authorizes by the subresources of nodes", rules: []rbacv1.PolicyRule{policyRule("", "nodes/log", "get")}, omitted: []string{lacksConnections}},

@@ -17,11 +17,12 @@ func NamedSecrets(rules []rbacv1.PolicyRule) []string {
 			names = append(names, rule.ResourceNames...)
 		}
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // SecretReads returns the requests by which rules read Secrets of any name, sorted. The
-// requests have no namespace.
+// requests have no namespace. An ImageStream of OpenShift has a subresource with all Secrets of the
+// namespace that have the credential of a registry.
 func SecretReads(rules []rbacv1.PolicyRule) []access.Request {
 	var reads []access.Request
 	for _, read := range access.Verbs(access.Request{Resource: "secrets"}, "get", "list", "watch") {
@@ -29,18 +30,24 @@ func SecretReads(rules []rbacv1.PolicyRule) []access.Request {
 			reads = append(reads, read)
 		}
 	}
+	ofStream := access.Request{Verb: "get", Group: "image.openshift.io", Resource: "imagestreams", Subresource: "secrets"}
+	if slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool { return covers(rule, ofStream) }) {
+		reads = append(reads, ofStream)
+	}
 	return reads
 }
 
-// grants is true for a rule that allows a request for objects of any name.
+// grants is true for a rule that allows a request for objects of any name: an empty one of resourceNames is that of
+// a list or watch without a name (k8s.io/kubernetes/pkg/apis/rbac/v1, ResourceNameMatches).
 func grants(rule rbacv1.PolicyRule, request access.Request) bool {
-	return len(rule.ResourceNames) == 0 && covers(rule, request)
+	unnamed := request.Verb != "get" && slices.Contains(rule.ResourceNames, "")
+	return (len(rule.ResourceNames) == 0 || unnamed) && covers(rule, request)
 }
 
 // covers is true for a rule that allows a request, whatever the names of its objects.
 func covers(rule rbacv1.PolicyRule, request access.Request) bool {
-	return includes(rule.Verbs, request.Verb) &&
-		includes(rule.APIGroups, request.Group) && includes(rule.Resources, request.Resource)
+	return includes(rule.Verbs, request.Verb) && includes(rule.APIGroups, request.Group) &&
+		(includes(rule.Resources, access.ResourceOf(request)) || request.Subresource != "" && slices.Contains(rule.Resources, "*/"+request.Subresource))
 }
 
 // includes is true for values of a rule that have this one, or all.
