@@ -139,7 +139,7 @@ func ordinaryChanges() map[string]podChange {
 		"Scheduler": {reason: "another scheduler selects the node", change: func(pod *corev1.Pod) { pod.Spec.SchedulerName, pod.Spec.NodeName = "volcano", "node-1" }},
 		"RunOnce":   {reason: "OpenShift's limit of the time of pods that end", change: func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = new(int64(3600)) }},
 		"Mesh": {reason: "the sidecar of a service mesh whose CNI plugin redirects connections, with its volumes", change: func(pod *corev1.Pod) {
-			pod.Annotations = map[string]string{"sidecar.istio.io/status": "{}", "prometheus.io/scrape": "true", "k8s.v1.cni.cncf.io/networks": "istio-cni"}
+			pod.Annotations = map[string]string{"sidecar.istio.io/status": "{}", "prometheus.io/scrape": "true"}
 			pod.Spec.InitContainers = append([]corev1.Container{{
 				Name: "istio-validation", Image: "quay.io/proxy", Args: []string{"istio-iptables", "--run-validation"},
 				SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64(1337)), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
@@ -433,4 +433,37 @@ func TestEveryFieldOfAPodIsCompared(t *testing.T) {
 		}
 	}
 	golden.Compare(t, "testdata/harmless.txt", harmless.String())
+}
+
+// Annotations that admission adds are refused where a node evaluates them.
+func TestAttacksByAnnotations(t *testing.T) {
+	check := releasetest.Plan(releasetest.Run(), releasetest.Release(releasetest.Job(func(*batchv1.Job) {}))).Checks[0]
+	for key, tc := range map[string]struct{ reason, value, altered string }{
+		"io.kubernetes.cri.untrusted-workload":                 {"containerd runs it with another runtime", "true", "is"},
+		"io.kubernetes.cri.sandbox-image":                      {"containerd runs it in another sandbox", "registry.example.com/pause", "is"},
+		"io.kubernetes.cri-o.TrustedSandbox":                   {"CRI-O runs it with another runtime", "false", "is"},
+		"io.katacontainers.config.hypervisor.kernel":           {"another kernel", "/tmp/kernel", "is"},
+		"dev.gvisor.spec.mount.x.source":                       {"gVisor mounts a directory of the node", "/etc", "is"},
+		"dev.gvisor.flag.network":                              {"the network of the node", "host", "is"},
+		"run.oci.handler":                                      {"crun runs another kind of program", "wasm", "is"},
+		"module.wasm.image/variant":                            {"crun runs it as WebAssembly", "compat-smart", "is"},
+		"io.microsoft.container.processdumplocation":           {"hcsshim", "C:/", "is"},
+		"nvidia.cdi.k8s.io/x":                                  {"a device of the node", "nvidia.com/gpu=all", "is"},
+		"k8s.v1.cni.cncf.io/networks":                          {"another network, also that of a mesh", "istio-cni", "is"},
+		"v1.multus-cni.io/default-network":                     {"another network in place of the cluster's", "default/attack", "is"},
+		"seccomp.security.alpha.kubernetes.io/pod":             {"a profile of the node", "localhost/x", "is"},
+		"container.seccomp.security.alpha.kubernetes.io/check": {"the default of the runtime", "runtime/default", ""},
+		"k8s.v1.cni.cncf.io/network-status":                    {"what Multus writes about each pod of OpenShift", "[]", ""},
+		"k8s.ovn.org/pod-networks":                             {"what OVN-Kubernetes writes about each pod of OpenShift", "{}", ""},
+		"sidecar.istio.io/status":                              {"what the injector of a mesh writes", "{}", ""},
+	} {
+		t.Run(key, func(t *testing.T) {
+			pod := &corev1.Pod{Spec: check.Job.Spec.Template.Spec}
+			pod.Annotations = map[string]string{key: tc.value}
+			got, err := alteration.OfPod(check.Job, pod)
+			if err != nil || (got == "") != (tc.altered == "") || !strings.Contains(got, tc.altered) {
+				t.Errorf("%s: %q, error %v", tc.reason, got, err)
+			}
+		})
+	}
 }

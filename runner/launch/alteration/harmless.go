@@ -228,8 +228,8 @@ func pulled(want, have corev1.PullPolicy) corev1.PullPolicy {
 	return have
 }
 
-// NodeAnnotations returns the annotations by which a container runtime, or a plugin of it,
-// may run a pod in another way. A runtime may have further ones, which cannot be listed.
+// NodeAnnotations returns the annotations by which a container runtime, or a plugin of it or of
+// the network, may run a pod in another way. A runtime may have further ones, which cannot be listed.
 func NodeAnnotations(annotations map[string]string) map[string]string {
 	found := maps.Clone(annotations)
 	maps.DeleteFunc(found, func(key, value string) bool { return !evaluatedByNode(key, value) })
@@ -241,20 +241,35 @@ func evaluatedByNode(key, value string) bool {
 	switch {
 	case value == "runtime/default", value == "docker/default": // the default confinement
 		return false
-	case slices.Contains([]string{"cdi.k8s.io", "container.apparmor.security.beta.kubernetes.io"}, domain):
+	case slices.Contains([]string{"container.apparmor.security.beta.kubernetes.io", "seccomp.security.alpha.kubernetes.io", "container.seccomp.security.alpha.kubernetes.io"}, domain):
+		return true
+	case slices.Contains(networkAnnotations(), key):
 		return true
 	}
-	for _, prefix := range []string{"io.kubernetes.cri-o.", "io.katacontainers.", "run.oci."} {
+	for _, prefix := range []string{
+		"io.kubernetes.cri-o.", "io.kubernetes.cri.", // CRI-O, and containerd: an untrusted workload, the sandbox
+		"io.katacontainers.", "dev.gvisor.", "run.oci.", "module.wasm.", // Kata Containers, gVisor, crun
+		"io.microsoft.", // hcsshim, the runtime of Windows
+	} {
 		if strings.HasPrefix(key, prefix) {
 			return true
 		}
 	}
-	for _, suffix := range []string{"crio.io", "cri-o.io", "nri.io", "nri.containers.io"} {
+	for _, suffix := range []string{"crio.io", "cri-o.io", "nri.io", "nri.containers.io", "cdi.k8s.io"} {
 		if domain == suffix || strings.HasSuffix(domain, "."+suffix) {
 			return true
 		}
 	}
 	return false
+}
+
+// networkAnnotations are those by which Multus gives a pod another network, or replaces its own: names and
+// addresses lead to other servers there, so a check that connects to one reports on another server. The name
+// of a network is no reason to accept it, such as istio-cni of a service mesh: its definition is an object in the
+// namespace, and redirects the connections of the check as the init container of a mesh does, which is refused
+// too. What Multus writes about a pod, such as network-status, is not read by a node.
+func networkAnnotations() []string {
+	return []string{"k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network"}
 }
 
 // open is the value of admission where the author chose one, or where it is not harmless.
