@@ -77,6 +77,11 @@ func (e *alteredError) Error() string {
 // it does.
 func rejectAltered(planned, created payload.Object) error {
 	differs, err := alteration.Of(planned, created)
+	return compared(planned, differs, err)
+}
+
+// compared returns the error for the result of a comparison with a planned object.
+func compared(planned payload.Object, differs string, err error) error {
 	if err != nil || differs == "" {
 		return err
 	}
@@ -125,7 +130,8 @@ func (l *Launcher) adopt(ctx context.Context, k inventory.Kind, object payload.O
 			return "", &foreignError{kind: k, object: inventory.ReferenceTo(object), differs: differs}
 		}
 	}
-	return found.GetUID(), rejectAltered(object, found)
+	differs, err = alteration.OfExisting(object, found)
+	return found.GetUID(), compared(object, differs, err)
 }
 
 // equalsAdmitted is true for an existing object that equals what the API server makes

@@ -59,6 +59,14 @@ func addVolume(path string, source corev1.VolumeSource) func(*corev1.Pod) {
 	}
 }
 
+// setVariable changes a variable of the container of the check.
+func setVariable(name, value string) func(*corev1.Pod) {
+	return onCheck(func(container *corev1.Container) {
+		at := slices.IndexFunc(container.Env, func(variable corev1.EnvVar) bool { return variable.Name == name })
+		container.Env[at].Value = value
+	})
+}
+
 func addContainer(container corev1.Container) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		container.Name, container.Image = "added", "quay.io/added:latest"
@@ -300,6 +308,8 @@ func hostileChanges() map[string]podChange {
 			EmptyDir: &corev1.EmptyDirVolumeSource{}, CSI: &corev1.CSIVolumeSource{Driver: "x"},
 		}), `spec.volumes["added"] is "emptyDir, csi"`},
 		"UnknownBeside": {"a kind of volume that this version does not know", addVolume("", corev1.VolumeSource{}), `spec.volumes["added"] is "unknown"`},
+		"LaterEnd":      {"it runs past the end of the run", setVariable(jobplan.VariableDeadline, "2999-01-01T00:00:00Z"), check + ".env"},
+		"NoEnd":         {"it does not know when the run ends", setVariable(jobplan.VariableDeadline, ""), check + ".env"},
 		"CDI":           {"a device of the node, with files of the node", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"cdi.k8s.io/x": "example.com/device=all"} }, "metadata.annotations.cdi.k8s.io/x"},
 		"CRIO":          {"the container runtime runs it in another way", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"io.kubernetes.cri-o.Devices": "/dev/sda"} }, "metadata.annotations.io.kubernetes.cri-o.Devices"},
 		"AppArmor": {"less confined", func(pod *corev1.Pod) {
@@ -465,5 +475,38 @@ func TestAttacksByAnnotations(t *testing.T) {
 				t.Errorf("%s: %q, error %v", tc.reason, got, err)
 			}
 		})
+	}
+}
+
+// The pod of a run that was taken over has the deadline of its Job, and all containers have the same.
+func TestDeadlineOfARunThatWasTakenOver(t *testing.T) {
+	const earlier = "2026-01-02T03:04:05Z"
+	planned := releasetest.Plan(releasetest.Run(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
+		spec := &job.Spec.Template.Spec
+		spec.InitContainers = []corev1.Container{{Name: "first", Image: releasetest.Image}}
+	}))).Checks[0].Job
+	found := alteration.Until(earlier, planned)
+	partly := planned.DeepCopy()
+	partly.Spec.Template.Spec.InitContainers = found.Spec.Template.Spec.InitContainers
+	invalid := alteration.Until("tomorrow", planned)
+	for name, tc := range map[string]struct {
+		reason    string
+		have      *batchv1.Job
+		unaltered bool
+	}{
+		"Planned": {"created by this process", planned, true},
+		"Earlier": {"created by the process before", found, true},
+		"Partly":  {"admission changed one container", partly, false},
+		"Invalid": {"no process writes this", invalid, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := alteration.OfExisting(planned, tc.have)
+			if err != nil || (got == "") != tc.unaltered {
+				t.Errorf("%s: %q, error %v", tc.reason, got, err)
+			}
+		})
+	}
+	if got, err := alteration.Of(planned, found); err != nil || !strings.Contains(got, "env") {
+		t.Errorf("another deadline than the one that was sent: %q, error %v", got, err)
 	}
 }

@@ -105,7 +105,11 @@ func altered(o Observation, pod Pod) (Classification, bool) {
 	if len(pod.Spec.Containers) == 0 {
 		return Classification{}, false // the API server accepts no such pod
 	}
-	differs, err := alteration.OfPod(o.Check.Job, pod.Pod)
+	deadline := alteration.Deadline(pod.Spec) // where the Job is not known yet
+	if o.Job != nil {
+		deadline = alteration.Deadline(o.Job.Spec.Template.Spec)
+	}
+	differs, err := alteration.OfPod(alteration.Until(deadline, o.Check.Job), pod.Pod)
 	if err != nil {
 		differs = err.Error()
 	}

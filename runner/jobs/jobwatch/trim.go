@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/runner/launch/alteration"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // trim returns the used fields of an object; of an event about an object of
@@ -40,12 +41,15 @@ func involvedJob(event *corev1.Event, indexes map[types.NamespacedName]int) (int
 }
 
 // trimJob returns the fields of a Job that are used, since thousands of Jobs may
-// be held. Its spec as requested is in the check.
+// be held. Its spec as requested is in the check, but for the deadline of a run that was taken over.
 func trimJob(job *batchv1.Job) *batchv1.Job {
+	deadline := corev1.EnvVar{Name: jobplan.VariableDeadline, Value: alteration.Deadline(job.Spec.Template.Spec)}
 	return &batchv1.Job{
 		ObjectMeta: trimMeta(job.ObjectMeta),
-		Spec:       batchv1.JobSpec{Suspend: job.Spec.Suspend},
-		Status:     batchv1.JobStatus{Conditions: job.Status.Conditions, Active: job.Status.Active},
+		Spec: batchv1.JobSpec{Suspend: job.Spec.Suspend, Template: corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{deadline}}}},
+		}},
+		Status: batchv1.JobStatus{Conditions: job.Status.Conditions, Active: job.Status.Active},
 	}
 }
 

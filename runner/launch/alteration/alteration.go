@@ -52,6 +52,15 @@ func Of(planned, created payload.Object) (string, error) {
 	return Difference(planned, bare)
 }
 
+// OfExisting is Of for an object that an earlier process of the run has created, which had another deadline.
+func OfExisting(planned, found payload.Object) (string, error) {
+	want, isJob := planned.(*batchv1.Job)
+	if have, ok := found.(*batchv1.Job); isJob && ok {
+		return Of(Until(Deadline(have.Spec.Template.Spec), want), found)
+	}
+	return Of(planned, found)
+}
+
 // OfPod returns the first field of a pod of the Job that admission changed, with the
 // value that it has; empty if there is none. Changes that are harmless (see acceptPod) are
 // no alteration. Of the annotations only NodeAnnotations are compared.
@@ -97,8 +106,6 @@ func alteredPod(path string, want, have corev1.PodTemplateSpec) (string, error) 
 	}
 	path += "spec"
 	planned, created := want.Spec.DeepCopy(), have.Spec.DeepCopy()
-	clearDeadline(*planned)
-	clearDeadline(*created)
 	if found := invasion(path, *planned, *created); found != "" {
 		return found, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -44,7 +45,9 @@ func Difference(planned, found payload.Object) (string, error) {
 // over is later.
 func content(object payload.Object) (map[string]any, error) {
 	if job, ok := object.(*batchv1.Job); ok {
-		object = plannedFields(job)
+		job = plannedFields(job)
+		setDeadline(job.Spec.Template.Spec, "")
+		object = job
 	}
 	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -79,7 +82,7 @@ func values(texts map[string]string) map[string]any {
 }
 
 // plannedFields returns a copy of a Job without the fields that the API server and
-// the Job controller set, and without its deadline.
+// the Job controller set, and without its activeDeadlineSeconds.
 func plannedFields(job *batchv1.Job) *batchv1.Job {
 	kept := job.DeepCopy()
 	kept.Spec.Selector, kept.Spec.ActiveDeadlineSeconds = nil, nil
@@ -90,17 +93,39 @@ func plannedFields(job *batchv1.Job) *batchv1.Job {
 	if template.Spec.DeprecatedServiceAccount == template.Spec.ServiceAccountName {
 		template.Spec.DeprecatedServiceAccount = ""
 	}
-	clearDeadline(template.Spec)
 	return kept
 }
 
-// clearDeadline removes the value of the variable from the containers.
-func clearDeadline(spec corev1.PodSpec) {
+// Deadline is the deadline of the run in the environment of a check; empty if it is no time.
+func Deadline(spec corev1.PodSpec) string {
+	for _, container := range slices.Concat(spec.Containers, spec.InitContainers) {
+		for _, variable := range container.Env {
+			if _, err := time.Parse(time.RFC3339, variable.Value); variable.Name == jobplan.VariableDeadline && err == nil {
+				return variable.Value
+			}
+		}
+	}
+	return ""
+}
+
+// Until is the planned Job with another deadline in the environment of its containers: that of a run that was taken over
+// is of its existing Job. It is the planned Job for an empty one.
+func Until(deadline string, planned *batchv1.Job) *batchv1.Job {
+	if deadline == "" {
+		return planned
+	}
+	until := planned.DeepCopy()
+	setDeadline(until.Spec.Template.Spec, deadline)
+	return until
+}
+
+// setDeadline sets the value of the variable in all containers that have it.
+func setDeadline(spec corev1.PodSpec, deadline string) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for _, container := range containers {
 			for i := range container.Env {
 				if container.Env[i].Name == jobplan.VariableDeadline {
-					container.Env[i].Value = ""
+					container.Env[i].Value = deadline
 				}
 			}
 		}
