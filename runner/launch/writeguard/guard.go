@@ -19,8 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/collector/cluster/retry"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -129,25 +131,44 @@ func (g *Guard) awaitEffect(ctx context.Context, plan jobplan.Plan) error {
 	probe := plan.Checks[0].Job.DeepCopy()
 	probe.Name = guardProbe(plan.Run)
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	var last error
+	last := errors.New("the API server did not answer the probe of the guard")
 	err := wait.PollUntilContextTimeout(ctx, probeInterval, guardTime, true, func(ctx context.Context) (bool, error) {
 		_, err := g.client.BatchV1().Jobs(probe.Namespace).Create(ctx, probe, dryRun)
-		if err != nil && strings.Contains(err.Error(), probeDenied) {
+		switch {
+		case err != nil && strings.Contains(err.Error(), probeDenied):
 			return true, nil
+		case ctx.Err() == nil: // the end of the wait is no answer
+			last = cmp.Or(err, errors.New("the API server accepts the probe of the guard"))
 		}
-		last = cmp.Or(err, errors.New("the API server accepts the probe of the guard"))
 		return false, nil
 	})
-	if err != nil {
-		return fmt.Errorf("the guard is not in effect after %s: %w", guardTime, last)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if _, answered := errors.AsType[*apierrors.StatusError](last); answered && !retry.Temporary(last) {
+		return &deniedError{last}
+	}
+	return fmt.Errorf("the guard is not in effect after %s: %w", guardTime, last)
 }
+
+// deniedError means that the API server denies the probe of the guard for another reason, such as a policy of the
+// cluster, and does not evaluate the guard or does not report it.
+type deniedError struct{ err error }
+
+func (e *deniedError) Error() string {
+	return "unknown whether the guard is in effect, because the API server denies its probe for another reason: " + e.err.Error()
+}
+
+func (e *deniedError) Unwrap() error { return e.err }
 
 func notGuarded(err error) finding.Finding {
 	f := finding.Warn(reasonNoReadOnlyGuard, "only their own permissions prevent writes of the checks: %s", err.Error()).
 		Named(guardName).
 		From(finding.SourceJob)
+	if _, denied := errors.AsType[*deniedError](err); denied {
+		return f.Remedy("Exempt Jobs with the label %s from the policy or webhook that the message names.", label.Run).
+			Do(finding.Run("oc get validatingadmissionpolicies,validatingwebhookconfigurations,mutatingwebhookconfigurations"))
+	}
 	if apierrors.IsNotFound(err) {
 		return f.Remedy("Grant the ServiceAccounts of the checks no more than read access: Kubernetes has %s since 1.30.", inventory.PolicyKind)
 	}
