@@ -43,20 +43,36 @@ var (
 	reasonUnguardedAccess = finding.NewReason("UnguardedAccess", finding.Explanation{
 		Meaning: "Reported for write access of the ServiceAccounts of checks that the read-only guard of the run cannot " +
 			"deny: impersonation, changes of admission policies, connections to kubelets, writes to aggregated APIs, " +
-			"and the permission to grant permissions. Checks with such an account do not run.",
+			"and the permission to grant permissions; without a guard in force, every write access. Checks with such an " +
+			"account do not run.",
 		Cause: "A role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts, or to all users; or the " +
 			"ClusterRole view or cluster-reader of the cluster has such access.",
-		Remedy: "Remove the binding, or the access of the ClusterRole. To run the checks all the same, accept the finding " +
-			"whose name starts with ReadOnlyAccess.",
+		Remedy: "Remove the binding, or the access of the ClusterRole, or let the run create the guard. To run the checks " +
+			"all the same, accept the finding whose name starts with ReadOnlyAccess.",
 	})
 	reasonReadsSecrets = finding.NewReason("ReadsSecrets", finding.Explanation{
-		Meaning: "Reported for ServiceAccounts of checks that may read Secrets of any name. A Secret of type " +
-			"kubernetes.io/service-account-token has a token with which the check could write as another account: the " +
-			"read-only guard of the run applies to the tokens of its pods only.",
-		Cause: "A role of the release, or one that is bound to all ServiceAccounts of the namespace, has get, list or " +
-			"watch of secrets without resourceNames.",
-		Remedy: "Ask the owners of the check to name the Secrets in the role, and delete unused Secrets with tokens: `oc " +
-			"get secrets -A --field-selector type=kubernetes.io/service-account-token`.",
+		Meaning: "Reported for checks that read Secrets, which the message names, and for ServiceAccounts of checks that may " +
+			"read Secrets of any name. A Secret may have a credential with which the check could write as another user: " +
+			"the read-only guard of the run applies to the tokens of its pods only. Known kinds of credentials are " +
+			"refused where the user may read the Secret (RefusedTokenSecret); others cannot be recognized.",
+		Cause: "A volume or an environment variable of the check refers to the Secret, or a role of its ServiceAccount " +
+			"names it; or a role has get, list or watch of secrets without resourceNames.",
+		Remedy: "Find out what the Secrets that the message names are for. Ask the owners of the check to name the Secrets " +
+			"in the role, and delete unused Secrets with tokens: `oc get secrets -A --field-selector " +
+			"type=kubernetes.io/service-account-token`.",
+	})
+	reasonUnknownSecret = finding.NewReason("UnknownSecret", finding.Explanation{
+		Meaning: "Reported for checks that read a Secret of which the user may not even read the type: it may have a token " +
+			"with which the check could write as another user. The checks do not run.",
+		Cause: "The user may neither list nor get the Secret.",
+		Remedy: "Bind the roles that \"auth run\" prints. To run the checks all the same, accept the finding whose name " +
+			"starts with ReadOnlyAccess.",
+	})
+	reasonSecretChanged = finding.NewReason("SecretChanged", finding.Explanation{
+		Meaning: "Reported when a Secret that a check reads was created while the checks ran, has a credential of the API " +
+			"server since, or could not be read again: the check may have written with it.",
+		Cause:  "A user or a controller changed the Secret.",
+		Remedy: "Find the user who changed it in the audit log of the API server, then run the preflight again.",
 	})
 	reasonPartlyAudited = finding.NewReason("PartlyAudited", finding.Explanation{
 		Meaning: "Reported when the API server could not list some of its APIs, so the access to them is unknown.",
@@ -80,6 +96,8 @@ type Audit struct {
 	groups     []rights.GroupRights
 	aggregated []string
 	err        error
+	// guarded is true where the guard of the run is in force.
+	guarded bool
 }
 
 // New reads what the ServiceAccounts of the checks' namespaces may do.
@@ -96,82 +114,126 @@ func New(ctx context.Context, client kubernetes.Interface, accounts []accountcop
 	return a
 }
 
-// Source is the audit as a source, of a run with that guard.
-func (a Audit) Source(guard finding.Finding) collector.Source {
-	protection := "the read-only guard, which would deny it, is not in force"
-	if guard.Outcome == preflight.Pass {
-		protection = "the read-only guard of the run denies it to the checks' pods"
-	}
+// Under is the audit of a run with that guard.
+func (a Audit) Under(guard finding.Finding) Audit {
+	a.guarded = guard.Outcome == preflight.Pass
+	return a
+}
+
+// Source is the audit as a source.
+func (a Audit) Source() collector.Source {
 	return collector.Source{Name: nameAudit, Kind: finding.SourceJob, Collect: func(context.Context) ([]finding.Finding, error) {
-		return a.findings(protection)
+		return a.findings()
 	}}
 }
 
-func (a Audit) findings(protection string) ([]finding.Finding, error) {
+func (a Audit) findings() ([]finding.Finding, error) {
 	var findings []finding.Finding
 	for _, account := range a.accounts {
-		findings = append(findings, aboutAccount(account, a.judgeAccount(account, protection)))
+		findings = append(findings, aboutAccount(account, withSecrets(account, a.judgeAccount(account))))
 	}
 	if apierrors.IsForbidden(a.err) {
-		return append(findings, notAudited("unknown what every ServiceAccount of the checks' namespaces may write; %s: %v", protection, a.err).Named(nameAudit)), nil
+		return append(findings, a.notAudited(nameAudit, "unknown what every ServiceAccount of the checks' namespaces may write; %s: %v", a.protection(), a.err).Named(nameAudit)), nil
 	}
 	for _, rights := range a.groups {
-		findings = append(findings, judgeGroups(rights, protection).Named(nameOfGroups(rights.Namespace)).
+		findings = append(findings, a.judgeGroups(rights).Named(nameOfGroups(rights.Namespace)).
 			About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: rights.Namespace}))
 	}
 	return findings, a.err
 }
 
-// Barred returns the checks that may not run, each with the name of the finding for
-// which it may not.
-func (a Audit) Barred() map[string]string {
-	unguarded := map[string]bool{} // namespaces
-	for _, rights := range a.groups {
-		unguarded[rights.Namespace] = len(rights.Unguarded) > 0
+// protection is a clause about what denies a write.
+func (a Audit) protection() string {
+	if a.guarded {
+		return "the read-only guard of the run denies it to the checks' pods"
 	}
-	checks := map[string]string{}
+	return "the read-only guard, which would deny it, is not in force"
+}
+
+// undenied are the writes that nothing denies: those that the guard cannot deny and, where it is not in
+// force, all.
+func (a Audit) undenied(writes, unguarded []access.Request) []access.Request {
+	if a.guarded {
+		return unguarded
+	}
+	return access.Essential(slices.Concat(writes, unguarded))
+}
+
+// Barred returns the checks that may not run unless the administrator accepts the findings that are named, each with
+// the names of all for which it may not.
+func (a Audit) Barred() map[string][]string {
+	checks := map[string][]string{}
 	for _, account := range a.accounts {
-		cause := ""
-		switch {
-		case unguarded[account.Namespace]:
-			cause = nameOfGroups(account.Namespace)
-		case len(a.unguardedBy(account)) > 0:
-			cause = nameOf(account)
+		var causes []string
+		if name := a.barringGroups(account.Namespace); name != "" {
+			causes = append(causes, name)
 		}
 		for _, check := range account.Checks {
-			if cause != "" {
-				checks[check] = cause
+			all := slices.Clone(causes)
+			if a.bars(account) || readsUnknown(account, check) {
+				all = append(all, nameOf(account))
+			}
+			if len(all) > 0 {
+				checks[check] = all
 			}
 		}
 	}
 	return checks
 }
 
-// unguardedBy are the permissions of an account that the guard cannot deny, by its roles.
-func (a Audit) unguardedBy(account accountcopy.Account) []access.Request {
-	return rights.Unguarded(rights.Writing(account.Rules), a.aggregated)
+// barringGroups is the name of the finding about the groups of a namespace for which its checks may not run; empty
+// for none. Where neither the groups were audited nor a guard denies their writes, nothing is known to.
+func (a Audit) barringGroups(namespace string) string {
+	if a.err != nil && !a.guarded {
+		return nameAudit
+	}
+	for _, rights := range a.groups {
+		if rights.Namespace == namespace && len(a.undenied(rights.Writes, rights.Unguarded)) > 0 {
+			return nameOfGroups(namespace)
+		}
+	}
+	return ""
 }
 
-func notAudited(format string, args ...any) finding.Finding {
-	return finding.Warn(reasonNotAudited, format, args...).
-		Remedy("Run the preflight as a user with the permissions that the message names.").Do(finding.Roles())
+// bars is true for an account with which no check may run, by its roles.
+func (a Audit) bars(account accountcopy.Account) bool {
+	return len(a.undeniedTo(account)) > 0 || account.Unread != nil && !account.Copied && !a.guarded
+}
+
+// undeniedTo are the permissions of an account that nothing denies, by its roles.
+func (a Audit) undeniedTo(account accountcopy.Account) []access.Request {
+	writes := rights.Writing(account.Rules)
+	return a.undenied(writes, rights.Unguarded(writes, a.aggregated))
+}
+
+// notAudited is the finding about access that is unknown. Where no guard denies writes, checks with it do not run.
+func (a Audit) notAudited(name, format string, args ...any) finding.Finding {
+	if a.guarded {
+		return finding.Warn(reasonNotAudited, format, args...).
+			Remedy("Run the preflight as a user with the permissions that the message names.").Do(finding.Roles())
+	}
+	return finding.Unknown(reasonNotAudited, format, args...).
+		Noted("Checks with this access do not run unless %s is accepted.", name).
+		Remedy("Run the preflight as a user with the permissions that the message names, or with those to create the read-only guard. To run the checks all the same, accept the finding.").
+		Do(finding.Roles(), finding.Accept(name))
 }
 
 // judgeAccount is the finding about a temporary account, by the rules of its roles.
-func (a Audit) judgeAccount(account accountcopy.Account, protection string) finding.Finding {
-	writes, unguarded := rights.Writing(account.Rules), a.unguardedBy(account)
+func (a Audit) judgeAccount(account accountcopy.Account) finding.Finding {
+	writes, undenied := rights.Writing(account.Rules), a.undeniedTo(account)
 	secrets := account.SecretReads()
 	switch {
 	case account.Unread != nil && account.Copied:
-		return notAudited("%s, which has no permissions: unknown which those of the original are: %v", subjectOf(account), account.Unread)
+		return finding.Warn(reasonNotAudited, "%s, which has no permissions: unknown which those of the original are: %v", subjectOf(account), account.Unread).
+			Remedy("Run the preflight as a user with the permissions that the message names.").Do(finding.Roles())
 	case account.Unread != nil:
-		return notAudited("%s, whose roles could not all be read; %s: %v", subjectOf(account), protection, account.Unread)
-	case len(unguarded) > 0:
-		return unguardedAccess(subjectOf(account), nameOf(account), unguarded).
+		return a.notAudited(nameOf(account), "%s, whose roles could not all be read; %s: %v", subjectOf(account), a.protection(), account.Unread)
+	case len(undenied) > 0:
+		return a.unguardedAccess(subjectOf(account), nameOf(account), undenied).
 			Remedy("Remove this access from the ClusterRoles view and cluster-reader. To run %s all the same, accept the finding.", words.List(account.Checks, 5)).
 			Do(finding.Run("oc get clusterroles view cluster-reader -o yaml"), finding.Accept(nameOf(account)))
 	case len(writes) > 0:
-		return finding.Warn(reasonMayWrite, "%s, which may %s; %s", subjectOf(account), access.Summarize(writes, 5), protection).
+		return finding.Warn(reasonMayWrite, "%s, which may %s; %s", subjectOf(account), access.Summarize(writes, 5), a.protection()).
 			Remedy("Remove this access from the ClusterRoles view and cluster-reader.").
 			Do(finding.Run("oc get clusterroles view cluster-reader -o yaml"))
 	case len(secrets) > 0:
@@ -192,7 +254,7 @@ func without(omitted []string) string {
 }
 
 // tokensUnguarded is the reason why reading Secrets counts as write access.
-const tokensUnguarded = "the read-only guard does not apply to the tokens of ServiceAccounts in Secrets"
+const tokensUnguarded = "the read-only guard does not apply to credentials in Secrets"
 
 // readsSecrets is the finding about a subject that only reads, but also Secrets.
 func readsSecrets(subject string, secrets []access.Request) finding.Finding {
@@ -201,19 +263,25 @@ func readsSecrets(subject string, secrets []access.Request) finding.Finding {
 }
 
 // unguardedAccess is the finding about a subject whose checks may not run.
-func unguardedAccess(subject, name string, unguarded []access.Request) finding.Finding {
-	return finding.Unknown(reasonUnguardedAccess, "%s may %s, which the read-only guard cannot deny; checks with this access do not run unless %s is accepted",
-		subject, access.Summarize(unguarded, 5), name)
+func (a Audit) unguardedAccess(subject, name string, undenied []access.Request) finding.Finding {
+	why := "which the read-only guard cannot deny"
+	if !a.guarded {
+		why = "and " + a.protection()
+	}
+	return finding.Unknown(reasonUnguardedAccess, "%s may %s, %s; checks with this access do not run unless %s is accepted",
+		subject, access.Summarize(undenied, 5), why, name)
 }
 
 // judgeGroups is the finding about what every ServiceAccount of a namespace may do.
-func judgeGroups(rights rights.GroupRights, protection string) finding.Finding {
+func (a Audit) judgeGroups(rights rights.GroupRights) finding.Finding {
+	protection := a.protection()
 	subject := fmt.Sprintf("every ServiceAccount of namespace %s", rights.Namespace)
 	name := nameOfGroups(rights.Namespace)
 	bindings := finding.Run("oc get clusterrolebindings,rolebindings -A -o wide | grep -E 'system:(authenticated|serviceaccounts)'")
+	undenied := a.undenied(rights.Writes, rights.Unguarded)
 	switch {
-	case len(rights.Unguarded) > 0:
-		return unguardedAccess(subject, name, rights.Unguarded).
+	case len(undenied) > 0:
+		return a.unguardedAccess(subject, name, undenied).
 			Remedy("Remove the binding for the group. To run the checks of the namespace all the same, accept the finding.").
 			Do(bindings, finding.Accept(name))
 	case len(rights.Writes) > 0:
@@ -232,17 +300,17 @@ func judgeGroups(rights rights.GroupRights, protection string) finding.Finding {
 	return finding.Pass(gap.Proven("the bindings of the groups"), reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%s)", rights.Namespace, words.Count(rights.Roles, "role"))
 }
 
-// NotRun is the finding of a check that may not run because of another finding.
-func NotRun(check, cause string) finding.Finding {
-	return finding.Unknown(reasonUnguardedAccess, "not run: the read-only guard cannot deny all write access of its ServiceAccount, see %s", cause).
+// NotRun is the finding of a check that may not run because of other findings.
+func NotRun(check string, causes []string) finding.Finding {
+	named := strings.Join(causes, " and ")
+	actions := make([]finding.Action, 0, len(causes))
+	for _, cause := range causes {
+		actions = append(actions, finding.Accept(cause))
+	}
+	return finding.Unknown(reasonUnguardedAccess, "not run: the read-only guard cannot deny all writes for which it may have credentials, see %s", named).
 		Named(check).
-		Remedy("Remove the access that %s names. To run the check all the same, accept %s.", cause, cause).
-		Do(finding.Accept(cause))
-}
-
-func aboutAccount(account accountcopy.Account, f finding.Finding) finding.Finding {
-	return f.Named(nameOf(account)).
-		About(finding.Object{APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name})
+		Remedy("Do what %s requires. To run the check all the same, accept %s.", named, named).
+		Do(actions...)
 }
 
 // nameOf is the name of the finding about an account.

@@ -66,6 +66,8 @@ type Part struct {
 	Planned jobplan.Plan
 	// Guard denies the pods of the checks to write.
 	Guard *writeguard.Guard
+	// started are the checks that this process has started.
+	started jobplan.Plan
 }
 
 // PartsOf are the Jobs that a run has of a draft in each place.
@@ -121,7 +123,7 @@ func (e Execution) Run(ctx context.Context) (Found, error) {
 		return found, nil
 	}
 	findings := found.Collection.Findings
-	e.verifyGuards(ctx, findings)
+	findings = e.verify(ctx, findings)
 	e.From.Annotate(found.Scene, findings)
 	// Which acceptances are not needed is known only when all checks have reported.
 	found.Collection.Findings = append(findings, acceptance.Review(acceptance.Target{

@@ -23,7 +23,8 @@ func (e Execution) start(ctx context.Context) ([]collector.Source, error) {
 		return nil, nil
 	}
 	var sources []collector.Source
-	for _, part := range e.Jobs.Parts {
+	for i := range e.Jobs.Parts {
+		part := &e.Jobs.Parts[i]
 		if len(part.Planned.Checks) == 0 {
 			continue
 		}
@@ -37,9 +38,9 @@ func (e Execution) start(ctx context.Context) ([]collector.Source, error) {
 }
 
 // startPart starts the checks of one cluster.
-func (e Execution) startPart(ctx context.Context, part Part) ([]collector.Source, error) {
+func (e Execution) startPart(ctx context.Context, part *Part) ([]collector.Source, error) {
 	if e.Jobs.Reused {
-		return e.reuse(ctx, part)
+		return e.reuse(ctx, *part)
 	}
 	planned := accountcopy.Make(ctx, part.Cluster.Kubernetes, part.Planned)
 	if e.Jobs.Resumed {
@@ -56,9 +57,10 @@ func (e Execution) startPart(ctx context.Context, part Part) ([]collector.Source
 	}
 	sources := selection.Refused(rejected)
 	if len(valid.Checks) > 0 {
-		guarded, allowed := e.guard(ctx, part, valid)
+		guarded, allowed := e.guard(ctx, *part, valid)
 		sources, valid = append(sources, guarded...), allowed
 	}
+	part.started = valid
 	if err := part.Launcher.Prepare(ctx, valid); err != nil {
 		return nil, err
 	}
@@ -86,47 +88,58 @@ func exceeded(checks []jobplan.Check) []string {
 
 // guard puts the read-only guard into force, and audits the accounts of the checks
 // meanwhile. The returned plan lacks the checks whose write access the guard cannot
-// deny, unless the administrator accepts that by name.
+// deny, and those with a Secret of unknown type, unless the administrator accepts that by name.
 func (e Execution) guard(ctx context.Context, part Part, valid jobplan.Plan) ([]collector.Source, jobplan.Plan) {
 	audits := make(chan audit.Audit, 1)
 	go func() { audits <- audit.New(ctx, part.Cluster.Kubernetes, accountcopy.Of(valid)) }()
 	guard := part.Distinct(part.Guard.Await(ctx, valid))
-	audited := <-audits
-	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.Source(guard)}
+	audited := (<-audits).Under(guard)
+	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.Source()}
 
 	accepted, causes := departure.Policy(e.Scene, e.From, e.Target.Version).Accepted, audited.Barred()
 	var barred []string
 	for _, check := range valid.Checks {
-		cause, found := causes[check.Name]
-		if _, ok := accepted[cause]; !found || ok {
+		open := slices.DeleteFunc(causes[check.Name], func(cause string) bool { _, ok := accepted[cause]; return ok })
+		if len(open) == 0 {
 			continue
 		}
 		barred = append(barred, check.Name)
-		sources = append(sources, collector.Known(check.Name, finding.SourceJob, audit.NotRun(check.Name, cause)))
+		sources = append(sources, collector.Known(check.Name, finding.SourceJob, audit.NotRun(check.Name, open)))
 	}
 	return sources, valid.Without(barred)
 }
 
-// verifyGuards replaces the finding about a guard that was changed while the checks ran.
-func (e Execution) verifyGuards(ctx context.Context, findings []finding.Finding) {
+// verify replaces the findings about a guard that was changed, and about the accounts whose checks read a Secret that was,
+// while the checks ran.
+func (e Execution) verify(ctx context.Context, findings []finding.Finding) []finding.Finding {
 	if e.Jobs == nil {
-		return
+		return findings
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
 	defer cancel()
 	for _, part := range e.Jobs.Parts {
-		changed, found := part.Guard.Changed(ctx)
-		if !found {
-			continue
+		changes := audit.Changed(part.started, part.Launcher.ChangedSecrets(ctx, part.started))
+		if changed, found := part.Guard.Changed(ctx); found {
+			changes = append(changes, part.Distinct(changed))
 		}
-		changed = part.Distinct(changed)
-		for i := range findings {
-			if findings[i].Name == changed.Name {
-				findings[i] = changed
-			}
+		for _, changed := range changes {
+			findings = replace(findings, changed)
 		}
-		e.Progress.Reported([]finding.Finding{changed})
+		if len(changes) > 0 {
+			e.Progress.Reported(changes)
+		}
 	}
+	return findings
+}
+
+// replace replaces the finding of the same name, or adds one.
+func replace(findings []finding.Finding, by finding.Finding) []finding.Finding {
+	at := slices.IndexFunc(findings, func(f finding.Finding) bool { return f.Name == by.Name })
+	if at < 0 {
+		return append(findings, by)
+	}
+	findings[at] = by
+	return findings
 }
 
 // reuse returns the results of an earlier run, as sources of this run. The objects of each

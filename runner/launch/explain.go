@@ -101,7 +101,7 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	namespace := check.Job.Namespace
 	text := err.Error()
 	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
-	if violating, ok := errors.AsType[*tokenSecretError](err); ok {
+	if violating, ok := errors.AsType[*credentialError](err); ok {
 		return finding.Fail(reasonRefusedTokenSecret, "%s", violating.Error()).
 			Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.", check.Component).
 			Do(finding.Accept(check.Name))

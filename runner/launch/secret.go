@@ -3,59 +3,102 @@ package launch
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/metadata"
-
-	"github.com/openshift/update-preflight/collector/cluster/retry"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/launch/accountcopy"
+	"github.com/openshift/update-preflight/runner/launch/credential"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 var reasonRefusedTokenSecret = finding.NewReason("RefusedTokenSecret", finding.Explanation{
-	Meaning: "Reported for a check whose containers, or whose account, read a Secret of type " +
-		"kubernetes.io/service-account-token. The read-only guard does not apply to its token, which is not that " +
-		"of the check's pod.",
+	Meaning: "Reported for a check whose containers, or whose account, read a Secret with a credential of the API server: " +
+		"a token of a ServiceAccount, of OAuth or to join a node, a kubeconfig, or a client certificate of a user of " +
+		"Kubernetes itself. The read-only guard does not apply to it: it is not the token of the check's pod.",
 	Cause: "A volume or an environment variable of the manifest refers to the Secret, or a role of the check's " +
 		"account names it.",
 	Remedy: "Report it to the owners of the component. To update without this check, accept the finding.",
 })
 
-// tokenSecretError means that the containers of a check read a token that the guard
-// does not recognize.
-type tokenSecretError struct {
-	secret inventory.Reference
+// maxSecrets bounds the Secrets of a run that are read. The type of others is unknown.
+const maxSecrets = 500
+
+// credentialError means that a check reads a credential that the guard does not recognize.
+type credentialError struct {
+	secret     inventory.Reference
+	credential string
 }
 
-func (e *tokenSecretError) Error() string {
-	return fmt.Sprintf("%s has a token of a ServiceAccount: a preflight may not have an identity that the read-only guard does not recognize", e.secret)
+func (e *credentialError) Error() string {
+	return fmt.Sprintf("%s has %s: a preflight may not have an identity that the read-only guard does not recognize", e.secret, e.credential)
 }
 
-// rejectToken returns a tokenSecretError for a Secret of that type. It reads no
-// content of the Secret. No error is returned for a Secret that does not exist yet, or
-// that the user may not list.
-func rejectToken(ctx context.Context, client metadata.Interface, secret inventory.Reference) error {
-	var found *metav1.PartialObjectMetadataList
-	err := retry.Do(ctx, func(ctx context.Context) (err error) {
-		found, err = client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(secret.Namespace).List(ctx, metav1.ListOptions{
-			FieldSelector: fields.Set{
-				metav1.ObjectNameField: secret.Name,
-				"type":                 string(corev1.SecretTypeServiceAccountToken),
-			}.String(),
-			Limit: 1,
+// secretsOf are the Secrets that the checks read, each once.
+func secretsOf(plan jobplan.Plan) []inventory.Reference {
+	seen := map[inventory.Reference]bool{}
+	for _, check := range plan.Checks {
+		for _, secret := range accountcopy.Secrets(plan, check) {
+			seen[secret] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(seen), inventory.CompareReferences)
+}
+
+// reviewSecrets returns what the user may know of Secrets, and the errors of those for which the API server did
+// not respond.
+func (l *Launcher) reviewSecrets(ctx context.Context, secrets []inventory.Reference) (map[inventory.Reference]credential.Review, map[inventory.Reference]error) {
+	reviews, errs := make([]credential.Review, len(secrets)), make([]error, len(secrets))
+	var requests []func() error
+	for i, secret := range secrets {
+		if i >= maxSecrets {
+			reviews[i].Type = fmt.Errorf("the checks read more than %d Secrets", maxSecrets)
+			continue
+		}
+		requests = append(requests, func() error {
+			reviews[i], errs[i] = credential.Read(ctx, l.objects.Kubernetes, l.objects.Metadata, secret)
+			return nil
 		})
+	}
+	_ = inventory.Concurrently(requests) // the errors are in errs
+	reviewed, failed := map[inventory.Reference]credential.Review{}, map[inventory.Reference]error{}
+	for i, secret := range secrets {
+		reviewed[secret] = reviews[i]
+		if errs[i] != nil {
+			failed[secret] = errs[i]
+		}
+	}
+	return reviewed, failed
+}
+
+// ChangedSecrets reads the Secrets of the checks of a plan of [Launcher.Validate] again, and describes in what they
+// were other ones than when they were validated, by Secret. It is to be called when the checks have ended. Those of
+// checks whose Job was not created do not count. A Secret that cannot be read again is one that changed.
+func (l *Launcher) ChangedSecrets(ctx context.Context, plan jobplan.Plan) map[inventory.Reference]string {
+	started := plan
+	started.Checks = slices.DeleteFunc(slices.Clone(plan.Checks), func(check jobplan.Check) bool { return l.UID(check) == "" })
+	reviews, failed := l.reviewSecrets(ctx, secretsOf(started))
+	changed := map[inventory.Reference]string{}
+	for secret, now := range reviews {
+		if text := plan.Secrets[secret].Changed(now); text != "" {
+			changed[secret] = text
+		}
+	}
+	for secret, err := range failed {
+		changed[secret] = "could not be read again: " + err.Error()
+	}
+	return changed
+}
+
+// rejectCredential returns the error for which a check may not read a Secret. A Secret whose type is
+// unknown is reported by the audit.
+func (v *validation) rejectCredential(secret inventory.Reference) error {
+	if err := v.secretErrors[secret]; err != nil {
 		return err
-	})
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("could not read the type of %s: %w", secret, err)
-	case len(found.Items) > 0:
-		return &tokenSecretError{secret: secret}
+	}
+	if found := v.plan.Secrets[secret].Credential; found != "" {
+		return &credentialError{secret: secret, credential: found}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,13 +22,12 @@ import (
 // becomes a finding, and is not in the returned plan. When ctx is canceled, the
 // remaining checks become Unknown findings.
 //
-// The returned plan has the temporary copies of CopyAccounts.
+// The returned plan has the temporary copies of CopyAccounts, and its Secrets.
 //
 // Existing objects of this run are valid if they equal the plan: they will be adopted.
 // A check with an object that exists and differs is rejected, and so is one with an
-// object whose meaning admission changes. A check whose containers read a Secret with a
-// token of a ServiceAccount is rejected, if the user may list the Secret; without this
-// permission its type is unknown.
+// object whose meaning admission changes. A check that reads a Secret with a known credential is
+// rejected; what the user may know of the others is in the returned plan.
 //
 // A dry run does not validate what depends on objects that do not exist yet: the
 // pods of the Jobs, and the permission to bind a role of the plan. Of the pods, what the
@@ -37,7 +35,7 @@ import (
 // whose quota is used up is valid, since others may free it; it has [Check.Exceeded].
 func (l *Launcher) Validate(ctx context.Context, plan jobplan.Plan) ([]finding.Finding, jobplan.Plan) {
 	plan = accountcopy.Make(ctx, l.objects.Kubernetes, plan)
-	v := validation{launcher: l, plan: plan, objects: map[inventory.Reference]error{}, secretErrors: map[inventory.Reference]error{}}
+	v := validation{launcher: l, plan: plan, objects: map[inventory.Reference]error{}}
 	v.run(ctx)
 	v.quotas = quotasOf(ctx, l.objects, plan)
 
@@ -48,7 +46,7 @@ func (l *Launcher) Validate(ctx context.Context, plan jobplan.Plan) ([]finding.F
 			findings, rejected = append(findings, Explain(check, err)), append(rejected, check.Name)
 		}
 	}
-	valid := plan.Without(rejected)
+	valid := v.plan.Without(rejected)
 	for i, check := range valid.Checks {
 		valid.Checks[i].Exceeded = v.quotas.exceeded(check)
 	}
@@ -61,19 +59,15 @@ type validation struct {
 	plan     jobplan.Plan
 	jobs     []error
 	objects  map[inventory.Reference]error
-	// secretErrors has those for Secrets.
+	// secretErrors has those of reading Secrets.
 	secretErrors map[inventory.Reference]error
 	quotas       quotas
 }
 
 func (v *validation) run(ctx context.Context) {
-	secrets := v.secrets()
 	var requests []func() error
 	for _, object := range v.plan.Supporting {
 		requests = append(requests, func() error { return v.launcher.dryRun(ctx, object) })
-	}
-	for _, secret := range secrets {
-		requests = append(requests, func() error { return rejectToken(ctx, v.launcher.objects.Metadata, secret) })
 	}
 	for _, check := range v.plan.Checks {
 		requests = append(requests, func() error { return v.launcher.dryRun(ctx, check.Job) })
@@ -82,22 +76,8 @@ func (v *validation) run(ctx context.Context) {
 	for i, object := range v.plan.Supporting {
 		v.objects[inventory.ReferenceTo(object)] = errs[i]
 	}
-	errs = errs[len(v.plan.Supporting):]
-	for i, secret := range secrets {
-		v.secretErrors[secret] = errs[i]
-	}
-	v.jobs = errs[len(secrets):]
-}
-
-// secrets are the Secrets that the checks read, each once.
-func (v *validation) secrets() []inventory.Reference {
-	seen := map[inventory.Reference]bool{}
-	for _, check := range v.plan.Checks {
-		for _, secret := range accountcopy.Secrets(v.plan, check) {
-			seen[secret] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(seen), inventory.CompareReferences)
+	v.jobs = errs[len(v.plan.Supporting):]
+	v.plan.Secrets, v.secretErrors = v.launcher.reviewSecrets(ctx, secretsOf(v.plan))
 }
 
 // rejection is the first error for an object of a check.
@@ -112,7 +92,7 @@ func (v *validation) rejection(i int, check jobplan.Check) error {
 		}
 	}
 	for _, secret := range accountcopy.Secrets(v.plan, check) {
-		if err := v.secretErrors[secret]; err != nil {
+		if err := v.rejectCredential(secret); err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,7 @@ func TestAttacksOnAccess(t *testing.T) {
 	t.Run("Account", func(t *testing.T) { rows = append(rows, attackAsAdministrator(t)...) })
 	t.Run("Guard", func(t *testing.T) { rows = append(rows, attackGuard(t)...) })
 	t.Run("Group", func(t *testing.T) { rows = append(rows, attackAsGroup(t)...) })
+	t.Run("GroupWithoutGuard", func(t *testing.T) { rows = append(rows, attackWithoutGuard(t)) })
 	t.Log("\n" + attackTable(rows))
 }
 
@@ -186,6 +187,28 @@ func attackAsGroup(t *testing.T) []attackRow {
 	}
 	testCluster.ExpectNothingLeft(t)
 	return []attackRow{{"impersonate by the group of the namespace", "the check does not run", "ReadOnlyAccess-" + zooNamespace + ": Unknown (UnguardedAccess)"}}
+}
+
+// attackWithoutGuard allows the group of the ServiceAccounts of the namespace to write, where the user may not create
+// the guard.
+func attackWithoutGuard(t *testing.T) attackRow {
+	t.Helper()
+	publish(t, map[string]animal{"writer": {Ending: "write"}})
+	testCluster.Kubectl(t, "create", "role", "attack-write", "-n", zooNamespace, "--verb=create", "--resource=configmaps")
+	testCluster.Kubectl(t, "create", "rolebinding", "attack-write", "-n", zooNamespace, "--role=attack-write", "--group=system:serviceaccounts:"+zooNamespace)
+	cleanUp(t, "delete", "rolebinding,role", "attack-write", "-n", zooNamespace)
+	limited, name := userWithout(t, "validatingadmissionpolicies"), "ReadOnlyAccess-"+zooNamespace
+	result := runPreflight(t, 4, "--to", to, "--as", limited, "--accept", "AdmissionPolicies,Drain")
+	group, check := byName(result)[name], byName(result)["Zoo.Writer"]
+	if group.Reason != "UnguardedAccess" || group.Outcome != preflight.Unknown || !strings.Contains(group.Message, "create configmaps") {
+		t.Errorf("the group: %+v, want a blocking Unknown", group)
+	}
+	if check.Reason != "UnguardedAccess" || check.Outcome != preflight.Unknown || check.Job != nil {
+		t.Errorf("the check: %+v, want Unknown without a Job", check)
+	}
+	expectNoDroppings(t)
+	testCluster.ExpectNothingLeft(t)
+	return attackRow{"write by the group of the namespace, of a run by a user who may not create the guard", "a write, before", name + ": Unknown (UnguardedAccess)"}
 }
 
 // ongoing is a preflight whose check waits for the ConfigMap "go".

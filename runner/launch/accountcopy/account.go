@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/launch/credential"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
@@ -36,6 +37,17 @@ type Account struct {
 	// Unread is the error of reading the roles of the cluster, without which Rules is
 	// incomplete for an account of the release, and empty for a copy.
 	Unread error
+	// Secrets are those that its checks read, in their containers or by a role that names them, sorted.
+	Secrets []ReadSecret
+}
+
+// ReadSecret is a Secret that checks read, with what the user may know of it.
+type ReadSecret struct {
+	inventory.Reference
+	credential.Review
+
+	// Checks are the names of the checks, sorted.
+	Checks []string
 }
 
 // Of returns the ServiceAccounts of the plan's checks, sorted by namespace
@@ -52,16 +64,35 @@ func Of(p jobplan.Plan) []Account {
 			accounts = append(accounts, found)
 		}
 		found.Checks = append(found.Checks, check.Name)
+		for _, secret := range Secrets(p, check) {
+			found.note(ReadSecret{Reference: secret, Review: p.Secrets[secret], Checks: []string{check.Name}})
+		}
 	}
 	sorted := make([]Account, 0, len(accounts))
 	for _, account := range accounts {
 		slices.Sort(account.Checks)
+		slices.SortFunc(account.Secrets, func(a, b ReadSecret) int { return inventory.CompareReferences(a.Reference, b.Reference) })
+		for _, secret := range account.Secrets {
+			slices.Sort(secret.Checks)
+		}
 		sorted = append(sorted, *account)
 	}
 	slices.SortFunc(sorted, func(a, b Account) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	return sorted
+}
+
+// note adds a Secret, or its check to one that is known.
+func (a *Account) note(secret ReadSecret) {
+	at := slices.IndexFunc(a.Secrets, func(other ReadSecret) bool { return other.Reference == secret.Reference })
+	if at < 0 {
+		a.Secrets = append(a.Secrets, secret)
+		return
+	}
+	if known := &a.Secrets[at]; !slices.Contains(known.Checks, secret.Checks[0]) {
+		known.Checks = append(known.Checks, secret.Checks...)
+	}
 }
 
 // accountOf returns one ServiceAccount with its checks left out.

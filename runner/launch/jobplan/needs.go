@@ -9,14 +9,15 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/rights"
+	"github.com/openshift/update-preflight/runner/launch/credential"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 )
 
 // Needs are the permissions to validate, create and delete the objects of the draft, without the guard. Those
-// for one cluster of a hosted cluster are of [Draft.On]. A run needs ListNeeds in addition. The types of the
-// Secrets that the checks read are optional, and so are the quotas of their namespaces, and copying the
-// permissions of existing ServiceAccounts.
+// for one cluster of a hosted cluster are of [Draft.On]. A run needs ListNeeds in addition. The types and the
+// content of the Secrets that the checks read are optional, and so are the quotas of their namespaces, and copying
+// the permissions of existing ServiceAccounts. A check with a Secret whose type is unknown does not run.
 func (d Draft) Needs() access.Needs {
 	var needs access.Needs
 	used := map[inventory.Reference]catalog{}
@@ -30,7 +31,7 @@ func (d Draft) Needs() access.Needs {
 			copies = true
 		}
 		for _, secret := range Secrets(check.Job) {
-			needs.Optional = append(needs.Optional, typeOf(secret))
+			needs.Optional = append(needs.Optional, credential.Needs(secret)...)
 		}
 		for _, ref := range check.Needs {
 			used[ref] = d.catalogOf(check)
@@ -40,7 +41,7 @@ func (d Draft) Needs() access.Needs {
 		needs.Required = append(needs.Required, creating(ref.Kind, ref.Namespace)...)
 		needs.Given = append(needs.Given, used[ref].given(ref)...)
 		for _, secret := range used[ref].namedSecrets(ref) {
-			needs.Optional = append(needs.Optional, typeOf(secret))
+			needs.Optional = append(needs.Optional, credential.Needs(secret)...)
 		}
 	}
 	if copies {

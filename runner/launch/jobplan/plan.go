@@ -5,6 +5,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/openshift/update-preflight/runner/launch/credential"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -23,6 +24,8 @@ type Plan struct {
 	// UnreadRoles is the error of reading them.
 	ClusterRoles map[string][]rbacv1.PolicyRule
 	UnreadRoles  error
+	// Secrets is what the user may know of the Secrets that the checks read, when they were validated.
+	Secrets map[inventory.Reference]credential.Review
 }
 
 // Copy is a temporary copy of a ServiceAccount that is not of the release.

@@ -6,7 +6,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 )
@@ -33,9 +32,4 @@ func NamedSecrets(namespace string, rules []rbacv1.PolicyRule) []inventory.Refer
 		secrets = append(secrets, inventory.Refer(inventory.SecretKind, namespace, name))
 	}
 	return secrets
-}
-
-// typeOf is the request that reads the type of a Secret.
-func typeOf(secret inventory.Reference) access.Request {
-	return access.Request{Verb: "list", Resource: "secrets", Namespace: secret.Namespace, Name: secret.Name}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -88,4 +89,42 @@ func foreignToken(ctx context.Context, t *preflight.T) error {
 	}
 	t.Warnf("%s", token)
 	return nil
+}
+
+// borrow creates a ConfigMap with the token of the Secret "attack", which is mounted, or which the account may read.
+func borrow(ctx context.Context) error {
+	token, err := os.ReadFile("/attack/token")
+	if errors.Is(err, os.ErrNotExist) {
+		token, err = tokenOf(ctx, "attack")
+	}
+	if err != nil {
+		return err
+	}
+	response, err := sendAs(ctx, string(token), http.MethodPost, "/api/v1/namespaces/openshift-zoo/configmaps", `{"metadata":{"name":"droppings"}}`)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // the status is read
+	if response.StatusCode != http.StatusCreated {
+		return fmt.Errorf("the API server responded with status %d", response.StatusCode)
+	}
+	return nil
+}
+
+// tokenOf reads the token in a Secret with the account of the check.
+func tokenOf(ctx context.Context, secret string) ([]byte, error) {
+	own, err := os.ReadFile(serviceAccount + "token")
+	if err != nil {
+		return nil, err
+	}
+	response, err := sendAs(ctx, string(own), http.MethodGet, "/api/v1/namespaces/openshift-zoo/secrets/"+secret, "")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // the body was read
+	var content struct {
+		Data map[string][]byte `json:"data"`
+	}
+	err = json.NewDecoder(response.Body).Decode(&content)
+	return content.Data["token"], err
 }

@@ -27,6 +27,8 @@ func conformanceBehavior(ctx context.Context, t *preflight.T, ending string) err
 		return awaitGo(ctx)
 	case "habitat":
 		return habitat(ctx, t)
+	case "borrow":
+		return borrow(ctx)
 	case "writer":
 		return request(ctx, http.MethodPost, "", `{"metadata":{"name":"animal-was-here"}}`)
 	}
@@ -109,28 +111,34 @@ func requestWith(ctx context.Context, token, method, path, body string) error {
 
 // send sends a request with the token in a file, and returns the status of the response.
 func send(ctx context.Context, token, method, path, body string) (status int, err error) {
-	var files [2][]byte
-	for i, name := range []string{token, serviceAccount + "ca.crt"} {
-		files[i], err = os.ReadFile(name) //nolint:gosec // the names are our own
-		if err != nil {
-			return 0, err
-		}
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(files[1])
-	url := "https://" + os.Getenv("KUBERNETES_SERVICE_HOST") + path
-	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)) //nolint:gosec // the kubelet names the host
+	content, err := os.ReadFile(token) //nolint:gosec // the names are our own
 	if err != nil {
 		return 0, err
 	}
-	req.Header.Set("Authorization", "Bearer "+string(files[0]))
-	req.Header.Set("Content-Type", "application/json")
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	response, err := (&http.Client{Transport: transport}).Do(req) //nolint:gosec // as above
+	response, err := sendAs(ctx, string(content), method, path, body)
 	if err != nil {
 		return 0, err
 	}
 	return response.StatusCode, response.Body.Close()
+}
+
+// sendAs sends a request with a token.
+func sendAs(ctx context.Context, token, method, path, body string) (*http.Response, error) {
+	authority, err := os.ReadFile(serviceAccount + "ca.crt")
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	url := "https://" + os.Getenv("KUBERNETES_SERVICE_HOST") + path
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)) //nolint:gosec // the kubelet names the host
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	return (&http.Client{Transport: transport}).Do(req) //nolint:gosec // as above
 }
 
 // withoutSDK runs a program that does not use the SDK.

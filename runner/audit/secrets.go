@@ -1,0 +1,101 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch/accountcopy"
+	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
+)
+
+// maxNamedSecrets bounds the Secrets that a message names. The objects of the finding are all.
+const maxNamedSecrets = 20
+
+// readsUnknown is true for a check that reads a Secret whose type is unknown.
+func readsUnknown(account accountcopy.Account, check string) bool {
+	return slices.ContainsFunc(account.Secrets, func(secret accountcopy.ReadSecret) bool {
+		return secret.Type != nil && slices.Contains(secret.Checks, check)
+	})
+}
+
+// withSecrets is a finding about the roles of an account, with the Secrets that its checks read. What these have is never
+// proven, so the finding is no pass.
+func withSecrets(account accountcopy.Account, roles finding.Finding) finding.Finding {
+	if len(account.Secrets) == 0 {
+		return roles
+	}
+	text := fmt.Sprintf("its checks read %s; %s", describeSecrets(account.Secrets), tokensUnguarded)
+	unknown := slices.ContainsFunc(account.Checks, func(check string) bool { return readsUnknown(account, check) })
+	switch {
+	case unknown:
+		return unknownSecret(account, roles, text)
+	case roles.Outcome != preflight.Pass:
+		return roles.Noted("Besides, %s.", text)
+	}
+	return finding.Warn(reasonReadsSecrets, "%s; %s", subjectOf(account), text).
+		Remedy("Find out what these Secrets are for, and ask the owners of %s to read none with the credential of a user who may write.", words.List(account.Checks, 5))
+}
+
+// unknownSecret is the finding about an account whose checks read a Secret of unknown type, with what else was found.
+func unknownSecret(account accountcopy.Account, roles finding.Finding, text string) finding.Finding {
+	name := nameOf(account)
+	f := finding.Unknown(reasonUnknownSecret, "%s; %s; the checks that read a Secret of unknown type do not run unless %s is accepted", subjectOf(account), text, name).
+		Remedy("Run the preflight as a user who may get and list these Secrets: print a role. To run the checks all the same, accept the finding.").
+		Do(finding.Roles(), finding.Accept(name))
+	if roles.Outcome == preflight.Pass {
+		return f
+	}
+	return f.Noted("Besides, %s", roles.Message)
+}
+
+// describeSecrets names Secrets, each with what is known of it.
+func describeSecrets(secrets []accountcopy.ReadSecret) string {
+	texts := make([]string, 0, len(secrets))
+	for _, secret := range secrets {
+		known := "without a known credential"
+		switch {
+		case secret.Type != nil:
+			known = "of unknown type: " + secret.Type.Error()
+		case secret.Content != nil:
+			known = "of unknown content: " + secret.Content.Error()
+		}
+		texts = append(texts, fmt.Sprintf("%s (%s)", secret.Reference, known))
+	}
+	return words.List(texts, maxNamedSecrets)
+}
+
+// Changed are the findings that replace those of the audit about accounts whose checks read a Secret that
+// launch.Launcher ChangedSecrets describes.
+func Changed(plan jobplan.Plan, changes map[inventory.Reference]string) []finding.Finding {
+	var findings []finding.Finding
+	for _, account := range accountcopy.Of(plan) {
+		var texts []string
+		for _, secret := range account.Secrets {
+			if change := changes[secret.Reference]; change != "" {
+				texts = append(texts, fmt.Sprintf("%s %s", secret.Reference, change))
+			}
+		}
+		if len(texts) == 0 {
+			continue
+		}
+		findings = append(findings, aboutAccount(account, finding.Unknown(reasonSecretChanged,
+			"unknown whether the checks of this account only read, because %s; %s", strings.Join(texts[:min(maxNamedSecrets, len(texts))], "; "), tokensUnguarded).
+			Remedy("Find the user who changed the Secret in the audit log of the API server, then run the preflight again.").
+			Do(finding.Retry("")).From(finding.SourceJob)))
+	}
+	return findings
+}
+
+// aboutAccount names the finding about an account, its ServiceAccount and the Secrets that its checks read.
+func aboutAccount(account accountcopy.Account, f finding.Finding) finding.Finding {
+	objects := []finding.Object{{APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}}
+	for _, secret := range account.Secrets {
+		objects = append(objects, finding.Object{APIVersion: "v1", Kind: inventory.SecretKind, Namespace: secret.Namespace, Name: secret.Name})
+	}
+	return f.Named(nameOf(account)).About(objects...)
+}
