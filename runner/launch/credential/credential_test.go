@@ -19,7 +19,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/credential"
 )
 
-// webToken returns a token with these claims, signed by nobody.
+// webToken returns a token with these claims, whose signature is none.
 func webToken(claims string) string {
 	return strings.Join([]string{
 		base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"k"}`)), base64.RawURLEncoding.EncodeToString([]byte(claims)), "c2lnbmF0dXJl",
