@@ -179,12 +179,16 @@ func Faults() Lane {
 // no cluster first.
 func Attacks() Lane {
 	alone := Lane{Flags: []string{"-count=1", "-run", "^TestAttacks|^TestScripts$/^attacks$"}, Processes: 1, Verbose: true}
-	for _, path := range []string{"signature", "runner/cache", "runner/registry/repository", "runner/jobs", "collector/document/reportview", "cmd/oc-preflight/command"} {
+	for _, path := range []string{
+		"signature", "runner/cache", "runner/registry/repository", "runner/registry/credential", "runner/jobs", "runner/audit", "runner/site",
+		"runner/launch/credential", "runner/launch/jobplan", "collector/cluster", "collector/archive/redaction", "collector/document/reportview",
+		"collector/document/junit", "fleet", "fleet/results", "fleet/tableview", "cmd/oc-preflight/command", "cmd/oc-preflight/support",
+	} {
 		alone.Packages = append(alone.Packages, module+"/"+path)
 	}
 	onCluster := alone
 	onCluster.Packages = nil
-	for _, path := range []string{"collector/access", "runner/launch", "runner/record/lease", "runner/trigger/controller", "test/e2e", "test/commands"} {
+	for _, path := range []string{"collector/rights", "runner/launch", "runner/record/lease", "runner/trigger/controller", "test/e2e", "test/commands"} {
 		onCluster.Packages = append(onCluster.Packages, module+"/"+path)
 	}
 	alone.Next = &onCluster

@@ -274,22 +274,40 @@ func TestConcurrentPackagesAreRaced(t *testing.T) {
 	}
 }
 
-// TestAttacksAreAlsoRunByOtherLanes checks that the lanes of the attacks have packages
-// that "make test" runs.
+// TestAttacksAreAlsoRunByOtherLanes checks that the lanes of the attacks have all packages with attacks, and only
+// packages that "make test" runs.
 func TestAttacksAreAlsoRunByOtherLanes(t *testing.T) {
 	all, err := suite.List(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	attacks := suite.Attacks()
+	run := map[string]bool{}
 	for lane := &attacks; lane != nil; lane = lane.Next {
 		for _, path := range lane.Packages {
+			run[path] = true
 			if !slices.ContainsFunc(all, func(p suite.Package) bool { return p.Path == path }) {
 				t.Errorf("%s has no tests", path)
 			}
 		}
 		if !lane.Verbose || len(lane.Packages) == 0 {
 			t.Errorf("the lane %v prints no table", lane.Packages)
+		}
+	}
+	for _, p := range all {
+		_, directory, _ := strings.Cut(p.Path, "update-preflight/")
+		files, err := filepath.Glob(filepath.Join(root, directory, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if directory != "test/suite" && bytes.Contains(source, []byte("\nfunc TestAttacks")) && !run[p.Path] {
+				t.Errorf("%s has attacks that no lane runs", p.Path)
+			}
 		}
 	}
 }

@@ -340,8 +340,8 @@ func resourceOf(path string) string {
 	return resource + "." + group
 }
 
-// TestFields holds that no text of a field that no check reads, and no password of a URL, is in a collection.
-func TestFields(t *testing.T) {
+// TestAttacksOnCollectedFields holds that no text of a field that no check reads, and no password of a URL, is in a collection.
+func TestAttacksOnCollectedFields(t *testing.T) {
 	used := map[string]bool{}
 	for _, redact := range []bool{false, true} {
 		t.Run(fmt.Sprintf("Redact=%t", redact), func(t *testing.T) {

@@ -102,9 +102,9 @@ func objects() []any {
 	}
 }
 
-// TestOrders holds that no original name is left, and that each has the same replacement, in whatever order
+// TestAttacksOnRedaction holds that no original name is left, and that each has the same replacement, in whatever order
 // the objects and their fields are read.
-func TestOrders(t *testing.T) {
+func TestAttacksOnRedaction(t *testing.T) {
 	var want []any
 	for seed := range uint64(500) {
 		all := objects()
