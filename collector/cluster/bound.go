@@ -49,6 +49,30 @@ type bounds struct {
 	mutex sync.Mutex
 	start time.Time
 	read  int64
+	// exceeded is the first error; nil for none.
+	exceeded error
+}
+
+// exceed records that the cluster has sent too much, and returns the error.
+func (b *bounds) exceed(host, sent string) error {
+	err := &TooMuchError{Host: host, Sent: sent}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.exceeded == nil {
+		b.exceeded = err
+	}
+	return err
+}
+
+// Exceeded is the first TooMuchError of the cluster's clients; nil for none. What was concluded from the rest of
+// such a server's responses is not known to be about a cluster.
+func (c *Cluster) Exceeded() error {
+	if c.bounds == nil {
+		return nil
+	}
+	c.bounds.mutex.Lock()
+	defer c.bounds.mutex.Unlock()
+	return c.bounds.exceeded
 }
 
 // wrap makes a transport whose responses are bounded. Watches and logs that are followed are not: their
@@ -75,23 +99,23 @@ func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 	switch {
 	case strings.Contains(kind, "protobuf"):
 		body.elements = nil
-		return readProtobuf(response, request.URL.Host)
+		return t.readProtobuf(response, request.URL.Host)
 	case strings.Contains(kind, "yaml"), strings.Contains(kind, "cbor"):
 		_ = response.Body.Close() // it is not read
-		return nil, &TooMuchError{Host: request.URL.Host, Sent: "a response of the type " + kind + ", which was not requested"}
+		return nil, t.of.exceed(request.URL.Host, "a response of the type "+kind+", which was not requested")
 	}
 	return response, nil
 }
 
 // readProtobuf reads the body, whose messages cannot be counted in parts.
-func readProtobuf(response *http.Response, host string) (*http.Response, error) {
+func (t *boundedTransport) readProtobuf(response *http.Response, host string) (*http.Response, error) {
 	text, err := io.ReadAll(response.Body)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return nil, err
 	}
 	message, _ := bytes.CutPrefix(text, []byte("k8s\x00")) // how Kubernetes begins an object
 	if fields, _ := fieldsOf(message, 0); fields > maxFields {
-		return nil, &TooMuchError{Host: host, Sent: fmt.Sprintf("a response with more than %d fields, or %d levels", maxFields, maxNested)}
+		return nil, t.of.exceed(host, fmt.Sprintf("a response with more than %d fields, or %d levels", maxFields, maxNested))
 	}
 	response.Body = io.NopCloser(bytes.NewReader(text))
 	return response, nil
@@ -183,7 +207,7 @@ func (b *boundedBody) Read(into []byte) (int, error) {
 	default:
 		return count, err
 	}
-	b.err = &TooMuchError{Host: b.host, Sent: sent}
+	b.err = b.of.exceed(b.host, sent)
 	return 0, b.err
 }
 

@@ -167,6 +167,9 @@ func TestAttacksByResponses(t *testing.T) {
 		if responses != 17 {
 			t.Errorf("%d responses of 63 MiB, want 17", responses)
 		}
+		if !errors.Is(reached.Exceeded(), err) {
+			t.Errorf("exceeded by %v, want %v", reached.Exceeded(), err)
+		}
 		if _, err := reached.Metadata.Resource(namespaces()).List(t.Context(), metav1.ListOptions{}); err == nil {
 			t.Error("another client of the same cluster reads more")
 		}

@@ -32,6 +32,7 @@ type Cluster struct {
 
 	config *rest.Config
 	clock  *clock
+	bounds *bounds
 }
 
 // Connect makes the clients of the cluster that config reaches; config is not
@@ -51,11 +52,12 @@ func connect(config *rest.Config, userAgent string, by *clock) (*Cluster, error)
 	config.UserAgent = userAgent
 	config.QPS = -1 // the API server's priority and fairness decides
 	config.WarningHandlerWithContext = gap.Warnings{}
+	bounds := &bounds{}
 	if by.fixed.IsZero() { // an archive bounds its files
-		config.Wrap((&bounds{}).wrap)
+		config.Wrap(bounds.wrap)
 	}
 	config.Wrap(retry.Reads)
-	c := &Cluster{config: rest.CopyConfig(config), clock: by}
+	c := &Cluster{config: rest.CopyConfig(config), clock: by, bounds: bounds}
 	config.Wrap(c.clock.wrap)
 	client, err := interruptible(config)
 	if err != nil {

@@ -171,6 +171,9 @@ func (r *round) answer(asking context.Context, member roster.Member) (fleet.Row,
 		if err == nil {
 			row, err = r.judge(asking, member, reached)
 		}
+		if err == nil && reached.Cluster != nil {
+			err = reached.Cluster.Exceeded()
+		}
 		done <- result{row, err}
 	}()
 	var got result

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -90,6 +94,39 @@ func TestRows(t *testing.T) {
 			t.Errorf("took %s: the time is that of the slowest member", took)
 		}
 	})
+}
+
+// TestAttacksByACluster has a cluster whose API server sends without end, which the judge ignores: it is
+// Unreachable, and the other one has its row.
+func TestAttacksByACluster(t *testing.T) {
+	hostile := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for range 1 << 20 {
+			if _, err := io.WriteString(w, strings.Repeat(" ", 64<<10)); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(hostile.Close)
+	good := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(good.Close)
+	config := clientcmdapi.Config{Contexts: map[string]*clientcmdapi.Context{"good": {}, "hostile": {}}}
+	all, err := roster.Contexts(config, []string{"*"}, func(name string) (*rest.Config, error) {
+		return &rest.Config{Host: map[string]string{"good": good.URL, "hostile": hostile.URL}[name]}, nil
+	}, func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, "test") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := survey.Survey{Parallel: 2, Timeout: time.Minute}.Rows(t.Context(), all, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+		_, _ = reached.Cluster.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		return fleet.Row{Cluster: member.Cluster, State: fleet.Ready}, nil
+	})
+	if err != nil || len(rows) != 2 || rows[0].State != fleet.Ready {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	if row := rows[1]; row.Cluster.Name != "hostile" || row.State != fleet.Unreachable || row.Causes[0].Reason != "TooMuchSent" || !strings.Contains(row.Message, "more than 64 MiB") {
+		t.Errorf("%+v", row)
+	}
 }
 
 func TestInterruptedSurvey(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
@@ -48,6 +49,9 @@ func explain(reached roster.Connection, cause error) explanation {
 	}
 	if late, ok := errors.AsType[*lateError](cause); ok {
 		return late.explain()
+	}
+	if _, tooMuch := errors.AsType[*cluster.TooMuchError](cause); tooMuch {
+		return explanation{reason: "TooMuchSent", remedy: "Check what answers at this address: the responses of an API server of OpenShift are smaller."}
 	}
 	for _, of := range []func(error) (explanation, bool){ofRequest, ofTLS, ofNetwork} {
 		if why, ok := of(cause); ok {
