@@ -65,7 +65,7 @@ func expectBlocked(t *testing.T, before report.Report) {
 		"ReadOnlyGuard":    preflight.Pass,
 		"Alerts":           preflight.Pass,
 		"Images":           preflight.Pass,
-		"ReadOnlyAccess-openshift-cloud-credential-operator.cloud-credential-preflight": preflight.Pass,
+		"ReadOnlyAccess-openshift-cloud-credential-operator.cloud-credential-preflight": preflight.Warn, // it reads the Secret of the credentials
 		"ReadOnlyAccess-openshift-ingress-operator.ingress-preflight":                   preflight.Warn, // its role reads all Secrets
 		"ReadOnlyAccess-openshift-machine-config-operator.machine-config-preflight":     preflight.Pass,
 		storyGate: preflight.Fail,
