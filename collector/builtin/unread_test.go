@@ -1,8 +1,11 @@
 package builtin_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -13,6 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector"
@@ -116,6 +121,7 @@ type examined map[string]*examination
 // examination is what one check requested, and what it found.
 type examination struct {
 	check    check.Check
+	refused  inventory.Resource
 	mutex    sync.Mutex
 	requests map[inventory.Resource]bool // true for a list
 	findings []finding.Finding
@@ -149,8 +155,39 @@ func (e examined) damaged(t *testing.T, path string, of inventory.Resource, harm
 	}
 }
 
+// TestForbidden refuses each resource to the checks, as for a user who may not read it: no check that reads it may
+// pass, also where it ignores the error.
+func TestForbidden(t *testing.T) {
+	const path = "../../examples/archive"
+	intact := run(t, path, nil)
+	requested := map[inventory.Resource]bool{}
+	for _, of := range intact {
+		for resource := range of.requests {
+			requested[resource] = true
+		}
+	}
+	for resource := range requested {
+		t.Run(resource.String(), func(t *testing.T) {
+			reads := func(c check.Check) bool { _, ok := intact[c.Name].requests[resource]; return ok }
+			for name, got := range runRefused(t, path, reads, resource) {
+				for _, f := range got.findings {
+					if f.Outcome == preflight.Pass {
+						t.Errorf("%s passes: %s", name, f.Message)
+					}
+				}
+			}
+		})
+	}
+}
+
 // run runs each of the checks alone on the archive.
 func run(t *testing.T, path string, only func(check.Check) bool) examined {
+	t.Helper()
+	return runRefused(t, path, only, inventory.Resource{})
+}
+
+// runRefused is run where the user may not read a resource; the zero value is none.
+func runRefused(t *testing.T, path string, only func(check.Check) bool, refused inventory.Resource) examined {
 	t.Helper()
 	all := examined{}
 	opened, err := archive.Open(t.Context(), path)
@@ -164,7 +201,7 @@ func run(t *testing.T, path string, only func(check.Check) bool) examined {
 		if only != nil && !only(c) {
 			continue
 		}
-		of := &examination{check: c, requests: map[inventory.Resource]bool{}}
+		of := &examination{check: c, refused: refused, requests: map[inventory.Resource]bool{}}
 		config := opened.Config()
 		config.Wrap(of.record)
 		api, err := cluster.ConnectAt(config, "test", opened.About().Time)
@@ -202,8 +239,21 @@ func (e *examination) record(next http.RoundTripper) http.RoundTripper {
 		e.mutex.Lock()
 		e.requests[of] = e.requests[of] || len(path) == 1
 		e.mutex.Unlock()
+		if of == e.refused {
+			return forbidden(request)
+		}
 		return next.RoundTrip(request)
 	})
+}
+
+// forbidden is the response of an API server to a user without the permission.
+func forbidden(request *http.Request) (*http.Response, error) {
+	status := apierrors.NewForbidden(schema.GroupResource{Resource: "refused"}, "", errors.New("the user may not read it")).Status()
+	status.APIVersion, status.Kind = "v1", "Status"
+	text, err := json.Marshal(status)
+	return &http.Response{
+		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), Request: request,
+	}, err
 }
 
 // filesOf are the files of an archive by their resource, in order.

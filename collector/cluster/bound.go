@@ -16,18 +16,19 @@ import (
 
 const (
 	// maxResponse bounds the body of a response, in bytes after decompression: client-go reads all of it into
-	// memory before it decodes it. A page of 500 objects has 131 kB for each.
+	// memory before it decodes it. Each of a page of 500 objects may have 131 kB.
 	maxResponse = 64 << 20
 	// maxElements bounds the objects and the elements of arrays in a response: each may become a struct of a
-	// kilobyte. A page of 500 objects has 2 000 for each.
+	// kilobyte. Each of a page of 500 objects may have 2 000.
 	maxElements = 1_000_000
 	// maxFields bounds the fields of the messages in a response that have a text or a message, for protobuf,
-	// which the typed clients prefer. A page of 500 objects has 4 000 for each.
+	// which the typed clients prefer. Each of a page of 500 objects may have 4 000.
 	maxFields = 2_000_000
 	// maxNested bounds the depth of objects and arrays.
 	maxNested = 1000
-	// maxRead bounds what is read of one cluster in maxReadTime. The pods of 500 nodes have 240 MiB.
-	maxRead     = 1 << 30
+	// maxRead bounds what is read of one cluster in maxReadTime: 150 000 pods, for which Kubernetes is tested, of
+	// 10 kB each are less.
+	maxRead     = 2 << 30
 	maxReadTime = 5 * time.Minute
 )
 

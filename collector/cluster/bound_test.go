@@ -163,9 +163,9 @@ func TestAttacksByResponses(t *testing.T) {
 			_, err = reached.Kubernetes.Discovery().RESTClient().Get().AbsPath("/large").DoRaw(t.Context())
 			responses++
 		}
-		tooMuch(t, err, "more than 1024 MiB in 5m0s")
-		if responses != 17 {
-			t.Errorf("%d responses of 63 MiB, want 17", responses)
+		tooMuch(t, err, "more than 2048 MiB in 5m0s")
+		if responses != 33 {
+			t.Errorf("%d responses of 63 MiB, want 33", responses)
 		}
 		if !errors.Is(reached.Exceeded(), err) {
 			t.Errorf("exceeded by %v, want %v", reached.Exceeded(), err)

@@ -142,5 +142,5 @@ func Note(ctx context.Context, gaps ...Gap) { Add(ctx, Extent{gaps: gaps}) }
 // Prove records that something was read entirely; by is what proves it, as for Proven.
 func Prove(ctx context.Context, by string) { Add(ctx, Proven(by)) }
 
-// Fail records that something could not be read, for another reason than a gap.
+// Fail records that something could not be read.
 func Fail(ctx context.Context, err error) { Add(ctx, Extent{failures: []string{err.Error()}}) }

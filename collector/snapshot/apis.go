@@ -19,8 +19,8 @@ import (
 )
 
 // apiRequestCountPage is the size of a page of APIRequestCounts, each of which has
-// the requests of a day by hour, node, user and verb.
-const apiRequestCountPage = 100
+// the requests of a day by hour, node, user and verb: up to 1.5 MiB.
+const apiRequestCountPage = 20
 
 // maxWriters bounds the writers of one API that are kept.
 const maxWriters = 20

@@ -51,10 +51,9 @@ func List[T any](ctx context.Context, c *Cluster, resource schema.GroupVersionRe
 func once[T any](ctx context.Context, c *Cluster, key string, read func(context.Context) (T, error)) (T, error) {
 	return kept(ctx, c, key, func(ctx context.Context) (T, error) {
 		value, err := read(ctx)
-		switch {
-		case err == nil || apierrors.IsNotFound(err):
+		if err == nil || apierrors.IsNotFound(err) {
 			gap.Prove(ctx, "the response of the API server: "+key)
-		case !gap.Is(err): // a gap is recorded already
+		} else {
 			gap.Fail(ctx, err)
 		}
 		return value, err

@@ -149,7 +149,7 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 	}
 	return Entry{
 		Namespace: namespace, Name: of.Metadata.Name, Version: group.Version,
-		revision: revisionOf(of.Metadata.ResourceVersion), uid: of.Metadata.UID, packed: encode(slim(object, of.Kind)),
+		revision: revisionOf(of.Metadata.ResourceVersion), uid: of.Metadata.UID, packed: encode(object),
 	}, of, nil
 }
 

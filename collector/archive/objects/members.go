@@ -53,13 +53,10 @@ func (l *list) UnmarshalJSON(text []byte) error {
 }
 
 // each calls do for each item.
-func (l *list) each(do func(item []byte) error) error { return Items(l.text, do) }
-
-// Items calls do for each item of valid JSON of a list, which is not copied. Its error ends them.
-func Items(list []byte, do func(item []byte) error) error {
-	for at := skipSpace(list, 1); at < len(list) && list[at] != ']'; at = nextMember(list, at) {
-		end := valueEnd(list, at)
-		if err := do(list[at:end]); err != nil {
+func (l *list) each(do func(item []byte) error) error {
+	for at := skipSpace(l.text, 1); at < len(l.text) && l.text[at] != ']'; at = nextMember(l.text, at) {
+		end := valueEnd(l.text, at)
+		if err := do(l.text[at:end]); err != nil {
 			return err
 		}
 		at = end
