@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/openshift/update-preflight/collector/archive/inventory"
-	"github.com/openshift/update-preflight/collector/archive/objects"
 	"github.com/openshift/update-preflight/collector/gap"
 )
 
@@ -155,14 +156,11 @@ func (p *page) answer() (answer, error) {
 // present is an object of a version in the version and with the content that are asked for.
 func present(object []byte, version string, of target) ([]byte, error) {
 	if of.metadata {
-		metadata := []byte("{}")
-		err := objects.Members(object, func(key string, value []byte) error {
-			if key == "metadata" {
-				metadata = value
-			}
-			return nil
-		})
-		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"PartialObjectMetadata","metadata":%s}`, metav1.SchemeGroupVersion.String(), metadata), err
+		var has struct {
+			Metadata json.RawMessage `json:"metadata"`
+		}
+		err := kjson.UnmarshalCaseSensitivePreserveInts(object, &has)
+		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"PartialObjectMetadata","metadata":%s}`, metav1.SchemeGroupVersion.String(), cmp.Or(string(has.Metadata), "{}")), err
 	}
 	if version == of.version {
 		return object, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/openshift/update-preflight/collector/archive/layout"
 	"github.com/openshift/update-preflight/collector/archive/objects"
@@ -45,53 +46,23 @@ func revisionOf(version string) uint64 {
 	return revision
 }
 
-// identity has the fields by which an object is found.
+// identity has the fields by which an object is found. Their names are case-sensitive.
 type identity struct {
-	APIVersion, Kind string
-	Metadata         struct{ Namespace, Name, ResourceVersion, UID string }
-	// typed is true where the object has an apiVersion or a kind, which may be empty, and Status where it has
-	// a status.
-	typed, Status bool
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		ResourceVersion string `json:"resourceVersion"`
+		UID             string `json:"uid"`
+	} `json:"metadata"`
+	Status json.RawMessage `json:"status"`
 }
 
 func identify(object []byte) (identity, error) {
 	var of identity
-	err := objects.Members(object, func(key string, value []byte) (err error) {
-		switch key {
-		case "apiVersion":
-			of.typed = true
-			of.APIVersion, err = objects.Text(value)
-		case "kind":
-			of.typed = true
-			of.Kind, err = objects.Text(value)
-		case "metadata":
-			err = of.identify(value)
-		case "status":
-			of.Status = string(value) != "null"
-		}
-		return err
-	})
+	err := kjson.UnmarshalCaseSensitivePreserveInts(object, &of)
 	return of, err
-}
-
-// identify reads the metadata of an object.
-func (of *identity) identify(metadata []byte) error {
-	if string(metadata) == "null" {
-		return nil
-	}
-	return objects.Members(metadata, func(key string, value []byte) (err error) {
-		switch key {
-		case "namespace":
-			of.Metadata.Namespace, err = objects.Text(value)
-		case "name":
-			of.Metadata.Name, err = objects.Text(value)
-		case "resourceVersion":
-			of.Metadata.ResourceVersion, err = objects.Text(value)
-		case "uid":
-			of.Metadata.UID, err = objects.Text(value)
-		}
-		return err
-	})
 }
 
 func readEntries(from *file, kind string) (objects.List, []Entry, error) {
@@ -101,7 +72,7 @@ func readEntries(from *file, kind string) (objects.List, []Entry, error) {
 	var entries []Entry
 	list, err := from.objects(func(object []byte) error {
 		made, of, err := entryOf(object, from.place, kind)
-		if err == nil && of.Kind == "APIRequestCount" && !of.Status {
+		if err == nil && of.Kind == "APIRequestCount" && (of.Status == nil || string(of.Status) == "null") {
 			// Whatever follows the metadata is optional YAML, and a count without a status counts nothing.
 			err = fmt.Errorf("the APIRequestCount %q has no status, as where the end of a file is missing", of.Metadata.Name)
 		}
@@ -164,9 +135,6 @@ func refuseNames(texts ...string) error {
 
 // withType is an object with the type of an identity.
 func withType(object []byte, of identity) ([]byte, error) {
-	if members := bytes.TrimSpace(object[1:]); !of.typed && members[0] == '"' { // to add them is all
-		return append(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,`, of.APIVersion, of.Kind), members...), nil
-	}
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(object, &fields); err != nil {
 		return nil, err

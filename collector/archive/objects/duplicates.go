@@ -2,6 +2,7 @@ package objects
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,8 +114,8 @@ func (l *level) begin(object, fixed bool) {
 func (l *level) note(quoted []byte, fixed []string) error {
 	same := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(same, '\\') >= 0 {
-		text, err := Text(quoted)
-		if err != nil {
+		var text string
+		if err := json.Unmarshal(quoted, &text); err != nil {
 			return err
 		}
 		same = []byte(text)
@@ -182,4 +183,28 @@ func fold(r rune) rune {
 		}
 	}
 	return r
+}
+
+// skipSpace is the offset of the next character that is no white space.
+func skipSpace(valid []byte, at int) int {
+	for at < len(valid) && (valid[at] == ' ' || valid[at] == '\t' || valid[at] == '\r' || valid[at] == '\n') {
+		at++
+	}
+	return min(at, len(valid))
+}
+
+// stringEnd is the offset behind a string that begins at an offset.
+func stringEnd(valid []byte, begin int) int {
+	for at := begin + 1; at < len(valid); at++ {
+		quote := bytes.IndexByte(valid[at:], '"')
+		if quote < 0 {
+			break
+		}
+		escape := bytes.IndexByte(valid[at:at+quote], '\\')
+		if escape < 0 {
+			return at + quote + 1
+		}
+		at += escape + 1 // the escaped character
+	}
+	return len(valid)
 }

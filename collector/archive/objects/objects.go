@@ -109,7 +109,7 @@ func readJSON(content io.Reader, do func([]byte) error) (List, error) {
 	var list struct {
 		List
 
-		Items list `json:"items"`
+		Items *[]json.RawMessage `json:"items"`
 	}
 	if err := json.Unmarshal(data, &list); err != nil {
 		return List{}, err
@@ -117,10 +117,15 @@ func readJSON(content io.Reader, do func([]byte) error) (List, error) {
 	if err := refuseDuplicates(data); err != nil {
 		return List{}, err
 	}
-	if list.Items.text == nil {
+	if list.Items == nil {
 		return List{}, do(data)
 	}
-	return list.List, list.Items.each(do)
+	for _, item := range *list.Items {
+		if err := do(item); err != nil {
+			return List{}, err
+		}
+	}
+	return list.List, nil
 }
 
 func readYAML(content *bufio.Reader, do func([]byte) error) (List, error) {
