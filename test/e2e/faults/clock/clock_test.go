@@ -44,14 +44,15 @@ func newWorld(t *testing.T) world {
 	}
 }
 
-// start starts a preflight with a clock that is ahead.
-func (w world) start(t *testing.T, ahead time.Duration) *process.Process {
+// start starts a preflight with a clock that is ahead. An option of a new run, --rerun, would end a
+// run that is to be continued.
+func (w world) start(t *testing.T, ahead time.Duration, options ...string) *process.Process {
 	t.Helper()
 	path, err := build.Clock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), path, "run", "--rerun", "--to", zoo.To, "-o", "json", "--prometheus", w.monitoring)
+	command := exec.CommandContext(t.Context(), path, append([]string{"run", "--to", zoo.To, "-o", "json", "--prometheus", w.monitoring}, options...)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig, fmt.Sprintf("%s=%d", build.ClockVariable, int(ahead.Seconds())))
 	return process.Start(t, command)
 }
@@ -99,7 +100,7 @@ func TestWrongClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.node.End()
-			program := w.start(t, tc.ahead)
+			program := w.start(t, tc.ahead, "--rerun")
 			program.AwaitOutput(t, tc.want)
 			w.expectReady(t, program)
 			if t.Failed() {
@@ -120,7 +121,7 @@ func TestTakeover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			victim := w.start(t, tc.first)
+			victim := w.start(t, tc.first, "--rerun")
 			select {
 			case <-w.node.Created:
 			case <-victim.Ended():
