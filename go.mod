@@ -35,6 +35,7 @@ require (
 	k8s.io/client-go v0.37.2
 	k8s.io/component-helpers v0.37.2
 	k8s.io/klog/v2 v2.140.0
+	k8s.io/pod-security-admission v0.37.2
 	maragu.dev/gomponents v1.2.0
 	open-cluster-management.io/api v1.1.0
 	sigs.k8s.io/controller-runtime v0.25.2

@@ -36,6 +36,9 @@ type Input struct {
 	// Admission is what webhooks and policies answer to the eviction of a pod: Evicted to let
 	// it pass, Refused or Unknown, and by whom. Where nil, all pass.
 	Admission func(*corev1.Pod) (eviction.Outcome, string)
+	// Creation is what webhooks and policies answer to the creation of a pod: Evicted to let it pass, Refused,
+	// or Unknown where they may change it, too, and by whom. Where nil, all pass.
+	Creation func(*corev1.Pod) (eviction.Outcome, string)
 	// Now is the time of the state.
 	Now time.Time
 }

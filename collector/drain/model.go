@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/owner"
 	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/drain/quota"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
 )
 
@@ -20,6 +22,8 @@ const (
 	// overdue is how long after the end of its grace period a pod that is being deleted is
 	// taken for one that stays.
 	overdue = 5 * time.Minute
+	// settling is how long after its start a pod that is not ready may become so.
+	settling = 5 * time.Minute
 	// longGrace is the least grace period that is reported.
 	longGrace = 10 * time.Minute
 )
@@ -28,13 +32,19 @@ const (
 type model struct {
 	input   *Input
 	cluster *placement.Cluster
-	pods    []pod
-	budgets []eviction.Budget
+	// pods are those of the cluster, existing in number, and what is created in their place where that is
+	// another pod.
+	pods     []pod
+	existing int
+	quotas   *quota.Quotas
+	budgets  []eviction.Budget
 	// owned are the budgets that an operator owns, managers what restores a budget.
-	owned    []bool
-	managers []string
-	// replicas is how many pods each controller keeps, -1 where that is unknown.
-	replicas []int
+	owned       []bool
+	managers    []string
+	controllers []controller
+	// scaled counts the pods of each budget by controller; nil for a budget whose expected pods stay what its
+	// status says.
+	scaled []map[int]int
 	// lowest is the lowest priority of a pod on a node.
 	lowest int32
 }
@@ -46,72 +56,174 @@ type pod struct {
 	node       int
 	budgets    []int
 	recreation recreation.Answer
+	// next is the position of what is created in its place: its own for a pod like it.
+	next       int
+	charges    []quota.Charge
 	owner      owner.Answer
 	controller int
 	alike      bool // whether the pods of its controller are the same: those of a DaemonSet have a node each, and those of a StatefulSet volumes
 	services   []int
 	grace      int64  // in seconds
 	started    int64  // when the kubelet saw it, in seconds; the last of all if it has not
+	starting   bool   // whether it started a moment ago and is not ready yet
 	stuck      string // why the deletion of a pod does not end
+	finalizer  string // what may keep the pod once it is evicted
 	admission  eviction.Outcome
 	by         string
 }
 
-func modelOf(input *Input) *model {
-	m := &model{input: input, cluster: placement.Compile(input.Cluster), pods: make([]pod, len(input.Cluster.Pods))}
-	for i := range input.Budgets {
-		m.budgets = append(m.budgets, eviction.BudgetOf(&input.Budgets[i]))
-		m.owned = append(m.owned, operated(&input.Budgets[i]))
-		m.managers = append(m.managers, managerOf(&input.Budgets[i]))
+// addBudgets reads the budgets. Evictions that were granted before do not count for longer than two minutes
+// (kubernetes pkg/controller/disruption, DeletionTimeout).
+func (m *model) addBudgets() {
+	for i := range m.input.Budgets {
+		of := &m.input.Budgets[i]
+		budget := eviction.BudgetOf(of)
+		budget.Disrupted = 0
+		m.budgets = append(m.budgets, budget)
+		m.owned = append(m.owned, operated(of))
+		m.managers = append(m.managers, managerOf(of))
 	}
-	budgets := eviction.NewBudgets(input.Budgets)
-	services := servicesOf(input.Services)
-	controllers := map[string]int{}
+}
+
+func modelOf(input *Input) *model {
+	m := &model{input: input, pods: make([]pod, len(input.Cluster.Pods)), existing: len(input.Cluster.Pods)}
+	m.addBudgets()
+	if input.Workloads != nil {
+		m.quotas = input.Workloads.Quotas()
+	}
+	find := &finder{budgets: eviction.NewBudgets(input.Budgets), services: servicesOf(input.Services), controllers: map[string]int{}}
+	placed := input.Cluster
 	for i := range input.Cluster.Pods {
 		of := &input.Cluster.Pods[i]
-		p := pod{Pod: eviction.PodOf(of, input.DaemonSet), node: -1, controller: -1, admission: eviction.Evicted}
-		if of.Spec.NodeName != "" {
-			p.node = m.cluster.Node(of.Spec.NodeName)
+		m.pods[i] = m.pod(of, find)
+		m.pods[i].recreation = m.recreation(of, &m.pods[i])
+		m.pods[i].next = i
+		if created := m.pods[i].recreation.Pod; created != nil {
+			m.pods[i].next = len(placed.Pods)
+			placed.Pods = append(slices.Clip(placed.Pods), *created)
 		}
-		p.budgets = budgets.Of(of.Namespace, of.Labels)
-		p.owner = input.Owners.Of(of)
-		p.services, p.grace = services.of(of), graceOf(of, p.owner)
-		p.stuck, p.started = m.stuck(of), math.MaxInt64
-		if of.Status.StartTime != nil {
-			p.started = of.Status.StartTime.Unix()
+	}
+	for i := m.existing; i < len(placed.Pods); i++ {
+		m.pods = append(m.pods, m.pod(&placed.Pods[i], find))
+	}
+	m.cluster = placement.Compile(placed)
+	for i := range m.existing {
+		p := &m.pods[i]
+		if name := input.Cluster.Pods[i].Spec.NodeName; name != "" {
+			p.node = m.cluster.Node(name)
 		}
-		p.recreation = m.recreation(of, p.Kept)
-		if p.owner.Behavior == owner.Moves && p.recreation.Outcome == recreation.Unknown {
-			p.recreation = recreation.Answer{Outcome: recreation.Recreated} // by its operator
-		}
-		p.controller, p.alike = m.controller(of, controllers), alike(of)
-		if input.Admission != nil && p.Kept == "" {
-			p.admission, p.by = input.Admission(of)
-		}
-		m.pods[i] = p
 		for _, budget := range p.budgets {
-			m.distrust(&m.budgets[budget], &p)
+			m.count(&m.budgets[budget], p)
+			if _, disrupted := input.Budgets[budget].Status.DisruptedPods[input.Cluster.Pods[i].Name]; disrupted && p.Ready && !p.Terminating {
+				m.budgets[budget].Recover()
+			}
 		}
 		m.lowest = min(m.lowest, m.cluster.Pods[i].Priority)
 	}
+	m.scale()
 	return m
 }
 
-// distrust takes the status of a budget for stale that expects no pod and counts none as healthy,
+// finder finds what concerns a pod.
+type finder struct {
+	budgets     *eviction.Budgets
+	services    *services
+	controllers map[string]int
+}
+
+// pod is what a rehearsal reads of a pod, but for its node and for what is created in its place.
+func (m *model) pod(of *corev1.Pod, find *finder) pod {
+	p := pod{Pod: eviction.PodOf(of, m.input.DaemonSet), node: -1, admission: eviction.Evicted, started: math.MaxInt64}
+	p.budgets = find.budgets.Of(of.Namespace, of.Labels)
+	p.owner = m.input.Owners.Of(of)
+	p.services, p.grace = find.services.of(of), graceOf(of, p.owner)
+	p.stuck, p.finalizer, p.starting = m.stuck(of), foreign(of.Finalizers), m.starting(of, &p)
+	if of.Status.StartTime != nil {
+		p.started = of.Status.StartTime.Unix()
+	}
+	p.controller, p.alike = m.controller(of, find.controllers), alike(of)
+	p.charges = m.quotas.Of(of)
+	if m.input.Admission != nil && p.Kept == "" {
+		p.admission, p.by = m.input.Admission(of)
+	}
+	return p
+}
+
+// foreign is a finalizer that no controller of Kubernetes removes by itself; empty for none.
+func foreign(finalizers []string) string {
+	for _, name := range finalizers {
+		switch name {
+		case batchv1.JobTrackingFinalizer, metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents:
+		default:
+			return name
+		}
+	}
+	return ""
+}
+
+// starting reports whether a pod that is not ready may become so without a change: it started less than
+// the time of settling before, or its startup probe may still fail.
+func (m *model) starting(of *corev1.Pod, p *pod) bool {
+	if p.Ready || p.Ended || p.Terminating || m.input.Now.IsZero() {
+		return false
+	}
+	since := of.CreationTimestamp
+	if of.Status.StartTime != nil {
+		since = *of.Status.StartTime
+	}
+	return !since.IsZero() && m.input.Now.Before(since.Add(settling+probing(of)))
+}
+
+// probing is how long the startup probes of a pod may fail.
+func probing(of *corev1.Pod) time.Duration {
+	longest := time.Duration(0)
+	for i := range of.Spec.Containers {
+		if probe := of.Spec.Containers[i].StartupProbe; probe != nil {
+			seconds := int64(probe.InitialDelaySeconds) + int64(probe.PeriodSeconds)*int64(probe.FailureThreshold)
+			longest = max(longest, min(time.Duration(seconds)*time.Second, time.Hour))
+		}
+	}
+	return longest
+}
+
+// count takes the status of a budget for stale that expects no pod and counts none as healthy,
 // while one with a controller is ready: it was computed before the pod existed.
-func (m *model) distrust(budget *eviction.Budget, of *pod) {
+func (m *model) count(budget *eviction.Budget, of *pod) {
 	if budget.Failure == "" && budget.Expected == 0 && budget.Healthy == 0 && of.Ready && of.controller >= 0 {
 		budget.Stale = true
 	}
 }
 
-func (m *model) recreation(of *corev1.Pod, kept eviction.Kept) recreation.Answer {
+// recreation is what becomes of a pod after its eviction.
+func (m *model) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 	if m.input.Workloads == nil {
 		return recreation.Answer{Outcome: recreation.Unknown, Why: "may be created again: workloads were not read"}
 	}
 	answer := m.input.Workloads.Of(of)
-	if owner := metav1.GetControllerOfNoCopy(of); owner != nil && owner.Kind == "DaemonSet" && kept == "" {
+	if owner := metav1.GetControllerOfNoCopy(of); owner != nil && owner.Kind == "DaemonSet" && p.Kept == "" {
 		return recreation.Answer{Outcome: recreation.Lost, Why: "is of a DaemonSet that does not exist"}
+	}
+	if p.owner.Behavior == owner.Moves && answer.Outcome == recreation.Unknown {
+		return recreation.Answer{Outcome: recreation.Recreated} // by its operator
+	}
+	if answer.Outcome == recreation.Recreated && m.input.Creation != nil {
+		return m.admitted(of, answer)
+	}
+	return answer
+}
+
+// admitted is the answer with what webhooks and policies say of the creation. They have admitted a pod of
+// the same template, so that only one of another template depends on their answers.
+func (m *model) admitted(of *corev1.Pod, answer recreation.Answer) recreation.Answer {
+	created, other := of, answer.Pod != nil
+	if other {
+		created = answer.Pod
+	}
+	switch outcome, by := m.input.Creation(created); {
+	case outcome == eviction.Refused:
+		return recreation.Answer{Outcome: recreation.Refused, By: by, Why: "is a pod whose creation it does not admit"}
+	case outcome == eviction.Unknown && other:
+		return recreation.Answer{Outcome: recreation.Unknown, Why: "is of a template that was changed since, and " + by + " may refuse or change it"}
 	}
 	return answer
 }
@@ -119,28 +231,6 @@ func (m *model) recreation(of *corev1.Pod, kept eviction.Kept) recreation.Answer
 func alike(of *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(of)
 	return owner != nil && (owner.Kind == "ReplicaSet" || owner.Kind == "ReplicationController")
-}
-
-// controller numbers the controllers of pods.
-func (m *model) controller(of *corev1.Pod, known map[string]int) int {
-	reference := metav1.GetControllerOfNoCopy(of)
-	if reference == nil {
-		return -1
-	}
-	key := of.Namespace + "/" + reference.Kind + "/" + reference.Name
-	at, ok := known[key]
-	if !ok {
-		at = len(m.replicas)
-		known[key] = at
-		replicas := -1
-		if m.input.Workloads != nil {
-			if number, ok := m.input.Workloads.Replicas(of); ok {
-				replicas = number
-			}
-		}
-		m.replicas = append(m.replicas, replicas)
-	}
-	return at
 }
 
 // stuck is why the deletion of a pod has not ended, although its grace period has.

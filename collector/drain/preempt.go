@@ -25,7 +25,7 @@ func (r *run) preempt(at int) int {
 	var best *victims
 	tried := 0
 	for node := range r.now.onNode {
-		switch r.now.state.Reject(&r.m.cluster.Pods[at], node) { //nolint:exhaustive // a preemption helps against no other rejection
+		switch r.now.state.Reject(r.now.shape(at), node) { //nolint:exhaustive // a preemption helps against no other rejection
 		case placement.Resources, placement.Ports, placement.PodAntiAffinity, placement.Spread:
 		default:
 			continue
@@ -56,24 +56,24 @@ func (r *run) preempt(at int) int {
 // whose budgets forbid it, with a higher priority, and that started earlier stay first (kubernetes
 // pkg/scheduler/util, MoreImportantPod); times have seconds.
 func (r *run) victims(at, node int) victims {
-	s, of := r.now, &r.m.cluster.Pods[at]
+	s, of := r.now, r.now.shape(at)
 	var lower []int32
 	for _, other := range s.onNode[node] {
-		if s.m.cluster.Pods[other].Priority < of.Priority && (!s.m.pods[other].Ended || s.live[other].moved) {
+		if s.shape(int(other)).Priority < of.Priority && (!s.m.pods[other].Ended || s.live[other].moved) {
 			lower = append(lower, other)
-			s.state.Remove(&s.m.cluster.Pods[other], node)
+			s.state.Remove(s.shape(int(other)), node)
 		}
 	}
 	fits := s.state.Reject(of, node) == placement.None
 	slices.SortStableFunc(r.shuffle(lower), func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.m.cluster.Pods[b].Priority, s.m.cluster.Pods[a].Priority), cmp.Compare(s.started(a), s.started(b)))
+		return cmp.Or(cmp.Compare(s.shape(int(b)).Priority, s.shape(int(a)).Priority), cmp.Compare(s.started(a), s.started(b)))
 	})
 	violating, others := s.divide(lower)
 	found := victims{node: node}
 	for i, other := range slices.Concat(violating, others) {
-		s.state.Add(&s.m.cluster.Pods[other], node)
+		s.state.Add(s.shape(int(other)), node)
 		if fits && s.state.Reject(of, node) != placement.None {
-			s.state.Remove(&s.m.cluster.Pods[other], node)
+			s.state.Remove(s.shape(int(other)), node)
 			found.pods = append(found.pods, other)
 			if i < len(violating) {
 				found.violations++
@@ -81,7 +81,7 @@ func (r *run) victims(at, node int) victims {
 		}
 	}
 	for _, other := range found.pods {
-		s.state.Add(&s.m.cluster.Pods[other], node)
+		s.state.Add(s.shape(int(other)), node)
 	}
 	return found
 }
@@ -100,7 +100,7 @@ func (s *situation) divide(pods []int32) (violating, others []int32) {
 	taken := map[int]int32{} // by budget
 	for _, at := range pods {
 		exceeds := false
-		for _, budget := range s.m.pods[at].budgets {
+		for _, budget := range s.m.pods[s.live[at].form].budgets {
 			taken[budget]++
 			if exceeds = taken[budget] > s.budgets[budget].Allowed; exceeds {
 				break
@@ -122,20 +122,20 @@ func (s *situation) compareVictims(a, b victims) int {
 	highest := func(of victims) int32 {
 		most := s.m.lowest
 		for _, victim := range of.pods {
-			most = max(most, s.m.cluster.Pods[victim].Priority)
+			most = max(most, s.shape(int(victim)).Priority)
 		}
 		return most
 	}
 	sum := func(of victims) (sum int64) {
 		for _, victim := range of.pods {
-			sum += int64(s.m.cluster.Pods[victim].Priority) + math.MaxInt32 + 1
+			sum += int64(s.shape(int(victim)).Priority) + math.MaxInt32 + 1
 		}
 		return sum
 	}
 	earliest := func(of victims) int64 {
 		least := int64(math.MaxInt64)
 		for _, victim := range of.pods {
-			if s.m.cluster.Pods[victim].Priority == highest(of) {
+			if s.shape(int(victim)).Priority == highest(of) {
 				least = min(least, s.started(victim))
 			}
 		}

@@ -24,7 +24,7 @@ const (
 // Rehearse drains the nodes of an update on paper.
 func Rehearse(input Input) Rehearsal {
 	m := modelOf(&input)
-	all := choicesFor(len(input.Order.Pools), len(m.pods))
+	all := choicesFor(len(input.Order.Pools), m.existing)
 	runs := make([]*run, 0, len(all))
 	for _, choices := range all {
 		ended := m.run(choices)
@@ -45,6 +45,7 @@ func choicesFor(pools, pods int) []choices {
 		{preference: placement.Fullest, slow: -1},
 		{preference: placement.Emptiest, slow: -1, newest: true},
 		{preference: placement.Any, slow: -1, newest: true, hopeful: true},
+		{preference: placement.Emptiest, slow: -1, newest: true, instant: true},
 	}
 	for slow := range min(pools, maxSlow) {
 		if pools > 1 {
@@ -73,7 +74,7 @@ func (m *model) fold(runs []*run) Rehearsal {
 	}
 	found.Never = m.never()
 	found.Pending = m.foldPending(runs)
-	for at := range m.pods {
+	for at := range m.existing {
 		if shown.log.lost[at] {
 			found.Lost = append(found.Lost, Lost{Pod: m.reference(at), Node: m.input.Cluster.Pods[at].Spec.NodeName, Why: m.pods[at].recreation.Why})
 		}
@@ -84,7 +85,7 @@ func (m *model) fold(runs []*run) Rehearsal {
 
 // never are the pods on nodes that are drained whose eviction is refused for ever.
 func (m *model) never() []Obstacle {
-	now := m.situation()
+	now := m.situation(choices{})
 	var found []Obstacle
 	for i := range m.input.Order.Pools {
 		for _, name := range m.input.Order.Pools[i].Nodes {
@@ -130,7 +131,7 @@ func (m *model) foldPool(at int, runs []*run) Pool {
 	found.Nodes, found.Waiting = shown.log.pools[at].done, len(pool.Nodes)-len(shown.log.pools[at].started)
 	found.Stuck = stuckIn(at, sticking)
 	if found.Outcome == Undetermined {
-		found.Why = why(found.Stuck)
+		found.Why = cmp.Or(m.settles(found.Stuck), why(found.Stuck))
 	}
 	return found
 }
@@ -155,6 +156,26 @@ func stuckIn(pool int, sticking []*run) []Node {
 		found[i].Uncertain = times[at[i]] < len(sticking)
 	}
 	return found
+}
+
+// settles is why an outcome depends on pods that started a moment ago; empty if it does not.
+func (m *model) settles(stuck []Node) string {
+	budgets := map[Reference]bool{}
+	for _, node := range stuck {
+		for _, obstacle := range node.Obstacles {
+			for _, budget := range obstacle.Budgets {
+				budgets[budget] = true
+			}
+		}
+	}
+	for at := range m.existing {
+		for _, budget := range m.pods[at].budgets {
+			if of := (Reference{m.budgets[budget].Namespace, m.budgets[budget].Name}); m.pods[at].starting && budgets[of] {
+				return fmt.Sprintf("pod %s of PodDisruptionBudget %q started a moment ago and is not ready yet; run it again in some minutes", m.reference(at), of.Name)
+			}
+		}
+	}
+	return ""
 }
 
 // why is what an outcome depends on that differs between rehearsals.
@@ -205,7 +226,7 @@ func (s *situation) by(at int, answer eviction.Answer) string {
 	p := &s.m.pods[at]
 	switch answer.Cause { //nolint:exhaustive // the budgets explain the others
 	case Terminating:
-		return p.stuck
+		return cmp.Or(p.stuck, "its finalizer "+s.m.pods[s.live[at].form].finalizer)
 	case Admission:
 		return p.by
 	case Operator:
@@ -236,20 +257,45 @@ func (s *situation) behind(budget int) []Pending {
 // waits reports whether a pod is without a node at the end.
 func (s *situation) waits(at int) bool { return s.live[at].node < 0 && !s.live[at].gone }
 
-// foldPending are the pods without a node at the end of a rehearsal, those of all first.
-func (m *model) foldPending(runs []*run) []Pending {
-	times, whys := map[int]int{}, map[int]string{}
-	for _, run := range runs {
-		for at := range run.now.live {
-			if run.now.waits(at) {
-				times[at]++
-				whys[at] = cmp.Or(whys[at], run.now.live[at].why)
-			}
+// waiting are the pods without a node at the end.
+func (r *run) waiting() []int {
+	var found []int
+	for at := range r.now.live {
+		if r.now.waits(at) {
+			found = append(found, at)
 		}
 	}
+	return found
+}
+
+// foldPending are the pods without a node at the end of a rehearsal, those of all first. Of the pods of a
+// ReplicaSet, which are the same, it has as many as a rehearsal leaves without a node at most, and as many
+// of them are certain as each rehearsal leaves at least.
+func (m *model) foldPending(runs []*run) []Pending {
+	times, whys := map[int]int{}, map[int]string{}
+	counts := make([]map[int]int, 0, len(runs)) // by controller
+	for _, run := range runs {
+		waiting := map[int]int{}
+		for _, at := range run.waiting() {
+			times[at]++
+			whys[at] = cmp.Or(whys[at], run.now.live[at].why)
+			waiting[m.pods[at].controller]++
+		}
+		counts = append(counts, waiting)
+	}
 	var found []Pending
-	for _, at := range slices.Sorted(maps.Keys(times)) {
-		found = append(found, Pending{Pod: m.reference(at), Node: m.nodeOf(at), Why: whys[at], Uncertain: times[at] < len(runs)})
+	listed := map[int]int{} // by controller
+	oftenest := func(a, b int) int { return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(a, b)) }
+	for _, at := range slices.SortedFunc(maps.Keys(times), oftenest) {
+		uncertain := times[at] < len(runs)
+		if p := &m.pods[at]; p.alike {
+			least, most := bounds(counts, p.controller)
+			if listed[p.controller]++; listed[p.controller] > most {
+				continue
+			}
+			uncertain = listed[p.controller] > least
+		}
+		found = append(found, Pending{Pod: m.reference(at), Node: m.nodeOf(at), Why: whys[at], Uncertain: uncertain})
 	}
 	slices.SortStableFunc(found, func(a, b Pending) int {
 		if a.Uncertain != b.Uncertain {
@@ -261,6 +307,15 @@ func (m *model) foldPending(runs []*run) []Pending {
 		return compareReferences(a.Pod, b.Pod)
 	})
 	return found
+}
+
+// bounds are the least and the most of one count.
+func bounds(counts []map[int]int, of int) (least, most int) {
+	least = counts[0][of]
+	for _, each := range counts {
+		least, most = min(least, each[of]), max(most, each[of])
+	}
+	return least, most
 }
 
 func (m *model) interrupted(shown *run) []Interruption {

@@ -46,6 +46,9 @@ func summary(r drain.Rehearsal) string {
 	}
 	for _, pending := range r.Pending {
 		add("pending %s: %s", pending.Pod, pending.Why)
+		if pending.Uncertain {
+			add("uncertain %s", pending.Pod)
+		}
 	}
 	for _, lost := range r.Lost {
 		add("lost %s", lost.Pod)
@@ -192,7 +195,8 @@ func TestRehearse(t *testing.T) {
 			},
 		},
 		"Daemons": {
-			reason: "a pod of a DaemonSet has no room on its node, and another one gets some on its own", want: []string{"worker Clear w0 w1", "pending shop/agent-0"}, without: "agent-1",
+			reason: "a pod of a DaemonSet has no room on its node, and another one may get some on its own before the pods of the next node",
+			want:   []string{"worker Clear w0 w1", "pending shop/agent-0", "uncertain shop/agent-1"},
 			build: func(w *world) {
 				w.nodes = []corev1.Node{w.nodes[0], w.nodes[1], w.nodes[3]}
 				for i, node := range []string{"i0", "w0"} {

@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/owner"
 	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/drain/quota"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
 )
 
@@ -21,6 +22,8 @@ type choices struct {
 	// newest places the pods first that were evicted last. The queue of the scheduler depends on
 	// how often it has tried each pod.
 	newest bool
+	// instant drains the next nodes before what waits is placed on those that return.
+	instant bool
 	// shuffled evicts and places pods in a random order, and has nodes return one by one or together.
 	shuffled bool
 	seed     uint64
@@ -35,8 +38,10 @@ type run struct {
 	// pools are those of the input, of which a NodePool's nodes may be in another order.
 	pools   []order.Pool
 	pending []int32
-	waits   int // counts the pods that have left a node
-	log     log
+	round   int // counts the rounds of evictions
+	// evicting is true while the evictions of a round are requested.
+	evicting bool
+	log      log
 }
 
 // log is what a rehearsal records.
@@ -58,7 +63,7 @@ type poolLog struct {
 
 func (m *model) run(choices choices) *run {
 	r := &run{
-		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(), //nolint:gosec // choices need no secrecy
+		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices), //nolint:gosec // choices need no secrecy
 		log: log{evicted: make([]bool, len(m.pods)), lost: map[int]bool{}, dark: map[int][]string{}},
 	}
 	r.pools = slices.Clone(m.input.Order.Pools)
@@ -126,8 +131,11 @@ type evicting struct {
 	pod    int32
 }
 
-// evicting are the pods of the nodes that are being drained.
-func (r *run) evicting() []evicting {
+// since is when the pods are without a node that are evicted now: after all that are without one at first.
+func (r *run) since() int { return len(r.m.pods) + r.round }
+
+// drained are the pods of the nodes that are being drained.
+func (r *run) drained() []evicting {
 	var all []evicting
 	for i := range r.log.pools {
 		record := &r.log.pools[i]
@@ -143,7 +151,9 @@ func (r *run) evicting() []evicting {
 // drainOnce evicts what can be evicted, and places what is without a node. It reports whether
 // a pod has left its node or got one.
 func (r *run) drainOnce() bool {
-	all := r.evicting()
+	r.round++
+	r.evicting = true
+	all := r.drained()
 	if r.choices.shuffled {
 		r.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	}
@@ -159,6 +169,7 @@ func (r *run) drainOnce() bool {
 			r.place()
 		}
 	}
+	r.evicting = false
 	for node, pods := range evicted {
 		if node.Evicted > 0 {
 			node.Waits++
@@ -178,6 +189,9 @@ func (r *run) shuffle(pods []int32) []int32 {
 
 // evict evicts a pod, and reports whether it has left the node.
 func (r *run) evict(at, node int) bool {
+	if int(r.now.live[at].node) != node {
+		return false // its controller has deleted it
+	}
 	answer := r.now.answer(at)
 	switch answer.Outcome { //nolint:exhaustive // the others keep the pod
 	case eviction.Evicted:
@@ -206,7 +220,7 @@ func (r *run) leave(at, node int) {
 
 // migrate runs the pod on another node before it leaves its own.
 func (r *run) migrate(at, node int) bool {
-	target, _ := r.now.state.Find(&r.m.cluster.Pods[at], r.choices.preference, r.random)
+	target, _ := r.now.state.Find(r.now.shape(at), r.choices.preference, r.random)
 	if target < 0 {
 		r.now.live[at].why = "no node for its migration"
 		return false
@@ -218,31 +232,78 @@ func (r *run) migrate(at, node int) bool {
 	return true
 }
 
-// recreate makes the replacement of a pod that left its node.
+// recreate has what comes in the place of a pod that left its node wait for its creation.
 func (r *run) recreate(at int) {
 	p, l := &r.m.pods[at], &r.now.live[at]
 	active := l.moved || (!p.Ended && !p.Terminating)
 	if p.controller >= 0 && active {
 		r.now.active[p.controller]--
 	}
-	switch {
-	case p.Ended && !l.moved, r.now.superfluous(p, active):
-		l.gone = true
-	case p.recreation.Outcome == recreation.Lost:
-		l.gone, r.log.lost[at] = true, active
-	case p.recreation.Outcome == recreation.Refused, p.recreation.Outcome == recreation.Unknown && !r.choices.hopeful:
-		l.moved, l.why = true, "it "+p.recreation.Why
-		if p.recreation.By != "" {
-			l.why = p.recreation.By + " refuses it: it " + p.recreation.Why
-		}
-	default:
-		if p.controller >= 0 {
-			r.now.active[p.controller]++
-		}
-		r.waits++
-		l.moved, l.since = true, len(r.m.pods)+r.waits
-		r.pending = append(r.pending, int32(at)) //nolint:gosec // bounded by the pods
+	if l.moved || !p.Ended {
+		r.now.quotas.Release(r.charges(at))
 	}
+	superfluous := p.Ended && !l.moved || r.now.superfluous(p, active)
+	l.form, l.created = int32(p.next), false //nolint:gosec // bounded by the pods
+	switch {
+	case superfluous:
+		r.vanish(at)
+	case p.recreation.Outcome == recreation.Lost || active && r.fails(at):
+		r.vanish(at)
+		r.log.lost[at] = active
+	case p.recreation.Outcome == recreation.Refused, p.recreation.Outcome == recreation.Unknown && !r.choices.hopeful:
+		l.moved, l.why = true, p.recreation.String()
+		r.now.exists(at, -1)
+	default:
+		r.await(at)
+	}
+}
+
+// await has a pod wait for its creation and for a node.
+func (r *run) await(at int) {
+	if controller := r.m.pods[at].controller; controller >= 0 {
+		r.now.active[controller]++
+	}
+	r.now.live[at].moved, r.now.live[at].since = true, r.since()
+	r.pending = append(r.pending, int32(at)) //nolint:gosec // bounded by the pods
+}
+
+// charges are what quotas count of a pod that exists.
+func (r *run) charges(at int) []quota.Charge {
+	if r.now.live[at].moved {
+		return r.m.pods[at].recreation.Charges
+	}
+	return r.m.pods[at].charges
+}
+
+// vanish has a pod be gone, which nothing creates again.
+func (r *run) vanish(at int) {
+	r.now.live[at].gone = true
+	r.now.exists(at, -1)
+}
+
+// fails counts an evicted pod as a failure of its Job, and reports whether the Job fails by it. A failed Job
+// has no pods: its controller deletes them (kubernetes pkg/controller/job, deleteActivePods).
+func (r *run) fails(at int) bool {
+	controller := r.m.pods[at].controller
+	if controller < 0 || r.m.controllers[controller].Failures == recreation.Unlimited {
+		return false
+	}
+	if r.now.failures[controller]--; r.now.failures[controller] >= 0 {
+		return false
+	}
+	for other := range r.now.live {
+		l := &r.now.live[other]
+		if other == at || r.m.pods[other].controller != controller || l.gone || r.m.pods[other].Ended && !l.moved {
+			continue
+		}
+		if l.node >= 0 {
+			r.leave(other, int(l.node))
+		}
+		r.pending = slices.DeleteFunc(r.pending, func(pending int32) bool { return int(pending) == other })
+		r.vanish(other)
+		r.log.lost[other] = true
+	}
+	return true
 }
 
 // finish returns the nodes that are drained, and reports whether there is one. They are
@@ -271,6 +332,9 @@ func (r *run) finish() bool {
 		record.nodes[e.node].Kept = len(r.now.onNode[e.node])
 		record.done = append(record.done, *record.nodes[e.node])
 		r.now.state.Cordon(e.node, false)
+	}
+	if r.choices.instant {
+		return len(all) > 0
 	}
 	return r.place() || len(all) > 0
 }

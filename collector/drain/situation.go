@@ -1,11 +1,13 @@
 package drain
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/owner"
 	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/drain/quota"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
 )
 
@@ -14,15 +16,21 @@ type situation struct {
 	m       *model
 	state   *placement.State
 	budgets []eviction.Budget
-	live    []live
-	onNode  [][]int32
-	// active counts the pods of each controller, ready those of each Service.
-	active, ready []int
+	// scaled counts the pods of each budget by controller, as in the model.
+	scaled []map[int]int
+	quotas *quota.Use
+	live   []live
+	onNode [][]int32
+	// active counts the pods of each controller, failures how many more of them may fail, and ready counts
+	// those of each Service.
+	active, failures, ready []int
 }
 
 // live is a pod during a rehearsal.
 type live struct {
 	node int32
+	// form is the position of what the pod is like: its own, or that of what was created in its place.
+	form int32
 	// gone is true for a pod that nothing creates again.
 	gone bool
 	// moved is true for a replacement, healthy for a pod that its budgets count.
@@ -30,26 +38,41 @@ type live struct {
 	// stays is true for a replacement that came to a node while it was unschedulable, which it
 	// tolerates. A drain evicts the pods that the node had at first.
 	stays bool
-	why   string // why it has no node
-	since int    // its place among the pods that have been without one
+	// created is true once it exists, absent for a replacement whose creation has failed.
+	created, absent bool
+	why             string // why it has no node
+	since           int    // its place among the pods that have been without one
 }
 
-// situation is the one at the start.
-func (m *model) situation() *situation {
+// situation is the one at the start, with the choices of a rehearsal: one that is hopeful takes pods that
+// have just started for ready.
+func (m *model) situation(of choices) *situation {
 	s := &situation{
-		m: m, state: m.cluster.State(), budgets: slices.Clone(m.budgets), live: make([]live, len(m.pods)),
-		onNode: make([][]int32, len(m.input.Cluster.Nodes)), active: make([]int, len(m.replicas)), ready: make([]int, len(m.input.Services)),
+		m: m, state: m.cluster.State(), budgets: slices.Clone(m.budgets), quotas: m.quotas.Used(), live: make([]live, m.existing),
+		onNode: make([][]int32, len(m.input.Cluster.Nodes)), active: make([]int, len(m.controllers)), ready: make([]int, len(m.input.Services)),
 	}
-	for i := range m.pods {
-		s.start(i)
+	for _, present := range m.scaled {
+		s.scaled = append(s.scaled, maps.Clone(present))
+	}
+	for i := range m.controllers {
+		s.failures = append(s.failures, m.controllers[i].Failures)
+	}
+	for i := range m.existing {
+		s.start(i, of)
 	}
 	return s
 }
 
 // start puts a pod where it is at first.
-func (s *situation) start(at int) {
+func (s *situation) start(at int, of choices) {
 	p := &s.m.pods[at]
-	s.live[at] = live{node: int32(p.node), healthy: p.Ready && !p.Terminating} //nolint:gosec // bounded by the nodes
+	s.live[at] = live{node: int32(p.node), form: int32(at), created: true, healthy: p.Ready && !p.Terminating} //nolint:gosec // bounded by the nodes and the pods
+	if p.starting && of.hopeful && p.node >= 0 {
+		s.live[at].healthy = true
+		for _, budget := range p.budgets {
+			s.budgets[budget].Recover()
+		}
+	}
 	if p.controller >= 0 && !p.Ended && !p.Terminating {
 		s.active[p.controller]++
 	}
@@ -76,6 +99,7 @@ func (s *situation) start(at int) {
 func (s *situation) answer(at int) eviction.Answer {
 	p := &s.m.pods[at]
 	now := p.Pod
+	now.Ready = s.live[at].healthy
 	if s.live[at].moved {
 		now = eviction.Pod{Ready: s.live[at].healthy, Unstarted: p.Unstarted && p.node >= 0 && !s.live[at].healthy, Kept: p.Kept}
 	}
@@ -89,10 +113,14 @@ func (s *situation) answer(at int) eviction.Answer {
 		return eviction.Answer{Outcome: p.admission, Cause: Admission}
 	}
 	budgets := make([]*eviction.Budget, 0, 1)
-	for _, budget := range p.budgets {
+	for _, budget := range s.m.pods[s.live[at].form].budgets {
 		budgets = append(budgets, &s.budgets[budget])
 	}
-	return s.operated(p, eviction.Of(now, budgets))
+	answer := s.operated(p, eviction.Of(now, budgets))
+	if answer.Outcome == eviction.Evicted && s.m.pods[s.live[at].form].finalizer != "" {
+		return eviction.Answer{Outcome: eviction.Unknown, Cause: Terminating}
+	}
+	return answer
 }
 
 // Causes of outcomes that the API server does not know.
@@ -133,12 +161,15 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 	return answer
 }
 
+// shape is what the scheduler reads of a pod.
+func (s *situation) shape(at int) *placement.Pod { return &s.m.cluster.Pods[s.live[at].form] }
+
 // leave takes a pod from its node, and from its budgets and Services. It returns the Services
 // of which it was the last ready pod.
 func (s *situation) leave(at, node int) []int {
 	s.onNode[node] = slices.DeleteFunc(s.onNode[node], func(other int32) bool { return int(other) == at })
 	if !s.m.pods[at].Ended || s.live[at].moved {
-		s.state.Remove(&s.m.cluster.Pods[at], node)
+		s.state.Remove(s.shape(at), node)
 	}
 	s.live[at].node = -1
 	if !s.live[at].healthy {
@@ -146,10 +177,11 @@ func (s *situation) leave(at, node int) []int {
 	}
 	s.live[at].healthy = false
 	var dark []int
-	for _, budget := range s.m.pods[at].budgets {
+	p := &s.m.pods[s.live[at].form]
+	for _, budget := range p.budgets {
 		s.budgets[budget].Evict()
 	}
-	for _, service := range s.m.pods[at].services {
+	for _, service := range p.services {
 		if s.ready[service]--; s.ready[service] == 0 {
 			dark = append(dark, service)
 		}
@@ -162,32 +194,33 @@ func (s *situation) superfluous(p *pod, active bool) bool {
 	if p.controller < 0 {
 		return false
 	}
-	replicas := s.m.replicas[p.controller]
-	return (replicas < 0 && !active) || (replicas >= 0 && s.active[p.controller] >= replicas)
+	of := &s.m.controllers[p.controller]
+	return (!of.known && !active) || (of.known && s.active[p.controller] >= of.Replicas)
 }
 
 // arrive puts a pod on a node. A replacement is ready if the pod was.
 func (s *situation) arrive(at, node int, hopeful bool) {
-	s.state.Add(&s.m.cluster.Pods[at], node)
+	s.state.Add(s.shape(at), node)
 	s.onNode[node] = append(s.onNode[node], int32(at)) //nolint:gosec // bounded by the pods
 	l := &s.live[at]
 	l.node, l.moved, l.stays, l.why = int32(node), true, s.state.Cordoned(node), "" //nolint:gosec // bounded by the nodes
-	l.healthy = s.m.pods[at].becomesReady(hopeful)
+	l.healthy = s.m.pods[at].becomesReady(hopeful, l.form != int32(at))             //nolint:gosec // bounded by the pods
 	if !l.healthy {
 		return
 	}
-	for _, budget := range s.m.pods[at].budgets {
+	p := &s.m.pods[l.form]
+	for _, budget := range p.budgets {
 		s.budgets[budget].Recover()
 	}
-	for _, service := range s.m.pods[at].services {
+	for _, service := range p.services {
 		s.ready[service]++
 	}
 }
 
 // becomesReady reports whether the replacement of a pod is taken for one that gets ready: if the
-// pod is ready, or was never seen running.
-func (p *pod) becomesReady(hopeful bool) bool {
-	return p.Ready || p.Terminating || p.Ended || p.node < 0 || (p.Unstarted && hopeful)
+// pod is ready, or was never seen running. One that started a moment ago may, and one of another template.
+func (p *pod) becomesReady(hopeful, other bool) bool {
+	return p.Ready || p.Terminating || p.Ended || p.node < 0 || hopeful && (p.Unstarted || p.starting || other)
 }
 
 // empty reports whether all pods but those that are kept have left a node.

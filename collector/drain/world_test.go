@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -126,4 +127,8 @@ func (w *world) input(tb testing.TB) drain.Input {
 		Order: found, Cluster: placement.Input{Nodes: w.nodes, Pods: w.pods}, Budgets: w.budgets,
 		Workloads: recreation.New(w.workloads), Services: w.services, Owners: owner.New(w.machines, w.webhooks), Now: now,
 	}
+}
+
+func priority(name string) schedulingv1.PriorityClass {
+	return schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }

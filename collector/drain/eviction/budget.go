@@ -2,6 +2,7 @@ package eviction
 
 import (
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // maxDisrupted is how many evicted pods a budget may list before the API server refuses
@@ -22,6 +23,8 @@ type Budget struct {
 	Stale bool
 	// AlwaysAllow is true for the unhealthyPodEvictionPolicy of that name.
 	AlwaysAllow bool
+	// MinAvailable and MaxUnavailable are those of the spec.
+	MinAvailable, MaxUnavailable *intstr.IntOrString
 	// Failure is the message of the condition with reason SyncFailed: the disruption
 	// controller cannot compute the status, and sets disruptionsAllowed to 0 until it can.
 	Failure string
@@ -35,7 +38,7 @@ func BudgetOf(budget *policyv1.PodDisruptionBudget) Budget {
 		Namespace: budget.Namespace, Name: budget.Name,
 		Allowed: status.DisruptionsAllowed, Healthy: status.CurrentHealthy, Desired: status.DesiredHealthy, Expected: status.ExpectedPods,
 		Disrupted: len(status.DisruptedPods), Stale: status.ObservedGeneration < budget.Generation,
-		AlwaysAllow: policy != nil && *policy == policyv1.AlwaysAllow,
+		AlwaysAllow: policy != nil && *policy == policyv1.AlwaysAllow, MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable,
 	}
 	for i := range status.Conditions {
 		condition := &status.Conditions[i]
@@ -78,6 +81,33 @@ func (b *Budget) Evict() {
 // Recover adds a healthy pod to the budget: the replacement of one that was evicted.
 func (b *Budget) Recover() {
 	b.Healthy++
+	b.count()
+}
+
+// Scaled reports whether the expected pods are the scale of the controllers of the pods: they are counted
+// instead where spec.minAvailable is a number.
+func (b *Budget) Scaled() bool {
+	return b.MaxUnavailable != nil || b.MinAvailable != nil && b.MinAvailable.Type == intstr.String
+}
+
+// Expect changes the expected pods to the scale of the controllers that have pods, and ends a failure
+// (kubernetes pkg/controller/disruption, getExpectedPodCount).
+func (b *Budget) Expect(scale int32) {
+	of, fewer := b.MinAvailable, false
+	if b.MaxUnavailable != nil {
+		of, fewer = b.MaxUnavailable, true
+	}
+	if of == nil {
+		return
+	}
+	scaled, err := intstr.GetScaledValueFromIntOrPercent(of, int(scale), true)
+	if err != nil {
+		return
+	}
+	b.Failure, b.Expected, b.Desired = "", scale, int32(scaled) //nolint:gosec // a share of the scale
+	if fewer {
+		b.Desired = max(0, scale-int32(scaled)) //nolint:gosec // a share of the scale
+	}
 	b.count()
 }
 

@@ -91,6 +91,8 @@ func Of(pod Pod, budgets []*Budget) Answer {
 // answer is the answer where the budget has to allow the eviction.
 func (b *Budget) answer(pod Pod) Answer {
 	switch {
+	case b.Failure != "": // whose status stays that of the earlier generation, or of none
+		return Answer{Outcome: Never, Cause: SyncFailed}
 	case b.Stale:
 		return Answer{Outcome: Unknown, Cause: StaleBudget}
 	case b.Allowed < 0:

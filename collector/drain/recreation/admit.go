@@ -2,38 +2,55 @@ package recreation
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helpers "k8s.io/component-helpers/resource"
 )
 
-// admit is whether the API server admits a pod of the template in place of pod.
-func (w *Workloads) admit(pod *corev1.Pod, template *corev1.PodTemplateSpec) Answer {
-	if name := template.Spec.PriorityClassName; name != "" && len(w.priorities) > 0 && !w.priorities[name] {
-		return Answer{Refused, "has a priority that does not exist", fmt.Sprintf("PriorityClass %q", name)}
+// admit is what the API server answers to the creation of a pod, to which it adds its defaults. Quotas
+// are asked for what the pod does not specify, and for their room by the rehearsal.
+func (w *Workloads) admit(created *corev1.Pod) Answer {
+	if err := addSelector(created, w.namespaces[created.Namespace]); err != nil {
+		return Answer{Outcome: Unknown, Why: "may not be created: " + err.Error()}
 	}
-	created := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
-	created.Namespace = pod.Namespace
+	if by := w.prioritize(created); by != "" {
+		return Answer{Outcome: Refused, Why: "has a priority that does not exist", By: by}
+	}
 	setRequests(created)
-	for _, limit := range w.limits[pod.Namespace] {
+	for _, limit := range w.limits[created.Namespace] {
 		setDefaults(created, limit)
 	}
 	setRequests(created)
-	for _, limit := range w.limits[pod.Namespace] {
+	for _, limit := range w.limits[created.Namespace] {
 		if why := exceeds(created, limit); why != "" {
-			return Answer{Refused, why, fmt.Sprintf("LimitRange %q", limit.Name)}
+			return Answer{Outcome: Refused, Why: why, By: fmt.Sprintf("LimitRange %q", limit.Name)}
 		}
 	}
-	for _, quota := range w.quotas[pod.Namespace] {
-		if answer := charge(pod, created, quota); answer.Outcome != Recreated {
-			return answer
-		}
+	if by, why := w.quotas.Refuses(created); by != "" {
+		return Answer{Outcome: Refused, Why: why, By: by}
 	}
 	return Answer{Outcome: Recreated}
+}
+
+// prioritize sets the priority of a pod by its class, or by the default of the cluster. It returns the
+// class that does not exist; empty if there is none.
+func (w *Workloads) prioritize(created *corev1.Pod) (missing string) {
+	name := created.Spec.PriorityClassName
+	if len(w.priorities) == 0 {
+		return ""
+	}
+	class, ok := w.priorities[name]
+	switch {
+	case name == "" && w.byDefault == nil:
+		return ""
+	case name == "":
+		class = w.byDefault
+	case !ok:
+		return fmt.Sprintf("PriorityClass %q", name)
+	}
+	created.Spec.PriorityClassName, created.Spec.Priority, created.Spec.PreemptionPolicy = class.Name, &class.Value, class.PreemptionPolicy
+	return ""
 }
 
 // containers are all containers of a pod.
@@ -122,121 +139,4 @@ func outside(of corev1.ResourceRequirements, item corev1.LimitRangeItem) string 
 		}
 	}
 	return ""
-}
-
-// charge is whether a quota has room for the created pod once the evicted one is gone
-// (kubernetes pkg/quota/v1/evaluator/core/pods.go).
-func charge(evicted, created *corev1.Pod, quota *corev1.ResourceQuota) Answer {
-	by := fmt.Sprintf("ResourceQuota %q", quota.Name)
-	if len(quota.Spec.Scopes) > 0 || quota.Spec.ScopeSelector != nil {
-		if !scoped(created, quota) {
-			return Answer{Outcome: Recreated}
-		}
-	}
-	if missing := unspecified(created, quota.Spec.Hard); len(missing) > 0 {
-		return Answer{Refused, "does not specify " + strings.Join(missing, ", "), by}
-	}
-	before, after := usage(evicted), usage(created)
-	for name, hard := range quota.Spec.Hard {
-		used, ok := quota.Status.Used[name]
-		if !ok {
-			continue
-		}
-		total := used.DeepCopy()
-		total.Sub(before[name])
-		total.Add(after[name])
-		if after[name] != (resource.Quantity{}) && total.Cmp(hard) > 0 {
-			return Answer{Refused, fmt.Sprintf("needs more %s than is left of %s", name, hard.String()), by}
-		}
-	}
-	return Answer{Outcome: Recreated}
-}
-
-// unspecified are the processors and memory of a quota that a container does not specify,
-// sorted. A pod with resources of its own need not specify those of its containers.
-func unspecified(pod *corev1.Pod, hard corev1.ResourceList) []string {
-	missing := map[string]bool{}
-	if helpers.IsPodLevelResourcesSet(pod) {
-		return nil
-	}
-	for _, container := range containers(pod) {
-		for name := range hard {
-			list, of := container.Resources.Requests, strings.TrimPrefix(string(name), "requests.")
-			if limited, ok := strings.CutPrefix(string(name), "limits."); ok {
-				list, of = container.Resources.Limits, limited
-			}
-			if of != string(corev1.ResourceCPU) && of != string(corev1.ResourceMemory) {
-				continue
-			}
-			if _, ok := list[corev1.ResourceName(of)]; !ok {
-				missing[string(name)] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(missing))
-}
-
-// usage is what a pod counts in a quota.
-func usage(pod *corev1.Pod) corev1.ResourceList {
-	one := *resource.NewQuantity(1, resource.DecimalSI)
-	used := corev1.ResourceList{corev1.ResourcePods: one, "count/pods": one}
-	for name, quantity := range helpers.PodRequests(pod, helpers.PodResourcesOptions{}) {
-		used[name], used["requests."+name] = quantity, quantity
-	}
-	for name, quantity := range helpers.PodLimits(pod, helpers.PodResourcesOptions{}) {
-		used["limits."+name] = quantity
-	}
-	return used
-}
-
-// scoped reports whether a quota with scopes counts a pod.
-func scoped(pod *corev1.Pod, quota *corev1.ResourceQuota) bool {
-	bestEffort := len(helpers.PodRequests(pod, helpers.PodResourcesOptions{}))+len(helpers.PodLimits(pod, helpers.PodResourcesOptions{})) == 0
-	terminating := pod.Spec.ActiveDeadlineSeconds != nil
-	matches := func(scope corev1.ResourceQuotaScope) bool {
-		switch scope { //nolint:exhaustive // the others are unknown
-		case corev1.ResourceQuotaScopeBestEffort:
-			return bestEffort
-		case corev1.ResourceQuotaScopeNotBestEffort:
-			return !bestEffort
-		case corev1.ResourceQuotaScopeTerminating:
-			return terminating
-		case corev1.ResourceQuotaScopeNotTerminating:
-			return !terminating
-		default:
-			return true // priority classes and others are taken for a match below
-		}
-	}
-	for _, scope := range quota.Spec.Scopes {
-		if !matches(scope) {
-			return false
-		}
-	}
-	if quota.Spec.ScopeSelector == nil {
-		return true
-	}
-	for _, requirement := range quota.Spec.ScopeSelector.MatchExpressions {
-		if !matches(requirement.ScopeName) || !matchesPriority(pod, requirement) {
-			return false
-		}
-	}
-	return true
-}
-
-func matchesPriority(pod *corev1.Pod, requirement corev1.ScopedResourceSelectorRequirement) bool {
-	if requirement.ScopeName != corev1.ResourceQuotaScopePriorityClass {
-		return true
-	}
-	name := pod.Spec.PriorityClassName
-	switch requirement.Operator {
-	case corev1.ScopeSelectorOpIn:
-		return slices.Contains(requirement.Values, name)
-	case corev1.ScopeSelectorOpNotIn:
-		return !slices.Contains(requirement.Values, name)
-	case corev1.ScopeSelectorOpExists:
-		return name != ""
-	case corev1.ScopeSelectorOpDoesNotExist:
-		return name == ""
-	}
-	return true
 }

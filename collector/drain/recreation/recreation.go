@@ -1,18 +1,23 @@
-// Package recreation answers: is a pod that a drain evicts created again?
+// Package recreation answers: is a pod that a drain evicts created again, and as which pod?
 //
 // [New] indexes what creates pods and what may refuse them, and [Workloads.Of] is the answer
-// for one pod. Quotas, limits and priorities are compared with the template of its controller,
-// since they may be newer than the pod. Webhooks are not read.
+// for one pod: what its controller creates from its template of now, as the API server admits it.
+// What webhooks and policies decide is not read here.
 package recreation
 
 import (
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	helpers "k8s.io/component-helpers/resource"
+
+	"github.com/openshift/update-preflight/collector/drain/quota"
 )
 
 // Input is what the answer depends on. With Unread, a list may be incomplete, and a controller
@@ -25,7 +30,11 @@ type Input struct {
 	Quotas       []corev1.ResourceQuota
 	Limits       []corev1.LimitRange
 	Priorities   []schedulingv1.PriorityClass
-	Unread       bool
+	// Namespaces have the node selectors of projects, and the levels of Pod Security.
+	Namespaces []metav1.PartialObjectMetadata
+	// Accounts are all ServiceAccounts; nil where they are not known.
+	Accounts []metav1.PartialObjectMetadata
+	Unread   bool
 }
 
 // Outcome is what becomes of a pod after its eviction.
@@ -46,107 +55,108 @@ const (
 // Answer is what becomes of a pod, and why.
 type Answer struct {
 	Outcome Outcome
+	// Pod is what is created; nil where it runs on the same nodes as the evicted one.
+	Pod *corev1.Pod
+	// Charges are what quotas count of it.
+	Charges []quota.Charge
 	// Why is a clause without a subject, such as "has no controller"; empty for Recreated.
 	Why string
 	// By is the object that refuses the pod, such as ResourceQuota "compute".
 	By string
 }
 
+// String is why no pod is created, as a clause with a subject.
+func (a Answer) String() string {
+	if a.By != "" {
+		return a.By + " refuses it: it " + a.Why
+	}
+	return "it " + a.Why
+}
+
 // Workloads creates pods.
 type Workloads struct {
-	controllers map[key]controller
-	quotas      map[string][]*corev1.ResourceQuota
+	controllers map[key]*controller
+	quotas      *quota.Quotas
 	limits      map[string][]*corev1.LimitRange
-	priorities  map[string]bool
+	priorities  map[string]*schedulingv1.PriorityClass
+	byDefault   *schedulingv1.PriorityClass
+	namespaces  map[string]*metav1.PartialObjectMetadata
+	accounts    map[string]bool
 	unread      bool
 }
 
-type key struct{ kind, namespace, name string }
+type key struct{ group, kind, namespace, name string }
 
-type controller struct {
-	template *corev1.PodTemplateSpec
-	replicas int
-	lost     string
+// keyOf is the key of the controller of a pod, by its group and kind.
+func keyOf(namespace string, owner *metav1.OwnerReference) key {
+	group, _, versioned := strings.Cut(owner.APIVersion, "/")
+	if !versioned {
+		group = ""
+	}
+	return key{group, owner.Kind, namespace, owner.Name}
 }
 
 // New indexes what creates pods.
 func New(input Input) *Workloads {
 	w := &Workloads{
-		controllers: map[key]controller{}, quotas: map[string][]*corev1.ResourceQuota{}, limits: map[string][]*corev1.LimitRange{},
-		priorities: map[string]bool{}, unread: input.Unread,
+		controllers: map[key]*controller{}, quotas: quota.New(input.Quotas), limits: map[string][]*corev1.LimitRange{},
+		priorities: map[string]*schedulingv1.PriorityClass{}, namespaces: map[string]*metav1.PartialObjectMetadata{}, unread: input.Unread,
 	}
-	for i := range input.ReplicaSets {
-		set := &input.ReplicaSets[i]
-		w.controllers[key{"ReplicaSet", set.Namespace, set.Name}] = controller{template: &set.Spec.Template, replicas: number(set.Spec.Replicas)}
-	}
-	for i := range input.StatefulSets {
-		set := &input.StatefulSets[i]
-		w.controllers[key{"StatefulSet", set.Namespace, set.Name}] = controller{template: &set.Spec.Template, replicas: number(set.Spec.Replicas)}
-	}
-	for i := range input.Controllers {
-		set := &input.Controllers[i]
-		w.controllers[key{"ReplicationController", set.Namespace, set.Name}] = controller{template: set.Spec.Template, replicas: number(set.Spec.Replicas)}
-	}
-	for i := range input.Jobs {
-		job := &input.Jobs[i]
-		w.controllers[key{"Job", job.Namespace, job.Name}] = controller{template: &job.Spec.Template, replicas: number(job.Spec.Parallelism), lost: exhausted(job)}
-	}
-	for i := range input.Quotas {
-		w.quotas[input.Quotas[i].Namespace] = append(w.quotas[input.Quotas[i].Namespace], &input.Quotas[i])
-	}
+	w.addControllers(&input)
 	for i := range input.Limits {
 		w.limits[input.Limits[i].Namespace] = append(w.limits[input.Limits[i].Namespace], &input.Limits[i])
 	}
 	for i := range input.Priorities {
-		w.priorities[input.Priorities[i].Name] = true
+		w.priorities[input.Priorities[i].Name] = &input.Priorities[i]
+		if input.Priorities[i].GlobalDefault {
+			w.byDefault = &input.Priorities[i]
+		}
+	}
+	for i := range input.Namespaces {
+		w.namespaces[input.Namespaces[i].Name] = &input.Namespaces[i]
+	}
+	if input.Accounts != nil {
+		w.accounts = map[string]bool{}
+	}
+	for i := range input.Accounts {
+		w.accounts[input.Accounts[i].Namespace+"/"+input.Accounts[i].Name] = true
 	}
 	return w
 }
 
-// number is a number of replicas, one by default.
-func number(replicas *int32) int {
-	if replicas == nil {
-		return 1
+func (w *Workloads) addControllers(input *Input) {
+	for i := range input.ReplicaSets {
+		of := replicaSet(&input.ReplicaSets[i])
+		w.controllers[key{appsv1.GroupName, "ReplicaSet", input.ReplicaSets[i].Namespace, input.ReplicaSets[i].Name}] = &of
 	}
-	return int(*replicas)
+	for i := range input.StatefulSets {
+		of := statefulSet(&input.StatefulSets[i])
+		w.controllers[key{appsv1.GroupName, "StatefulSet", input.StatefulSets[i].Namespace, input.StatefulSets[i].Name}] = &of
+	}
+	for i := range input.Controllers {
+		of := replicationController(&input.Controllers[i])
+		w.controllers[key{"", "ReplicationController", input.Controllers[i].Namespace, input.Controllers[i].Name}] = &of
+	}
+	for i := range input.Jobs {
+		of := jobController(&input.Jobs[i])
+		w.controllers[key{batchv1.GroupName, "Job", input.Jobs[i].Namespace, input.Jobs[i].Name}] = &of
+	}
 }
 
-// exhausted is why a Job creates no pod in place of one that is evicted: an evicted pod counts
-// as failed, unless a rule of its podFailurePolicy ignores disruptions.
-func exhausted(job *batchv1.Job) string {
-	const byDefault = 6
-	limit := int32(byDefault)
-	if job.Spec.BackoffLimit != nil {
-		limit = *job.Spec.BackoffLimit
-	}
-	if job.Status.Failed < limit || ignoresDisruptions(job) {
-		return ""
-	}
-	return fmt.Sprintf("is of Job %q, whose backoffLimit %d its eviction exceeds", job.Name, limit)
-}
+// Quotas are those of the input.
+func (w *Workloads) Quotas() *quota.Quotas { return w.quotas }
 
-func ignoresDisruptions(job *batchv1.Job) bool {
-	if job.Spec.PodFailurePolicy == nil {
-		return false
-	}
-	for _, rule := range job.Spec.PodFailurePolicy.Rules {
-		for _, condition := range rule.OnPodConditions {
-			if rule.Action == batchv1.PodFailurePolicyActionIgnore && condition.Type == corev1.DisruptionTarget {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Replicas is how many pods the controller of a pod keeps; false where that is unknown.
-func (w *Workloads) Replicas(pod *corev1.Pod) (int, bool) {
+// Controller is how the controller of a pod creates pods; false where that is unknown.
+func (w *Workloads) Controller(pod *corev1.Pod) (Controller, bool) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
-		return 0, false
+		return Controller{}, false
 	}
-	found, ok := w.controllers[key{owner.Kind, pod.Namespace, owner.Name}]
-	return found.replicas, ok
+	found, ok := w.controllers[keyOf(pod.Namespace, owner)]
+	if !ok {
+		return Controller{}, false
+	}
+	return found.Controller, true
 }
 
 // Of is what becomes of a pod after its eviction.
@@ -158,24 +168,96 @@ func (w *Workloads) Of(pod *corev1.Pod) Answer {
 	if owner == nil {
 		return Answer{Outcome: Lost, Why: "has no controller"}
 	}
-	found, ok := w.controllers[key{owner.Kind, pod.Namespace, owner.Name}]
-	if !ok {
+	found, ok := w.controllers[keyOf(pod.Namespace, owner)]
+	switch {
+	case !ok:
 		return w.unlisted(owner)
-	}
-	if found.lost != "" {
+	case found.lost != "":
 		return Answer{Outcome: Lost, Why: found.lost}
-	}
-	if found.template == nil {
+	case found.failure != "":
+		return Answer{Outcome: Refused, Why: "is not created now, either: " + found.failure, By: found.name}
+	case found.template == nil:
 		return Answer{Outcome: Recreated}
 	}
-	return w.admit(pod, found.template)
+	return w.create(found, pod)
+}
+
+// create is what a controller creates in place of a pod. Defaults and limits concern the template: they
+// may be newer than the pod.
+func (w *Workloads) create(by *controller, pod *corev1.Pod) Answer {
+	made, same := by.created(pod, w.namespaces[pod.Namespace])
+	if !same {
+		return w.createOther(made)
+	}
+	if by.admitted == nil {
+		answer := w.createLike(by, pod)
+		by.admitted = &answer
+	}
+	answer := *by.admitted
+	if answer.Pod != nil {
+		// Its defaults may have changed; the other requirements are those of the pod.
+		answer.Pod = withResources(pod, answer.Pod)
+	}
+	return answer
+}
+
+// createLike creates a pod of the template of which pod is, too.
+func (w *Workloads) createLike(by *controller, pod *corev1.Pod) Answer {
+	created := &corev1.Pod{ObjectMeta: *by.template.ObjectMeta.DeepCopy(), Spec: *by.template.Spec.DeepCopy()}
+	created.Namespace = pod.Namespace
+	answer := w.admit(created)
+	if answer.Outcome != Recreated {
+		return answer
+	}
+	if by, why := w.secure(pod); why != "" {
+		return Answer{Outcome: Refused, Why: why, By: by}
+	}
+	answer.Charges = w.quotas.Of(created)
+	if len(w.limits[pod.Namespace]) > 0 {
+		answer.Pod = created
+	}
+	return answer
+}
+
+// createOther creates a pod of a template that is another one than that of the evicted pod. What
+// admission changes of it is known as far as it depends on no webhook.
+func (w *Workloads) createOther(made *corev1.Pod) Answer {
+	answer := w.admit(made)
+	if answer.Outcome != Recreated {
+		return answer
+	}
+	if by, why := w.secure(made); why != "" {
+		// A SecurityContextConstraints may set what the level requires.
+		return Answer{Outcome: Unknown, Why: "may not be created: it " + why + " (" + by + ")"}
+	}
+	answer.Charges, answer.Pod = w.quotas.Of(made), made
+	return answer
+}
+
+// withResources is a pod with the resources that admission gives to the containers of its template; nil
+// where it has them.
+func withResources(pod, admitted *corev1.Pod) *corev1.Pod {
+	options := helpers.PodResourcesOptions{}
+	if equality.Semantic.DeepEqual(helpers.PodRequests(pod, options), helpers.PodRequests(admitted, options)) {
+		return nil
+	}
+	made := pod.DeepCopy()
+	for _, container := range containers(made) {
+		for _, of := range containers(admitted) {
+			if of.Name == container.Name {
+				container.Resources = of.Resources
+			}
+		}
+	}
+	return made
 }
 
 func (w *Workloads) unlisted(owner *metav1.OwnerReference) Answer {
-	switch owner.Kind {
-	case "DaemonSet":
+	switch keyOf("", owner) {
+	case key{group: appsv1.GroupName, kind: "DaemonSet", name: owner.Name}:
 		return Answer{Outcome: Recreated}
-	case "ReplicaSet", "StatefulSet", "ReplicationController", "Job":
+	case key{group: appsv1.GroupName, kind: "ReplicaSet", name: owner.Name}, key{group: appsv1.GroupName, kind: "StatefulSet", name: owner.Name},
+		key{kind: "ReplicationController", name: owner.Name}, key{group: batchv1.GroupName, kind: "Job", name: owner.Name}:
 		if w.unread {
 			return Answer{Outcome: Recreated}
 		}

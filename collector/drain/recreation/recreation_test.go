@@ -1,6 +1,7 @@
 package recreation_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -68,10 +69,6 @@ func TestOf(t *testing.T) {
 			reason: "the evicted pod makes room for the new one", kind: "ReplicaSet", template: small, want: recreation.Recreated,
 			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "10"))}},
 		},
-		"Grown": {
-			reason: "the template requests more than the pod does", kind: "ReplicaSet", template: template(list("cpu", "3"), nil), want: recreation.Refused, message: "needs more requests.cpu",
-			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "10"))}},
-		},
 		"OtherScope": {
 			reason: "a quota for pods of best effort", kind: "ReplicaSet", template: small, want: recreation.Recreated,
 			input: recreation.Input{Quotas: quotas{quota(list("pods", "0"), list("pods", "1"), corev1.ResourceQuotaScopeBestEffort)}},
@@ -97,7 +94,8 @@ func TestOf(t *testing.T) {
 			}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}, Spec: template(list("cpu", "1"), nil).Spec}
 			if tc.kind != "" {
-				pod.OwnerReferences = []metav1.OwnerReference{{Kind: tc.kind, Name: "cart", Controller: new(true)}}
+				group := map[string]string{"Job": "batch/v1", "Database": "db.example.com/v1"}[tc.kind]
+				pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: cmp.Or(group, "apps/v1"), Kind: tc.kind, Name: "cart", Controller: new(true)}}
 			}
 			got := recreation.New(tc.input).Of(pod)
 			if got.Outcome != tc.want || !strings.Contains(got.Why, tc.message) {

@@ -159,5 +159,10 @@ func (r *run) enabled(of kind) bool {
 	if (of == finish || of == cordon) && len(r.possible[create])+len(r.possible[place])+len(r.possible[count]) > 0 {
 		return false
 	}
+	// The kubelet ends a pod after a second at least: by then all evictions of its node were requested, and the
+	// controllers that create a pod when the deletion of another begins, and the scheduler, have done so.
+	if of == end && len(r.possible[evict])+len(r.possible[create])+len(r.possible[place]) > 0 {
+		return false
+	}
 	return len(r.possible[of]) > 0
 }

@@ -1,0 +1,241 @@
+// Package quota answers: do the ResourceQuotas of its namespace have room for this pod?
+//
+// [New] prepares the quotas, [Quotas.Of] is what a pod is charged, and [Quotas.Used] is what is
+// used at the start of a rehearsal, from which pods that leave are released and to which pods that
+// are created are admitted. The rules are those of kubernetes pkg/quota/v1/evaluator/core/pods.go
+// and of the admission plugin resourcequota.
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
+)
+
+// Quotas are the ResourceQuotas of a cluster. They do not change.
+type Quotas struct {
+	all         []quota
+	byNamespace map[string][]int
+}
+
+// quota is a ResourceQuota with the resources that its status counts.
+type quota struct {
+	of    *corev1.ResourceQuota
+	names []corev1.ResourceName
+}
+
+// New indexes quotas by namespace.
+func New(quotas []corev1.ResourceQuota) *Quotas {
+	q := &Quotas{byNamespace: map[string][]int{}}
+	for i := range quotas {
+		of := &quotas[i]
+		added := quota{of: of}
+		for _, name := range slices.Sorted(maps.Keys(of.Spec.Hard)) {
+			if _, ok := of.Status.Used[name]; ok {
+				added.names = append(added.names, name)
+			}
+		}
+		q.byNamespace[of.Namespace] = append(q.byNamespace[of.Namespace], len(q.all))
+		q.all = append(q.all, added)
+	}
+	return q
+}
+
+// Charge is what one quota counts of a pod.
+type Charge struct {
+	quota   int
+	amounts []int64 // in thousandths, by the resources of the quota
+}
+
+// Of are the charges of a pod, one for each quota that counts it.
+func (q *Quotas) Of(pod *corev1.Pod) []Charge {
+	if q == nil || len(q.byNamespace[pod.Namespace]) == 0 {
+		return nil
+	}
+	used := usage(pod)
+	var charges []Charge
+	for _, at := range q.byNamespace[pod.Namespace] {
+		if !scoped(pod, q.all[at].of) {
+			continue
+		}
+		charge := Charge{quota: at}
+		for _, name := range q.all[at].names {
+			amount := used[name]
+			charge.amounts = append(charge.amounts, amount.MilliValue())
+		}
+		charges = append(charges, charge)
+	}
+	return charges
+}
+
+// Refuses is the quota that refuses a pod for what it does not specify, and that as a clause, such
+// as "does not specify requests.cpu"; both are empty where none does.
+func (q *Quotas) Refuses(pod *corev1.Pod) (by, why string) {
+	if q == nil {
+		return "", ""
+	}
+	for _, at := range q.byNamespace[pod.Namespace] {
+		of := q.all[at].of
+		if !scoped(pod, of) {
+			continue
+		}
+		if missing := unspecified(pod, of.Spec.Hard); len(missing) > 0 {
+			return q.name(at), "does not specify " + strings.Join(missing, ", ")
+		}
+	}
+	return "", ""
+}
+
+func (q *Quotas) name(at int) string { return fmt.Sprintf("ResourceQuota %q", q.all[at].of.Name) }
+
+// Use is how much of the quotas is used at a moment of a rehearsal.
+type Use struct {
+	quotas *Quotas
+	used   [][]int64
+}
+
+// Used is what the status of the quotas says.
+func (q *Quotas) Used() *Use {
+	u := &Use{quotas: q}
+	if q == nil {
+		return u
+	}
+	for i := range q.all {
+		var used []int64
+		for _, name := range q.all[i].names {
+			amount := q.all[i].of.Status.Used[name]
+			used = append(used, amount.MilliValue())
+		}
+		u.used = append(u.used, used)
+	}
+	return u
+}
+
+// Release takes a pod that is gone from what is used.
+func (u *Use) Release(charges []Charge) {
+	for _, charge := range charges {
+		for i, amount := range charge.amounts {
+			u.used[charge.quota][i] -= amount
+		}
+	}
+}
+
+// Admit adds a pod to what is used, and reports true. Where a quota has no room for it, nothing is
+// added, and the quota and a clause about the pod say why.
+func (u *Use) Admit(charges []Charge) (by, why string, admitted bool) {
+	for _, charge := range charges {
+		of := u.quotas.all[charge.quota]
+		for i, amount := range charge.amounts {
+			hard := of.of.Spec.Hard[of.names[i]]
+			if amount > 0 && u.used[charge.quota][i]+amount > hard.MilliValue() {
+				return u.quotas.name(charge.quota), fmt.Sprintf("needs more %s than is left of %s", of.names[i], hard.String()), false
+			}
+		}
+	}
+	for _, charge := range charges {
+		for i, amount := range charge.amounts {
+			u.used[charge.quota][i] += amount
+		}
+	}
+	return "", "", true
+}
+
+// containers are all containers of a pod.
+func containers(pod *corev1.Pod) []corev1.Container {
+	return slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+}
+
+// unspecified are the processors and memory of a quota that a container does not specify,
+// sorted. A pod with resources of its own need not specify those of its containers.
+func unspecified(pod *corev1.Pod, hard corev1.ResourceList) []string {
+	missing := map[string]bool{}
+	if helpers.IsPodLevelResourcesSet(pod) {
+		return nil
+	}
+	for _, container := range containers(pod) {
+		for name := range hard {
+			list, of := container.Resources.Requests, strings.TrimPrefix(string(name), "requests.")
+			if limited, ok := strings.CutPrefix(string(name), "limits."); ok {
+				list, of = container.Resources.Limits, limited
+			}
+			if of != string(corev1.ResourceCPU) && of != string(corev1.ResourceMemory) {
+				continue
+			}
+			if _, ok := list[corev1.ResourceName(of)]; !ok {
+				missing[string(name)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(missing))
+}
+
+// usage is what a pod counts in a quota.
+func usage(pod *corev1.Pod) corev1.ResourceList {
+	one := *resource.NewQuantity(1, resource.DecimalSI)
+	used := corev1.ResourceList{corev1.ResourcePods: one, "count/pods": one}
+	for name, quantity := range helpers.PodRequests(pod, helpers.PodResourcesOptions{}) {
+		used[name], used["requests."+name] = quantity, quantity
+	}
+	for name, quantity := range helpers.PodLimits(pod, helpers.PodResourcesOptions{}) {
+		used["limits."+name] = quantity
+	}
+	return used
+}
+
+// scoped reports whether a quota counts a pod.
+func scoped(pod *corev1.Pod, quota *corev1.ResourceQuota) bool {
+	for _, scope := range quota.Spec.Scopes {
+		if !matches(pod, scope) {
+			return false
+		}
+	}
+	if quota.Spec.ScopeSelector == nil {
+		return true
+	}
+	for _, requirement := range quota.Spec.ScopeSelector.MatchExpressions {
+		if !matches(pod, requirement.ScopeName) || !matchesPriority(pod, requirement) {
+			return false
+		}
+	}
+	return true
+}
+
+func matches(pod *corev1.Pod, scope corev1.ResourceQuotaScope) bool {
+	bestEffort := len(helpers.PodRequests(pod, helpers.PodResourcesOptions{}))+len(helpers.PodLimits(pod, helpers.PodResourcesOptions{})) == 0
+	terminating := pod.Spec.ActiveDeadlineSeconds != nil
+	switch scope { //nolint:exhaustive // the others are unknown
+	case corev1.ResourceQuotaScopeBestEffort:
+		return bestEffort
+	case corev1.ResourceQuotaScopeNotBestEffort:
+		return !bestEffort
+	case corev1.ResourceQuotaScopeTerminating:
+		return terminating
+	case corev1.ResourceQuotaScopeNotTerminating:
+		return !terminating
+	default:
+		return true // priority classes and others are taken for a match; see matchesPriority
+	}
+}
+
+func matchesPriority(pod *corev1.Pod, requirement corev1.ScopedResourceSelectorRequirement) bool {
+	if requirement.ScopeName != corev1.ResourceQuotaScopePriorityClass {
+		return true
+	}
+	name := pod.Spec.PriorityClassName
+	switch requirement.Operator {
+	case corev1.ScopeSelectorOpIn:
+		return slices.Contains(requirement.Values, name)
+	case corev1.ScopeSelectorOpNotIn:
+		return !slices.Contains(requirement.Values, name)
+	case corev1.ScopeSelectorOpExists:
+		return name != ""
+	case corev1.ScopeSelectorOpDoesNotExist:
+		return name == ""
+	}
+	return true
+}

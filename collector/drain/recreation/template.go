@@ -1,0 +1,208 @@
+package recreation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// created is the pod that a controller creates in place of one, before admission. Where that pod
+// was made of the same template, it is the pod itself, which shows what admission changes.
+func (c *controller) created(pod *corev1.Pod, namespace *metav1.PartialObjectMetadata) (made *corev1.Pod, same bool) {
+	if c.template == nil || c.madeOf(pod) && !resized(pod) || !c.changed(pod, namespace) {
+		return pod, true
+	}
+	made = &corev1.Pod{ObjectMeta: *c.template.ObjectMeta.DeepCopy(), Spec: *c.template.Spec.DeepCopy()}
+	made.Namespace, made.Name, made.OwnerReferences = pod.Namespace, pod.Name, pod.OwnerReferences
+	if made.Labels == nil {
+		made.Labels = map[string]string{}
+	}
+	for _, name := range []string{"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"} {
+		if value, ok := pod.Labels[name]; ok {
+			made.Labels[name] = value
+		}
+	}
+	for _, claim := range c.claims {
+		made.Spec.Volumes = append(made.Spec.Volumes, corev1.Volume{Name: claim, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim + "-" + pod.Name},
+		}})
+	}
+	return made, false
+}
+
+// revisionLabel is the revision of a pod of a StatefulSet.
+const revisionLabel = "controller-revision-hash"
+
+// madeOf reports whether a pod is known to be of the template from which its controller creates the
+// next: a Deployment has a ReplicaSet for each template, and the template of a Job does not change.
+// A StatefulSet creates the pods below its partition from the revision before
+// (kubernetes pkg/controller/statefulset, newVersionedStatefulSetPod).
+func (c *controller) madeOf(pod *corev1.Pod) bool {
+	if c.fixed {
+		return true
+	}
+	revision := pod.Labels[revisionLabel]
+	if revision == "" || c.updated == "" {
+		return false
+	}
+	return revision == c.updated || c.current == revision && Ordinal(pod) < c.partition
+}
+
+// resized reports whether the resources of a running pod may have been changed in place: the API
+// server counts the changes of a pod's spec.
+func resized(pod *corev1.Pod) bool { return pod.Generation > 1 }
+
+// changed reports whether the template asks for something else than what a pod has, of what decides
+// where it runs.
+func (c *controller) changed(pod *corev1.Pod, namespace *metav1.PartialObjectMetadata) bool {
+	of, has := &c.template.Spec, &pod.Spec
+	selected := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: maps.Clone(of.NodeSelector)}}
+	if err := addSelector(selected, namespace); err != nil || !maps.Equal(selected.Spec.NodeSelector, has.NodeSelector) {
+		return true
+	}
+	return !equality.Semantic.DeepEqual(requirementsOf(of), requirementsOf(has)) || !within(c.template.Labels, pod.Labels) ||
+		missing(of.Tolerations, has.Tolerations) || missing(c.template.Finalizers, pod.Finalizers) || missing(claims(of), claims(has)) ||
+		!requested(of.Containers, has.Containers) || !requested(of.InitContainers, has.InitContainers)
+}
+
+// requirements is what a template and its pods have in common, other than what admission adds. The API
+// server merges matchLabelKeys into the selectors of a pod, so that a selector with keys is left out.
+type requirements struct {
+	HostNetwork bool
+	Node        *corev1.NodeSelector
+	Near, Apart []corev1.PodAffinityTerm
+	Spread      []corev1.TopologySpreadConstraint
+	Scheduler   string
+}
+
+func requirementsOf(spec *corev1.PodSpec) requirements {
+	found := requirements{HostNetwork: spec.HostNetwork, Scheduler: cmp.Or(spec.SchedulerName, corev1.DefaultSchedulerName)}
+	for _, each := range spec.TopologySpreadConstraints {
+		found.Spread = append(found.Spread, corev1.TopologySpreadConstraint{MaxSkew: each.MaxSkew, TopologyKey: each.TopologyKey, WhenUnsatisfiable: each.WhenUnsatisfiable})
+	}
+	if spec.Affinity == nil {
+		return found
+	}
+	if of := spec.Affinity.NodeAffinity; of != nil {
+		found.Node = of.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	if of := spec.Affinity.PodAffinity; of != nil {
+		found.Near = withoutKeys(of.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	if of := spec.Affinity.PodAntiAffinity; of != nil {
+		found.Apart = withoutKeys(of.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	return found
+}
+
+func withoutKeys(terms []corev1.PodAffinityTerm) []corev1.PodAffinityTerm {
+	var found []corev1.PodAffinityTerm
+	for _, term := range terms {
+		if len(term.MatchLabelKeys)+len(term.MismatchLabelKeys) > 0 {
+			term.LabelSelector = nil
+		}
+		found = append(found, term)
+	}
+	return found
+}
+
+func within(some, all map[string]string) bool {
+	for key, value := range some {
+		if got, ok := all[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
+
+// claims are the names of the PersistentVolumeClaims of a pod.
+func claims(spec *corev1.PodSpec) []string {
+	var found []string
+	for i := range spec.Volumes {
+		if claim := spec.Volumes[i].PersistentVolumeClaim; claim != nil {
+			found = append(found, claim.ClaimName)
+		}
+	}
+	return found
+}
+
+// missing reports whether one of some is not among all.
+func missing[T any](some, all []T) bool {
+	return slices.ContainsFunc(some, func(one T) bool {
+		return !slices.ContainsFunc(all, func(other T) bool { return equality.Semantic.DeepEqual(one, other) })
+	})
+}
+
+// requested reports whether a pod has the containers of its template, with their requests and ports
+// of the host.
+func requested(of, has []corev1.Container) bool {
+	for i := range of {
+		at := slices.IndexFunc(has, func(c corev1.Container) bool { return c.Name == of[i].Name })
+		if at < 0 || missing(hostPorts(of[i].Ports), hostPorts(has[at].Ports)) {
+			return false
+		}
+		for name, quantity := range of[i].Resources.Requests {
+			if got, ok := has[at].Resources.Requests[name]; !ok || got.Cmp(quantity) != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// hostPorts are the ports of the host, without their names.
+func hostPorts(all []corev1.ContainerPort) []corev1.ContainerPort {
+	var found []corev1.ContainerPort
+	for _, port := range all {
+		if port.HostPort != 0 {
+			found = append(found, corev1.ContainerPort{HostPort: port.HostPort, HostIP: port.HostIP, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP)})
+		}
+	}
+	return found
+}
+
+// Ordinal is the number at the end of the name of a StatefulSet's pod; 0 without one.
+func Ordinal(pod *corev1.Pod) int {
+	number, err := strconv.Atoi(pod.Name[strings.LastIndexByte(pod.Name, '-')+1:])
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// selectorAnnotations are those of a namespace whose nodes its pods select (OpenShift's
+// project node selector, and the admission plugin PodNodeSelector).
+func selectorAnnotations() []string {
+	return []string{"openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector"}
+}
+
+// addSelector adds the node selector of the namespace to a pod, as admission does.
+func addSelector(pod *corev1.Pod, namespace *metav1.PartialObjectMetadata) error {
+	if namespace == nil {
+		return nil
+	}
+	for _, name := range selectorAnnotations() {
+		text := namespace.Annotations[name]
+		if text == "" {
+			continue
+		}
+		selector, err := metav1.ParseToLabelSelector(text)
+		if err != nil || len(selector.MatchExpressions) > 0 {
+			return fmt.Errorf("annotation %s of namespace %q is no node selector", name, namespace.Name)
+		}
+		for key, value := range selector.MatchLabels {
+			if pod.Spec.NodeSelector == nil {
+				pod.Spec.NodeSelector = map[string]string{}
+			}
+			pod.Spec.NodeSelector[key] = value
+		}
+	}
+	return nil
+}
