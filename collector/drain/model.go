@@ -203,7 +203,7 @@ func (m *model) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 	if owner := metav1.GetControllerOfNoCopy(of); owner != nil && owner.Kind == "DaemonSet" && p.Kept == "" {
 		return recreation.Answer{Outcome: recreation.Lost, Why: "is of a DaemonSet that does not exist"}
 	}
-	if p.owner.Behavior == owner.Moves && answer.Outcome == recreation.Unknown {
+	if p.owner.Behavior == owner.Returns || p.owner.Behavior == owner.Moves && answer.Outcome == recreation.Unknown {
 		return recreation.Answer{Outcome: recreation.Recreated} // by its operator
 	}
 	if answer.Outcome == recreation.Recreated && m.input.Creation != nil {

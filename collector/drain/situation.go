@@ -151,6 +151,7 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 		if refused {
 			return eviction.Answer{Outcome: eviction.Unknown, Cause: Operator}
 		}
+	case owner.Returns: // its budget decides
 	case owner.None:
 		// Another operator may move its pods as well.
 		custom := p.recreation.Outcome == recreation.Unknown && s.m.input.Workloads != nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/eviction"
@@ -147,6 +148,43 @@ func TestStates(t *testing.T) {
 				owned(w.budget("db", 0, 1, 1, 1), "db.example.com/v1", "Database", "db")
 			},
 		},
+		"Guards": {
+			reason: "the guard of a static pod is created again on its node, which lets that of the next node go", outcome: drain.Clear,
+			build:   guards,
+			reports: func(r drain.Rehearsal) bool { return len(r.Lost)+len(r.Pending) == 0 && len(r.Pools[0].Nodes) == 3 },
+		},
+		"GuardsOfTwoNodes": {
+			reason: "of two nodes that are drained together, the second one waits until the first one returns", outcome: drain.Clear,
+			build: func(w *world) {
+				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
+				guards(w)
+			},
+			reports: func(r drain.Rehearsal) bool { return len(r.Lost)+len(r.Pending) == 0 },
+		},
+		"GuardIsNotReady": {
+			reason: "the static pod of another node is not healthy: no guard is evicted", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
+			build: func(w *world) {
+				guards(w)
+				unready(&w.pods[2])
+				w.budgets[0].Status.DisruptionsAllowed, w.budgets[0].Status.CurrentHealthy = 0, 2
+			},
+		},
+		"GuardOfAStuckNode": {
+			reason: "the guard waits for its node, which does not return", outcome: drain.Sticks, cause: eviction.RequiresAll,
+			build: func(w *world) {
+				guards(w)
+				w.deploy("cart", corev1.PodSpec{}, "w0")
+				w.budget("cart", 0, 1, 1, 1)
+			},
+			reports: func(r drain.Rehearsal) bool {
+				return len(r.Pending) == 1 && r.Pending[0].Why == "it is created again on its node once that is schedulable"
+			},
+		},
+		"ForeignGuard": {
+			reason: "another pod of that label is not created again", outcome: drain.Clear,
+			build:   func(w *world) { w.pod("cart-guard-w1", "guard", "w1", "", corev1.PodSpec{}) },
+			reports: func(r drain.Rehearsal) bool { return len(r.Lost) == 1 },
+		},
 		"RequiresAll": {
 			reason: "a budget of the user that requires its only pod", outcome: drain.Sticks, cause: eviction.RequiresAll,
 			build: func(w *world) {
@@ -226,6 +264,14 @@ func TestStates(t *testing.T) {
 			}
 		})
 	}
+}
+
+// guards adds the guards of a static pod, one on each worker.
+func guards(w *world) {
+	for _, node := range []string{"w0", "w1", "w2"} {
+		w.pod("etcd-guard-"+node, "guard", node, "", corev1.PodSpec{}).Namespace = "openshift-etcd"
+	}
+	w.budget("guard", 1, 3, 2, 3).Namespace = "openshift-etcd"
 }
 
 // postgres adds a Cluster of CloudNativePG with that many instances, by its objects.

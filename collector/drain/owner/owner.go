@@ -34,6 +34,9 @@ const (
 	// Adjusts is a pod whose operator changes the budget by the health of what it runs,
 	// which the API does not show.
 	Adjusts Behavior = "Adjusts"
+	// Returns is a pod that its budget lets go, and that the operator creates again on the same
+	// node once that is schedulable.
+	Returns Behavior = "Returns"
 )
 
 // Answer is what the operator of a pod does.
@@ -43,7 +46,7 @@ type Answer struct {
 	Operator string
 	// Why is a clause about the pod, such as "can be migrated".
 	Why string
-	// Remedy is an imperative sentence about the operator's settings; empty for Moves.
+	// Remedy is an imperative sentence about the operator's settings; empty for Moves and Returns.
 	Remedy string
 }
 
@@ -52,13 +55,14 @@ type Owners struct {
 	// objects are the objects that operators own, by kind and namespaced name.
 	objects map[string]*unstructured.Unstructured
 	webhook map[string]bool
+	table   []Operator
 }
 
 // New indexes the objects of operators: VirtualMachineInstances, Clusters of CloudNativePG and
 // others of the kinds in the table. Webhooks are the names of the webhooks that the API
 // server calls for pods/eviction and that can respond.
 func New(objects []unstructured.Unstructured, webhooks []string) *Owners {
-	o := &Owners{objects: map[string]*unstructured.Unstructured{}, webhook: map[string]bool{}}
+	o := &Owners{objects: map[string]*unstructured.Unstructured{}, webhook: map[string]bool{}, table: Table()}
 	for i := range objects {
 		o.objects[objects[i].GetKind()+" "+objects[i].GetNamespace()+"/"+objects[i].GetName()] = &objects[i]
 	}
@@ -81,13 +85,15 @@ func Answers(webhook string) bool { return webhook == kubevirtWebhook || webhook
 type Operator struct {
 	// Name is that of the operator.
 	Name string
-	// Group is a part of the API group of its objects.
+	// Group is a part of the API group of its objects, which own its pods; empty for an operator
+	// whose pods are recognized by their labels.
 	Group string
 	// Shows is what the API shows, and Source where that is documented or done, Since the first
 	// version of the operator for which it holds, or what is not confirmed about it.
 	Shows, Source, Since string
 
-	judge func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer
+	recognizes func(*corev1.Pod) bool
+	judge      func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer
 }
 
 // Of is what the operator of a pod does.
@@ -98,22 +104,24 @@ func (o *Owners) Of(pod *corev1.Pod) Answer {
 	for i := range pod.OwnerReferences {
 		reference := &pod.OwnerReferences[i]
 		group, _, _ := strings.Cut(reference.APIVersion, "/")
-		for _, row := range Table() {
-			if row.Group != "" && strings.HasSuffix(group, row.Group) {
-				answer := row.judge(o, pod, reference)
-				answer.Operator = row.Name
-				return answer
+		for j := range o.table {
+			if row := &o.table[j]; row.Group != "" && strings.HasSuffix(group, row.Group) {
+				return row.answer(o, pod, reference)
 			}
 		}
 	}
-	for _, row := range labeled() {
-		if _, ok := pod.Labels[row.label]; ok {
-			answer := row.judge(o, pod, nil)
-			answer.Operator = row.Name
-			return answer
+	for i := range o.table {
+		if row := &o.table[i]; row.recognizes != nil && row.recognizes(pod) {
+			return row.answer(o, pod, nil)
 		}
 	}
 	return Answer{}
+}
+
+func (row *Operator) answer(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference) Answer {
+	answer := row.judge(o, pod, reference)
+	answer.Operator = row.Name
+	return answer
 }
 
 func (o *Owners) object(kind, namespace, name string) *unstructured.Unstructured {

@@ -97,6 +97,34 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestPodsWithoutController has the pods that operators of OpenShift create without a controller.
+func TestPodsWithoutController(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, namespace, pod, app string
+		owner                       metav1.OwnerReference
+		want                        owner.Behavior
+	}{
+		"Guard":      {reason: "its controller creates it for each schedulable node", namespace: "openshift-kube-apiserver", pod: "kube-apiserver-guard-m0", app: "guard", want: owner.Returns},
+		"Installer":  {reason: "the revision that owns it is no controller", namespace: "openshift-etcd", pod: "installer-7-m0", app: "installer", owner: metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "revision-status-7"}, want: owner.Returns},
+		"Pruner":     {reason: "it is created for each node, too", namespace: "openshift-kube-scheduler", pod: "revision-pruner-7-m0", app: "pruner", want: owner.Returns},
+		"Deployment": {reason: "the guards of etcd were those of a Deployment", namespace: "openshift-etcd", pod: "etcd-quorum-guard-1", app: "guard", owner: metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "etcd-quorum-guard", Controller: new(true)}},
+		"OtherNode":  {reason: "it is not the guard of its node", namespace: "openshift-etcd", pod: "etcd-guard-m1", app: "guard"},
+		"Elsewhere":  {reason: "the label means nothing in another namespace", namespace: "shop", pod: "etcd-guard-m0", app: "guard"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, Name: tc.pod, Labels: map[string]string{"app": tc.app}}, Spec: corev1.PodSpec{NodeName: "m0"}}
+			if tc.owner.Kind != "" {
+				pod.OwnerReferences = []metav1.OwnerReference{tc.owner}
+			}
+			if got := owner.New(nil, nil).Of(pod); got.Behavior != tc.want {
+				t.Errorf("%s: got %+v, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestTableNamesItsSources(t *testing.T) {
 	t.Parallel()
 	for _, row := range owner.Table() {

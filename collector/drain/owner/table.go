@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,8 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Table are the operators whose pods are recognized by an owner.
-func Table() []Operator {
+// Table are the operators that are known, those first whose pods are recognized by an owner.
+func Table() []Operator { return slices.Concat(owning(), labeling(), withoutOwner()) }
+
+// owning are the operators whose objects own their pods.
+func owning() []Operator {
 	return []Operator{{
 		Name: "KubeVirt", Group: "kubevirt.io",
 		Shows:  "condition LiveMigratable and spec.evictionStrategy of the VirtualMachineInstance; spec.configuration.evictionStrategy of the KubeVirt",
@@ -42,30 +46,62 @@ func Table() []Operator {
 	}}
 }
 
-// row is an operator whose pods are of controllers of Kubernetes, and have a label.
-type row struct {
-	Operator
-
-	label string
+// labeling are the operators whose pods are of controllers of Kubernetes, and have a label.
+func labeling() []Operator {
+	return []Operator{{
+		Name: "Rook", Shows: "budgets rook-ceph-osd*, which the operator replaces while the data is not healthy",
+		Source: "rook design/ceph/ceph-managed-disruptionbudgets.md", Since: "1.5 (rook#6497), by default since 1.6 (rook#7082)",
+		recognizes: labeled("ceph-osd-id"),
+		judge: adjusts("replaces its budgets while a node is drained, until all placement groups are clean",
+			"Check that the CephCluster is healthy, and that spec.disruptionManagement.managePodBudgets is true."),
+	}, {
+		Name: "Elastic Cloud on Kubernetes", Shows: "the default budget, which allows one pod while the cluster is green; with an Enterprise license one for each role, of which some need yellow",
+		Source: "Elastic Cloud on Kubernetes documentation, Pod disruption budget", Since: "1.0, by role since 3.2",
+		recognizes: labeled("elasticsearch.k8s.elastic.co/cluster-name"),
+		judge: adjusts("allows one disruption while the health of Elasticsearch permits it",
+			"Check status.health of the Elasticsearch, or set spec.podDisruptionBudget in it."),
+	}}
 }
 
-// labeled are the operators whose pods are recognized by a label.
-func labeled() []row {
-	return []row{{
-		Operator: Operator{
-			Name: "Rook", Shows: "budgets rook-ceph-osd*, which the operator replaces while the data is not healthy",
-			Source: "rook design/ceph/ceph-managed-disruptionbudgets.md", Since: "1.5 (rook#6497), by default since 1.6 (rook#7082)",
-			judge: adjusts("replaces its budgets while a node is drained, until all placement groups are clean",
-				"Check that the CephCluster is healthy, and that spec.disruptionManagement.managePodBudgets is true."),
-		}, label: "ceph-osd-id",
+func labeled(label string) func(*corev1.Pod) bool {
+	return func(pod *corev1.Pod) bool {
+		_, ok := pod.Labels[label]
+		return ok
+	}
+}
+
+// staticPods is what creates pods without a controller, one for each node of the control plane.
+const staticPods = "the operator of static pods"
+
+// withoutOwner are the operators of OpenShift that create pods without a controller.
+func withoutOwner() []Operator {
+	return []Operator{{
+		Name: staticPods, Shows: "pods PREFIX-guard-NODE with label app=guard; their budgets PREFIX-guard-pdb require all but one",
+		Source: "library-go pkg/operator/staticpod/controller/guard/guard_controller.go", Since: "library-go of October 2021; etcd 4.11 (cluster-etcd-operator#789), the first version of the others is not confirmed",
+		recognizes: func(pod *corev1.Pod) bool {
+			return ofStaticPods(pod, "guard") && strings.HasSuffix(pod.Name, "-guard-"+pod.Spec.NodeName)
+		},
+		judge: returns("is created again on its node once that is schedulable"),
 	}, {
-		Operator: Operator{
-			Name: "Elastic Cloud on Kubernetes", Shows: "the default budget, which allows one pod while the cluster is green; with an Enterprise license one for each role, of which some need yellow",
-			Source: "Elastic Cloud on Kubernetes documentation, Pod disruption budget", Since: "1.0, by role since 3.2",
-			judge: adjusts("allows one disruption while the health of Elasticsearch permits it",
-				"Check status.health of the Elasticsearch, or set spec.podDisruptionBudget in it."),
-		}, label: "elasticsearch.k8s.elastic.co/cluster-name",
+		Name: staticPods, Shows: "pods installer-REVISION-NODE with label app=installer and revision-pruner-REVISION-NODE with label app=pruner, which end by themselves",
+		Source: "library-go pkg/operator/staticpod/controller/installer and prune", Since: "4.1 with several versions of these names",
+		recognizes: func(pod *corev1.Pod) bool { return ofStaticPods(pod, "installer") || ofStaticPods(pod, "pruner") },
+		judge:      returns("is created again on its node until it has ended there"),
 	}}
+}
+
+// ofStaticPods reports whether a pod without a controller has the label of an operator of static pods, in
+// a namespace of these.
+func ofStaticPods(pod *corev1.Pod, app string) bool {
+	switch pod.Namespace {
+	case "openshift-etcd", "openshift-kube-apiserver", "openshift-kube-controller-manager", "openshift-kube-scheduler":
+		return pod.Labels["app"] == app && pod.Spec.NodeName != "" && metav1.GetControllerOfNoCopy(pod) == nil
+	}
+	return false
+}
+
+func returns(why string) func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer {
+	return func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer { return Answer{Behavior: Returns, Why: why} }
 }
 
 func adjusts(why, remedy string) func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer {
