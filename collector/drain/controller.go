@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/drain/owner"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
 )
 
@@ -28,7 +29,7 @@ func (m *model) controller(of *corev1.Pod, numbers map[string]int) int {
 	if reference == nil {
 		return -1
 	}
-	key := of.Namespace + "/" + reference.APIVersion + "/" + reference.Kind + "/" + reference.Name
+	key := of.Namespace + "/" + owner.KindOf(reference).String() + "/" + reference.Name
 	at, ok := numbers[key]
 	if !ok {
 		at = len(m.controllers)

@@ -129,7 +129,8 @@ type Obstacle struct {
 	Cause   eviction.Cause   `json:"cause"`
 	// Budgets are the PodDisruptionBudgets that refuse its eviction.
 	Budgets []Reference `json:"budgets,omitempty"`
-	// By is who refuses it besides budgets, or what is not known.
+	// By is a clause: who refuses it besides budgets, or what is not known. For a pod whose deletion does
+	// not end it is what keeps the pod, such as "its kubelet".
 	By string `json:"by,omitempty"`
 	// Manager is what creates its only budget and restores it after a change, such as `Helm release
 	// "shop"`; empty where that is not known.

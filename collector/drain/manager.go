@@ -6,6 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/drain/owner"
 )
 
 const (
@@ -36,8 +39,8 @@ func managerOf(budget *policyv1.PodDisruptionBudget) string {
 // operated reports whether an operator owns a budget, and may change it while a node is drained.
 // The Operator Lifecycle Manager does not.
 func operated(budget *policyv1.PodDisruptionBudget) bool {
-	for _, owner := range budget.OwnerReferences {
-		if owner.Kind != serviceVersion {
+	for i := range budget.OwnerReferences {
+		if owner.KindOf(&budget.OwnerReferences[i]) != (schema.GroupKind{Group: "operators.coreos.com", Kind: serviceVersion}) {
 			return true
 		}
 	}
@@ -46,8 +49,8 @@ func operated(budget *policyv1.PodDisruptionBudget) bool {
 
 // custom is the controller of a pod, for a message.
 func custom(pod *corev1.Pod) string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return fmt.Sprintf("%s %q", owner.Kind, owner.Name)
+	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
+		return fmt.Sprintf("%s %q", owner.KindOf(controller), controller.Name)
 	}
 	return "an operator"
 }

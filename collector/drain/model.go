@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,6 +125,16 @@ func modelOf(input *Input) *model {
 	return m
 }
 
+// trusted takes an operator for one that creates its pods again like a controller of Kubernetes, unless their
+// budget refuses an eviction now: then the operator may have to do something before.
+func (m *model) trusted(p *pod) bool {
+	var budgets []*eviction.Budget
+	for _, budget := range p.budgets {
+		budgets = append(budgets, &m.budgets[budget])
+	}
+	return p.owner.Behavior == owner.Moves || eviction.Of(p.Pod, budgets).Outcome == eviction.Evicted
+}
+
 // finder finds what concerns a pod.
 type finder struct {
 	budgets     *eviction.Budgets
@@ -200,11 +211,11 @@ func (m *model) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 		return recreation.Answer{Outcome: recreation.Unknown, Why: "may be created again: workloads were not read"}
 	}
 	answer := m.input.Workloads.Of(of)
-	if owner := metav1.GetControllerOfNoCopy(of); owner != nil && owner.Kind == "DaemonSet" && p.Kept == "" {
+	if controller := metav1.GetControllerOfNoCopy(of); controller != nil && owner.KindOf(controller) == appsv1.SchemeGroupVersion.WithKind("DaemonSet").GroupKind() && p.Kept == "" {
 		return recreation.Answer{Outcome: recreation.Lost, Why: "is of a DaemonSet that does not exist"}
 	}
-	if p.owner.Behavior == owner.Returns || p.owner.Behavior == owner.Moves && answer.Outcome == recreation.Unknown {
-		return recreation.Answer{Outcome: recreation.Recreated} // by its operator
+	if p.owner.Behavior == owner.Returns || answer.Outcome == recreation.Unknown && m.trusted(p) {
+		return recreation.Answer{Outcome: recreation.Recreated, Charges: p.charges} // by its operator
 	}
 	if answer.Outcome == recreation.Recreated && m.input.Creation != nil {
 		return m.admitted(of, answer)
@@ -229,8 +240,12 @@ func (m *model) admitted(of *corev1.Pod, answer recreation.Answer) recreation.An
 }
 
 func alike(of *corev1.Pod) bool {
-	owner := metav1.GetControllerOfNoCopy(of)
-	return owner != nil && (owner.Kind == "ReplicaSet" || owner.Kind == "ReplicationController")
+	controller := metav1.GetControllerOfNoCopy(of)
+	if controller == nil {
+		return false
+	}
+	kind := owner.KindOf(controller)
+	return kind == appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind() || kind == corev1.SchemeGroupVersion.WithKind("ReplicationController").GroupKind()
 }
 
 // stuck is why the deletion of a pod has not ended, although its grace period has.

@@ -234,9 +234,9 @@ func (s *situation) by(at int, answer eviction.Answer) string {
 			return p.owner.Operator + ": " + cmp.Or(s.live[at].why, p.owner.Why)
 		}
 		if s.m.owned[p.budgets[0]] {
-			return s.m.managers[p.budgets[0]] + " owns its budget"
+			return s.m.managers[p.budgets[0]] + " owns the PodDisruptionBudget of the pod"
 		}
-		return custom(&s.m.input.Cluster.Pods[at]) + " owns it"
+		return custom(&s.m.input.Cluster.Pods[at]) + " owns the pod"
 	case eviction.StaleBudget:
 		return "the status of its budget is of an earlier generation"
 	}

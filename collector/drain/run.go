@@ -224,7 +224,7 @@ func (r *run) leave(at, node int) {
 func (r *run) migrate(at, node int) bool {
 	target, _ := r.now.state.Find(r.now.shape(at), r.choices.preference, r.random)
 	if target < 0 {
-		r.now.live[at].why = "no node for its migration"
+		r.now.live[at].why = "no node suits its migration"
 		return false
 	}
 	healthy := r.now.live[at].healthy
@@ -256,7 +256,7 @@ func (r *run) recreate(at int) {
 		l.moved, l.why = true, p.recreation.String()
 		r.now.exists(at, -1)
 	case p.owner.Behavior == owner.Returns:
-		l.moved, l.created, l.why = true, true, "it "+p.owner.Why
+		l.moved, l.created, l.why = true, true, p.owner.Why
 		r.returning = append(r.returning, int32(at)) //nolint:gosec // bounded by the pods
 	default:
 		r.await(at)

@@ -1,7 +1,9 @@
 package drain_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,7 +161,7 @@ func TestStates(t *testing.T) {
 				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
 				guards(w)
 			},
-			reports: func(r drain.Rehearsal) bool { return len(r.Lost)+len(r.Pending) == 0 },
+			reports: nothingLost,
 		},
 		"GuardIsNotReady": {
 			reason: "the static pod of another node is not healthy: no guard is evicted", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
@@ -184,6 +186,65 @@ func TestStates(t *testing.T) {
 			reason: "another pod of that label is not created again", outcome: drain.Clear,
 			build:   func(w *world) { w.pod("cart-guard-w1", "guard", "w1", "", corev1.PodSpec{}) },
 			reports: func(r drain.Rehearsal) bool { return len(r.Lost) == 1 },
+		},
+		"OtherStatefulSet": {
+			reason: "a StatefulSet of another API group creates its pods again, one after the other", outcome: drain.Clear,
+			build: func(w *world) {
+				custom(w, "apps.kruise.io/v1beta1", "StatefulSet", "w0", "w1", "w2")
+				w.budget("db", 1, 3, 2, 3)
+			},
+			reports: nothingLost,
+		},
+		"CustomWithoutBudget": {
+			reason: "nothing refuses its eviction, and its operator creates it again", outcome: drain.Clear,
+			build:   func(w *world) { custom(w, "db.example.com/v1", "Database", "w0", "w1") },
+			reports: nothingLost,
+		},
+		"CustomTwice": {
+			reason: "two pods on a node leave one after the other, so that the Service always has one", outcome: drain.Clear,
+			build: func(w *world) {
+				custom(w, "apps.kruise.io/v1alpha1", "CloneSet", "w0", "w0")
+				w.budget("db", 1, 2, 1, 2)
+				w.services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "db"}}}}
+			},
+			reports: func(r drain.Rehearsal) bool { return nothingLost(r) && len(r.Interrupted) == 0 },
+		},
+		"CustomWithoutRoom": {
+			reason: "the replacement has the needs of the pod, and no node has room", outcome: drain.Clear,
+			build: func(w *world) {
+				custom(w, "db.example.com/v1", "Database", "w0")
+				w.pods[0].Spec.NodeSelector = map[string]string{"gpu": ""}
+			},
+			reports: func(r drain.Rehearsal) bool { return len(r.Pending) == 1 && !r.Pending[0].Uncertain },
+		},
+		"PostgresReplicas": {
+			reason: "the budget of the replicas allows one, and the operator creates it again", outcome: drain.Clear,
+			build: func(w *world) {
+				custom(w, "postgresql.cnpg.io/v1", "Cluster", "w0", "w1", "w2")
+				for i := range w.pods {
+					w.pods[i].Labels["cnpg.io/instanceRole"] = "replica"
+				}
+				owned(w.budget("db", 1, 3, 2, 3), "postgresql.cnpg.io/v1", "Cluster", "db")
+			},
+			reports: nothingLost,
+		},
+		"PostgresReplicaIsNotReady": {
+			reason: "the budget of the replicas allows none now, and only the operator knows when it does", outcome: drain.Undetermined, cause: drain.Operator,
+			build: func(w *world) {
+				custom(w, "postgresql.cnpg.io/v1", "Cluster", "w0", "w1")
+				for i := range w.pods {
+					w.pods[i].Labels["cnpg.io/instanceRole"] = "replica"
+				}
+				unready(&w.pods[1])
+				owned(w.budget("db", 0, 1, 1, 2), "postgresql.cnpg.io/v1", "Cluster", "db")
+			},
+		},
+		"OtherKindOfAnOperator": {
+			reason: "the table says nothing about a pod of this kind", outcome: drain.Undetermined, cause: drain.Operator,
+			build: func(w *world) {
+				custom(w, "export.kubevirt.io/v1", "VirtualMachineExport", "w0")
+				w.budget("db", 0, 1, 1, 1)
+			},
 		},
 		"RequiresAll": {
 			reason: "a budget of the user that requires its only pod", outcome: drain.Sticks, cause: eviction.RequiresAll,
@@ -259,10 +320,40 @@ func TestStates(t *testing.T) {
 			if pool.Outcome != tc.outcome || cause != tc.cause {
 				t.Errorf("%s: got %s %q, want %s %q\n%+v", tc.reason, pool.Outcome, cause, tc.outcome, tc.cause, found)
 			}
+			complete(t, found)
 			if tc.reports != nil && !tc.reports(found) {
 				t.Errorf("%s: the rehearsal does not report it: %+v", tc.reason, found)
 			}
 		})
+	}
+}
+
+// complete checks that all that the rehearsal cannot say by a budget is said by a clause.
+func complete(t *testing.T, found drain.Rehearsal) {
+	t.Helper()
+	incomplete := func(text string) bool { return text == "" || strings.HasSuffix(strings.TrimSpace(text), ":") }
+	obstacles := slices.Clone(found.Never)
+	for _, pool := range found.Pools {
+		for _, node := range pool.Stuck {
+			obstacles = append(obstacles, node.Obstacles...)
+		}
+		if (pool.Outcome == drain.Undetermined || pool.Outcome == drain.Blocked) && incomplete(pool.Why) {
+			t.Errorf("pool %s is %s without a reason: %q", pool.Name, pool.Outcome, pool.Why)
+		}
+	}
+	for _, each := range obstacles {
+		if explained := len(each.Budgets) > 0 && each.Cause != drain.Operator && each.Outcome != eviction.Unknown; !explained && incomplete(each.By) {
+			t.Errorf("nothing explains the obstacle %+v", each)
+		}
+	}
+}
+
+func nothingLost(r drain.Rehearsal) bool { return len(r.Lost)+len(r.Pending) == 0 }
+
+// custom adds the pods of an object of another API group on these nodes.
+func custom(w *world, apiVersion, kind string, nodes ...string) {
+	for i, node := range nodes {
+		w.pod(fmt.Sprintf("db-%d", i), "db", node, kind, corev1.PodSpec{}).OwnerReferences[0].APIVersion = apiVersion
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Behavior is what an operator does with its pod when its node is drained.
@@ -42,18 +43,25 @@ const (
 // Answer is what the operator of a pod does.
 type Answer struct {
 	Behavior Behavior
-	// Operator is its name in the table.
+	// Operator is its name in the table; empty for a pod of which the table says nothing.
 	Operator string
-	// Why is a clause about the pod, such as "can be migrated".
+	// Why is a clause with its subject, such as "the machine is migrated to another node"; empty only
+	// where Operator is.
 	Why string
 	// Remedy is an imperative sentence about the operator's settings; empty for Moves and Returns.
 	Remedy string
 }
 
+// key is an object that an operator owns.
+type key struct {
+	schema.GroupKind
+
+	namespace, name string
+}
+
 // Owners finds the operators of pods.
 type Owners struct {
-	// objects are the objects that operators own, by kind and namespaced name.
-	objects map[string]*unstructured.Unstructured
+	objects map[key]*unstructured.Unstructured
 	webhook map[string]bool
 	table   []Operator
 }
@@ -62,9 +70,9 @@ type Owners struct {
 // others of the kinds in the table. Webhooks are the names of the webhooks that the API
 // server calls for pods/eviction and that can respond.
 func New(objects []unstructured.Unstructured, webhooks []string) *Owners {
-	o := &Owners{objects: map[string]*unstructured.Unstructured{}, webhook: map[string]bool{}, table: Table()}
+	o := &Owners{objects: map[key]*unstructured.Unstructured{}, webhook: map[string]bool{}, table: Table()}
 	for i := range objects {
-		o.objects[objects[i].GetKind()+" "+objects[i].GetNamespace()+"/"+objects[i].GetName()] = &objects[i]
+		o.objects[key{objects[i].GroupVersionKind().GroupKind(), objects[i].GetNamespace(), objects[i].GetName()}] = &objects[i]
 	}
 	for _, name := range webhooks {
 		o.webhook[name] = true
@@ -85,8 +93,8 @@ func Answers(webhook string) bool { return webhook == kubevirtWebhook || webhook
 type Operator struct {
 	// Name is that of the operator.
 	Name string
-	// Group is a part of the API group of its objects, which own its pods; empty for an operator
-	// whose pods are recognized by their labels.
+	// Group is the API group of its objects, which own its pods, or the end of it after a dot; empty
+	// for an operator whose pods are recognized by their labels.
 	Group string
 	// Shows is what the API shows, and Source where that is documented or done, Since the first
 	// version of the operator for which it holds, or what is not confirmed about it.
@@ -103,9 +111,9 @@ func (o *Owners) Of(pod *corev1.Pod) Answer {
 	}
 	for i := range pod.OwnerReferences {
 		reference := &pod.OwnerReferences[i]
-		group, _, _ := strings.Cut(reference.APIVersion, "/")
+		group := "." + KindOf(reference).Group
 		for j := range o.table {
-			if row := &o.table[j]; row.Group != "" && strings.HasSuffix(group, row.Group) {
+			if row := &o.table[j]; row.Group != "" && strings.HasSuffix(group, "."+row.Group) {
 				return row.answer(o, pod, reference)
 			}
 		}
@@ -120,10 +128,19 @@ func (o *Owners) Of(pod *corev1.Pod) Answer {
 
 func (row *Operator) answer(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference) Answer {
 	answer := row.judge(o, pod, reference)
-	answer.Operator = row.Name
+	if answer.Why != "" {
+		answer.Operator = row.Name
+	}
 	return answer
 }
 
-func (o *Owners) object(kind, namespace, name string) *unstructured.Unstructured {
-	return o.objects[kind+" "+namespace+"/"+name]
+// KindOf is the kind of an owner with its API group: there are a StatefulSet and a DaemonSet in other
+// groups than that of Kubernetes.
+func KindOf(reference *metav1.OwnerReference) schema.GroupKind {
+	return schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind()
+}
+
+// object is the object that owns a pod; nil where it was not read.
+func (o *Owners) object(pod *corev1.Pod, reference *metav1.OwnerReference) *unstructured.Unstructured {
+	return o.objects[key{KindOf(reference), pod.Namespace, reference.Name}]
 }

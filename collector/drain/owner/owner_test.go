@@ -19,8 +19,12 @@ func object(apiVersion, kind string, spec, status map[string]any) unstructured.U
 }
 
 func machine(strategy, migratable string) []unstructured.Unstructured {
+	condition := map[string]any{"type": "LiveMigratable", "status": migratable}
+	if migratable != "" {
+		condition["reason"] = "HostDevice"
+	}
 	return []unstructured.Unstructured{object("kubevirt.io/v1", "VirtualMachineInstance", map[string]any{"evictionStrategy": strategy}, map[string]any{
-		"conditions": []any{map[string]any{"type": "Ready", "status": "True"}, map[string]any{"type": "LiveMigratable", "status": migratable, "reason": "HostDevice"}},
+		"conditions": []any{map[string]any{"type": "Ready", "status": "True"}, condition},
 	})}
 }
 
@@ -63,6 +67,10 @@ func TestOf(t *testing.T) {
 		"DefaultStays":    {reason: "a machine without a strategy has that of the cluster", owner: machines, objects: append(machine("", "False"), kubevirt("LiveMigrate")...), want: owner.Stays, operator: "KubeVirt"},
 		"DefaultNone":     {reason: "the cluster has no strategy either: the machine is shut down", owner: machines, objects: append(machine("", "True"), kubevirt("")...), want: owner.Stops, operator: "KubeVirt"},
 		"DefaultUnread":   {reason: "the strategy of the cluster is not known", owner: machines, objects: machine("", "False"), want: owner.Adjusts, operator: "KubeVirt"},
+		"NoReason":        {reason: "the condition gives no reason", owner: machines, objects: machine("LiveMigrate", ""), want: owner.Stays, operator: "KubeVirt"},
+		"OtherKind":       {reason: "the table has no row for what is no machine", owner: "export.kubevirt.io/v1 VirtualMachineExport"},
+		"OtherGroup":      {reason: "the end of a group is that after a dot", owner: "notkubevirt.io/v1 VirtualMachineInstance", objects: machine("LiveMigrate", "False")},
+		"OtherObject":     {reason: "an object of another group has the name of the Cluster", owner: clusters, objects: []unstructured.Unstructured{object("cluster.x-k8s.io/v1beta1", "Cluster", nil, map[string]any{"readyInstances": int64(3)})}, want: owner.Adjusts, operator: "CloudNativePG"},
 		"External":        {reason: "another controller migrates it", owner: machines, objects: machine("External", "True"), want: owner.Adjusts, operator: "KubeVirt"},
 		"MachineUnread":   {reason: "the machine could not be read", owner: machines, want: owner.Adjusts, operator: "KubeVirt"},
 		"Primary":         {reason: "another instance becomes the primary", owner: clusters, objects: cluster(3, nil), want: owner.Moves, operator: "CloudNativePG"},
@@ -90,8 +98,8 @@ func TestOf(t *testing.T) {
 			if got.Behavior != tc.want || got.Operator != tc.operator {
 				t.Errorf("%s: got %+v, want %s of %s", tc.reason, got, tc.want, tc.operator)
 			}
-			if got.Behavior != owner.None && got.Why == "" {
-				t.Errorf("%s: the answer has no reason", tc.reason)
+			if (got.Operator == "") != (got.Why == "") || strings.Contains(got.Why, "nil") || strings.HasSuffix(strings.TrimSpace(got.Why), ":") {
+				t.Errorf("%s: the reason %q of %q is not a clause", tc.reason, got.Why, got.Operator)
 			}
 		})
 	}

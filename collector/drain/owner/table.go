@@ -1,7 +1,7 @@
 package owner
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -35,13 +35,13 @@ func owning() []Operator {
 		Name: "Longhorn", Group: "longhorn.io",
 		Shows:  "budgets of the instance managers, which exist while a node has volumes or last replicas",
 		Source: "longhorn-manager controller, canDeleteInstanceManagerPDB", Since: "1.4.2 and 1.3.3 (longhorn#5549)",
-		judge: adjusts("removes the budget of its instance manager once the node has no attached volume and no last replica",
+		judge: adjusts("it removes the budget of its instance manager once the node has no attached volume and no last replica",
 			"Check the setting node-drain-policy of Longhorn and the replicas of its volumes."),
 	}, {
 		Name: "Portworx", Group: "libopenstorage.org",
 		Shows:  "budget px-storage, or a budget for each node (px-NODE, which the operator deletes to let the pod go), and budget px-kvdb",
 		Source: "libopenstorage/operator drivers/storage/portworx/component/disruption_budget.go", Since: "budgets for each node since 2024 (operator#1508, #1580); the number of the release is not confirmed",
-		judge: adjusts("sets its budgets by the number of storage nodes, and deletes that of a node to let its pod go",
+		judge: adjusts("it sets its budgets by the number of storage nodes, and deletes that of a node to let its pod go",
 			"Check that all storage nodes are online in the StorageCluster."),
 	}}
 }
@@ -52,13 +52,13 @@ func labeling() []Operator {
 		Name: "Rook", Shows: "budgets rook-ceph-osd*, which the operator replaces while the data is not healthy",
 		Source: "rook design/ceph/ceph-managed-disruptionbudgets.md", Since: "1.5 (rook#6497), by default since 1.6 (rook#7082)",
 		recognizes: labeled("ceph-osd-id"),
-		judge: adjusts("replaces its budgets while a node is drained, until all placement groups are clean",
+		judge: adjusts("it replaces its budgets while a node is drained, until all placement groups are clean",
 			"Check that the CephCluster is healthy, and that spec.disruptionManagement.managePodBudgets is true."),
 	}, {
 		Name: "Elastic Cloud on Kubernetes", Shows: "the default budget, which allows one pod while the cluster is green; with an Enterprise license one for each role, of which some need yellow",
 		Source: "Elastic Cloud on Kubernetes documentation, Pod disruption budget", Since: "1.0, by role since 3.2",
 		recognizes: labeled("elasticsearch.k8s.elastic.co/cluster-name"),
-		judge: adjusts("allows one disruption while the health of Elasticsearch permits it",
+		judge: adjusts("it allows one disruption while the health of Elasticsearch permits it",
 			"Check status.health of the Elasticsearch, or set spec.podDisruptionBudget in it."),
 	}}
 }
@@ -81,12 +81,12 @@ func withoutOwner() []Operator {
 		recognizes: func(pod *corev1.Pod) bool {
 			return ofStaticPods(pod, "guard") && strings.HasSuffix(pod.Name, "-guard-"+pod.Spec.NodeName)
 		},
-		judge: returns("is created again on its node once that is schedulable"),
+		judge: returns("it is created again on its node once that is schedulable"),
 	}, {
 		Name: staticPods, Shows: "pods installer-REVISION-NODE with label app=installer and revision-pruner-REVISION-NODE with label app=pruner, which end by themselves",
 		Source: "library-go pkg/operator/staticpod/controller/installer and prune", Since: "4.1 with several versions of these names",
 		recognizes: func(pod *corev1.Pod) bool { return ofStaticPods(pod, "installer") || ofStaticPods(pod, "pruner") },
-		judge:      returns("is created again on its node until it has ended there"),
+		judge:      returns("it is created again on its node until it has ended there"),
 	}}
 }
 
@@ -118,29 +118,29 @@ func virtualMachine(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference
 	if reference.Kind != "VirtualMachineInstance" {
 		return Answer{}
 	}
-	machine := o.object(reference.Kind, pod.Namespace, reference.Name)
+	machine := o.object(pod, reference)
 	if machine == nil {
-		return Answer{Behavior: Adjusts, Why: "belongs to a VirtualMachineInstance that could not be read", Remedy: "Check condition LiveMigratable of the VirtualMachineInstance."}
+		return Answer{Behavior: Adjusts, Why: "the pod belongs to a VirtualMachineInstance that could not be read", Remedy: "Check condition LiveMigratable of the VirtualMachineInstance."}
 	}
 	strategy, _, _ := unstructured.NestedString(machine.Object, "spec", "evictionStrategy")
 	if strategy == "" {
 		var known bool
 		if strategy, known = o.kubevirtDefault(); !known {
-			return Answer{Behavior: Adjusts, Why: "has the evictionStrategy of the KubeVirt object, which could not be read", Remedy: "Check spec.configuration.evictionStrategy of the KubeVirt object."}
+			return Answer{Behavior: Adjusts, Why: "the machine has the evictionStrategy of the KubeVirt object, which could not be read", Remedy: "Check spec.configuration.evictionStrategy of the KubeVirt object."}
 		}
 	}
 	migratable, why := liveMigratable(machine)
 	switch {
 	case strategy == "External":
-		return Answer{Behavior: Adjusts, Why: "is moved by a controller outside of KubeVirt (evictionStrategy External)", Remedy: "Check that the external controller runs."}
+		return Answer{Behavior: Adjusts, Why: "a controller outside of KubeVirt moves the machine (evictionStrategy External)", Remedy: "Check that the external controller runs."}
 	case migratable && strings.HasPrefix(strategy, "LiveMigrate") && !o.webhook[kubevirtWebhook]:
-		return Answer{Behavior: Adjusts, Why: "is migrated only if the webhook " + kubevirtWebhook + " responds, which it cannot", Remedy: "Check that the pods of virt-api are ready."}
+		return Answer{Behavior: Adjusts, Why: "the machine is migrated only if the webhook " + kubevirtWebhook + " responds, which it cannot", Remedy: "Check that the pods of virt-api are ready."}
 	case migratable && (strategy == liveMigrate || strategy == "LiveMigrateIfPossible"):
-		return Answer{Behavior: Migrates, Why: "is migrated to another node"}
+		return Answer{Behavior: Migrates, Why: "the machine is migrated to another node"}
 	case strategy == liveMigrate:
-		return Answer{Behavior: Stays, Why: "must be migrated (evictionStrategy LiveMigrate) and cannot be: " + why, Remedy: remedy}
+		return Answer{Behavior: Stays, Why: "the machine must be migrated (evictionStrategy LiveMigrate) and cannot be: " + why, Remedy: remedy}
 	default:
-		return Answer{Behavior: Stops, Why: "is shut down with its node", Remedy: remedy}
+		return Answer{Behavior: Stops, Why: "the machine is shut down with its node", Remedy: remedy}
 	}
 }
 
@@ -166,7 +166,8 @@ func liveMigratable(machine *unstructured.Unstructured) (ok bool, why string) {
 		if !isMap || condition["type"] != "LiveMigratable" {
 			continue
 		}
-		return condition["status"] == "True", fmt.Sprint(condition["reason"])
+		reason, _ := condition["reason"].(string)
+		return condition["status"] == "True", cmp.Or(reason, "its condition LiveMigratable gives no reason")
 	}
 	return false, "it has no condition LiveMigratable"
 }
@@ -175,23 +176,23 @@ func liveMigratable(machine *unstructured.Unstructured) (ok bool, why string) {
 // node is unschedulable, and the budget of the primary then selects the other one.
 func postgres(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference) Answer {
 	if pod.Labels["cnpg.io/instanceRole"] == "replica" {
-		return Answer{}
+		return Answer{Why: "the pod is a replica, which its budget keeps while too few others are ready", Remedy: "Check that all instances of the Cluster are ready."}
 	}
-	cluster := o.object(reference.Kind, pod.Namespace, reference.Name)
+	cluster := o.object(pod, reference)
 	if cluster == nil {
-		return Answer{Behavior: Adjusts, Why: "belongs to a Cluster of CloudNativePG that could not be read", Remedy: "Check that the Cluster has more than one ready instance."}
+		return Answer{Behavior: Adjusts, Why: "the pod belongs to a Cluster of CloudNativePG that could not be read", Remedy: "Check that the Cluster has more than one ready instance."}
 	}
 	if enabled, found, _ := unstructured.NestedBool(cluster.Object, "spec", "enablePDB"); found && !enabled {
-		return Answer{Behavior: Stops, Why: "belongs to a Cluster whose budgets are disabled (spec.enablePDB)"}
+		return Answer{Behavior: Stops, Why: "the pod belongs to a Cluster whose budgets are disabled (spec.enablePDB)"}
 	}
 	if ready, _, _ := unstructured.NestedInt64(cluster.Object, "status", "readyInstances"); ready > 1 {
-		return Answer{Behavior: Moves, Why: "hands over to another instance when its node is cordoned"}
+		return Answer{Behavior: Moves, Why: "another instance becomes the primary when the node is cordoned"}
 	}
 	if instances, _, _ := unstructured.NestedInt64(cluster.Object, "spec", "instances"); instances == 1 && maintained(cluster) {
-		return Answer{Behavior: Stops, Why: "is in a maintenance window, in which it has no budget"}
+		return Answer{Behavior: Stops, Why: "the Cluster is in a maintenance window, in which it has no budget"}
 	}
 	return Answer{
-		Behavior: Holds, Why: "is the only ready instance of its Cluster",
+		Behavior: Holds, Why: "the pod is the only ready instance of its Cluster",
 		Remedy: "Give the Cluster more instances, open its maintenance window (spec.nodeMaintenanceWindow.inProgress), or set spec.enablePDB to false.",
 	}
 }
@@ -211,7 +212,11 @@ func kafka(o *Owners, pod *corev1.Pod, _ *metav1.OwnerReference) Answer {
 	name := pod.Labels["strimzi.io/name"]
 	broker := pod.Labels["strimzi.io/kind"] == "Kafka" && (strings.HasSuffix(name, "-kafka") || strings.HasSuffix(name, "-zookeeper"))
 	if broker && o.webhook[strimziWebhook] {
-		return Answer{Behavior: Moves, Why: "is restarted on another node by the operator, which the drain cleaner notifies"}
+		return Answer{Behavior: Moves, Why: "the operator restarts the pod on another node when the drain cleaner marks it"}
 	}
-	return Answer{}
+	why := "the drain cleaner does not mark the pod, which is no broker"
+	if broker {
+		why = "no drain cleaner responds that marks the pod for its operator"
+	}
+	return Answer{Why: why, Remedy: "Check that all pods of the same budget are ready."}
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	helpers "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/openshift/update-preflight/collector/drain/owner"
 )
 
 // compiler prepares a cluster.
@@ -88,7 +90,7 @@ func (c *compiler) owner(pod *corev1.Pod) int32 {
 	if controller == nil {
 		return -1
 	}
-	key := pod.Namespace + "/" + controller.Kind + "/" + controller.Name
+	key := pod.Namespace + "/" + owner.KindOf(controller).String() + "/" + controller.Name
 	if _, ok := c.owned[key]; !ok {
 		c.owned[key] = int32(len(c.owned)) //nolint:gosec // bounded by the pods
 	}

@@ -51,11 +51,11 @@ type controller struct {
 	admitted *Answer
 }
 
-func replicaSet(set *appsv1.ReplicaSet) controller {
-	owner := metav1.GetControllerOfNoCopy(set)
+func fromReplicaSet(set *appsv1.ReplicaSet) controller {
+	by := metav1.GetControllerOfNoCopy(set)
 	of := controller{
 		Controller: Controller{Replicas: number(set.Spec.Replicas), Failures: Unlimited}, name: fmt.Sprintf("ReplicaSet %q", set.Name),
-		template: &set.Spec.Template, fixed: owner != nil && owner.Kind == "Deployment",
+		template: &set.Spec.Template, fixed: by != nil && by.Kind == "Deployment",
 	}
 	for _, condition := range set.Status.Conditions {
 		if condition.Type == appsv1.ReplicaSetReplicaFailure && condition.Status == corev1.ConditionTrue {
@@ -65,7 +65,7 @@ func replicaSet(set *appsv1.ReplicaSet) controller {
 	return of
 }
 
-func replicationController(set *corev1.ReplicationController) controller {
+func fromReplicationController(set *corev1.ReplicationController) controller {
 	of := controller{
 		Controller: Controller{Replicas: number(set.Spec.Replicas), Failures: Unlimited}, name: fmt.Sprintf("ReplicationController %q", set.Name),
 		template: set.Spec.Template,
@@ -87,7 +87,7 @@ func failureOf(message string) string {
 	return message
 }
 
-func statefulSet(set *appsv1.StatefulSet) controller {
+func fromStatefulSet(set *appsv1.StatefulSet) controller {
 	of := controller{
 		Controller: Controller{Replicas: number(set.Spec.Replicas), Late: true, Failures: Unlimited, Ordered: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement},
 		name:       fmt.Sprintf("StatefulSet %q", set.Name), template: &set.Spec.Template, updated: set.Status.UpdateRevision, current: set.Status.CurrentRevision,
@@ -104,7 +104,7 @@ func statefulSet(set *appsv1.StatefulSet) controller {
 	return of
 }
 
-func jobController(job *batchv1.Job) controller {
+func fromJob(job *batchv1.Job) controller {
 	of := controller{
 		Controller: Controller{Replicas: number(job.Spec.Parallelism), Late: true, Unscaled: true, Failures: failuresOf(job)}, name: fmt.Sprintf("Job %q", job.Name),
 		template: &job.Spec.Template, fixed: true, lost: exhausted(job),

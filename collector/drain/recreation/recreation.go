@@ -7,7 +7,6 @@ package recreation
 
 import (
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,6 +17,9 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 
 	"github.com/openshift/update-preflight/collector/drain/quota"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/drain/owner"
 )
 
 // Input is what the answer depends on. With Unread, a list may be incomplete, and a controller
@@ -85,15 +87,32 @@ type Workloads struct {
 	unread      bool
 }
 
-type key struct{ group, kind, namespace, name string }
+type key struct {
+	schema.GroupKind
 
-// keyOf is the key of the controller of a pod, by its group and kind.
-func keyOf(namespace string, owner *metav1.OwnerReference) key {
-	group, _, versioned := strings.Cut(owner.APIVersion, "/")
-	if !versioned {
-		group = ""
-	}
-	return key{group, owner.Kind, namespace, owner.Name}
+	namespace, name string
+}
+
+// Kinds of the controllers of Kubernetes. Other API groups have kinds of the same names.
+func replicaSet() schema.GroupKind {
+	return appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind()
+}
+
+func statefulSet() schema.GroupKind {
+	return appsv1.SchemeGroupVersion.WithKind("StatefulSet").GroupKind()
+}
+
+func daemonSet() schema.GroupKind { return appsv1.SchemeGroupVersion.WithKind("DaemonSet").GroupKind() }
+
+func replicationController() schema.GroupKind {
+	return corev1.SchemeGroupVersion.WithKind("ReplicationController").GroupKind()
+}
+
+func ofJob() schema.GroupKind { return batchv1.SchemeGroupVersion.WithKind("Job").GroupKind() }
+
+// keyOf is the key of the controller of a pod.
+func keyOf(namespace string, reference *metav1.OwnerReference) key {
+	return key{owner.KindOf(reference), namespace, reference.Name}
 }
 
 // New indexes what creates pods.
@@ -126,20 +145,20 @@ func New(input Input) *Workloads {
 
 func (w *Workloads) addControllers(input *Input) {
 	for i := range input.ReplicaSets {
-		of := replicaSet(&input.ReplicaSets[i])
-		w.controllers[key{appsv1.GroupName, "ReplicaSet", input.ReplicaSets[i].Namespace, input.ReplicaSets[i].Name}] = &of
+		of := fromReplicaSet(&input.ReplicaSets[i])
+		w.controllers[key{replicaSet(), input.ReplicaSets[i].Namespace, input.ReplicaSets[i].Name}] = &of
 	}
 	for i := range input.StatefulSets {
-		of := statefulSet(&input.StatefulSets[i])
-		w.controllers[key{appsv1.GroupName, "StatefulSet", input.StatefulSets[i].Namespace, input.StatefulSets[i].Name}] = &of
+		of := fromStatefulSet(&input.StatefulSets[i])
+		w.controllers[key{statefulSet(), input.StatefulSets[i].Namespace, input.StatefulSets[i].Name}] = &of
 	}
 	for i := range input.Controllers {
-		of := replicationController(&input.Controllers[i])
-		w.controllers[key{"", "ReplicationController", input.Controllers[i].Namespace, input.Controllers[i].Name}] = &of
+		of := fromReplicationController(&input.Controllers[i])
+		w.controllers[key{replicationController(), input.Controllers[i].Namespace, input.Controllers[i].Name}] = &of
 	}
 	for i := range input.Jobs {
-		of := jobController(&input.Jobs[i])
-		w.controllers[key{batchv1.GroupName, "Job", input.Jobs[i].Namespace, input.Jobs[i].Name}] = &of
+		of := fromJob(&input.Jobs[i])
+		w.controllers[key{ofJob(), input.Jobs[i].Namespace, input.Jobs[i].Name}] = &of
 	}
 }
 
@@ -148,11 +167,11 @@ func (w *Workloads) Quotas() *quota.Quotas { return w.quotas }
 
 // Controller is how the controller of a pod creates pods; false where that is unknown.
 func (w *Workloads) Controller(pod *corev1.Pod) (Controller, bool) {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil {
+	reference := metav1.GetControllerOfNoCopy(pod)
+	if reference == nil {
 		return Controller{}, false
 	}
-	found, ok := w.controllers[keyOf(pod.Namespace, owner)]
+	found, ok := w.controllers[keyOf(pod.Namespace, reference)]
 	if !ok {
 		return Controller{}, false
 	}
@@ -161,17 +180,17 @@ func (w *Workloads) Controller(pod *corev1.Pod) (Controller, bool) {
 
 // Of is what becomes of a pod after its eviction.
 func (w *Workloads) Of(pod *corev1.Pod) Answer {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil && len(pod.OwnerReferences) > 0 {
-		owner = &pod.OwnerReferences[0] // such as a CatalogSource, whose operator creates its pods
+	reference := metav1.GetControllerOfNoCopy(pod)
+	if reference == nil && len(pod.OwnerReferences) > 0 {
+		reference = &pod.OwnerReferences[0] // such as a CatalogSource, whose operator creates its pods
 	}
-	if owner == nil {
+	if reference == nil {
 		return Answer{Outcome: Lost, Why: "has no controller"}
 	}
-	found, ok := w.controllers[keyOf(pod.Namespace, owner)]
+	found, ok := w.controllers[keyOf(pod.Namespace, reference)]
 	switch {
 	case !ok:
-		return w.unlisted(owner)
+		return w.unlisted(reference)
 	case found.lost != "":
 		return Answer{Outcome: Lost, Why: found.lost}
 	case found.failure != "":
@@ -252,16 +271,16 @@ func withResources(pod, admitted *corev1.Pod) *corev1.Pod {
 	return made
 }
 
-func (w *Workloads) unlisted(owner *metav1.OwnerReference) Answer {
-	switch keyOf("", owner) {
-	case key{group: appsv1.GroupName, kind: "DaemonSet", name: owner.Name}:
+func (w *Workloads) unlisted(reference *metav1.OwnerReference) Answer {
+	kind := owner.KindOf(reference)
+	switch kind {
+	case daemonSet():
 		return Answer{Outcome: Recreated}
-	case key{group: appsv1.GroupName, kind: "ReplicaSet", name: owner.Name}, key{group: appsv1.GroupName, kind: "StatefulSet", name: owner.Name},
-		key{kind: "ReplicationController", name: owner.Name}, key{group: batchv1.GroupName, kind: "Job", name: owner.Name}:
+	case replicaSet(), statefulSet(), replicationController(), ofJob():
 		if w.unread {
 			return Answer{Outcome: Recreated}
 		}
-		return Answer{Outcome: Lost, Why: fmt.Sprintf("is of %s %q, which does not exist", owner.Kind, owner.Name)}
+		return Answer{Outcome: Lost, Why: fmt.Sprintf("is of %s %q, which does not exist", reference.Kind, reference.Name)}
 	}
-	return Answer{Outcome: Unknown, Why: fmt.Sprintf("is of %s %q, whose controller is not one of Kubernetes", owner.Kind, owner.Name)}
+	return Answer{Outcome: Unknown, Why: fmt.Sprintf("is of %s %q, whose controller is not one of Kubernetes", kind, reference.Name)}
 }

@@ -42,6 +42,7 @@ func TestOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		kind     string
+		version  string // that of the kind in Kubernetes if empty
 		template corev1.PodTemplateSpec
 		input    recreation.Input
 		want     recreation.Outcome
@@ -51,8 +52,12 @@ func TestOf(t *testing.T) {
 		"None":       {reason: "nothing creates it again", want: recreation.Lost, message: "has no controller"},
 		"Gone":       {reason: "its controller does not exist", kind: "StatefulSet", want: recreation.Lost, message: "does not exist"},
 		"GoneUnread": {reason: "controllers could not be read", kind: "StatefulSet", input: recreation.Input{Unread: true}, want: recreation.Recreated},
-		"Custom":     {reason: "a controller that is not one of Kubernetes", kind: "Database", want: recreation.Unknown, message: `Database "cart"`},
-		"DaemonSet":  {reason: "a DaemonSet creates it on its node", kind: "DaemonSet", want: recreation.Recreated},
+		"Custom":     {reason: "a controller that is not one of Kubernetes", kind: "Database", version: "db.example.com/v1", want: recreation.Unknown, message: `Database.db.example.com "cart"`},
+		"OtherGroup": {reason: "a StatefulSet of another API group is not one of Kubernetes", kind: "StatefulSet", version: "apps.kruise.io/v1beta1", want: recreation.Unknown, message: `StatefulSet.apps.kruise.io "cart"`},
+		"SameName": {
+			reason: "a Job of another API group of the same name", kind: "Job", version: "batch.volcano.sh/v1alpha1", want: recreation.Unknown, message: "Job.batch.volcano.sh", input: recreation.Input{Jobs: []batchv1.Job{job(0, 0)}},
+		},
+		"DaemonSet": {reason: "a DaemonSet creates it on its node", kind: "DaemonSet", want: recreation.Recreated},
 		"Unspecified": {
 			reason: "a quota on requests, and a template without", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Refused, message: "requests.cpu",
 			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "0"))}},
@@ -94,8 +99,8 @@ func TestOf(t *testing.T) {
 			}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}, Spec: template(list("cpu", "1"), nil).Spec}
 			if tc.kind != "" {
-				group := map[string]string{"Job": "batch/v1", "Database": "db.example.com/v1"}[tc.kind]
-				pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: cmp.Or(group, "apps/v1"), Kind: tc.kind, Name: "cart", Controller: new(true)}}
+				version := cmp.Or(tc.version, map[string]string{"Job": "batch/v1"}[tc.kind], "apps/v1")
+				pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: tc.kind, Name: "cart", Controller: new(true)}}
 			}
 			got := recreation.New(tc.input).Of(pod)
 			if got.Outcome != tc.want || !strings.Contains(got.Why, tc.message) {

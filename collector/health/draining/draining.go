@@ -33,7 +33,7 @@ func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []f
 		switch {
 		case pool.Outcome == drain.Blocked:
 			// The nodes themselves fail the check NodeHealth.
-			findings = append(findings, pools.about(pool.Name, finding.Warn(reasonPoolBlocked, "%s %q updates no node: %s", pools.kind(pool.Name), pool.Name, pool.Why).
+			findings = append(findings, pools.about(pool.Name, finding.Warn(reasonPoolBlocked, "%s %q updates no node%s", pools.kind(pool.Name), pool.Name, since(pool.Why)).
 				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Run("oc get nodes")))
 		case pool.Outcome == drain.Undetermined && !inconclusive(pool):
 			findings = append(findings, undetermined(pool, pools))
@@ -71,8 +71,8 @@ func undetermined(pool *drain.Pool, pools pools) finding.Finding {
 	if pools.limit(nodes[0]) != 0 {
 		outcome = preflight.Warn
 	}
-	return finding.New(outcome, reasonNotSatisfied, "it is unknown whether the drains of %s %q end, such as on %s: %s",
-		pools.kind(pool.Name), pool.Name, words.List(nodes, maxNamed), pool.Why).
+	return finding.New(outcome, reasonNotSatisfied, "it is unknown whether the drains of %s %q end, such as on %s%s",
+		pools.kind(pool.Name), pool.Name, words.List(nodes, maxNamed), since(pool.Why)).
 		Named(finding.NameOf(namePool, pool.Name)).
 		Remedy("Make room for the pods of one more node, then run the preflight again.").
 		Do(finding.Run("oc describe nodes"))
@@ -156,7 +156,7 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 	text := fmt.Sprintf("%s in namespace %q: %s", clause(first, len(pods)), of.namespace, words.List(names, maxNamed))
 	if len(first.Behind) > 0 {
 		pending := first.Behind[0]
-		text += fmt.Sprintf("; pod %q of the same budget has no node: %s", pending.Pod.Name, pending.Why)
+		text += fmt.Sprintf("; pod %q of the same budget has no node%s", pending.Pod.Name, since(pending.Why))
 	}
 	if of.limit != 0 {
 		text += fmt.Sprintf("; after %s the NodePool deletes the node, and its pods with it (nodeDrainTimeout)", of.limit)
@@ -197,16 +197,38 @@ func clause(first drain.Obstacle, pods int) string {
 	}
 	by := strings.Join(budgets, ", ")
 	switch first.Cause { //nolint:exhaustive // one text has the others
-	case eviction.SeveralBudgets:
-		return fmt.Sprintf("the PodDisruptionBudgets %s select the same pods, and the API server evicts no pod with several budgets: %s", by, subject)
-	case drain.Operator, drain.Admission:
-		return fmt.Sprintf("the eviction depends on %s: %s", first.By, subject)
+	case drain.Operator:
+		return fmt.Sprintf("an operator decides on the eviction%s: %s", because(first.By), subject)
+	case drain.Admission:
+		return fmt.Sprintf("admission decides on the eviction%s: %s", because(first.By), subject)
 	case drain.Terminating:
-		return fmt.Sprintf("a deletion does not end, which %s keeps: %s", first.By, subject)
-	case eviction.TooFewHealthy:
+		return fmt.Sprintf("a deletion does not end%s: %s", because(first.By), subject)
+	}
+	switch {
+	case by == "":
+		return fmt.Sprintf("the eviction is refused%s: %s", because(string(first.Cause)), subject)
+	case first.Cause == eviction.SeveralBudgets:
+		return fmt.Sprintf("the PodDisruptionBudgets %s select the same pods, and the API server evicts no pod with several budgets: %s", by, subject)
+	case first.Cause == eviction.TooFewHealthy:
 		return fmt.Sprintf("too few pods of PodDisruptionBudget %q are healthy, and no drain of this update changes that: %s", by, subject)
 	}
-	return fmt.Sprintf("PodDisruptionBudget %q allows no eviction (%s): %s", by, first.Cause, subject)
+	return fmt.Sprintf("PodDisruptionBudget %q allows no eviction%s: %s", by, because(string(first.Cause)), subject)
+}
+
+// since is a reason after a colon; empty without one.
+func since(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+// because is a reason in parentheses; empty without one.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " (" + why + ")"
 }
 
 // nameOf is the name of a finding: that of the budget, or of what else keeps the pods.

@@ -1,6 +1,7 @@
 package draining_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,10 +28,41 @@ func pool(outcome drain.Outcome, obstacles ...drain.Obstacle) []drain.Pool {
 	return []drain.Pool{found}
 }
 
+// TestSentences states each outcome, cause and reason, also one that is not known, in complete sentences.
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	incomplete := regexp.MustCompile(`: *[:;)]|\(\)|""|[:;,(] *$|  |which *[:;,]|which *$`)
+	causes := []eviction.Cause{
+		eviction.NotAsked, eviction.NoBudget, eviction.Allowed, eviction.Unhealthy, eviction.SeveralBudgets, eviction.StaleBudget, eviction.NegativeBudget, eviction.TooManyDisrupted,
+		eviction.SyncFailed, eviction.RequiresAll, eviction.Unmanaged, eviction.TooFewHealthy, drain.Terminating, drain.Admission, drain.Operator, "",
+	}
+	outcomes := []eviction.Outcome{eviction.WaitsFor, eviction.Never, eviction.Refused, eviction.Unknown}
+	for _, cause := range causes {
+		for _, outcome := range outcomes {
+			for _, why := range []string{"", `Database.db.example.com "db" owns the pod`} {
+				for _, budgets := range [][]drain.Reference{nil, {of("cart")}, {of("cart"), of("all")}} {
+					stuck := drain.Obstacle{Pod: of("cart-0"), Node: "w0", Outcome: outcome, Cause: cause, By: why, Budgets: budgets, Behind: []drain.Pending{{Pod: of("cart-1"), Why: why}}}
+					pools := append(pool(drain.Sticks, stuck), pool(drain.Undetermined, stuck)...)
+					pools = append(pools, pool(drain.Blocked)...)
+					for i := range pools {
+						pools[i].Why = why
+					}
+					found := draining.Judge(gap.Proven("a test"), drain.Rehearsal{Pools: pools, Pending: []drain.Pending{{Pod: of("new"), Node: "w1", Why: why}}, Lost: []drain.Lost{{Pod: of("debug"), Node: "w0", Why: why}}}, nil)
+					for _, each := range found {
+						if incomplete.MatchString(each.Message) {
+							t.Errorf("%s %s by %q with %d budgets: %q is not complete", outcome, cause, why, len(budgets), each.Message)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	operated := obstacle("db-0", eviction.Unknown, drain.Operator)
-	operated.By, operated.Remedy = "CloudNativePG: is the only ready instance of its Cluster", "Give the Cluster more instances."
+	operated.By, operated.Remedy = "CloudNativePG: the pod is the only ready instance of its Cluster", "Give the Cluster more instances."
 	for name, tc := range map[string]struct {
 		reason    string
 		rehearsal drain.Rehearsal

@@ -36,12 +36,12 @@ func warnings(rehearsal drain.Rehearsal) []finding.Finding {
 		if each.Uncertain || each.Node == "" {
 			continue
 		}
-		texts, named = append(texts, fmt.Sprintf("%s (%s)", each.Pod, each.Why)), append(named, each.Pod)
+		texts, named = append(texts, each.Pod.String()+because(each.Why)), append(named, each.Pod)
 	}
 	add(namePending, reasonNoNode, "pods have no node after the drains of this update, or the API server refuses them:", texts, pods(named))
 	texts, named = nil, nil
 	for _, each := range rehearsal.Lost {
-		texts, named = append(texts, fmt.Sprintf("%s on %s, which %s", each.Pod, each.Node, each.Why)), append(named, each.Pod)
+		texts, named = append(texts, fmt.Sprintf("%s on %s%s", each.Pod, each.Node, because(each.Why))), append(named, each.Pod)
 	}
 	add(nameLost, reasonLost, "the drains of this update evict pods that nothing creates again:", texts, pods(named))
 	texts, named = nil, nil
