@@ -26,7 +26,7 @@ func (r *run) preempt(at int) int {
 	tried := 0
 	for node := range r.now.onNode {
 		switch r.now.state.Reject(r.now.shape(at), node) { //nolint:exhaustive // a preemption helps against no other rejection
-		case placement.Resources, placement.Ports, placement.PodAntiAffinity, placement.Spread:
+		case placement.Resources, placement.Ports, placement.Exclusive, placement.PodAntiAffinity, placement.Spread:
 		default:
 			continue
 		}

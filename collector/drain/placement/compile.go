@@ -55,7 +55,7 @@ func Compile(input Input) *Cluster {
 		c.match(&input.Pods[i], &c.of.Pods[i])
 	}
 	c.measure()
-	c.of.owners = len(c.owned)
+	c.of.owners, c.of.exclusive = len(c.owned), len(c.storage.exclusive)
 	return c.of
 }
 

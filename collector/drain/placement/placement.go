@@ -50,6 +50,7 @@ type Cluster struct {
 	terms      []*term
 	spreads    []*spreadTerm
 	owners     int
+	exclusive  int // counts the claims that one pod uses at a time
 }
 
 // Pod is a pod, prepared for the filters. A replacement of it has the same requirements.
@@ -66,6 +67,8 @@ type Pod struct {
 	requests []request
 	ports    []port
 	volumes  []func(*corev1.Node) bool
+	// exclusive are its claims that no other pod may use (access mode ReadWriteOncePod).
+	exclusive []int32
 	// matched are the affinity terms of all pods that select this one.
 	matched []int32
 	// anti are its own terms of anti-affinity; affinity is its only term of affinity, or -1,
@@ -165,6 +168,7 @@ const (
 	Taint
 	Resources
 	Ports
+	Exclusive
 	Volume
 	PodAntiAffinity
 	PodAffinity
@@ -179,7 +183,7 @@ type Rejections [rejections]int
 func (r Rejections) String() string {
 	texts := [rejections]string{
 		Unschedulable: "unschedulable", Affinity: "excluded by node selector or affinity", Taint: "tainted",
-		Resources: "without the requested resources", Ports: "with the host port in use", Volume: "out of reach of a volume",
+		Resources: "without the requested resources", Ports: "with the host port in use", Exclusive: "without a volume that another pod uses alone", Volume: "out of reach of a volume",
 		PodAntiAffinity: "excluded by pod anti-affinity", PodAffinity: "without the pods of its affinity", Spread: "excluded by topology spread",
 	}
 	var parts []string

@@ -109,7 +109,9 @@ func storage(input *placement.Input) {
 	}}}}
 	zonal := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "zonal", Labels: map[string]string{corev1.LabelTopologyZone: "y"}}}
 	zonal.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "disk"}
-	input.Claims = []corev1.PersistentVolumeClaim{claim("local", "local", "now"), claim("zonal", "zonal", "now"), claim("late", "", "late"), claim("unbound", "", "now")}
+	alone := claim("alone", "zonal", "now")
+	alone.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+	input.Claims = []corev1.PersistentVolumeClaim{alone, claim("local", "local", "now"), claim("zonal", "zonal", "now"), claim("late", "", "late"), claim("unbound", "", "now")}
 	input.Volumes = []corev1.PersistentVolume{local, zonal}
 	input.Classes = []storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "late"}, VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer)}}
 	input.Attachments = []storagev1.CSINode{{
@@ -157,6 +159,8 @@ func TestNodesOfAPod(t *testing.T) {
 		"Processors":   {reason: "another pod requests most of a", existing: pods{pod(on("a"), requesting("cpu", "3"))}, pod: pod(requesting("cpu", "1500m")), want: "b c d"},
 		"Exactly":      {reason: "the rest is sufficient", existing: pods{pod(on("a"), requesting("cpu", "3"))}, pod: pod(requesting("cpu", "1")), want: "a b c d"},
 		"Extended":     {reason: "no node has the resource", pod: pod(requesting("example.com/gpu", "1"))},
+		"Exclusive":    {reason: "another pod uses the claim, which one pod may use", world: storage, existing: pods{pod(on("c"), claiming("alone"))}, pod: pod(claiming("alone"))},
+		"Released":     {reason: "no other pod uses the claim, whose volume is in zone y", world: storage, pod: pod(claiming("alone")), want: "c"},
 		"HostPort":     {reason: "the port is in use on a; an address clashes with all addresses", existing: pods{pod(on("a"), hostPort(80, ""))}, pod: pod(hostPort(80, "10.0.0.1")), want: "b c d"},
 		"OtherAddress": {reason: "the same port of two addresses", existing: pods{pod(on("a"), hostPort(80, "10.0.0.2"))}, pod: pod(hostPort(80, "10.0.0.1")), want: "a b c d"},
 		"Apart":        {reason: "anti-affinity by host", existing: pods{pod(on("a"))}, pod: pod(apart("cart", corev1.LabelHostname)), want: "b c d"},

@@ -20,6 +20,8 @@ type State struct {
 	total             []int32
 	// counted is by term of topology spread and node, siblings by owner and node.
 	counted, siblings [][]int16
+	// exclusive counts the pods of each claim that one pod uses at a time.
+	exclusive []int32
 }
 
 // State is the nodes without pods. Nodes are schedulable as in their spec.
@@ -27,7 +29,7 @@ func (c *Cluster) State() *State {
 	s := &State{
 		c: c, used: make([][]int64, len(c.nodes)), free: make([]int64, len(c.nodes)), cordoned: make([]bool, len(c.nodes)), ports: make([][]port, len(c.nodes)),
 		matching: make([][]int32, len(c.terms)), holding: make([][]int32, len(c.terms)), total: make([]int32, len(c.terms)),
-		counted: make([][]int16, len(c.spreads)), siblings: make([][]int16, c.owners),
+		counted: make([][]int16, len(c.spreads)), siblings: make([][]int16, c.owners), exclusive: make([]int32, c.exclusive),
 	}
 	for i := range c.nodes {
 		s.used[i], s.cordoned[i] = make([]int64, len(c.resources.names)), c.nodes[i].Spec.Unschedulable
@@ -83,6 +85,9 @@ func (s *State) change(pod *Pod, node int, by int) {
 			s.holding[at][domain] += int32(by) //nolint:gosec // one
 		}
 	}
+	for _, at := range pod.exclusive {
+		s.exclusive[at] += int32(by) //nolint:gosec // one
+	}
 	for _, at := range pod.counted {
 		s.counted[at][node] += int16(by) //nolint:gosec // one
 	}
@@ -116,6 +121,9 @@ func (s *State) reject(pod *Pod, node int, skews []skew) Rejection {
 		if slices.ContainsFunc(s.ports[node], wanted.clashes) {
 			return Ports
 		}
+	}
+	if slices.ContainsFunc(pod.exclusive, func(claim int32) bool { return s.exclusive[claim] > 0 }) {
+		return Exclusive
 	}
 	for _, reaches := range pod.volumes {
 		if !reaches(&s.c.nodes[node]) {

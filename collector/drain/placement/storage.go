@@ -17,14 +17,16 @@ type storage struct {
 	// late are the classes whose volumes are bound when a pod is placed.
 	late    map[string]bool
 	drivers map[string]bool
-	unread  bool
-	partial bool
+	// exclusive numbers the claims that one pod uses at a time.
+	exclusive map[string]int32
+	unread    bool
+	partial   bool
 }
 
 func storageOf(input *Input) *storage {
 	s := &storage{
 		claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{},
-		late: map[string]bool{}, drivers: map[string]bool{}, unread: input.Unread, partial: input.Partial,
+		late: map[string]bool{}, drivers: map[string]bool{}, exclusive: map[string]int32{}, unread: input.Unread, partial: input.Partial,
 	}
 	for i := range input.Claims {
 		s.claims[input.Claims[i].Namespace+"/"+input.Claims[i].Name] = &input.Claims[i]
@@ -55,6 +57,9 @@ func (s *storage) require(pod *corev1.Pod, compiled *Pod) {
 
 func (s *storage) claim(namespace, name string, compiled *Pod) {
 	claim := s.claims[namespace+"/"+name]
+	if claim != nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		compiled.exclusive = append(compiled.exclusive, s.exclusively(namespace+"/"+name))
+	}
 	switch {
 	case claim == nil && s.partial:
 		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q could not be read", name)
@@ -92,6 +97,14 @@ func (s *storage) claim(namespace, name string, compiled *Pod) {
 	if zones := zonesOf(volume); zones != nil {
 		compiled.volumes = append(compiled.volumes, zones)
 	}
+}
+
+// exclusively is the number of a claim with the access mode ReadWriteOncePod.
+func (s *storage) exclusively(claim string) int32 {
+	if _, ok := s.exclusive[claim]; !ok {
+		s.exclusive[claim] = int32(len(s.exclusive)) //nolint:gosec // bounded by the claims
+	}
+	return s.exclusive[claim]
 }
 
 // zonesOf requires the zone and the region in the labels of a volume (kubernetes
