@@ -202,6 +202,9 @@ func clause(first drain.Obstacle, pods int) string {
 	case drain.Admission:
 		return fmt.Sprintf("admission decides on the eviction%s: %s", because(first.By), subject)
 	case drain.Terminating:
+		if first.Outcome == eviction.Unknown {
+			return fmt.Sprintf("the API server grants the eviction, and %s may keep the pod: %s", first.By, subject)
+		}
 		return fmt.Sprintf("a deletion does not end%s: %s", because(first.By), subject)
 	}
 	switch {
