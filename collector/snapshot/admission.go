@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -13,13 +14,18 @@ import (
 	"github.com/openshift/update-preflight/collector/gap"
 )
 
-// Namespaces are the metadata of all namespaces, sorted by name, without annotations.
+// Namespaces are the metadata of all namespaces, sorted by name, of the annotations those with the nodes that
+// their pods select (OpenShift's project node selector, and the admission plugin PodNodeSelector).
 func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	return once(ctx, c, "namespaces", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, options)
 		}
-		return list(ctx, page, func(namespace *metav1.PartialObjectMetadata) { namespace.Annotations = nil })
+		return list(ctx, page, func(namespace *metav1.PartialObjectMetadata) {
+			maps.DeleteFunc(namespace.Annotations, func(name, _ string) bool {
+				return name != "openshift.io/node-selector" && name != "scheduler.alpha.kubernetes.io/node-selector"
+			})
+		})
 	})
 }
 

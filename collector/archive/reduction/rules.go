@@ -2,7 +2,11 @@ package reduction
 
 import (
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/archive/inventory"
 )
@@ -14,6 +18,7 @@ func annotations() []string {
 		"meta.helm.sh/release-name", "argocd.argoproj.io/tracking-id", "olm.owner", // who installed an object
 		"olm.operatorNamespace", "operatorframework.io/properties", // which releases an operator supports
 		"machineconfiguration.openshift.io/", "cluster.x-k8s.io/paused", "hypershift.openshift.io/", // the states of nodes and machines, and of hosted clusters
+		"openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector", // on which nodes the pods of a namespace run
 		"include.release.openshift.io/", // which objects are of the release
 		ownPrefix,                       // recorded runs
 	}
@@ -51,25 +56,40 @@ func writers() []string {
 	return under("metadata.managedFields", "manager", "operation", "apiVersion", "time", "subresource", "fieldsType")
 }
 
-// podSpec are the fields of the specification of a pod on which its eviction, its placement, its quotas and
-// the accounts that use an API depend.
+// podSpec are the fields of the specification of a pod on which its eviction, its placement, its quotas, its
+// level of Pod Security and the accounts that use an API depend. Of volumes they have the types.
 func podSpec() []string {
 	const claims, container = "resourceClaims", "containers"
 	all := []string{
 		"nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates", "priority", "priorityClassName",
 		"preemptionPolicy", "terminationGracePeriodSeconds", "activeDeadlineSeconds", "overhead", "resources", claims + ".name", "serviceAccountName",
-		"volumes.persistentVolumeClaim.claimName", "volumes.ephemeral." + none,
+		"hostNetwork", "hostPID", "hostIPC", "hostUsers", "os", "securityContext",
 	}
 	for _, containers := range []string{container, "initContainers"} {
-		all = append(all, under(containers, "name", "resources", "ports", "restartPolicy")...)
+		all = append(all, under(containers, "name", "resources", "ports", "restartPolicy", "securityContext")...)
+		all = append(all, under(containers+".startupProbe", "initialDelaySeconds", "periodSeconds", "failureThreshold")...)
 	}
-	return all
+	return append(all, under("volumes", volumes()...)...)
+}
+
+// volumes are the types of volumes, with the names of claims.
+func volumes() []string {
+	const claim = "persistentVolumeClaim"
+	types := []string{claim + ".claimName"}
+	for field := range reflect.TypeFor[corev1.VolumeSource]().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != claim {
+			types = append(types, name+"."+none)
+		}
+	}
+	return types
 }
 
 func podSpecTree() tree { return fields(podSpec()...) }
 
 // podTemplate are the fields of a template of pods.
-func podTemplate() []string { return append(under("spec", podSpec()...), "metadata.labels") }
+func podTemplate() []string {
+	return append(under("spec", podSpec()...), "metadata.labels", "metadata.finalizers")
+}
 
 func podTemplateTree() tree { return fields(podTemplate()...) }
 
@@ -137,12 +157,13 @@ func apps() map[string]tree {
 	counts := under("status", "replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "unavailableReplicas", "observedGeneration", "currentRevision",
 		"updateRevision", "currentReplicas", "currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled", "numberReady",
 		"numberUnavailable", "updatedNumberScheduled")
-	of := workload("spec.template", append(counts, "spec.replicas", "spec.selector", "spec.strategy", "spec.updateStrategy", "spec.minReadySeconds")...)
+	of := workload("spec.template", append(counts, "spec.replicas", "spec.selector", "spec.strategy", "spec.updateStrategy", "spec.minReadySeconds",
+		"spec.podManagementPolicy", "spec.ordinals", "spec.volumeClaimTemplates.metadata.name")...)
 	return map[string]tree{"daemonsets": of, "deployments": of, "replicasets": of, "statefulsets": of}
 }
 
 func batch() map[string]tree {
-	job := []string{"spec.backoffLimit", "spec.parallelism", "spec.completions", "spec.suspend", "spec.podFailurePolicy", "status.active", "status.failed", "status.succeeded"}
+	job := []string{"spec.backoffLimit", "spec.backoffLimitPerIndex", "spec.parallelism", "spec.completions", "spec.suspend", "spec.podFailurePolicy", "status.active", "status.failed", "status.succeeded"}
 	changed := append(writers(), "metadata.managedFields.fieldsV1.f:spec.f:jobTemplate."+none)
 	return map[string]tree{
 		"jobs": workload("spec.template", job...),

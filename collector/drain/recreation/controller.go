@@ -79,7 +79,7 @@ func fromReplicationController(set *corev1.ReplicationController) controller {
 }
 
 // failureOf is the message of a failed creation; empty for that of a quota, which has room when a pod
-// of it is gone.
+// of it is gone, and for one that was not read.
 func failureOf(message string) string {
 	if strings.Contains(message, "exceeded quota") {
 		return ""

@@ -25,6 +25,9 @@ func (w *Workloads) secure(pod *corev1.Pod) (by, why string) {
 		return "the API server", fmt.Sprintf("has ServiceAccount %q, which does not exist", account)
 	}
 	namespace := w.namespaces[pod.Namespace]
+	if pod.Spec.SecurityContext == nil {
+		return "", "" // the API server sets it, so that it was not read
+	}
 	if namespace == nil || namespace.Labels[api.EnforceLevelLabel] == "" {
 		return "", ""
 	}

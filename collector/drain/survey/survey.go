@@ -20,6 +20,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -73,7 +74,7 @@ func Reads() []access.Request {
 		controllers().GroupVersionResource, jobs().GroupVersionResource, quotas().GroupVersionResource, limits().GroupVersionResource,
 		priorities().GroupVersionResource, claims().GroupVersionResource, volumes().GroupVersionResource, classes().GroupVersionResource,
 		attachments().GroupVersionResource, validating().GroupVersionResource, mutating().GroupVersionResource,
-		policies().GroupVersionResource, bindings().GroupVersionResource, endpoints().GroupVersionResource, machines().GroupVersionResource, virts().GroupVersionResource, postgres().GroupVersionResource,
+		policies().GroupVersionResource, bindings().GroupVersionResource, endpoints().GroupVersionResource, accounts().GroupVersionResource, machines().GroupVersionResource, virts().GroupVersionResource, postgres().GroupVersionResource,
 	} {
 		needs = append(needs, access.Request{Verb: "list", Group: each.Group, Resource: each.Resource})
 	}
@@ -98,8 +99,9 @@ func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePoo
 	if err != nil {
 		return drain.Input{}, nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
 	}
-	input := drain.Input{Order: found, Budgets: budgets, Now: now, Workloads: r.workloads(ctx)}
+	input := drain.Input{Order: found, Budgets: budgets, Now: now}
 	input.Cluster = r.placement(ctx, append(slices.Clip(nodes), surgeNodes(found.Pools, nodes, pods)...), pods)
+	input.Workloads = r.workloads(ctx, input.Cluster.Namespaces)
 	reviewers := r.reviewers(ctx, input.Cluster.Namespaces)
 	input.Admission = reviewers.Of
 	if input.Services, err = cluster.Services(ctx); err != nil {
@@ -204,7 +206,22 @@ func classes() resource { return of(storagev1.SchemeGroupVersion, "storageclasse
 
 func attachments() resource { return of(storagev1.SchemeGroupVersion, "csinodes", "CSINodes") }
 
-func (r *reader) workloads(ctx context.Context) *recreation.Workloads {
+func accounts() resource {
+	return of(corev1.SchemeGroupVersion, "serviceaccounts", "ServiceAccounts")
+}
+
+// accounts are all ServiceAccounts; nil where not all could be read: they are taken for present then.
+func (r *reader) accounts(ctx context.Context) []metav1.PartialObjectMetadata {
+	apart, missing := gap.Track(ctx)
+	all, err := snapshot.List[metav1.PartialObjectMetadata](apart, r.cluster, accounts().GroupVersionResource)
+	if err != nil || missing.Err() != nil {
+		return nil
+	}
+	return all
+}
+
+// workloads are what creates pods in these namespaces.
+func (r *reader) workloads(ctx context.Context, namespaces []metav1.PartialObjectMetadata) *recreation.Workloads {
 	before := len(r.gaps)
 	ctx, missing := gap.Watch(ctx)
 	input := recreation.Input{
@@ -214,6 +231,7 @@ func (r *reader) workloads(ctx context.Context) *recreation.Workloads {
 		Jobs:         list[batchv1.Job](ctx, r, jobs()),
 	}
 	input.Unread = len(r.gaps) > before || missing.Err() != nil
+	input.Namespaces, input.Accounts = namespaces, r.accounts(ctx)
 	input.Quotas = list[corev1.ResourceQuota](ctx, r, quotas())
 	input.Limits = list[corev1.LimitRange](ctx, r, limits())
 	if input.Priorities = list[schedulingv1.PriorityClass](ctx, r, priorities()); missing.Lacks(priorities().Resource) {
