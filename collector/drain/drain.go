@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/owner"
 	"github.com/openshift/update-preflight/collector/drain/placement"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
+	"github.com/openshift/update-preflight/collector/drain/reviewer"
 )
 
 // Input is the state of a cluster.
@@ -33,12 +34,9 @@ type Input struct {
 	Owners *owner.Owners
 	// DaemonSet reports whether a DaemonSet exists. Where nil, all exist.
 	DaemonSet func(namespace, name string) bool
-	// Admission is what webhooks and policies answer to the eviction of a pod: Evicted to let
-	// it pass, Refused or Unknown, and by whom. Where nil, all pass.
-	Admission func(*corev1.Pod) (eviction.Outcome, string)
-	// Creation is what webhooks and policies answer to the creation of a pod: Evicted to let it pass, Refused,
-	// or Unknown where they may change it, too, and by whom. Where nil, all pass.
-	Creation func(*corev1.Pod) (eviction.Outcome, string)
+	// Admission is what webhooks and policies answer to the eviction of a pod, and Creation to the creation of
+	// one. Where nil, all pass.
+	Admission, Creation *reviewer.Reviewers
 	// Now is the time of the state.
 	Now time.Time
 }
@@ -132,6 +130,10 @@ type Obstacle struct {
 	// By is a clause: who refuses it besides budgets, or what is not known. For a pod whose deletion does
 	// not end it is what keeps the pod, such as "its kubelet".
 	By string `json:"by,omitempty"`
+	// Reviewer is the name of the webhook, or of the binding of the policy, that refuses it or may.
+	Reviewer string `json:"reviewer,omitempty"`
+	// Controller is the name of the controller of the pod.
+	Controller string `json:"controller,omitempty"`
 	// Manager is what creates its only budget and restores it after a change, such as `Helm release
 	// "shop"`; empty where that is not known.
 	Manager string `json:"manager,omitempty"`

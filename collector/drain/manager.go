@@ -47,6 +47,14 @@ func operated(budget *policyv1.PodDisruptionBudget) bool {
 	return false
 }
 
+// controllerOf is the name of the controller of a pod; empty without one.
+func controllerOf(pod *corev1.Pod) string {
+	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
+		return controller.Name
+	}
+	return ""
+}
+
 // custom is the controller of a pod, for a message.
 func custom(pod *corev1.Pod) string {
 	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {

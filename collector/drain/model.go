@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/placement"
 	"github.com/openshift/update-preflight/collector/drain/quota"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
+	"github.com/openshift/update-preflight/collector/drain/reviewer"
 )
 
 const (
@@ -69,8 +70,7 @@ type pod struct {
 	starting   bool   // whether it started a moment ago and is not ready yet
 	stuck      string // why the deletion of a pod does not end
 	finalizer  string // what may keep the pod once it is evicted
-	admission  eviction.Outcome
-	by         string
+	admission  reviewer.Answer
 }
 
 // addBudgets reads the budgets. Evictions that were granted before do not count for longer than two minutes
@@ -144,7 +144,7 @@ type finder struct {
 
 // pod is what a rehearsal reads of a pod, but for its node and for what is created in its place.
 func (m *model) pod(of *corev1.Pod, find *finder) pod {
-	p := pod{Pod: eviction.PodOf(of, m.input.DaemonSet), node: -1, admission: eviction.Evicted, started: math.MaxInt64}
+	p := pod{Pod: eviction.PodOf(of, m.input.DaemonSet), node: -1, admission: reviewer.Answer{Outcome: eviction.Evicted}, started: math.MaxInt64}
 	p.budgets = find.budgets.Of(of.Namespace, of.Labels)
 	p.owner = m.input.Owners.Of(of)
 	p.services, p.grace = find.services.of(of), graceOf(of, p.owner)
@@ -154,8 +154,8 @@ func (m *model) pod(of *corev1.Pod, find *finder) pod {
 	}
 	p.controller, p.alike = m.controller(of, find.controllers), alike(of)
 	p.charges = m.quotas.Of(of)
-	if m.input.Admission != nil && p.Kept == "" {
-		p.admission, p.by = m.input.Admission(of)
+	if p.Kept == "" {
+		p.admission = m.input.Admission.Of(of)
 	}
 	return p
 }
@@ -230,11 +230,11 @@ func (m *model) admitted(of *corev1.Pod, answer recreation.Answer) recreation.An
 	if other {
 		created = answer.Pod
 	}
-	switch outcome, by := m.input.Creation(created); {
-	case outcome == eviction.Refused:
-		return recreation.Answer{Outcome: recreation.Refused, By: by, Why: "is a pod whose creation it does not admit"}
-	case outcome == eviction.Unknown && other:
-		return recreation.Answer{Outcome: recreation.Unknown, Why: "is of a template that was changed since, and " + by + " may refuse or change it"}
+	switch by := m.input.Creation.Of(created); {
+	case by.Outcome == eviction.Refused:
+		return recreation.Answer{Outcome: recreation.Refused, By: "the API server", Why: "cannot be created: " + by.Why}
+	case by.Outcome == eviction.Unknown && other:
+		return recreation.Answer{Outcome: recreation.Unknown, Why: "is of a template that was changed since, and " + by.Why}
 	}
 	return answer
 }

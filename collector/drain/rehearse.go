@@ -203,6 +203,7 @@ func (s *situation) obstacles(node int) []Obstacle {
 		}
 		p := &s.m.pods[at]
 		obstacle := Obstacle{Pod: s.m.reference(int(at)), Node: s.m.cluster.Name(node), Outcome: answer.Outcome, Cause: answer.Cause, By: s.by(int(at), answer)}
+		obstacle.Reviewer, obstacle.Controller = p.admission.By, controllerOf(&s.m.input.Cluster.Pods[at])
 		if answer.Cause == Operator {
 			obstacle.Remedy = p.owner.Remedy
 		}
@@ -228,7 +229,7 @@ func (s *situation) by(at int, answer eviction.Answer) string {
 	case Terminating:
 		return cmp.Or(p.stuck, "its finalizer "+s.m.pods[s.live[at].form].finalizer)
 	case Admission:
-		return p.by
+		return p.admission.Why
 	case Operator:
 		if p.owner.Operator != "" {
 			return p.owner.Operator + ": " + cmp.Or(s.live[at].why, p.owner.Why)

@@ -38,9 +38,7 @@ type run struct {
 	// pools are those of the input, of which a NodePool's nodes may be in another order.
 	pools   []order.Pool
 	pending []int32
-	// returning are the pods that are created again on their own node once that is schedulable.
-	returning []int32
-	round     int // counts the rounds of evictions
+	round   int // counts the rounds of evictions
 	// evicting is true while the evictions of a round are requested.
 	evicting bool
 	log      log
@@ -257,7 +255,7 @@ func (r *run) recreate(at int) {
 		r.now.exists(at, -1)
 	case p.owner.Behavior == owner.Returns:
 		l.moved, l.created, l.why = true, true, p.owner.Why
-		r.returning = append(r.returning, int32(at)) //nolint:gosec // bounded by the pods
+		r.now.returning = append(r.now.returning, int32(at)) //nolint:gosec // bounded by the pods
 	default:
 		r.await(at)
 	}
@@ -337,21 +335,10 @@ func (r *run) finish() bool {
 		record.nodes[e.node].Kept = len(r.now.onNode[e.node])
 		record.done = append(record.done, *record.nodes[e.node])
 		r.now.state.Cordon(e.node, false)
-		r.resume(e.node)
+		r.now.resume(e.node, r.choices.hopeful)
 	}
 	if r.choices.instant {
 		return len(all) > 0
 	}
 	return r.place() || len(all) > 0
-}
-
-// resume makes the pods again that return to a node.
-func (r *run) resume(node int) {
-	r.returning = slices.DeleteFunc(r.returning, func(at int32) bool {
-		if r.m.pods[at].node != node {
-			return false
-		}
-		r.now.arrive(int(at), node, r.choices.hopeful)
-		return true
-	})
 }

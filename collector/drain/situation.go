@@ -21,6 +21,8 @@ type situation struct {
 	quotas *quota.Use
 	live   []live
 	onNode [][]int32
+	// returning are the pods that are created again on their own node once that is schedulable.
+	returning []int32
 	// active counts the pods of each controller, failures how many more of them may fail, and ready counts
 	// those of each Service.
 	active, failures, ready []int
@@ -109,8 +111,8 @@ func (s *situation) answer(at int) eviction.Answer {
 	if p.stuck != "" && !s.live[at].moved {
 		return eviction.Answer{Outcome: eviction.WaitsFor, Cause: Terminating}
 	}
-	if p.admission != eviction.Evicted {
-		return eviction.Answer{Outcome: p.admission, Cause: Admission}
+	if p.admission.Outcome != eviction.Evicted {
+		return eviction.Answer{Outcome: p.admission.Outcome, Cause: Admission}
 	}
 	budgets := make([]*eviction.Budget, 0, 1)
 	for _, budget := range s.m.pods[s.live[at].form].budgets {
@@ -216,6 +218,17 @@ func (s *situation) arrive(at, node int, hopeful bool) {
 	for _, service := range p.services {
 		s.ready[service]++
 	}
+}
+
+// resume makes the pods again that return to a node.
+func (s *situation) resume(node int, hopeful bool) {
+	s.returning = slices.DeleteFunc(s.returning, func(at int32) bool {
+		if s.m.pods[at].node != node {
+			return false
+		}
+		s.arrive(int(at), node, hopeful)
+		return true
+	})
 }
 
 // becomesReady reports whether the replacement of a pod is taken for one that gets ready: if the

@@ -19,6 +19,8 @@ type policy struct {
 	// validations are those that can be evaluated, each alone; open is true if there are others.
 	validations []*admission.Hook
 	open        bool
+	// general is true if the rules of the policy have evictions among other requests.
+	general bool
 }
 
 // bind adds a policy and its binding, if they concern evictions.
@@ -26,10 +28,17 @@ func (r *Reviewers) bind(of *admissionregistrationv1.ValidatingAdmissionPolicy, 
 	own, policyErr := admission.Resources(of.Spec.MatchConstraints, of.Spec.MatchConditions)
 	bound, bindingErr := admission.Resources(binding.Spec.MatchResources, nil)
 	if policyErr != nil || bindingErr != nil {
-		r.unread = fmt.Sprintf("the selectors of ValidatingAdmissionPolicyBinding %q or its policy, which are invalid", binding.Name)
+		r.unread = fmt.Sprintf("the invalid selectors of ValidatingAdmissionPolicyBinding %q or of its policy", binding.Name)
 		return
 	}
-	added := policy{binding: binding.Name, matches: []*admission.Hook{own, bound}}
+	added := policy{binding: binding.Name, matches: []*admission.Hook{own, bound}, general: true}
+	if of.Spec.MatchConstraints != nil {
+		var rules []admissionregistrationv1.RuleWithOperations
+		for _, rule := range of.Spec.MatchConstraints.ResourceRules {
+			rules = append(rules, rule.RuleWithOperations)
+		}
+		added.general = general(rules)
+	}
 	for _, match := range added.matches {
 		if !r.matcher.Concerns(match, requestOf(metav1.ObjectMeta{Namespace: "namespace", Name: "pod"})) {
 			return

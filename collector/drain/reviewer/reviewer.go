@@ -2,7 +2,8 @@
 //
 // [New] prepares them, and [Reviewers.Of] is their answer: one that cannot respond and must
 // refuses the eviction, and what one that responds answers is unknown, unless package owner
-// knows its operator.
+// knows its operator. One that receives evictions by a wildcard among all other requests, as those
+// of policy engines do, is not taken for one that decides on them: [Reviewers.General] are these.
 package reviewer
 
 import (
@@ -61,6 +62,21 @@ type webhook struct {
 	ignored bool
 	// known is true if the answers of the webhook are those of package owner.
 	known bool
+	// general is true if its rules have evictions among other requests.
+	general bool
+
+	name, backend string
+}
+
+// Answer is what webhooks and policies answer to the eviction of a pod.
+type Answer struct {
+	// Outcome is Evicted where they let it pass, else Refused or Unknown.
+	Outcome eviction.Outcome
+	// By is the name of the webhook, or of the binding of the policy; empty where something could not be
+	// read.
+	By string
+	// Why is a clause, such as: what webhook "a" answers is not known. It is empty for Evicted.
+	Why string
 }
 
 // New prepares the reviewers of evictions. An object with an invalid selector makes the answer
@@ -98,10 +114,11 @@ func (r *Reviewers) add(of admissionregistrationv1.ValidatingWebhook, kind, conf
 	added := webhook{
 		label: fmt.Sprintf("webhook %q of %s %q", of.Name, kind, configuration), known: owner.Answers(of.Name),
 		ignored: of.FailurePolicy != nil && *of.FailurePolicy == admissionregistrationv1.Ignore,
+		general: general(of.Rules), name: of.Name, backend: backendOf(of),
 	}
 	hook, err := admission.Webhook(of)
 	if err != nil {
-		r.unread = "the selectors of " + added.label + ", which are invalid"
+		r.unread = "the invalid selectors of " + added.label
 		return
 	}
 	if !r.matcher.Concerns(hook, requestOf(metav1.ObjectMeta{Namespace: "namespace", Name: "pod"})) {
@@ -142,43 +159,52 @@ func requestOf(of metav1.ObjectMeta) admission.Group {
 	return admission.EvictPods([]metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}})
 }
 
-// Of is the answer to the eviction of a pod: Evicted to let it pass, Refused or Unknown, and by
-// whom.
-func (r *Reviewers) Of(pod *corev1.Pod) (eviction.Outcome, string) {
-	if r.unread != "" {
-		return eviction.Unknown, "what could not be read: " + r.unread
-	}
-	if len(r.webhooks)+len(r.policies) == 0 {
-		return eviction.Evicted, ""
+// Of is the answer to the eviction of a pod. Without reviewers all evictions pass.
+func (r *Reviewers) Of(pod *corev1.Pod) Answer {
+	switch {
+	case r == nil || r.unread == "" && len(r.webhooks)+len(r.policies) == 0:
+		return Answer{Outcome: eviction.Evicted}
+	case r.unread != "":
+		return Answer{Outcome: eviction.Unknown, Why: r.unread + " could not be read"}
 	}
 	ctx := context.Background() //nolint:forbidigo // nothing is requested
 	request := requestOf(pod.ObjectMeta)[0]
-	unknown := ""
+	unknown := Answer{Outcome: eviction.Evicted}
 	for i := range r.webhooks {
-		w := &r.webhooks[i]
-		match := r.matcher.Match(ctx, w.hook, request)
-		switch {
-		case match == admission.Excluded:
-		case w.unlisted:
-			unknown = w.label + ", whose Service could not be read"
-		case w.state != "" && w.ignored, w.state == "" && w.known:
-		case w.state != "" && match == admission.Matched:
-			return eviction.Refused, fmt.Sprintf("%s, whose Service %s", w.label, w.state)
+		switch answer := r.webhooks[i].decides(r.matcher.Match(ctx, r.webhooks[i].hook, request)); answer.Outcome { //nolint:exhaustive // a webhook decides nothing else
+		case eviction.Refused:
+			return answer
+		case eviction.Unknown:
+			unknown = answer
 		default:
-			unknown = w.label
 		}
 	}
 	for i := range r.policies {
-		switch by := "ValidatingAdmissionPolicyBinding " + fmt.Sprintf("%q", r.policies[i].binding); r.policies[i].decides(ctx, r.matcher, request) { //nolint:exhaustive // a policy decides nothing else
+		by := r.policies[i].binding
+		switch r.policies[i].decides(ctx, r.matcher, request) { //nolint:exhaustive // a policy decides nothing else
 		case eviction.Refused:
-			return eviction.Refused, by
+			return Answer{Outcome: eviction.Refused, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q denies it", by)}
 		case eviction.Unknown:
-			unknown = by
+			if !r.policies[i].general {
+				unknown = Answer{Outcome: eviction.Unknown, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q may deny it", by)}
+			}
 		default:
 		}
 	}
-	if unknown != "" {
-		return eviction.Unknown, unknown
+	return unknown
+}
+
+// decides is the answer of a webhook that receives the eviction or not.
+func (w *webhook) decides(match admission.Match) Answer {
+	switch {
+	case match == admission.Excluded:
+	case w.unlisted:
+		return Answer{Outcome: eviction.Unknown, By: w.name, Why: "the Service of " + w.label + " could not be read"}
+	case w.state != "" && w.ignored, w.state == "" && (w.known || w.general):
+	case w.state != "" && match == admission.Matched:
+		return Answer{Outcome: eviction.Refused, By: w.name, Why: fmt.Sprintf("the Service of %s %s", w.label, w.state)}
+	default:
+		return Answer{Outcome: eviction.Unknown, By: w.name, Why: "what " + w.label + " answers is not known"}
 	}
-	return eviction.Evicted, ""
+	return Answer{Outcome: eviction.Evicted}
 }

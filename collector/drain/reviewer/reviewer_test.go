@@ -1,9 +1,11 @@
 package reviewer_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -80,6 +82,19 @@ func policy(expression string, actions ...admissionregistrationv1.ValidationActi
 	}
 }
 
+// wildcard is a rule of a policy engine.
+func wildcard(resources ...string) func(*admissionregistrationv1.ValidatingWebhook) {
+	return func(w *admissionregistrationv1.ValidatingWebhook) {
+		w.Rules[0].APIGroups, w.Rules[0].APIVersions, w.Rules[0].Resources = []string{"*"}, []string{"*"}, resources
+	}
+}
+
+func wildcardPolicy(expression string) reviewer.Input {
+	made := policy(expression, admissionregistrationv1.Deny)
+	made.Policies[0].Spec.MatchConstraints.ResourceRules[0].Resources = []string{"pods/*"}
+	return made
+}
+
 func TestOf(t *testing.T) {
 	t.Parallel()
 	const guard, drainCleaner = "guard.example.com", "strimzi-drain-cleaner.strimzi.io"
@@ -89,33 +104,73 @@ func TestOf(t *testing.T) {
 		want   eviction.Outcome
 		by     string
 		names  int
+		// general is the name of a webhook or a policy that receives the eviction among other requests.
+		general string
 	}{
-		"None":        {reason: "nothing receives evictions", want: eviction.Evicted},
-		"Pods":        {reason: "a rule for pods does not receive their evictions", input: webhook(guard, ofPods), want: eviction.Evicted},
-		"Responds":    {reason: "what it answers is not known", input: served(webhook(guard)), want: eviction.Unknown, by: guard, names: 1},
-		"Namespace":   {reason: "it receives those of another namespace", input: served(webhook(guard, otherNamespace)), want: eviction.Evicted, names: 1},
-		"NoService":   {reason: "the API server refuses what a webhook with the policy Fail does not answer", input: webhook(guard), want: eviction.Refused, by: "does not exist"},
-		"Ignored":     {reason: "a webhook with the policy Ignore need not answer", input: webhook(guard, ignore), want: eviction.Evicted},
-		"Operator":    {reason: "the webhook of an operator of the table decides on its own pods only", input: served(webhook(drainCleaner)), want: eviction.Evicted, names: 1},
-		"OperatorOff": {reason: "the API server refuses all evictions then", input: webhook(drainCleaner), want: eviction.Refused, by: drainCleaner},
-		"Invalid":     {reason: "it is not known what the webhook receives", input: served(webhook(guard, invalid)), want: eviction.Unknown, by: "selectors"},
-		"Unread":      {reason: "permissions are missing", input: reviewer.Input{Unread: "webhooks"}, want: eviction.Unknown, by: "webhooks"},
-		"Denies":      {reason: "the validation is false", input: policy("request.namespace != 'shop'", admissionregistrationv1.Deny), want: eviction.Refused, by: "guard-all"},
-		"Admits":      {reason: "the validation is true", input: policy("request.namespace == 'shop'", admissionregistrationv1.Deny), want: eviction.Evicted},
-		"Warns":       {reason: "the binding does not deny", input: policy("false", admissionregistrationv1.Warn), want: eviction.Evicted},
-		"Open":        {reason: "the validation depends on what is not known", input: policy("object.deleteOptions == null", admissionregistrationv1.Deny), want: eviction.Unknown, by: "guard-all"},
+		"None":          {reason: "nothing receives evictions", want: eviction.Evicted},
+		"Pods":          {reason: "a rule for pods does not receive their evictions", input: webhook(guard, ofPods), want: eviction.Evicted},
+		"Responds":      {reason: "what it answers is not known", input: served(webhook(guard)), want: eviction.Unknown, by: guard, names: 1},
+		"Namespace":     {reason: "it receives those of another namespace", input: served(webhook(guard, otherNamespace)), want: eviction.Evicted, names: 1},
+		"NoService":     {reason: "the API server refuses what a webhook with the policy Fail does not answer", input: webhook(guard), want: eviction.Refused, by: "does not exist"},
+		"Ignored":       {reason: "a webhook with the policy Ignore need not answer", input: webhook(guard, ignore), want: eviction.Evicted},
+		"Operator":      {reason: "the webhook of an operator of the table decides on its own pods only", input: served(webhook(drainCleaner)), want: eviction.Evicted, names: 1},
+		"OperatorOff":   {reason: "the API server refuses all evictions then", input: webhook(drainCleaner), want: eviction.Refused, by: drainCleaner},
+		"Invalid":       {reason: "it is not known what the webhook receives", input: served(webhook(guard, invalid)), want: eviction.Unknown, by: "selectors"},
+		"Unread":        {reason: "permissions are missing", input: reviewer.Input{Unread: "webhooks"}, want: eviction.Unknown, by: "webhooks"},
+		"Everything":    {reason: "a webhook on all that is created, such as Kyverno's, does not decide on evictions", input: served(webhook(guard, wildcard("*/*"))), want: eviction.Evicted, names: 1, general: guard},
+		"Subresources":  {reason: "a rule with all resources and these subresources, such as Gatekeeper's, is not about evictions", input: served(webhook(guard, wildcard("*", "pods/exec", "pods/eviction"))), want: eviction.Evicted, names: 1, general: guard},
+		"OfPods":        {reason: "a rule on all of a pod is not about evictions either", input: served(webhook(guard, wildcard("pods/*"))), want: eviction.Evicted, names: 1, general: guard},
+		"AllGroups":     {reason: "the rule names evictions, whatever the group", input: served(webhook(guard, wildcard("pods/eviction"))), want: eviction.Unknown, by: guard, names: 1},
+		"Excluded":      {reason: "it receives those of another namespace", input: served(webhook(guard, wildcard("*/*"), otherNamespace)), want: eviction.Evicted, names: 1},
+		"EverythingOff": {reason: "the API server refuses all that the webhook does not answer", input: webhook(guard, wildcard("*/*")), want: eviction.Refused, by: "does not exist"},
+		"OpenWildcard":  {reason: "a policy on all of a pod that depends on what is not known", input: wildcardPolicy("object.deleteOptions == null"), want: eviction.Evicted, general: "guard-all"},
+		"DeniesAll":     {reason: "a policy on all of a pod is evaluated", input: wildcardPolicy("request.namespace != 'shop'"), want: eviction.Refused, by: "guard-all"},
+		"AdmitsAll":     {reason: "a policy on all of a pod is evaluated", input: wildcardPolicy("request.namespace == 'shop'"), want: eviction.Evicted},
+		"Denies":        {reason: "the validation is false", input: policy("request.namespace != 'shop'", admissionregistrationv1.Deny), want: eviction.Refused, by: "guard-all"},
+		"Admits":        {reason: "the validation is true", input: policy("request.namespace == 'shop'", admissionregistrationv1.Deny), want: eviction.Evicted},
+		"Warns":         {reason: "the binding does not deny", input: policy("false", admissionregistrationv1.Warn), want: eviction.Evicted},
+		"Open":          {reason: "the validation depends on what is not known", input: policy("object.deleteOptions == null", admissionregistrationv1.Deny), want: eviction.Unknown, by: "guard-all"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.input.Namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
 			reviewers := reviewer.New(tc.input)
-			got, by := reviewers.Of(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}})
-			if got != tc.want || !strings.Contains(by, tc.by) || (got == eviction.Evicted) != (by == "") {
-				t.Errorf("%s: got %s by %q, want %s by %q", tc.reason, got, by, tc.want, tc.by)
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}}
+			got := reviewers.Of(pod)
+			if got.Outcome != tc.want || !strings.Contains(got.Why, tc.by) || (got.Outcome == eviction.Evicted) != (got.Why == "") {
+				t.Errorf("%s: got %+v, want %s by %q", tc.reason, got, tc.want, tc.by)
+			}
+			if strings.Contains(got.Why, pod.Name) || got.By != "" && !strings.Contains(got.Why, got.By) {
+				t.Errorf("%s: %q is not the name of what %q is about", tc.reason, got.By, got.Why)
+			}
+			general := ""
+			for _, each := range reviewers.General([]*corev1.Pod{pod}) {
+				general += each.Name
+			}
+			if general != tc.general {
+				t.Errorf("%s: evictions are received among other requests by %q, want %q", tc.reason, general, tc.general)
 			}
 			if len(reviewers.Names()) != tc.names {
 				t.Errorf("%s: the webhooks that respond are %q", tc.reason, reviewers.Names())
 			}
 		})
+	}
+}
+
+// TestGeneralWebhooksOfOneService are one entry: those of an operator are judged together.
+func TestGeneralWebhooksOfOneService(t *testing.T) {
+	t.Parallel()
+	input := served(webhook("first.example.com", wildcard("*/*")))
+	second := webhook("second.example.com", wildcard("*/*")).Validating[0].Webhooks[0]
+	other := webhook("other.example.com", wildcard("*/*")).Validating[0].Webhooks[0]
+	other.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: new("https://example.com")}
+	input.Validating[0].Webhooks = append(input.Validating[0].Webhooks, second, other)
+	input.Namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
+	var got []string
+	for _, each := range reviewer.New(input).General([]*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}}}) {
+		got = append(got, fmt.Sprintf("%s %d", each.Name, len(each.Labels)))
+	}
+	if diff := cmp.Diff([]string{"first.example.com 2", "other.example.com 1"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -103,7 +103,7 @@ func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePoo
 	input.Cluster = r.placement(ctx, append(slices.Clip(nodes), surgeNodes(found.Pools, nodes, pods)...), pods)
 	input.Workloads = r.workloads(ctx, input.Cluster.Namespaces)
 	reviewers := r.reviewers(ctx, input.Cluster.Namespaces)
-	input.Admission = reviewers.Of
+	input.Admission = reviewers
 	if input.Services, err = cluster.Services(ctx); err != nil {
 		input.Services = nil // which the reviewers have reported
 	}

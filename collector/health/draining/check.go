@@ -42,7 +42,7 @@ func Check() check.Check {
 			if len(of.gaps) > 0 {
 				findings = finding.WithoutPasses(findings)
 			}
-			return append(findings, of.unused(ctx, s.Cluster)...), of.unread()
+			return append(findings, of.besides(ctx, s.Cluster)...), of.unread()
 		},
 	}
 }

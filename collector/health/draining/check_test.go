@@ -15,6 +15,7 @@ import (
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -34,6 +35,9 @@ const (
 	poolsPath   = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools"
 	jobsPath    = "/apis/batch/v1/jobs"
 
+	servicesPath = "/api/v1/services"
+	slicesPath   = "/apis/discovery.k8s.io/v1/endpointslices"
+	webhooksPath = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 	bindingsPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 )
 
@@ -92,6 +96,40 @@ func (w *world) paths(t *testing.T) map[string]checktest.Response {
 	}
 }
 
+// reviewed adds a webhook on the creation of these resources, and the Service that serves all of them.
+func reviewed(t *testing.T, paths map[string]checktest.Response, name string, resources ...string) {
+	t.Helper()
+	made := admissionregistrationv1.ValidatingWebhook{
+		Name: name, NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, FailurePolicy: new(admissionregistrationv1.Fail),
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: resources},
+		}},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "policy", Name: "engine"}},
+	}
+	path := webhooksPath
+	if paths[path] == nil {
+		paths[path] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList", []*admissionregistrationv1.ValidatingWebhookConfiguration{
+			{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.ValidatingWebhook{made}},
+		})
+	} else {
+		mutating := admissionregistrationv1.MutatingWebhook{
+			Name: name, NamespaceSelector: made.NamespaceSelector, ObjectSelector: made.ObjectSelector, FailurePolicy: made.FailurePolicy, Rules: made.Rules, ClientConfig: made.ClientConfig,
+		}
+		paths[strings.Replace(path, "validating", "mutating", 1)] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "MutatingWebhookConfigurationList", []*admissionregistrationv1.MutatingWebhookConfiguration{
+			{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{mutating}},
+		})
+	}
+	paths[servicesPath] = checktest.Pages(t, "v1", "ServiceList", []*corev1.Service{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "policy", Name: "engine"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}}},
+	})
+	paths[slicesPath] = checktest.Pages(t, "discovery.k8s.io/v1", "EndpointSliceList", []*discoveryv1.EndpointSlice{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "policy", Name: "engine-1", Labels: map[string]string{discoveryv1.LabelServiceName: "engine"}},
+		Ports:      []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(8443))}},
+		Endpoints:  []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}, NodeName: new("w1")}},
+	}})
+}
+
 func forbidden(*http.Request) (int, []byte) {
 	return http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"jobs.batch is forbidden"}`)
 }
@@ -132,7 +170,7 @@ func TestCheck(t *testing.T) {
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.budgets[0].OwnerReferences = []metav1.OwnerReference{{APIVersion: "db.example.com/v1", Kind: "Database", Name: "cart", UID: "1"}}
 			},
-			want: results{"DrainOperator-shop.cart-0": result(preflight.Unknown, "OperatorMovesPods"), "DrainLost": result(preflight.Warn, "NotRecreated")},
+			want: results{"DrainOperator-shop.cart": result(preflight.Unknown, "OperatorMovesPods"), "DrainLost": result(preflight.Warn, "NotRecreated")},
 		},
 		"Platform": {
 			reason: "operators of OpenShift restore their budgets", topology: configv1.HighlyAvailableTopologyMode, remedy: "Check the operator of namespace openshift-shop", managed: true,
@@ -178,6 +216,24 @@ func TestCheck(t *testing.T) {
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.pods[0].Labels[ownsignal.RunLabel] = "001ed7ba-b51c-4492-a5eb-4d5167ac03fb"
 			},
+		},
+		"PolicyEngine": {
+			reason: "webhooks on all requests do not decide on evictions: one warning for those of a Service", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, paths map[string]checktest.Response) {
+				w.budgets = nil
+				reviewed(t, paths, "validate.example.com", "*", "pods/eviction")
+				reviewed(t, paths, "mutate.example.com", "*/*")
+			},
+			want: results{"DrainWebhook-validate.example.com": result(preflight.Warn, "EvictionsReceived"), "DrainLost": result(preflight.Warn, "NotRecreated")},
+		},
+		"Reviewer": {
+			reason: "a webhook on evictions decides on them: one finding, whatever the pods are called", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, paths map[string]checktest.Response) {
+				w.guarded("bank", "account")
+				w.budgets = nil
+				reviewed(t, paths, "evictions.example.com", "pods/eviction")
+			},
+			want: results{"DrainAdmission-evictions.example.com": result(preflight.Unknown, "EvictionRefused"), "DrainLost": result(preflight.Warn, "NotRecreated")},
 		},
 		"Unused": {
 			reason: "a budget without pods protects nothing; those of OpenShift are no warning", topology: configv1.HighlyAvailableTopologyMode,

@@ -5,6 +5,7 @@
 package draining
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -82,6 +83,7 @@ func undetermined(pool *drain.Pool, pools pools) finding.Finding {
 type cause struct {
 	eviction.Cause
 
+	// namespace is empty for a webhook or a policy, which decides on the pods of several.
 	namespace, of string
 	// limit is after what time the node is deleted nevertheless; 0 for never.
 	limit time.Duration
@@ -98,7 +100,10 @@ func obstacles(rehearsal drain.Rehearsal, pools pools) []finding.Finding {
 		}
 		known[obstacle.Pod] = true
 		key := cause{obstacle.Cause, obstacle.Pod.Namespace, obstacle.By, pools.limit(obstacle.Node)}
-		if len(obstacle.Budgets) > 0 {
+		switch {
+		case obstacle.Cause == drain.Admission:
+			key.namespace = ""
+		case len(obstacle.Budgets) > 0:
 			key.of = obstacle.Budgets[0].Name
 		}
 		if grouped[key] == nil {
@@ -150,10 +155,18 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 		objects = append(objects, finding.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: budget.Namespace, Name: budget.Name})
 	}
 	for _, pod := range pods {
-		names = append(names, fmt.Sprintf("%s on %s", pod.Pod.Name, pod.Node))
+		name := pod.Pod.Name
+		if of.namespace == "" {
+			name = pod.Pod.String()
+		}
+		names = append(names, fmt.Sprintf("%s on %s", name, pod.Node))
 		objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Pod", Namespace: pod.Pod.Namespace, Name: pod.Pod.Name})
 	}
-	text := fmt.Sprintf("%s in namespace %q: %s", clause(first, len(pods)), of.namespace, words.List(names, maxNamed))
+	where, command := "", "oc get validatingwebhookconfigurations,mutatingwebhookconfigurations,validatingadmissionpolicybindings"
+	if of.namespace != "" {
+		where, command = fmt.Sprintf(" in namespace %q", of.namespace), fmt.Sprintf("oc -n %s get poddisruptionbudgets,pods -o wide", of.namespace)
+	}
+	text := fmt.Sprintf("%s%s: %s", clause(first, len(pods)), where, words.List(names, maxNamed))
 	if len(first.Behind) > 0 {
 		pending := first.Behind[0]
 		text += fmt.Sprintf("; pod %q of the same budget has no node%s", pending.Pod.Name, since(pending.Why))
@@ -166,7 +179,7 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 	if remedy != "" {
 		found = found.Remedy("%s", remedy)
 	}
-	return found.Do(append(actions, finding.Run("oc -n %s get poddisruptionbudgets,pods -o wide", of.namespace))...)
+	return found.Do(append(actions, finding.Run("%s", command))...)
 }
 
 // remedyOf is the remedy where that of the reason does not fit, and the command to apply it. What
@@ -234,11 +247,18 @@ func because(why string) string {
 	return " (" + why + ")"
 }
 
-// nameOf is the name of a finding: that of the budget, or of what else keeps the pods.
+// nameOf is the name of a finding: that of the budget, or of what else keeps the pods. That of a pod is
+// another one after a rollout, and so would be the name, which an acceptance has.
 func nameOf(of cause, first drain.Obstacle) string {
 	switch {
+	case of.Cause == drain.Admission && first.Reviewer == "":
+		return nameAdmission
+	case of.Cause == drain.Admission:
+		return finding.NameOf(nameAdmission, first.Reviewer)
+	case of.Cause == drain.Operator && len(first.Budgets) > 0:
+		return finding.NameOf(nameOperator, of.namespace+"."+of.of)
 	case of.Cause == drain.Operator:
-		return finding.NameOf(nameOperator, of.namespace+"."+first.Pod.Name)
+		return finding.NameOf(nameOperator, of.namespace+"."+cmp.Or(first.Controller, first.Pod.Name))
 	case of.Cause == eviction.SeveralBudgets:
 		return finding.NameOf(nameBudgets, of.namespace+"."+of.of)
 	case len(first.Budgets) > 0:

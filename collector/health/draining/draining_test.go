@@ -59,6 +59,14 @@ func TestSentences(t *testing.T) {
 	}
 }
 
+// reviewedPod is a pod on which a webhook decides.
+func reviewedPod(namespace, pod string) drain.Obstacle {
+	return drain.Obstacle{
+		Pod: drain.Reference{Namespace: namespace, Name: pod}, Node: "w0", Outcome: eviction.Unknown, Cause: drain.Admission, Budgets: []drain.Reference{of(pod)},
+		By: `what webhook "guard.example.com" answers is not known`, Reviewer: "guard.example.com",
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	operated := obstacle("db-0", eviction.Unknown, drain.Operator)
@@ -86,8 +94,20 @@ func TestJudge(t *testing.T) {
 			rehearsal: drain.Rehearsal{Pools: pool(drain.Sticks, obstacle("cart-0", eviction.WaitsFor, eviction.TooFewHealthy))},
 		},
 		"Operator": {
-			reason: "an operator decides: never a block, and never a pass", want: "DrainOperator-shop.db-0 Unknown OperatorMovesPods", message: "CloudNativePG",
+			reason: "an operator decides: never a block, and never a pass", want: "DrainOperator-shop.cart Unknown OperatorMovesPods", message: "CloudNativePG",
 			rehearsal: drain.Rehearsal{Pools: pool(drain.Undetermined, operated)},
+		},
+		"OperatorWithoutBudget": {
+			reason: "the name is that of the controller, since the pods of a machine have other names each time", want: "DrainOperator-shop.vm Fail OperatorMovesPods",
+			rehearsal: drain.Rehearsal{Never: []drain.Obstacle{{Pod: of("virt-launcher-vm-x7k2p"), Node: "w0", Outcome: eviction.Never, Cause: drain.Operator, By: "KubeVirt: the machine must be migrated", Controller: "vm"}}},
+		},
+		"Admission": {
+			reason: "a webhook decides on the pods of all namespaces: one finding of its name", want: "DrainAdmission-guard.example.com Unknown EvictionRefused", message: "2 pods: shop/cart-0 on w0, bank/account-0 on w0",
+			rehearsal: drain.Rehearsal{Pools: pool(drain.Undetermined, reviewedPod("shop", "cart-0"), reviewedPod("bank", "account-0"))},
+		},
+		"AdmissionUnread": {
+			reason: "which webhooks decide is not known", want: "DrainAdmission Unknown EvictionRefused", message: "Services could not be read",
+			rehearsal: drain.Rehearsal{Pools: pool(drain.Undetermined, drain.Obstacle{Pod: of("cart-0"), Node: "w0", Outcome: eviction.Unknown, Cause: drain.Admission, By: "Services could not be read"})},
 		},
 		"Undetermined": {
 			reason: "the scheduler decides", want: "DrainPool-worker Unknown NotSatisfiedInRehearsal",

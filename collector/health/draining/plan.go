@@ -77,7 +77,7 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 		}
 	}
 	made.Rehearsal = selected.of(of.rehearsal, read.Order)
-	made.Findings = append(judge(missing.Extent(), made.Rehearsal, read.Order.Pools), of.unused(ctx, cluster)...)
+	made.Findings = append(judge(missing.Extent(), made.Rehearsal, read.Order.Pools), of.besides(ctx, cluster)...)
 	for i, f := range made.Findings {
 		made.Findings[i] = f.Named(cmp.Or(f.Name, nameDrain)).From(finding.SourceHealth)
 	}

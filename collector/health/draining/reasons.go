@@ -24,10 +24,17 @@ var (
 	nameUnused = finding.NewName("PodDisruptionBudgetsUnused",
 		"The finding of the check Drain about PodDisruptionBudgets that select no pods.")
 	nameOperator = finding.NewName("DrainOperator",
-		"A finding of the check Drain about pods whose eviction depends on their operator: DrainOperator-<namespace>.<first pod>.")
+		"A finding of the check Drain about pods whose eviction depends on their operator: "+
+			"DrainOperator-<namespace>.<PodDisruptionBudget>, or the controller of the first pod where none selects it.")
+	nameAdmission = finding.NewName("DrainAdmission",
+		"A finding of the check Drain about pods whose eviction a webhook or a policy refuses, or may: "+
+			"DrainAdmission-<webhook>, or the binding of the policy.")
+	nameReceives = finding.NewName("DrainWebhook",
+		"A finding of the check Drain about webhooks of one Service that receive evictions among all other requests: "+
+			"DrainWebhook-<first webhook>, or the binding of a policy.")
 	namePod = finding.NewName("DrainPod",
 		"A finding of the check Drain about pods that something else than a PodDisruptionBudget keeps on their nodes, such as a "+
-			"webhook or a finalizer: DrainPod-<namespace>.<first pod>.")
+			"finalizer: DrainPod-<namespace>.<first pod>.")
 	namePool = finding.NewName("DrainPool",
 		"A finding of the check Drain about a pool that drains no node, or of which it is unknown whether all drains end: "+
 			"DrainPool-<pool>.")
@@ -89,6 +96,11 @@ var (
 		Meaning: "Reported when a webhook or a policy refuses the eviction of a pod, or may.",
 		Cause:   "A webhook or a policy concerns pods/eviction.",
 		Remedy:  "Let the webhook or the policy admit the eviction.",
+	})
+	reasonReceives = finding.NewReason("EvictionsReceived", finding.Explanation{
+		Meaning: "Reported when a webhook or a policy receives the evictions of the drains among all other requests, and it is not known what it answers. It is not taken for one that decides on evictions.",
+		Cause:   "Its rules have a wildcard, such as */*, and no rule has pods/eviction alone.",
+		Remedy:  "Check that no rule of the policy engine denies the creation of an Eviction, or exclude pods/eviction from what it receives.",
 	})
 	reasonOperator = finding.NewReason("OperatorMovesPods", finding.Explanation{
 		Meaning: "Reported when the eviction of a pod depends on its operator: it is refused until the operator acts, or until its settings change.",

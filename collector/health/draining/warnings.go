@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
@@ -63,6 +64,35 @@ func warnings(rehearsal drain.Rehearsal) []finding.Finding {
 	}
 	add(nameInterrupted, reasonInterrupted, "the drains of this update leave Services without a ready pod for a time:", texts, services)
 	return found
+}
+
+// besides are the findings about what the rehearsal does not have.
+func (r *rehearsed) besides(ctx context.Context, cluster *snapshot.Cluster) []finding.Finding {
+	return append(r.received(), r.unused(ctx, cluster)...)
+}
+
+// received warns of webhooks and policies that receive the evictions of the drains among all other requests, one
+// finding for each Service.
+func (r *rehearsed) received() []finding.Finding {
+	drained := map[string]bool{}
+	for i := range r.read.Order.Pools {
+		for _, node := range r.read.Order.Pools[i].Nodes {
+			drained[node] = true
+		}
+	}
+	var evicted []*corev1.Pod
+	for i := range r.read.Cluster.Pods {
+		if pod := &r.read.Cluster.Pods[i]; drained[pod.Spec.NodeName] && eviction.PodOf(pod, r.read.DaemonSet).Kept == "" {
+			evicted = append(evicted, pod)
+		}
+	}
+	var found []finding.Finding
+	for _, each := range r.read.Admission.General(evicted) {
+		found = append(found, finding.Warn(reasonReceives, "the drains of this update submit evictions to webhooks or policies whose rules have a wildcard, and what these answer is not known: %s", words.List(each.Labels, maxNamed)).
+			Named(finding.NameOf(nameReceives, each.Name)).
+			Do(finding.Run("oc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml")))
+	}
+	return finding.Bounded(finding.Drafts(found...))
 }
 
 // unused warns of budgets that select no pods, most likely by mistake; empty if all select some. Where an archive has
