@@ -3,8 +3,6 @@ package drain
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,30 +22,31 @@ type controller struct {
 }
 
 // controller numbers the controllers of pods.
-func (m *model) controller(of *corev1.Pod, numbers map[string]int) int {
+func (b *builder) controller(of *corev1.Pod) int {
 	reference := metav1.GetControllerOfNoCopy(of)
 	if reference == nil {
 		return -1
 	}
 	key := of.Namespace + "/" + owner.KindOf(reference).String() + "/" + reference.Name
-	at, ok := numbers[key]
+	at, ok := b.controllers[key]
 	if !ok {
-		at = len(m.controllers)
-		numbers[key] = at
+		at = len(b.made.controllers)
+		b.controllers[key] = at
 		added := controller{Controller: recreation.Controller{Failures: recreation.Unlimited}}
-		if m.input.Workloads != nil {
-			if found, ok := m.input.Workloads.Controller(of); ok {
+		if b.input.Workloads != nil {
+			if found, ok := b.input.Workloads.Controller(of); ok {
 				added.Controller, added.known = found, true
 			}
 		}
-		m.controllers = append(m.controllers, added)
+		b.made.controllers = append(b.made.controllers, added)
 	}
 	return at
 }
 
 // scale prepares what depends on all pods of a controller: the order of StatefulSets, and the budgets whose
 // status the rehearsal computes: its expected pods are the scale of the controllers of its pods now.
-func (m *model) scale() {
+func (b *builder) scale() {
+	m := b.made
 	m.scaled = make([]map[int]int, len(m.budgets))
 	for i := range m.existing {
 		p := &m.pods[i]
@@ -56,7 +55,7 @@ func (m *model) scale() {
 		}
 		for _, budget := range p.budgets {
 			if m.budgets[budget].Scaled() {
-				m.present(budget)[p.controller]++
+				b.present(budget)[p.controller]++
 			}
 		}
 	}
@@ -73,11 +72,11 @@ func (m *model) scale() {
 func (m *model) ordinal(at int) int { return recreation.Ordinal(&m.input.Cluster.Pods[at]) }
 
 // present counts the pods of a budget by controller.
-func (m *model) present(budget int) map[int]int {
-	if m.scaled[budget] == nil {
-		m.scaled[budget] = map[int]int{}
+func (b *builder) present(budget int) map[int]int {
+	if b.made.scaled[budget] == nil {
+		b.made.scaled[budget] = map[int]int{}
 	}
-	return m.scaled[budget]
+	return b.made.scaled[budget]
 }
 
 // sum is the scale of the controllers that have pods; -1 where that of one is unknown.
@@ -93,45 +92,4 @@ func (m *model) sum(present map[int]int) int32 {
 		}
 	}
 	return int32(total)
-}
-
-// exists records that one more or one less pod exists of the controller and the budgets of a pod. A budget
-// then expects the scale of the controllers that have pods.
-func (s *situation) exists(at, by int) {
-	p := &s.m.pods[s.live[at].form]
-	if p.controller < 0 {
-		return
-	}
-	for _, budget := range p.budgets {
-		present := s.scaled[budget]
-		if present == nil {
-			continue
-		}
-		present[p.controller] += by
-		if scale := s.m.sum(present); scale >= 0 && (scale != s.budgets[budget].Expected || s.budgets[budget].Failure != "") {
-			s.budgets[budget].Expect(scale)
-		}
-	}
-}
-
-// predecessor is the pod that an ordered StatefulSet waits for before it creates this one; empty if for
-// none (kubernetes pkg/controller/statefulset, processReplica).
-func (s *situation) predecessor(at int) string {
-	p := &s.m.pods[at]
-	if p.controller < 0 || !s.m.controllers[p.controller].Ordered {
-		return ""
-	}
-	own, next := s.m.ordinal(at), s.m.controllers[p.controller].First
-	for _, other := range s.m.controllers[p.controller].members {
-		number := s.m.ordinal(other)
-		if number >= own || number > next || number == next && !s.live[other].healthy && !s.live[other].gone {
-			break
-		}
-		next = max(next, number+1)
-	}
-	if next >= own {
-		return ""
-	}
-	name := s.m.input.Cluster.Pods[at].Name
-	return strings.TrimSuffix(name, strconv.Itoa(own)) + strconv.Itoa(next)
 }

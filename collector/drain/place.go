@@ -2,58 +2,64 @@ package drain
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 )
+
+// scheduler places pods during a rehearsal.
+type scheduler struct {
+	r *run
+	// pending are the pods without a node.
+	pending []int32
+}
 
 // place places the pods that are without a node, those of the highest priority first, and those that
 // their controllers can create now. Pods that are created when the old ones are gone come after all that
 // were evicted with them. It reports whether one has got a node.
-func (r *run) place() bool {
-	if len(r.pending) == 0 {
+func (s *scheduler) place() bool {
+	if len(s.pending) == 0 {
 		return false
 	}
-	r.shuffle(r.pending)
-	slices.SortStableFunc(r.pending, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(r.arrivesLast(a), r.arrivesLast(b)), cmp.Compare(r.now.shape(int(b)).Priority, r.now.shape(int(a)).Priority),
-			r.choices.compare(&r.now.live[a], &r.now.live[b]))
+	s.r.shuffle(s.pending)
+	slices.SortStableFunc(s.pending, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.arrivesLast(a), s.arrivesLast(b)), cmp.Compare(s.r.now.shape(int(b)).Priority, s.r.now.shape(int(a)).Priority),
+			s.r.choices.compare(&s.r.now.live[a], &s.r.now.live[b]))
 	})
-	waiting := r.pending
-	r.pending = nil
-	placed, rest := r.placeInOrder(waiting)
+	waiting := s.pending
+	s.pending = nil
+	placed, rest := s.placeInOrder(waiting)
 	// Preempted pods are pending now, too.
-	r.pending = append(r.pending, rest...)
+	s.pending = append(s.pending, rest...)
 	return placed
 }
 
 // arrivesLast is 1 for a pod that is created when the pods that were evicted at the same time have been
 // placed, else 0.
-func (r *run) arrivesLast(at int32) int {
-	controller := r.m.pods[at].controller
-	if r.now.live[at].since == r.since() && controller >= 0 && r.m.controllers[controller].Late {
+func (s *scheduler) arrivesLast(at int32) int {
+	controller := s.r.m.pods[at].controller
+	if s.r.now.live[at].since == s.r.since() && controller >= 0 && s.r.m.controllers[controller].Late {
 		return 1
 	}
 	return 0
 }
 
 // placeInOrder places pods in this order, and returns those that have no node.
-func (r *run) placeInOrder(waiting []int32) (placed bool, rest []int32) {
+func (s *scheduler) placeInOrder(waiting []int32) (placed bool, rest []int32) {
 	failed := map[int]bool{} // controllers of which a pod found no node
 	for _, at := range waiting {
-		if r.now.live[at].gone {
+		if s.r.now.live[at].gone {
 			continue // its Job has failed meanwhile
 		}
-		if r.evicting && r.arrivesLast(at) > 0 || !r.create(int(at)) {
+		if s.r.evicting && s.arrivesLast(at) > 0 || !s.r.workloads.create(int(at)) {
 			rest = append(rest, at)
 			continue
 		}
-		controller, shape := r.m.pods[at].controller, r.now.shape(int(at))
-		if r.m.pods[at].alike && failed[controller] && shape.Impossible == "" && shape.Unknown == "" {
-			r.now.live[at].why = "as another pod of its controller"
+		controller, shape := s.r.m.pods[at].controller, s.r.now.shape(int(at))
+		if s.r.m.pods[at].alike && failed[controller] && shape.Impossible == "" && shape.Unknown == "" {
+			s.r.now.live[at].why = "as another pod of its controller"
 			rest = append(rest, at)
 			continue
 		}
-		if r.placeOne(int(at)) {
+		if s.placeOne(int(at)) {
 			placed = true
 			clear(failed)
 			continue
@@ -77,51 +83,24 @@ func (c choices) compare(a, b *live) int {
 	return since
 }
 
-func (r *run) placeOne(at int) bool {
-	of, l := r.now.shape(at), &r.now.live[at]
+func (s *scheduler) placeOne(at int) bool {
+	of, l := s.r.now.shape(at), &s.r.now.live[at]
 	if of.Impossible != "" {
 		l.why = of.Impossible
 		return false
 	}
-	if of.Unknown != "" && !r.choices.hopeful {
+	if of.Unknown != "" && !s.r.choices.hopeful {
 		l.why = of.Unknown
 		return false
 	}
-	node, rejected := r.now.state.Find(of, r.choices.preference, r.random)
-	if node < 0 && r.choices.hopeful && !of.Polite && of.Priority > r.m.lowest {
-		node = r.preempt(at)
+	node, rejected := s.r.now.state.Find(of, s.r.choices.preference, s.r.random)
+	if node < 0 && s.r.choices.hopeful && !of.Polite && of.Priority > s.r.m.lowest {
+		node = s.preempt(at)
 	}
 	if node < 0 {
 		l.why = rejected.String()
 		return false
 	}
-	r.now.arrive(at, node, r.choices.hopeful)
-	return true
-}
-
-// create has the controller of a pod create what comes in its place, and reports whether it exists.
-func (r *run) create(at int) bool {
-	l := &r.now.live[at]
-	if l.created {
-		return true
-	}
-	failed := func(why string) bool {
-		if l.why = why; !l.absent {
-			l.absent = true
-			r.now.exists(at, -1)
-		}
-		return false
-	}
-	if before := r.now.predecessor(at); before != "" {
-		return failed(fmt.Sprintf("its StatefulSet creates it once pod %q is ready", before))
-	}
-	if by, why, ok := r.now.quotas.Admit(r.m.pods[at].recreation.Charges); !ok {
-		return failed(by + " refuses it: it " + why)
-	}
-	l.created = true
-	if l.absent {
-		l.absent = false
-		r.now.exists(at, 1)
-	}
+	s.r.now.arrive(at, node, s.r.choices.hopeful)
 	return true
 }

@@ -21,11 +21,11 @@ type victims struct {
 
 // preempt deletes pods of lower priority so that a pod gets their node, which it returns, or -1
 // (kubernetes pkg/scheduler/framework/preemption, without the scores of extenders).
-func (r *run) preempt(at int) int {
+func (s *scheduler) preempt(at int) int {
 	var best *victims
 	tried := 0
-	for node := range r.now.onNode {
-		switch r.now.state.Reject(r.now.shape(at), node) { //nolint:exhaustive // a preemption helps against no other rejection
+	for node := range s.r.now.onNode {
+		switch s.r.now.state.Reject(s.r.now.shape(at), node) { //nolint:exhaustive // a preemption helps against no other rejection
 		case placement.Resources, placement.Ports, placement.Exclusive, placement.PodAntiAffinity, placement.Spread:
 		default:
 			continue
@@ -33,11 +33,11 @@ func (r *run) preempt(at int) int {
 		if tried++; tried > maxPreempting {
 			break
 		}
-		found := r.victims(at, node)
+		found := s.victims(at, node)
 		if len(found.pods) == 0 {
 			continue
 		}
-		if best == nil || r.now.compareVictims(found, *best) < 0 {
+		if best == nil || s.compareVictims(found, *best) < 0 {
 			best = &found
 		}
 	}
@@ -45,9 +45,9 @@ func (r *run) preempt(at int) int {
 		return -1
 	}
 	for _, victim := range best.pods {
-		r.log.preempted++
-		r.leave(int(victim), best.node)
-		r.recreate(int(victim))
+		s.r.log.preempted++
+		s.r.leave(int(victim), best.node)
+		s.r.workloads.recreate(int(victim))
 	}
 	return best.node
 }
@@ -55,25 +55,25 @@ func (r *run) preempt(at int) int {
 // victims are the pods of a node that have to go for a pod; none if that does not suffice. Those
 // whose budgets forbid it, with a higher priority, and that started earlier stay first (kubernetes
 // pkg/scheduler/util, MoreImportantPod); times have seconds.
-func (r *run) victims(at, node int) victims {
-	s, of := r.now, r.now.shape(at)
+func (s *scheduler) victims(at, node int) victims {
+	now, of := s.r.now, s.r.now.shape(at)
 	var lower []int32
-	for _, other := range s.onNode[node] {
-		if s.shape(int(other)).Priority < of.Priority && (!s.m.pods[other].Ended || s.live[other].moved) {
+	for _, other := range now.onNode[node] {
+		if now.shape(int(other)).Priority < of.Priority && (!now.m.pods[other].Ended || now.live[other].moved) {
 			lower = append(lower, other)
-			s.state.Remove(s.shape(int(other)), node)
+			now.state.Remove(now.shape(int(other)), node)
 		}
 	}
-	fits := s.state.Reject(of, node) == placement.None
-	slices.SortStableFunc(r.shuffle(lower), func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.shape(int(b)).Priority, s.shape(int(a)).Priority), cmp.Compare(s.started(a), s.started(b)))
+	fits := now.state.Reject(of, node) == placement.None
+	slices.SortStableFunc(s.r.shuffle(lower), func(a, b int32) int {
+		return cmp.Or(cmp.Compare(now.shape(int(b)).Priority, now.shape(int(a)).Priority), cmp.Compare(s.started(a), s.started(b)))
 	})
 	violating, others := s.divide(lower)
 	found := victims{node: node}
 	for i, other := range slices.Concat(violating, others) {
-		s.state.Add(s.shape(int(other)), node)
-		if fits && s.state.Reject(of, node) != placement.None {
-			s.state.Remove(s.shape(int(other)), node)
+		now.state.Add(now.shape(int(other)), node)
+		if fits && now.state.Reject(of, node) != placement.None {
+			now.state.Remove(now.shape(int(other)), node)
 			found.pods = append(found.pods, other)
 			if i < len(violating) {
 				found.violations++
@@ -81,28 +81,28 @@ func (r *run) victims(at, node int) victims {
 		}
 	}
 	for _, other := range found.pods {
-		s.state.Add(s.shape(int(other)), node)
+		now.state.Add(now.shape(int(other)), node)
 	}
 	return found
 }
 
 // started is when a pod started, in seconds; a replacement has started after all others.
-func (s *situation) started(at int32) int64 {
-	if s.live[at].moved {
+func (s *scheduler) started(at int32) int64 {
+	if s.r.now.live[at].moved {
 		return math.MaxInt64
 	}
-	return s.m.pods[at].started
+	return s.r.m.pods[at].started
 }
 
 // divide returns the pods whose deletion violates a budget, if those before are deleted too, and the
 // others (kubernetes pkg/scheduler/framework/preemption, FilterVictimsWithPDBViolation).
-func (s *situation) divide(pods []int32) (violating, others []int32) {
+func (s *scheduler) divide(pods []int32) (violating, others []int32) {
 	taken := map[int]int32{} // by budget
 	for _, at := range pods {
 		exceeds := false
-		for _, budget := range s.m.pods[s.live[at].form].budgets {
+		for _, budget := range s.r.m.pods[s.r.now.live[at].form].budgets {
 			taken[budget]++
-			if exceeds = taken[budget] > s.budgets[budget].Allowed; exceeds {
+			if exceeds = taken[budget] > s.r.now.budgets[budget].Allowed; exceeds {
 				break
 			}
 		}
@@ -118,24 +118,24 @@ func (s *situation) divide(pods []int32) (violating, others []int32) {
 // compareVictims prefers fewer violated budgets, a lower highest priority, a lower sum of priorities,
 // counted from below the lowest possible one, fewer pods, and those of the highest priority that started
 // later.
-func (s *situation) compareVictims(a, b victims) int {
+func (s *scheduler) compareVictims(a, b victims) int {
 	highest := func(of victims) int32 {
-		most := s.m.lowest
+		most := s.r.m.lowest
 		for _, victim := range of.pods {
-			most = max(most, s.shape(int(victim)).Priority)
+			most = max(most, s.r.now.shape(int(victim)).Priority)
 		}
 		return most
 	}
 	sum := func(of victims) (sum int64) {
 		for _, victim := range of.pods {
-			sum += int64(s.shape(int(victim)).Priority) + math.MaxInt32 + 1
+			sum += int64(s.r.now.shape(int(victim)).Priority) + math.MaxInt32 + 1
 		}
 		return sum
 	}
 	earliest := func(of victims) int64 {
 		least := int64(math.MaxInt64)
 		for _, victim := range of.pods {
-			if s.shape(int(victim)).Priority == highest(of) {
+			if s.r.now.shape(int(victim)).Priority == highest(of) {
 				least = min(least, s.started(victim))
 			}
 		}

@@ -8,8 +8,6 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/owner"
 	"github.com/openshift/update-preflight/collector/drain/placement"
-	"github.com/openshift/update-preflight/collector/drain/quota"
-	"github.com/openshift/update-preflight/collector/drain/recreation"
 )
 
 // choices are those of a rehearsal where a controller or the scheduler has one.
@@ -36,9 +34,10 @@ type run struct {
 	random  *rand.Rand
 	now     *situation
 	// pools are those of the input, of which a NodePool's nodes may be in another order.
-	pools   []order.Pool
-	pending []int32
-	round   int // counts the rounds of evictions
+	pools     []order.Pool
+	scheduler *scheduler
+	workloads *workloads
+	round     int // counts the rounds of evictions
 	// evicting is true while the evictions of a round are requested.
 	evicting bool
 	log      log
@@ -66,6 +65,7 @@ func (m *model) run(choices choices) *run {
 		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices), //nolint:gosec // choices need no secrecy
 		log: log{evicted: make([]bool, len(m.pods)), lost: map[int]bool{}, dark: map[int][]string{}},
 	}
+	r.scheduler, r.workloads = &scheduler{r: r}, &workloads{r}
 	r.pools = slices.Clone(m.input.Order.Pools)
 	for i := range r.pools {
 		if pool := &r.pools[i]; choices.shuffled && pool.Unordered {
@@ -76,8 +76,8 @@ func (m *model) run(choices choices) *run {
 	}
 	for at := range r.now.live {
 		if r.now.live[at].why != "" {
-			r.now.live[at].since = len(r.pending)
-			r.pending = append(r.pending, int32(at))
+			r.now.live[at].since = len(r.scheduler.pending)
+			r.scheduler.pending = append(r.scheduler.pending, int32(at))
 		}
 	}
 	r.drainAll()
@@ -166,7 +166,7 @@ func (r *run) drainOnce() bool {
 		evicted[node]++
 		node.GraceSeconds = max(node.GraceSeconds, r.m.pods[each.pod].grace)
 		if r.choices.shuffled && len(r.m.pods) <= smallCluster && r.random.IntN(2) == 0 {
-			r.place()
+			r.scheduler.place()
 		}
 	}
 	r.evicting = false
@@ -176,7 +176,7 @@ func (r *run) drainOnce() bool {
 		}
 		node.Evicted += pods
 	}
-	return r.place() || len(evicted) > 0
+	return r.scheduler.place() || len(evicted) > 0
 }
 
 // shuffle changes the order of pods if the choices are shuffled.
@@ -207,7 +207,7 @@ func (r *run) evict(at, node int) bool {
 	}
 	r.log.evicted[at] = true
 	r.leave(at, node)
-	r.recreate(at)
+	r.workloads.recreate(at)
 	return true
 }
 
@@ -229,83 +229,6 @@ func (r *run) migrate(at, node int) bool {
 	r.leave(at, node)
 	r.now.live[at].healthy = healthy
 	r.now.arrive(at, target, r.choices.hopeful)
-	return true
-}
-
-// recreate has what comes in the place of a pod that left its node wait for its creation.
-func (r *run) recreate(at int) {
-	p, l := &r.m.pods[at], &r.now.live[at]
-	active := l.moved || (!p.Ended && !p.Terminating)
-	if p.controller >= 0 && active {
-		r.now.active[p.controller]--
-	}
-	if l.moved || !p.Ended {
-		r.now.quotas.Release(r.charges(at))
-	}
-	superfluous := p.Ended && !l.moved || r.now.superfluous(p, active)
-	l.form, l.created = int32(p.next), false //nolint:gosec // bounded by the pods
-	switch {
-	case superfluous:
-		r.vanish(at)
-	case p.recreation.Outcome == recreation.Lost || active && r.fails(at):
-		r.vanish(at)
-		r.log.lost[at] = active
-	case p.recreation.Outcome == recreation.Refused, p.recreation.Outcome == recreation.Unknown && !r.choices.hopeful:
-		l.moved, l.why = true, p.recreation.String()
-		r.now.exists(at, -1)
-	case p.owner.Behavior == owner.Returns:
-		l.moved, l.created, l.why = true, true, p.owner.Why
-		r.now.returning = append(r.now.returning, int32(at)) //nolint:gosec // bounded by the pods
-	default:
-		r.await(at)
-	}
-}
-
-// await has a pod wait for its creation and for a node.
-func (r *run) await(at int) {
-	if controller := r.m.pods[at].controller; controller >= 0 {
-		r.now.active[controller]++
-	}
-	r.now.live[at].moved, r.now.live[at].since = true, r.since()
-	r.pending = append(r.pending, int32(at)) //nolint:gosec // bounded by the pods
-}
-
-// charges are what quotas count of a pod that exists.
-func (r *run) charges(at int) []quota.Charge {
-	if r.now.live[at].moved {
-		return r.m.pods[at].recreation.Charges
-	}
-	return r.m.pods[at].charges
-}
-
-// vanish has a pod be gone, which nothing creates again.
-func (r *run) vanish(at int) {
-	r.now.live[at].gone = true
-	r.now.exists(at, -1)
-}
-
-// fails counts an evicted pod as a failure of its Job, and reports whether the Job fails by it. A failed Job
-// has no pods: its controller deletes them (kubernetes pkg/controller/job, deleteActivePods).
-func (r *run) fails(at int) bool {
-	controller := r.m.pods[at].controller
-	if controller < 0 || r.m.controllers[controller].Failures == recreation.Unlimited {
-		return false
-	}
-	if r.now.failures[controller]--; r.now.failures[controller] >= 0 {
-		return false
-	}
-	for other := range r.now.live {
-		l := &r.now.live[other]
-		if other == at || r.m.pods[other].controller != controller || l.gone || r.m.pods[other].Ended && !l.moved {
-			continue
-		}
-		if l.node >= 0 {
-			r.leave(other, int(l.node))
-		}
-		r.pending = slices.DeleteFunc(r.pending, func(pending int32) bool { return int(pending) == other })
-		r.vanish(other)
-		r.log.lost[other] = true
-	}
 	return true
 }
 
@@ -340,5 +263,5 @@ func (r *run) finish() bool {
 	if r.choices.instant {
 		return len(all) > 0
 	}
-	return r.place() || len(all) > 0
+	return r.scheduler.place() || len(all) > 0
 }

@@ -117,10 +117,8 @@ func (s *State) reject(pod *Pod, node int, skews []skew) Rejection {
 			return Resources
 		}
 	}
-	for _, wanted := range pod.ports {
-		if slices.ContainsFunc(s.ports[node], wanted.clashes) {
-			return Ports
-		}
+	if slices.ContainsFunc(pod.ports, func(wanted port) bool { return slices.ContainsFunc(s.ports[node], wanted.clashes) }) {
+		return Ports
 	}
 	if slices.ContainsFunc(pod.exclusive, func(claim int32) bool { return s.exclusive[claim] > 0 }) {
 		return Exclusive

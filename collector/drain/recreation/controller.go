@@ -33,28 +33,30 @@ const Unlimited = math.MaxInt
 
 // controller is a controller with its template.
 type controller struct {
-	Controller
-
+	of       Controller
 	name     string
 	template *corev1.PodTemplateSpec
 	// claims are the names of the volumeClaimTemplates of a StatefulSet.
 	claims []string
 	// fixed is true where all pods are known to be of the template.
-	fixed bool
-	// updated and current are the revisions of a StatefulSet, and partition is from which ordinal on its pods
-	// are of the updated one.
-	updated, current string
-	partition        int
+	fixed     bool
+	revisions revisions
 	// lost is why nothing is created, and failure why the creation fails now.
 	lost, failure string
 	// admitted is the answer for a pod of the template, once computed.
 	admitted *Answer
 }
 
+// revisions are those of a StatefulSet. Its pods are of the updated one from the ordinal of partition on.
+type revisions struct {
+	updated, current string
+	partition        int
+}
+
 func fromReplicaSet(set *appsv1.ReplicaSet) controller {
 	by := metav1.GetControllerOfNoCopy(set)
 	of := controller{
-		Controller: Controller{Replicas: number(set.Spec.Replicas), Failures: Unlimited}, name: fmt.Sprintf("ReplicaSet %q", set.Name),
+		of: Controller{Replicas: number(set.Spec.Replicas), Failures: Unlimited}, name: fmt.Sprintf("ReplicaSet %q", set.Name),
 		template: &set.Spec.Template, fixed: by != nil && by.Kind == "Deployment",
 	}
 	for _, condition := range set.Status.Conditions {
@@ -67,7 +69,7 @@ func fromReplicaSet(set *appsv1.ReplicaSet) controller {
 
 func fromReplicationController(set *corev1.ReplicationController) controller {
 	of := controller{
-		Controller: Controller{Replicas: number(set.Spec.Replicas), Failures: Unlimited}, name: fmt.Sprintf("ReplicationController %q", set.Name),
+		of: Controller{Replicas: number(set.Spec.Replicas), Failures: Unlimited}, name: fmt.Sprintf("ReplicationController %q", set.Name),
 		template: set.Spec.Template,
 	}
 	for _, condition := range set.Status.Conditions {
@@ -89,14 +91,14 @@ func failureOf(message string) string {
 
 func fromStatefulSet(set *appsv1.StatefulSet) controller {
 	of := controller{
-		Controller: Controller{Replicas: number(set.Spec.Replicas), Late: true, Failures: Unlimited, Ordered: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement},
-		name:       fmt.Sprintf("StatefulSet %q", set.Name), template: &set.Spec.Template, updated: set.Status.UpdateRevision, current: set.Status.CurrentRevision,
+		of:   Controller{Replicas: number(set.Spec.Replicas), Late: true, Failures: Unlimited, Ordered: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement},
+		name: fmt.Sprintf("StatefulSet %q", set.Name), template: &set.Spec.Template, revisions: revisions{updated: set.Status.UpdateRevision, current: set.Status.CurrentRevision},
 	}
 	if set.Spec.Ordinals != nil {
-		of.First = int(set.Spec.Ordinals.Start)
+		of.of.First = int(set.Spec.Ordinals.Start)
 	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
-		of.partition = int(*rolling.Partition)
+		of.revisions.partition = int(*rolling.Partition)
 	}
 	for i := range set.Spec.VolumeClaimTemplates {
 		of.claims = append(of.claims, set.Spec.VolumeClaimTemplates[i].Name)
@@ -106,11 +108,11 @@ func fromStatefulSet(set *appsv1.StatefulSet) controller {
 
 func fromJob(job *batchv1.Job) controller {
 	of := controller{
-		Controller: Controller{Replicas: number(job.Spec.Parallelism), Late: true, Unscaled: true, Failures: failuresOf(job)}, name: fmt.Sprintf("Job %q", job.Name),
+		of: Controller{Replicas: number(job.Spec.Parallelism), Late: true, Unscaled: true, Failures: failuresOf(job)}, name: fmt.Sprintf("Job %q", job.Name),
 		template: &job.Spec.Template, fixed: true, lost: exhausted(job),
 	}
 	if job.Spec.Completions != nil {
-		of.Replicas = min(of.Replicas, max(0, int(*job.Spec.Completions)-int(job.Status.Succeeded)))
+		of.of.Replicas = min(of.of.Replicas, max(0, int(*job.Spec.Completions)-int(job.Status.Succeeded)))
 	}
 	return of
 }

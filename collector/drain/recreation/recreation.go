@@ -14,12 +14,11 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	helpers "k8s.io/component-helpers/resource"
 
-	"github.com/openshift/update-preflight/collector/drain/quota"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/openshift/update-preflight/collector/drain/owner"
+	"github.com/openshift/update-preflight/collector/drain/quota"
 )
 
 // Input is what the answer depends on. With Unread, a list may be incomplete, and a controller
@@ -175,7 +174,7 @@ func (w *Workloads) Controller(pod *corev1.Pod) (Controller, bool) {
 	if !ok {
 		return Controller{}, false
 	}
-	return found.Controller, true
+	return found.of, true
 }
 
 // Of is what becomes of a pod after its eviction.

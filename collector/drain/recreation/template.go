@@ -49,10 +49,10 @@ func (c *controller) madeOf(pod *corev1.Pod) bool {
 		return true
 	}
 	revision := pod.Labels[revisionLabel]
-	if revision == "" || c.updated == "" {
+	if revision == "" || c.revisions.updated == "" {
 		return false
 	}
-	return revision == c.updated || c.current == revision && Ordinal(pod) < c.partition
+	return revision == c.revisions.updated || c.revisions.current == revision && Ordinal(pod) < c.revisions.partition
 }
 
 // resized reports whether the resources of a running pod may have been changed in place: the API

@@ -1,0 +1,160 @@
+package drain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/drain/owner"
+	"github.com/openshift/update-preflight/collector/drain/quota"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
+)
+
+// workloads create pods again during a rehearsal, and the disruption controller counts them.
+type workloads struct{ r *run }
+
+// exists records that one more or one less pod exists of the controller and the budgets of a pod. A budget
+// then expects the scale of the controllers that have pods.
+func (w *workloads) exists(at, by int) {
+	p := &w.r.m.pods[w.r.now.live[at].form]
+	if p.controller < 0 {
+		return
+	}
+	for _, budget := range p.budgets {
+		present := w.r.now.scaled[budget]
+		if present == nil {
+			continue
+		}
+		present[p.controller] += by
+		if scale := w.r.m.sum(present); scale >= 0 && (scale != w.r.now.budgets[budget].Expected || w.r.now.budgets[budget].Failure != "") {
+			w.r.now.budgets[budget].Expect(scale)
+		}
+	}
+}
+
+// predecessor is the pod that an ordered StatefulSet waits for before it creates this one; empty if for
+// none (kubernetes pkg/controller/statefulset, processReplica).
+func (w *workloads) predecessor(at int) string {
+	p := &w.r.m.pods[at]
+	if p.controller < 0 || !w.r.m.controllers[p.controller].Ordered {
+		return ""
+	}
+	own, next := w.r.m.ordinal(at), w.r.m.controllers[p.controller].First
+	for _, other := range w.r.m.controllers[p.controller].members {
+		number := w.r.m.ordinal(other)
+		if number >= own || number > next || number == next && !w.r.now.live[other].healthy && !w.r.now.live[other].gone {
+			break
+		}
+		next = max(next, number+1)
+	}
+	if next >= own {
+		return ""
+	}
+	name := w.r.m.input.Cluster.Pods[at].Name
+	return strings.TrimSuffix(name, strconv.Itoa(own)) + strconv.Itoa(next)
+}
+
+// recreate has what comes in the place of a pod that left its node wait for its creation.
+func (w *workloads) recreate(at int) {
+	p, l := &w.r.m.pods[at], &w.r.now.live[at]
+	active := l.moved || (!p.Ended && !p.Terminating)
+	if p.controller >= 0 && active {
+		w.r.now.active[p.controller]--
+	}
+	if l.moved || !p.Ended {
+		w.r.now.quotas.Release(w.charges(at))
+	}
+	superfluous := p.Ended && !l.moved || w.r.now.superfluous(p, active)
+	l.form, l.created = int32(p.next), false //nolint:gosec // bounded by the pods
+	switch {
+	case superfluous:
+		w.vanish(at)
+	case p.recreation.Outcome == recreation.Lost || active && w.fails(at):
+		w.vanish(at)
+		w.r.log.lost[at] = active
+	case p.recreation.Outcome == recreation.Refused, p.recreation.Outcome == recreation.Unknown && !w.r.choices.hopeful:
+		l.moved, l.why = true, p.recreation.String()
+		w.exists(at, -1)
+	case p.owner.Behavior == owner.Returns:
+		l.moved, l.created, l.why = true, true, p.owner.Why
+		w.r.now.returning = append(w.r.now.returning, int32(at)) //nolint:gosec // bounded by the pods
+	default:
+		w.await(at)
+	}
+}
+
+// await has a pod wait for its creation and for a node.
+func (w *workloads) await(at int) {
+	if controller := w.r.m.pods[at].controller; controller >= 0 {
+		w.r.now.active[controller]++
+	}
+	w.r.now.live[at].moved, w.r.now.live[at].since = true, w.r.since()
+	w.r.scheduler.pending = append(w.r.scheduler.pending, int32(at)) //nolint:gosec // bounded by the pods
+}
+
+// charges are what quotas count of a pod that exists.
+func (w *workloads) charges(at int) []quota.Charge {
+	if w.r.now.live[at].moved {
+		return w.r.m.pods[at].recreation.Charges
+	}
+	return w.r.m.pods[at].charges
+}
+
+// vanish has a pod be gone, which nothing creates again.
+func (w *workloads) vanish(at int) {
+	w.r.now.live[at].gone = true
+	w.exists(at, -1)
+}
+
+// fails counts an evicted pod as a failure of its Job, and reports whether the Job fails by it. A failed Job
+// has no pods: its controller deletes them (kubernetes pkg/controller/job, deleteActivePods).
+func (w *workloads) fails(at int) bool {
+	controller := w.r.m.pods[at].controller
+	if controller < 0 || w.r.m.controllers[controller].Failures == recreation.Unlimited {
+		return false
+	}
+	if w.r.now.failures[controller]--; w.r.now.failures[controller] >= 0 {
+		return false
+	}
+	for other := range w.r.now.live {
+		l := &w.r.now.live[other]
+		if other == at || w.r.m.pods[other].controller != controller || l.gone || w.r.m.pods[other].Ended && !l.moved {
+			continue
+		}
+		if l.node >= 0 {
+			w.r.leave(other, int(l.node))
+		}
+		w.r.scheduler.pending = slices.DeleteFunc(w.r.scheduler.pending, func(pending int32) bool { return int(pending) == other })
+		w.vanish(other)
+		w.r.log.lost[other] = true
+	}
+	return true
+}
+
+// create has the controller of a pod create what comes in its place, and reports whether it exists.
+func (w *workloads) create(at int) bool {
+	l := &w.r.now.live[at]
+	if l.created {
+		return true
+	}
+	failed := func(why string) bool {
+		if l.why = why; !l.absent {
+			l.absent = true
+			w.exists(at, -1)
+		}
+		return false
+	}
+	if before := w.predecessor(at); before != "" {
+		return failed(fmt.Sprintf("its StatefulSet creates it once pod %q is ready", before))
+	}
+	if by, why, ok := w.r.now.quotas.Admit(w.r.m.pods[at].recreation.Charges); !ok {
+		return failed(by + " refuses it: it " + why)
+	}
+	l.created = true
+	if l.absent {
+		l.absent = false
+		w.exists(at, 1)
+	}
+	return true
+}
