@@ -25,6 +25,8 @@ func readsRequests() []access.Request {
 type updateRequests struct {
 	matcher *admission.Matcher
 	groups  []admission.Group
+	// heartbeats are those of groups by which kubelets report their nodes.
+	heartbeats []admission.Group
 	// replicas are pods of all namespaces, one of each controller.
 	replicas []metav1.PartialObjectMetadata
 	// node is the name of a node, and nodes is the number of nodes.
@@ -64,6 +66,7 @@ func requestsOf(ctx context.Context, cluster *snapshot.Cluster) (*updateRequests
 		operatorNames = append(operatorNames, named(operators[i].ObjectMeta))
 	}
 	found.groups = groupsOf(replicas, nodeNames, operatorNames)
+	found.heartbeats = []admission.Group{admission.RenewLeases(nodeNames), admission.ReportNodes(nodeNames)}
 	return found, nil
 }
 

@@ -214,8 +214,7 @@ func unavailable(reference backend.Reference, served backend.Backend) (risk, boo
 func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference backend.Reference, served backend.Backend) []risk {
 	pods := j.podsOf(reference, served)
 	own, self := j.requests.matcher.First(ctx, w.hook, j.creations(pods))
-	alone := len(served.Nodes) == 1 && j.requests.nodes > 1 && !slices.ContainsFunc(pods, j.budgeted) &&
-		j.complete(ctx, reference.Namespace, endpointSlices(), policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"))
+	alone := j.alone(ctx, reference, served)
 	actions := []finding.Action{finding.Run("oc -n %s get pods -o wide", reference.Namespace)}
 	var risks []risk
 	if self == admission.Matched && (alone || len(served.Nodes) != 1) {
@@ -239,6 +238,13 @@ func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference back
 		})
 	}
 	return risks
+}
+
+// alone reports whether all replicas of a backend are on one node of several, and no PodDisruptionBudget keeps
+// one of them ready while that node is drained.
+func (j *webhookJudge) alone(ctx context.Context, reference backend.Reference, served backend.Backend) bool {
+	return len(served.Nodes) == 1 && j.requests.nodes > 1 && !slices.ContainsFunc(j.podsOf(reference, served), j.budgeted) &&
+		j.complete(ctx, reference.Namespace, endpointSlices(), policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"))
 }
 
 // podsOf are the pods of a backend, one of each controller.
@@ -318,10 +324,7 @@ func (j *webhookJudge) longest(ctx context.Context, webhooks []webhook, request 
 	var serial, parallel int32
 	for i := range webhooks {
 		w := &webhooks[i]
-		seconds := int32(webhookTimeout)
-		if w.TimeoutSeconds != nil {
-			seconds = *w.TimeoutSeconds
-		}
+		seconds := w.timeout()
 		useful := w.kind == mutating || seconds > parallel
 		if !useful || j.requests.matcher.Match(ctx, w.hook, request) != admission.Matched {
 			continue

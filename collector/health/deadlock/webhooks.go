@@ -35,6 +35,7 @@ var nameWebhooks = finding.NewName("Webhooks",
 	"The check for webhooks with the failure policy Fail that receive a request which every update makes, and "+
 		"may then not respond: pods of the cluster itself are created, bound, reported, evicted and deleted, "+
 		"nodes are cordoned and reported, leases renewed, CustomResourceDefinitions and ClusterOperators updated. "+
+		"One with the failure policy Ignore is only warned of, where it may delay the heartbeats of nodes. "+
 		"A finding <kind><reason>-<configuration> for each configuration and reason. A webhook whose conditions "+
 		"or selectors depend on more than the metadata of an object is only warned of. On a cluster with a single "+
 		"node, which is not drained, replicas on one node are expected.")
@@ -91,10 +92,11 @@ func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.
 	reported := map[string]bool{}
 	for i := range webhooks {
 		w := &webhooks[i]
-		if w.FailurePolicy == nil || *w.FailurePolicy != admissionregistrationv1.Fail {
-			continue
+		found := j.delays(ctx, w)
+		if w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Fail {
+			found = j.drafts(ctx, w)
 		}
-		for _, draft := range j.drafts(ctx, w) {
+		for _, draft := range found {
 			key := string(draft.outcome) + w.findingName(draft.reason)
 			if !reported[key] {
 				reported[key] = true

@@ -100,6 +100,14 @@ func injector(name string) *admissionregistrationv1.MutatingWebhookConfiguration
 	return configuration
 }
 
+// everything is a webhook on all updates, which the API server ignores where it does not respond in time.
+func everything(seconds int32) func(*admissionregistrationv1.ValidatingWebhook) {
+	return func(w *admissionregistrationv1.ValidatingWebhook) {
+		w.FailurePolicy, w.TimeoutSeconds = new(admissionregistrationv1.Ignore), &seconds
+		w.Rules[0].APIGroups, w.Rules[0].APIVersions = []string{"*"}, []string{"*"}
+	}
+}
+
 func namespaceNotIn(names ...string) func(*admissionregistrationv1.ValidatingWebhook) {
 	return func(w *admissionregistrationv1.ValidatingWebhook) {
 		w.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -230,6 +238,28 @@ func TestWebhooks(t *testing.T) {
 			reason: "the API server ignores a webhook that fails", want: fine,
 			hooks: hooks{webhooks: configurations{webhookFor("pods", func(w *admissionregistrationv1.ValidatingWebhook) {
 				w.FailurePolicy = new(admissionregistrationv1.Ignore)
+			})}},
+		},
+		"IgnoreEverything": {
+			reason: "all requests wait for a webhook whose replicas are drained, also the heartbeats of nodes", message: `and timeoutSeconds 30: each request that it receives may take so long then, such as the heartbeats of nodes, which a kubelet ends after 10 s: renew lease "a"`,
+			hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("*", everything(30))}}, want: one(preflight.Warn, "WebhookDelaysHeartbeats"),
+		},
+		"IgnoreBriefly": {
+			reason: "a kubelet waits longer than the API server does for the webhook", want: fine,
+			hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("*", everything(3))}},
+		},
+		"IgnoreOnTwoNodes": {
+			reason: "the other replica responds", want: fine,
+			hooks: hooks{nodes: two, owner: "ReplicaSet", webhooks: configurations{webhookFor("*", everything(30))}},
+		},
+		"IgnoreWithBudget": {
+			reason: "the budget keeps one replica until the other is replaced", want: fine,
+			hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", budgets: []*policyv1.PodDisruptionBudget{budget()}, webhooks: configurations{webhookFor("*", everything(30))}},
+		},
+		"IgnorePods": {
+			reason: "it receives no heartbeats", want: fine,
+			hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("pods", func(w *admissionregistrationv1.ValidatingWebhook) {
+				w.FailurePolicy, w.TimeoutSeconds = new(admissionregistrationv1.Ignore), new(int32(30))
 			})}},
 		},
 		"OtherResource": {reason: "an update does not update Secrets", hooks: hooks{webhooks: configurations{webhookFor("secrets")}}, want: fine},
