@@ -41,6 +41,9 @@ func Of(api *cluster.Cluster) *Cluster { return &Cluster{api: api, readings: map
 // that cannot be decoded as T is an error that names it.
 func List[T any](ctx context.Context, c *Cluster, resource schema.GroupVersionResource) ([]T, error) {
 	return once(ctx, c, "list "+resource.String(), func(ctx context.Context) ([]T, error) {
+		if _, ok := any(new(T)).(message); ok {
+			return (&reader[T]{cluster: c, resource: resource, rules: allBut[T]()}).all(ctx)
+		}
 		return listAs(ctx, c.api.Dynamic, resource, func(*T) {})
 	})
 }
@@ -113,11 +116,9 @@ func (c *Cluster) ClusterOperators(ctx context.Context) ([]configv1.ClusterOpera
 // Nodes are all nodes, sorted by name, without their images and volumes.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	return once(ctx, c, "nodes", func(ctx context.Context) ([]corev1.Node, error) {
-		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return c.api.Kubernetes.CoreV1().Nodes().List(ctx, options)
-		}, func(node *corev1.Node) {
-			node.Status.Images, node.Status.VolumesAttached, node.Status.VolumesInUse = nil, nil, nil
-		})
+		r := &reader[corev1.Node]{cluster: c, resource: corev1.SchemeGroupVersion.WithResource("nodes")}
+		r.rules = allBut[corev1.Node]("status.images", "status.volumesAttached", "status.volumesInUse")
+		return r.all(ctx)
 	})
 }
 
@@ -189,8 +190,7 @@ func (c *Cluster) ClusterServiceVersions(ctx context.Context) ([]metav1.PartialO
 // their pods.
 func (c *Cluster) DaemonSets(ctx context.Context) ([]appsv1.DaemonSet, error) {
 	return once(ctx, c, "daemonSets", func(ctx context.Context) ([]appsv1.DaemonSet, error) {
-		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return c.api.Kubernetes.AppsV1().DaemonSets(corev1.NamespaceAll).List(ctx, options)
-		}, func(set *appsv1.DaemonSet) { set.Spec.Template = corev1.PodTemplateSpec{} })
+		resource := appsv1.SchemeGroupVersion.WithResource("daemonsets")
+		return (&reader[appsv1.DaemonSet]{cluster: c, resource: resource, rules: allBut[appsv1.DaemonSet]("spec.template")}).all(ctx)
 	})
 }

@@ -131,15 +131,26 @@ func (r *reader) withoutChecks(ctx context.Context, pods []corev1.Pod) []corev1.
 	for i := range found {
 		guards[found[i].Name] = true
 	}
-	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
+	checks := func(pod corev1.Pod) bool {
 		run := pod.Labels[ownsignal.RunLabel]
 		return run != "" && guards[ownsignal.Guard(run)]
-	})
+	}
+	if !slices.ContainsFunc(pods, checks) {
+		return pods // which are many megabytes
+	}
+	return slices.DeleteFunc(slices.Clone(pods), checks)
 }
 
 // list reads a resource; one that the API server does not serve has no objects.
 func list[T any](ctx context.Context, r *reader, of resource) []T {
-	all, err := snapshot.List[T](ctx, r.cluster, of.GroupVersionResource)
+	return listed(ctx, r, of, func(ctx context.Context) ([]T, error) {
+		return snapshot.List[T](ctx, r.cluster, of.GroupVersionResource)
+	})
+}
+
+// listed is list for a resource with a method of its own.
+func listed[T any](ctx context.Context, r *reader, of resource, read func(context.Context) ([]T, error)) []T {
+	all, err := read(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
 		r.gap(of.name, err)
 	}
@@ -225,10 +236,10 @@ func (r *reader) workloads(ctx context.Context, namespaces []metav1.PartialObjec
 	before := len(r.gaps)
 	ctx, missing := gap.Watch(ctx)
 	input := recreation.Input{
-		ReplicaSets:  list[appsv1.ReplicaSet](ctx, r, replicaSets()),
-		StatefulSets: list[appsv1.StatefulSet](ctx, r, statefulSets()),
-		Controllers:  list[corev1.ReplicationController](ctx, r, controllers()),
-		Jobs:         list[batchv1.Job](ctx, r, jobs()),
+		ReplicaSets:  listed(ctx, r, replicaSets(), r.cluster.ReplicaSets),
+		StatefulSets: listed(ctx, r, statefulSets(), r.cluster.StatefulSets),
+		Controllers:  listed(ctx, r, controllers(), r.cluster.ReplicationControllers),
+		Jobs:         listed(ctx, r, jobs(), r.cluster.Jobs),
 	}
 	input.Unread = len(r.gaps) > before || missing.Err() != nil
 	input.Namespaces, input.Accounts = namespaces, r.accounts(ctx)

@@ -1,0 +1,197 @@
+package snapshot
+
+import (
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// rules are what is done with the fields of a message, by number. Those without a rule are kept.
+type rules map[protowire.Number]*rule
+
+type rule struct {
+	// dropped is a field that no check reads.
+	dropped bool
+	// own is a field that differs between the pods of a controller, so that it is decoded for each.
+	own bool
+	// only is the key of the entry, or the type of the element, that is kept; empty for all.
+	only string
+	// within are its fields, if it is a message of which not all is kept.
+	within rules
+}
+
+// errEncoding is the error of a message that is none.
+var errEncoding = errors.New("it is not encoded as protobuf")
+
+// split divides a message into what objects may have in common and what they have of their own, without what is
+// dropped, and appends them to two messages of the same type.
+func (f rules) split(message, common, own []byte) (newCommon, newOwn []byte, err error) {
+	for len(message) > 0 {
+		number, kind, tag := protowire.ConsumeTag(message)
+		if tag < 0 {
+			return common, own, errEncoding
+		}
+		size := protowire.ConsumeFieldValue(number, kind, message[tag:])
+		if size < 0 {
+			return common, own, errEncoding
+		}
+		whole := message[:tag+size]
+		message = message[tag+size:]
+		switch of := f[number]; {
+		case of == nil:
+			common = append(common, whole...)
+		case of.dropped, of.only != "" && !of.is(whole[tag:]):
+		case of.own && of.within == nil:
+			own = append(own, whole...)
+		case kind != protowire.BytesType, of.within == nil:
+			common = append(common, whole...)
+		default:
+			if common, own, err = of.splitWithin(whole, tag, common, own); err != nil {
+				return common, own, err
+			}
+		}
+	}
+	return common, own, nil
+}
+
+// splitWithin splits the message in a field, whose tag has that many bytes. The field itself is common, so that
+// objects that differ in its presence differ in what is common.
+func (f *rule) splitWithin(whole []byte, tag int, common, own []byte) (newCommon, newOwn []byte, err error) {
+	value, _ := protowire.ConsumeBytes(whole[tag:])
+	startCommon, startOwn := len(common), len(own)
+	common, own = openMessage(common, whole[:tag]), openMessage(own, whole[:tag])
+	bodyCommon, bodyOwn := len(common), len(own)
+	if f.own {
+		own, _, err = f.within.split(value, own, nil)
+		return common[:startCommon], closeMessage(own, bodyOwn), err
+	}
+	if common, own, err = f.within.split(value, common, own); err != nil {
+		return common, own, err
+	}
+	if len(own) == bodyOwn {
+		return closeMessage(common, bodyCommon), own[:startOwn], nil
+	}
+	return closeMessage(common, bodyCommon), closeMessage(own, bodyOwn), nil
+}
+
+// sizeBytes is how many bytes the size of a message has, whatever it is: as many as 32 bits need.
+const sizeBytes = 5
+
+// openMessage appends a tag, and room for the size of what is appended next.
+func openMessage(to, tag []byte) []byte {
+	return append(append(to, tag...), make([]byte, sizeBytes)...)
+}
+
+// closeMessage sets the size of a message that begins there.
+func closeMessage(of []byte, begin int) []byte {
+	size := len(of) - begin
+	for i := range sizeBytes {
+		of[begin-sizeBytes+i] = byte(size>>(7*i))&0x7f | 0x80 //nolint:gosec // seven bits
+	}
+	of[begin-1] &^= 0x80
+	return of
+}
+
+// is reports whether the first field of a message is the text that is kept.
+func (f *rule) is(value []byte) bool {
+	message, size := protowire.ConsumeBytes(value)
+	if size < 0 {
+		return false
+	}
+	number, kind, tag := protowire.ConsumeTag(message)
+	if tag < 0 || number != 1 || kind != protowire.BytesType {
+		return false
+	}
+	text, size := protowire.ConsumeBytes(message[tag:])
+	return size >= 0 && string(text) == f.only
+}
+
+// drop marks fields of a type by their paths in JSON. A path that ends in "[KEY]" leaves the entry with that key.
+func (f rules) drop(of reflect.Type, paths ...string) {
+	for _, path := range paths {
+		path, only, keyed := strings.Cut(strings.TrimSuffix(path, "]"), "[")
+		if marked := f.at(of, path); keyed {
+			marked.only = only
+		} else {
+			marked.dropped = true
+		}
+	}
+}
+
+// own marks fields of a type by their paths in JSON.
+func (f rules) own(of reflect.Type, paths ...string) {
+	for _, path := range paths {
+		f.at(of, path).own = true
+	}
+}
+
+// owns reports whether a field is own.
+func (f rules) owns() bool {
+	for _, each := range f {
+		if each.own || each.within.owns() {
+			return true
+		}
+	}
+	return false
+}
+
+// at is the rule for the field at a path, which is made.
+func (f rules) at(of reflect.Type, path string) *rule {
+	var found *rule
+	for name := range strings.SplitSeq(path, ".") {
+		numbers, next := numbersOf(of, name)
+		if next == nil {
+			return &rule{} // of no field, so that all is kept
+		}
+		for _, number := range numbers {
+			if found != nil && found.within == nil {
+				found.within = rules{}
+			}
+			if found != nil {
+				f = found.within
+			}
+			if f[number] == nil {
+				f[number] = &rule{}
+			}
+			found = f[number]
+		}
+		of = next
+	}
+	return found
+}
+
+// numbersOf are the numbers of the fields that lead to a field of a struct by its name in JSON, which several are
+// where its struct is inlined, and the type that it has or that its elements have.
+func numbersOf(of reflect.Type, name string) ([]protowire.Number, reflect.Type) {
+	for i := range of.NumField() {
+		each := of.Field(i)
+		parts := strings.Split(each.Tag.Get("protobuf"), ",")
+		if len(parts) < 2 { // a kind and a number
+			continue
+		}
+		number, err := strconv.Atoi(parts[1])
+		if err != nil {
+			continue
+		}
+		known, _, _ := strings.Cut(each.Tag.Get("json"), ",")
+		if known == name {
+			return []protowire.Number{protowire.Number(number)}, element(each.Type) //nolint:gosec // a tag of the API
+		}
+		if known == "" && each.Type.Kind() == reflect.Struct {
+			if rest, found := numbersOf(each.Type, name); found != nil {
+				return append([]protowire.Number{protowire.Number(number)}, rest...), found //nolint:gosec // a tag of the API
+			}
+		}
+	}
+	return nil, nil
+}
+
+func element(of reflect.Type) reflect.Type {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	return of
+}

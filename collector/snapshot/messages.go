@@ -1,0 +1,220 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"reflect"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
+)
+
+// message is an object of an API of Kubernetes, which has an encoding in protobuf.
+type message interface {
+	runtime.Object
+	metav1.Object
+	Marshal() ([]byte, error)
+	Unmarshal([]byte) error
+}
+
+// page is a part of a list.
+type page[T any] struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+
+	Items []T
+}
+
+// DeepCopyObject implements runtime.Object. The page itself is returned, since nothing changes it.
+func (p *page[T]) DeepCopyObject() runtime.Object { return p }
+
+// reader reads the objects of a resource. A response of the API server in protobuf, which all have but those of
+// archives, is reduced before it is decoded: of a pod of ten kilobytes, a tenth is kept. One in JSON is reduced
+// afterwards, by the same rules.
+type reader[T any] struct {
+	cluster  *Cluster
+	resource schema.GroupVersionResource
+	rules    rules
+	// most is how many objects are read; maxObjects where it is 0.
+	most int
+	// keep drops more of an object; nil for nothing.
+	keep func(*T)
+	// decoded are the objects by what they have in common; nil where nothing is own.
+	decoded map[string]T
+	// body, common and own are used for one page and object after another.
+	body        bytes.Buffer
+	common, own []byte
+}
+
+// all are all objects. More than most are an error, since a part of them would look like all.
+func (r *reader[T]) all(ctx context.Context) ([]T, error) {
+	if r.rules.owns() {
+		r.decoded = map[string]T{}
+	}
+	var all []T
+	err := eachOf(ctx, r.page, cmp.Or(r.most, maxObjects), func(object *T) error {
+		if of, ok := any(object).(message); ok {
+			trim(of)
+		}
+		if r.keep != nil {
+			r.keep(object)
+		}
+		all = append(all, *object)
+		return nil
+	})
+	return all, err
+}
+
+// page reads a page.
+func (r *reader[T]) page(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	prefix := "/apis"
+	if r.resource.Group == "" {
+		prefix = "/api"
+	}
+	// The client of any group decodes the error of an API server.
+	request := r.cluster.api.Kubernetes.CoreV1().RESTClient().Get().UseProtobufAsDefault().
+		AbsPath(path.Join(prefix, r.resource.Group, r.resource.Version, r.resource.Resource)).VersionedParams(&options, scheme.ParameterCodec)
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.body.Reset()
+	_, err = r.body.ReadFrom(body)
+	if err := errors.Join(err, body.Close()); err != nil {
+		return nil, fmt.Errorf("the response cannot be read: %w", err)
+	}
+	encoded, ok := bytes.CutPrefix(r.body.Bytes(), []byte("k8s\x00")) // how Kubernetes begins an object
+	if !ok {
+		return r.pageOfJSON(r.body.Bytes())
+	}
+	found := &page[T]{}
+	// The list is in the field "raw" of runtime.Unknown.
+	return found, eachMessage(encoded, func(number protowire.Number, value []byte) error {
+		if number != fieldRaw {
+			return nil
+		}
+		return r.readList(found, value)
+	})
+}
+
+// The fields of runtime.Unknown and of each list of Kubernetes (generated.proto).
+const (
+	fieldRaw   protowire.Number = 2
+	fieldMeta  protowire.Number = 1
+	fieldItems protowire.Number = 2
+)
+
+func (r *reader[T]) readList(into *page[T], list []byte) error {
+	return eachMessage(list, func(number protowire.Number, value []byte) error {
+		switch number { //nolint:exhaustive // the others are those of no list
+		case fieldMeta:
+			return into.ListMeta.Unmarshal(value)
+		case fieldItems:
+			return r.add(into, value)
+		}
+		return nil
+	})
+}
+
+// eachMessage calls do for each field of a message all of whose fields are messages or texts.
+func eachMessage(message []byte, do func(protowire.Number, []byte) error) error {
+	for len(message) > 0 {
+		number, kind, tag := protowire.ConsumeTag(message)
+		if tag < 0 || kind != protowire.BytesType {
+			return errEncoding
+		}
+		value, size := protowire.ConsumeBytes(message[tag:])
+		if size < 0 {
+			return errEncoding
+		}
+		message = message[tag+size:]
+		if err := do(number, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader[T]) add(to *page[T], encoded []byte) error {
+	var err error
+	if r.common, r.own, err = r.rules.split(encoded, r.common[:0], r.own[:0]); err != nil {
+		return err
+	}
+	var object T
+	known, ok := r.decoded[string(r.common)]
+	if ok {
+		object = known
+	} else if err := decode(&object, r.common); err != nil {
+		return err
+	}
+	if r.decoded != nil && !ok {
+		r.decoded[string(r.common)] = object
+	}
+	if err := decode(&object, r.own); err != nil {
+		return err
+	}
+	to.Items = append(to.Items, object)
+	return nil
+}
+
+// encode is an object in protobuf.
+func encode(object any) ([]byte, error) {
+	of, ok := object.(message)
+	if !ok {
+		return nil, fmt.Errorf("%T has no encoding in protobuf", object)
+	}
+	return of.Marshal()
+}
+
+// decode adds what is encoded to an object.
+func decode(object any, encoded []byte) error {
+	if of, ok := object.(message); ok && len(encoded) > 0 {
+		return of.Unmarshal(encoded)
+	}
+	return nil
+}
+
+func (r *reader[T]) pageOfJSON(text []byte) (*page[T], error) {
+	var list struct {
+		metav1.ListMeta `json:"metadata"`
+
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &list); err != nil {
+		return nil, fmt.Errorf("the list cannot be decoded: %w", err)
+	}
+	found := &page[T]{ListMeta: list.ListMeta}
+	for _, text := range list.Items {
+		var object T
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &object); err != nil {
+			var named metav1.PartialObjectMetadata
+			_ = kjson.UnmarshalCaseSensitivePreserveInts(text, &named) // the name is empty otherwise
+			return nil, fmt.Errorf("%s %s/%s cannot be decoded: %w", r.resource.Resource, named.Namespace, named.Name, err)
+		}
+		encoded, err := encode(&object)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.add(found, encoded); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// allBut are rules that keep the fields of a type without the managed fields, which no check reads, and without others, by their
+// paths in JSON.
+func allBut[T any](paths ...string) rules {
+	of := rules{}
+	of.drop(reflect.TypeFor[T](), append(paths, "metadata.managedFields")...)
+	return of
+}
