@@ -25,6 +25,8 @@ type builder struct {
 	budgets     *eviction.Budgets
 	services    *services
 	controllers map[string]int
+	// creations are the answers to the creation of a pod, by controller.
+	creations map[int]reviewer.Answer
 }
 
 // addBudgets reads the budgets. Evictions that were granted before do not count for longer than two minutes
@@ -47,6 +49,7 @@ func modelOf(input *Input) *model {
 	}
 	b := &builder{
 		made: m, input: input, budgets: eviction.NewBudgets(input.Budgets), services: servicesOf(input.Services), controllers: map[string]int{},
+		creations: map[int]reviewer.Answer{},
 	}
 	b.addBudgets()
 	placed := input.Cluster
@@ -140,7 +143,7 @@ func probing(of *corev1.Pod) time.Duration {
 	for i := range of.Spec.Containers {
 		if probe := of.Spec.Containers[i].StartupProbe; probe != nil {
 			seconds := int64(probe.InitialDelaySeconds) + int64(probe.PeriodSeconds)*int64(probe.FailureThreshold)
-			longest = max(longest, min(time.Duration(seconds)*time.Second, time.Hour))
+			longest = max(longest, time.Duration(min(seconds, 3600))*time.Second)
 		}
 	}
 	return longest
@@ -175,16 +178,34 @@ func (b *builder) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 // admitted is the answer with what webhooks and policies say of the creation. They have admitted a pod of
 // the same template, so that only one of another template depends on their answers.
 func (b *builder) admitted(of *corev1.Pod, answer recreation.Answer) recreation.Answer {
-	created, other := of, answer.Pod != nil
-	if other {
-		created = answer.Pod
+	if answer.Pod == nil {
+		if by := b.creationLike(of); by.Outcome == eviction.Refused {
+			return refused(by)
+		}
+		return answer
 	}
-	switch by := b.input.Creation.Of(created); {
-	case by.Outcome == eviction.Refused:
-		return recreation.Answer{Outcome: recreation.Refused, By: "the API server", Why: "cannot be created: " + by.Why}
-	case by.Outcome == eviction.Unknown && other:
+	switch by := b.input.Creation.Of(answer.Pod); by.Outcome { //nolint:exhaustive // reviewers answer nothing else
+	case eviction.Refused:
+		return refused(by)
+	case eviction.Unknown:
 		return recreation.Answer{Outcome: recreation.Unknown, Why: "is of a template that was changed since, and " + by.Why}
+	default:
+		return answer
 	}
+}
+
+func refused(by reviewer.Answer) recreation.Answer {
+	return recreation.Answer{Outcome: recreation.Refused, By: "the API server", Why: "cannot be created: " + by.Why}
+}
+
+// creationLike is what webhooks and policies answer to the creation of a pod like one: once for each controller.
+func (b *builder) creationLike(pod *corev1.Pod) reviewer.Answer {
+	controller := b.controller(pod)
+	if known, ok := b.creations[controller]; ok && controller >= 0 {
+		return known
+	}
+	answer := b.input.Creation.Of(pod)
+	b.creations[controller] = answer
 	return answer
 }
 

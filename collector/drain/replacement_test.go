@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/openshift/update-preflight/collector/drain/reviewer"
 )
 
-// ordered adds a StatefulSet whose pods were made of this template and run on these nodes, and which
+// stateful adds a StatefulSet whose pods were made of this template and run on these nodes, and which
 // creates its next pods from another one.
 func (w *world) stateful(app string, template, next corev1.PodSpec, nodes ...string) *appsv1.StatefulSet {
 	replicas := int32(len(nodes))
@@ -51,6 +54,22 @@ func (w *world) job(app string, limit int32, nodes ...string) {
 		pod := w.pod(fmt.Sprintf("%s-%d", app, i), app, node, "Job", spec)
 		pod.OwnerReferences[0].APIVersion = batchv1.SchemeGroupVersion.String()
 		pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
+	}
+}
+
+// guard is a webhook on the creation of pods of an app, whose Service does not exist.
+func guard(app string) reviewer.Input {
+	hook := admissionregistrationv1.ValidatingWebhook{
+		Name: "guard.example.com", NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "shop", Name: "guard"}},
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+		}},
+	}
+	return reviewer.Input{
+		Namespaces: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}},
+		Validating: []admissionregistrationv1.ValidatingWebhookConfiguration{{ObjectMeta: metav1.ObjectMeta{Name: "guards"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{hook}}},
 	}
 }
 
@@ -168,6 +187,22 @@ func TestReplacements(t *testing.T) {
 				unready(&w.pods[2])
 				w.pods[2].Status.StartTime = new(metav1.NewTime(now.Add(-12 * time.Second)))
 				w.budget("cart", 0, 2, 2, 3)
+			},
+		},
+		"Refused": {
+			reason: "a webhook without a back end receives the pods that a controller creates", want: []string{"worker Sticks w0", `pending shop/db-0: the API server refuses it: it cannot be created: the Service of webhook "guard.example.com"`},
+			build: func(w *world) {
+				w.deploy("db", corev1.PodSpec{}, "w0", "w1")
+				w.budget("db", 1, 2, 1, 2)
+				w.creation = reviewer.Creations(guard("db"))
+			},
+		},
+		"NotReceived": {
+			reason: "it receives other pods", want: []string{"worker Clear w0 w1 w2"},
+			build: func(w *world) {
+				w.deploy("db", corev1.PodSpec{}, "w0", "w1")
+				w.budget("db", 1, 2, 1, 2)
+				w.creation = reviewer.Creations(guard("cart"))
 			},
 		},
 		"Disrupted": {

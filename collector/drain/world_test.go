@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/owner"
 	"github.com/openshift/update-preflight/collector/drain/placement"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
+	"github.com/openshift/update-preflight/collector/drain/reviewer"
 )
 
 // now is the time of the worlds.
@@ -35,6 +36,7 @@ type world struct {
 	services  []corev1.Service
 	machines  []unstructured.Unstructured
 	webhooks  []string
+	creation  *reviewer.Reviewers
 }
 
 // small is a cluster with three workers, w0 to w2, and a paused pool of one, i0.
@@ -125,7 +127,7 @@ func (w *world) input(tb testing.TB) drain.Input {
 	}
 	return drain.Input{
 		Order: found, Cluster: placement.Input{Nodes: w.nodes, Pods: w.pods}, Budgets: w.budgets,
-		Workloads: recreation.New(w.workloads), Services: w.services, Owners: owner.New(w.machines, w.webhooks), Now: now,
+		Workloads: recreation.New(w.workloads), Services: w.services, Owners: owner.New(w.machines, w.webhooks), Creation: w.creation, Now: now,
 	}
 }
 

@@ -56,7 +56,7 @@ func (f rules) dropContent(of reflect.Type, spec string) {
 	for _, containers := range []string{"containers.", "initContainers."} {
 		for _, name := range []string{
 			"image", "imagePullPolicy", "command", "args", "workingDir", "env", "envFrom", "volumeMounts", "volumeDevices",
-			"livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "terminationMessagePath", "terminationMessagePolicy",
+			"livenessProbe", "readinessProbe", "lifecycle", "terminationMessagePath", "terminationMessagePolicy",
 		} {
 			f.drop(of, spec+"."+containers+name)
 		}

@@ -76,7 +76,7 @@ func kept(pod corev1.Pod) corev1.Pod {
 			of := &containers[i]
 			containers[i] = corev1.Container{
 				Name: of.Name, Ports: of.Ports, Resources: of.Resources, ResizePolicy: of.ResizePolicy, RestartPolicy: of.RestartPolicy, RestartPolicyRules: of.RestartPolicyRules,
-				SecurityContext: of.SecurityContext, Stdin: of.Stdin, StdinOnce: of.StdinOnce, TTY: of.TTY,
+				SecurityContext: of.SecurityContext, StartupProbe: of.StartupProbe, Stdin: of.Stdin, StdinOnce: of.StdinOnce, TTY: of.TTY,
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func (r *Reviewers) General(pods []*corev1.Pod) []General {
 	for i := range r.webhooks {
 		w := &r.webhooks[i]
 		receives := func(pod *corev1.Pod) bool {
-			return r.matcher.Match(ctx, w.hook, requestOf(pod.ObjectMeta)[0]) != admission.Excluded
+			return r.matcher.Match(ctx, w.hook, r.request(pod.ObjectMeta)) != admission.Excluded
 		}
 		if !w.general || w.known || w.state != "" || !slices.ContainsFunc(pods, receives) {
 			continue
@@ -70,7 +70,7 @@ func (r *Reviewers) General(pods []*corev1.Pod) []General {
 	for i := range r.policies {
 		p := &r.policies[i]
 		open := func(pod *corev1.Pod) bool {
-			return p.decides(ctx, r.matcher, requestOf(pod.ObjectMeta)[0]) == eviction.Unknown
+			return p.decides(ctx, r.matcher, r.request(pod.ObjectMeta)) == eviction.Unknown
 		}
 		if p.general && slices.ContainsFunc(pods, open) {
 			found = append(found, General{Name: p.binding, Labels: []string{fmt.Sprintf("ValidatingAdmissionPolicyBinding %q", p.binding)}})

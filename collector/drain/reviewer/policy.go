@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/admission"
 	"github.com/openshift/update-preflight/collector/drain/eviction"
@@ -23,7 +22,7 @@ type policy struct {
 	general bool
 }
 
-// bind adds a policy and its binding, if they concern evictions.
+// bind adds a policy and its binding, if they concern the requests.
 func (r *Reviewers) bind(of *admissionregistrationv1.ValidatingAdmissionPolicy, binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	own, policyErr := admission.Resources(of.Spec.MatchConstraints, of.Spec.MatchConditions)
 	bound, bindingErr := admission.Resources(binding.Spec.MatchResources, nil)
@@ -40,7 +39,7 @@ func (r *Reviewers) bind(of *admissionregistrationv1.ValidatingAdmissionPolicy, 
 		added.general = general(rules)
 	}
 	for _, match := range added.matches {
-		if !r.matcher.Concerns(match, requestOf(metav1.ObjectMeta{Namespace: "namespace", Name: "pod"})) {
+		if !r.matcher.Concerns(match, r.example()) {
 			return
 		}
 	}

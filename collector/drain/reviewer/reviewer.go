@@ -1,7 +1,8 @@
-// Package reviewer answers: which webhooks and policies decide on the eviction of a pod?
+// Package reviewer answers: which webhooks and policies decide on the eviction of a pod, and on the creation
+// of the next one?
 //
-// [New] prepares them, and [Reviewers.Of] is their answer: one that cannot respond and must
-// refuses the eviction, and what one that responds answers is unknown, unless package owner
+// [Evictions] and [Creations] prepare them, and [Reviewers.Of] is their answer: one that cannot respond and
+// must refuses the request, and what one that responds answers is unknown, unless package owner
 // knows its operator. One that receives evictions by a wildcard among all other requests, as those
 // of policy engines do, is not taken for one that decides on them: [Reviewers.General] are these.
 package reviewer
@@ -38,9 +39,12 @@ type Input struct {
 	Listed func(namespace string) bool
 }
 
-// Reviewers are the webhooks and policies that receive evictions. They may not be used
+// Reviewers are the webhooks and policies that receive evictions, or creations of pods. They may not be used
 // concurrently.
 type Reviewers struct {
+	// request is the request about a pod.
+	request  func(metav1.ObjectMeta) admission.Request
+	creates  bool
 	matcher  *admission.Matcher
 	webhooks []webhook
 	policies []policy
@@ -79,10 +83,21 @@ type Answer struct {
 	Why string
 }
 
-// New prepares the reviewers of evictions. An object with an invalid selector makes the answer
+// Evictions prepares the reviewers of evictions. An object with an invalid selector makes the answer
 // for all pods Unknown.
-func New(input Input) *Reviewers {
-	r := &Reviewers{
+func Evictions(input Input) *Reviewers { return (&Reviewers{request: evictionOf}).with(input) }
+
+// Creations prepares the reviewers of the pods that controllers create. What one that responds answers is
+// unknown; it has admitted the pods that exist. An object with an invalid selector makes the answer for all
+// pods Unknown.
+func Creations(input Input) *Reviewers {
+	return (&Reviewers{request: creationOf, creates: true}).with(input)
+}
+
+// with adds what decides on the requests.
+func (r *Reviewers) with(input Input) *Reviewers {
+	*r = Reviewers{
+		request: r.request, creates: r.creates,
 		matcher: admission.NewMatcher(input.Namespaces), unread: input.Unread, backends: backend.NewBackends(input.Services, input.Endpoints), listed: input.Listed,
 	}
 	for i := range input.Validating {
@@ -112,16 +127,16 @@ func (r *Reviewers) Names() []string { return r.names }
 
 func (r *Reviewers) add(of admissionregistrationv1.ValidatingWebhook, kind, configuration string) {
 	added := webhook{
-		label: fmt.Sprintf("webhook %q of %s %q", of.Name, kind, configuration), known: owner.Answers(of.Name),
+		label: fmt.Sprintf("webhook %q of %s %q", of.Name, kind, configuration), known: !r.creates && owner.Answers(of.Name),
 		ignored: of.FailurePolicy != nil && *of.FailurePolicy == admissionregistrationv1.Ignore,
-		general: general(of.Rules), name: of.Name, backend: backendOf(of),
+		general: !r.creates && general(of.Rules), name: of.Name, backend: backendOf(of),
 	}
 	hook, err := admission.Webhook(of)
 	if err != nil {
 		r.unread = "the invalid selectors of " + added.label
 		return
 	}
-	if !r.matcher.Concerns(hook, requestOf(metav1.ObjectMeta{Namespace: "namespace", Name: "pod"})) {
+	if !r.matcher.Concerns(hook, r.example()) {
 		return
 	}
 	added.hook, added.state = hook, unable(of.ClientConfig, r.backends)
@@ -154,12 +169,23 @@ func unable(config admissionregistrationv1.WebhookClientConfig, backends *backen
 	return ""
 }
 
-// requestOf is the request that evicts one pod.
-func requestOf(of metav1.ObjectMeta) admission.Group {
-	return admission.EvictPods([]metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}})
+// example is a request of which the rules of a reviewer are asked.
+func (r *Reviewers) example() admission.Group {
+	return admission.Group{r.request(metav1.ObjectMeta{Namespace: "namespace", Name: "pod"})}
 }
 
-// Of is the answer to the eviction of a pod. Without reviewers all evictions pass.
+// evictionOf is the request that evicts one pod.
+func evictionOf(of metav1.ObjectMeta) admission.Request {
+	return admission.EvictPods([]metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}})[0]
+}
+
+// creationOf is the request that creates a pod like one.
+func creationOf(of metav1.ObjectMeta) admission.Request {
+	return admission.CreatePods([]metav1.PartialObjectMetadata{{ObjectMeta: of}}, "")[0]
+}
+
+// Of is the answer to the eviction of a pod, or to the creation of one like it. Without reviewers all
+// requests pass.
 func (r *Reviewers) Of(pod *corev1.Pod) Answer {
 	switch {
 	case r == nil || r.unread == "" && len(r.webhooks)+len(r.policies) == 0:
@@ -168,7 +194,7 @@ func (r *Reviewers) Of(pod *corev1.Pod) Answer {
 		return Answer{Outcome: eviction.Unknown, Why: r.unread + " could not be read"}
 	}
 	ctx := context.Background() //nolint:forbidigo // nothing is requested
-	request := requestOf(pod.ObjectMeta)[0]
+	request := r.request(pod.ObjectMeta)
 	unknown := Answer{Outcome: eviction.Evicted}
 	for i := range r.webhooks {
 		switch answer := r.webhooks[i].decides(r.matcher.Match(ctx, r.webhooks[i].hook, request)); answer.Outcome { //nolint:exhaustive // a webhook decides nothing else
@@ -185,7 +211,7 @@ func (r *Reviewers) Of(pod *corev1.Pod) Answer {
 		case eviction.Refused:
 			return Answer{Outcome: eviction.Refused, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q denies it", by)}
 		case eviction.Unknown:
-			if !r.policies[i].general {
+			if r.creates || !r.policies[i].general {
 				unknown = Answer{Outcome: eviction.Unknown, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q may deny it", by)}
 			}
 		default:

@@ -134,7 +134,7 @@ func TestOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.input.Namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
-			reviewers := reviewer.New(tc.input)
+			reviewers := reviewer.Evictions(tc.input)
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}}
 			got := reviewers.Of(pod)
 			if got.Outcome != tc.want || !strings.Contains(got.Why, tc.by) || (got.Outcome == eviction.Evicted) != (got.Why == "") {
@@ -167,10 +167,40 @@ func TestGeneralWebhooksOfOneService(t *testing.T) {
 	input.Validating[0].Webhooks = append(input.Validating[0].Webhooks, second, other)
 	input.Namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
 	var got []string
-	for _, each := range reviewer.New(input).General([]*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}}}) {
+	for _, each := range reviewer.Evictions(input).General([]*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}}}) {
 		got = append(got, fmt.Sprintf("%s %d", each.Name, len(each.Labels)))
 	}
 	if diff := cmp.Diff([]string{"first.example.com 2", "other.example.com 1"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestCreations has the answers to the creation of the pod that comes in the place of another one.
+func TestCreations(t *testing.T) {
+	t.Parallel()
+	const guard = "guard.example.com"
+	onPods := policy("request.namespace != 'shop'", admissionregistrationv1.Deny)
+	onPods.Policies[0].Spec.MatchConstraints.ResourceRules[0].Resources = []string{"pods"}
+	for name, tc := range map[string]struct {
+		reason string
+		input  reviewer.Input
+		want   eviction.Outcome
+		by     string
+	}{
+		"Evictions":  {reason: "a rule for evictions does not receive creations", input: webhook(guard), want: eviction.Evicted},
+		"NoService":  {reason: "the API server refuses what a webhook with the policy Fail does not answer", input: webhook(guard, ofPods), want: eviction.Refused, by: "does not exist"},
+		"Ignored":    {reason: "a webhook with the policy Ignore need not answer", input: webhook(guard, ofPods, ignore), want: eviction.Evicted},
+		"Responds":   {reason: "what it answers is not known", input: served(webhook(guard, ofPods)), want: eviction.Unknown, by: guard},
+		"Everything": {reason: "what it answers is not known, also among other requests", input: served(webhook(guard, wildcard("*"))), want: eviction.Unknown, by: guard},
+		"Denies":     {reason: "the validation is false", input: onPods, want: eviction.Refused, by: "guard-all"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.input.Namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
+			got := reviewer.Creations(tc.input).Of(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}})
+			if got.Outcome != tc.want || !strings.Contains(got.Why, tc.by) {
+				t.Errorf("%s: got %+v, want %s by %q", tc.reason, got, tc.want, tc.by)
+			}
+		})
 	}
 }

@@ -33,8 +33,8 @@ func endpoints() resource {
 	return of(discoveryv1.SchemeGroupVersion, "endpointslices", "EndpointSlices")
 }
 
-// reviewers are the webhooks and policies that decide on evictions, given all namespaces.
-func (r *reader) reviewers(ctx context.Context, namespaces []metav1.PartialObjectMetadata) *reviewer.Reviewers {
+// reviewers are what decides on evictions and on the creation of pods, given all namespaces.
+func (r *reader) reviewers(ctx context.Context, namespaces []metav1.PartialObjectMetadata) reviewer.Input {
 	input := reviewer.Input{
 		Namespaces: namespaces,
 		Validating: list[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, r, validating()),
@@ -60,5 +60,5 @@ func (r *reader) reviewers(ctx context.Context, namespaces []metav1.PartialObjec
 	input.Listed = func(namespace string) bool {
 		return r.cluster.Listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"), endpoints().GroupVersionResource) == nil
 	}
-	return reviewer.New(input)
+	return input
 }

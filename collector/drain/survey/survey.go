@@ -28,6 +28,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/placement"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
+	"github.com/openshift/update-preflight/collector/drain/reviewer"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -103,12 +104,12 @@ func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePoo
 	input.Cluster = r.placement(ctx, append(slices.Clip(nodes), surgeNodes(found.Pools, nodes, pods)...), pods)
 	input.Workloads = r.workloads(ctx, input.Cluster.Namespaces)
 	reviewers := r.reviewers(ctx, input.Cluster.Namespaces)
-	input.Admission = reviewers
+	input.Admission, input.Creation = reviewer.Evictions(reviewers), reviewer.Creations(reviewers)
 	if input.Services, err = cluster.Services(ctx); err != nil {
 		input.Services = nil // which the reviewers have reported
 	}
 	input.DaemonSet = r.daemonSets(ctx)
-	input.Owners = r.owners(ctx, reviewers.Names())
+	input.Owners = r.owners(ctx, input.Admission.Names())
 	return input, r.gaps, nil
 }
 
