@@ -129,7 +129,7 @@ func TestAbsent(t *testing.T) {
 		"Conversion":     {"namespaces/app/core/services.yaml", "v1 Service", "its Service app/hook does not exist", false},
 		"Endpoints":      {"namespaces/app/discovery.k8s.io/endpointslices.yaml", "discovery.k8s.io/v1 EndpointSlice", "needs Service app/hook, which has no ready endpoint", false},
 		"ConversionEnds": {"namespaces/app/discovery.k8s.io/endpointslices.yaml", "discovery.k8s.io/v1 EndpointSlice", "its Service app/hook has no ready endpoint", false},
-		"Eviction":       {"namespaces/app/discovery.k8s.io/endpointslices.yaml", "discovery.k8s.io/v1 EndpointSlice", "whose Service has no ready endpoint", false},
+		"Eviction":       {"namespaces/app/discovery.k8s.io/endpointslices.yaml", "discovery.k8s.io/v1 EndpointSlice", `ValidatingWebhookConfiguration "hook" has no ready endpoint`, false},
 		"Budgets":        {"namespaces/app/policy/poddisruptionbudgets.yaml", "policy/v1 PodDisruptionBudget", "has all its replicas on node", false},
 		"Pods":           {"namespaces/app/core/pods.yaml", "v1 Pod", "select no pods", false},
 		"ReplicaSets":    {"namespaces/app/apps/replicasets.yaml", "apps/v1 ReplicaSet", `is of ReplicaSet "shop-1", which does not exist`, true},

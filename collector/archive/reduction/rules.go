@@ -149,6 +149,7 @@ func core() map[string]tree {
 		"pods":                   object(slices.Concat(under("spec", podSpec()...), conditions(), []string{"status.phase", "status.startTime"})...),
 		"replicationcontrollers": workload("spec.template", "spec.replicas", "spec.selector", "status.replicas", "status.readyReplicas"),
 		"resourcequotas":         object("spec", "status"),
+		"serviceaccounts":        object(),
 		"services":               object("spec.type", "spec.selector", "spec.ports"),
 	}
 }

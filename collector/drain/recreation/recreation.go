@@ -33,7 +33,8 @@ type Input struct {
 	Priorities   []schedulingv1.PriorityClass
 	// Namespaces have the node selectors of projects, and the levels of Pod Security.
 	Namespaces []metav1.PartialObjectMetadata
-	// Accounts are all ServiceAccounts; nil where they are not known.
+	// Accounts are all ServiceAccounts. In a namespace without, where their controller does not run, and where
+	// they are not known, all exist.
 	Accounts []metav1.PartialObjectMetadata
 	Unread   bool
 }
@@ -82,8 +83,9 @@ type Workloads struct {
 	priorities  map[string]*schedulingv1.PriorityClass
 	byDefault   *schedulingv1.PriorityClass
 	namespaces  map[string]*metav1.PartialObjectMetadata
-	accounts    map[string]bool
-	unread      bool
+	// accounts are the ServiceAccounts by namespace.
+	accounts map[string]map[string]bool
+	unread   bool
 }
 
 type key struct {
@@ -117,7 +119,7 @@ func keyOf(namespace string, reference *metav1.OwnerReference) key {
 // New indexes what creates pods.
 func New(input Input) *Workloads {
 	w := &Workloads{
-		controllers: map[key]*controller{}, quotas: quota.New(input.Quotas), limits: map[string][]*corev1.LimitRange{},
+		controllers: map[key]*controller{}, accounts: map[string]map[string]bool{}, quotas: quota.New(input.Quotas), limits: map[string][]*corev1.LimitRange{},
 		priorities: map[string]*schedulingv1.PriorityClass{}, namespaces: map[string]*metav1.PartialObjectMetadata{}, unread: input.Unread,
 	}
 	w.addControllers(&input)
@@ -133,11 +135,12 @@ func New(input Input) *Workloads {
 	for i := range input.Namespaces {
 		w.namespaces[input.Namespaces[i].Name] = &input.Namespaces[i]
 	}
-	if input.Accounts != nil {
-		w.accounts = map[string]bool{}
-	}
 	for i := range input.Accounts {
-		w.accounts[input.Accounts[i].Namespace+"/"+input.Accounts[i].Name] = true
+		of := &input.Accounts[i]
+		if w.accounts[of.Namespace] == nil {
+			w.accounts[of.Namespace] = map[string]bool{}
+		}
+		w.accounts[of.Namespace][of.Name] = true
 	}
 	return w
 }

@@ -21,7 +21,7 @@ func (w *Workloads) secure(pod *corev1.Pod) (by, why string) {
 	if account == "" {
 		account = "default"
 	}
-	if w.accounts != nil && !w.accounts[pod.Namespace+"/"+account] {
+	if of := w.accounts[pod.Namespace]; len(of) > 0 && !of[account] {
 		return "the API server", fmt.Sprintf("has ServiceAccount %q, which does not exist", account)
 	}
 	namespace := w.namespaces[pod.Namespace]

@@ -222,16 +222,6 @@ func accounts() resource {
 	return of(corev1.SchemeGroupVersion, "serviceaccounts", "ServiceAccounts")
 }
 
-// accounts are all ServiceAccounts; nil where not all could be read: they are taken for present then.
-func (r *reader) accounts(ctx context.Context) []metav1.PartialObjectMetadata {
-	apart, missing := gap.Track(ctx)
-	all, err := snapshot.List[metav1.PartialObjectMetadata](apart, r.cluster, accounts().GroupVersionResource)
-	if err != nil || missing.Err() != nil {
-		return nil
-	}
-	return all
-}
-
 // workloads are what creates pods in these namespaces.
 func (r *reader) workloads(ctx context.Context, namespaces []metav1.PartialObjectMetadata) *recreation.Workloads {
 	before := len(r.gaps)
@@ -243,7 +233,10 @@ func (r *reader) workloads(ctx context.Context, namespaces []metav1.PartialObjec
 		Jobs:         listed(ctx, r, jobs(), r.cluster.Jobs),
 	}
 	input.Unread = len(r.gaps) > before || missing.Err() != nil
-	input.Namespaces, input.Accounts = namespaces, r.accounts(ctx)
+	input.Namespaces = namespaces
+	if input.Accounts = list[metav1.PartialObjectMetadata](ctx, r, accounts()); missing.Lacks(accounts().Resource) {
+		input.Accounts = nil // one that is not there may exist
+	}
 	input.Quotas = list[corev1.ResourceQuota](ctx, r, quotas())
 	input.Limits = list[corev1.LimitRange](ctx, r, limits())
 	if input.Priorities = list[schedulingv1.PriorityClass](ctx, r, priorities()); missing.Lacks(priorities().Resource) {

@@ -216,7 +216,7 @@ func clause(first drain.Obstacle, pods int) string {
 		return fmt.Sprintf("admission decides on the eviction%s: %s", because(first.By), subject)
 	case drain.Terminating:
 		if first.Outcome == eviction.Unknown {
-			return fmt.Sprintf("the API server grants the eviction, and %s may keep the pod: %s", first.By, subject)
+			return fmt.Sprintf("the API server grants the eviction, and %s may keep the pod: %s", cmp.Or(first.By, "a finalizer"), subject)
 		}
 		return fmt.Sprintf("a deletion does not end%s: %s", because(first.By), subject)
 	}

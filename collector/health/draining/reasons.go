@@ -14,7 +14,7 @@ var (
 			"drains interrupt or lose is a warning. What depends on an operator or on the scheduler is unknown. "+
 			"`oc preflight drain-plan` prints the rehearsal. Only pods on nodes that this update drains count: not those of "+
 			"paused pools, nor of a cluster with a single node (machine-config-operator pkg/daemon, drainRequired). The Secrets "+
-			"and ConfigMaps that pods mount are taken for present, and so are ServiceAccounts where they may not be listed.")
+			"and ConfigMaps that pods mount are taken for present.")
 	nameBudget = finding.NewName("PodDisruptionBudget",
 		"A finding of the check Drain about pods that a PodDisruptionBudget keeps on their nodes: "+
 			"PodDisruptionBudget-<namespace>.<name>.")
