@@ -26,6 +26,7 @@ type compiler struct {
 	storage  *storage
 	byKey    map[string]int32 // terms and spread terms by their texts
 	owned    map[string]int32 // owners of pods
+	bySpec   map[specified][]request
 	labelsOf map[string]map[string]string
 	// inNamespace are the terms that may select pods of a namespace, "" being all.
 	inNamespace map[string][]int32
@@ -39,7 +40,7 @@ func Compile(input Input) *Cluster {
 			Pods: make([]Pod, len(input.Pods)), nodes: input.Nodes, positions: map[string]int{},
 			resources: newResources(), classes: map[string]*class{}, topologies: map[string]*topology{},
 		},
-		input: &input, storage: storageOf(&input), byKey: map[string]int32{}, owned: map[string]int32{},
+		input: &input, storage: storageOf(&input), byKey: map[string]int32{}, owned: map[string]int32{}, bySpec: map[specified][]request{},
 		labelsOf: map[string]map[string]string{}, inNamespace: map[string][]int32{}, spreadIn: map[string][]int32{},
 	}
 	for i := range input.Namespaces {
@@ -116,8 +117,34 @@ func (c *compiler) class(pod *corev1.Pod) *class {
 	return added
 }
 
-// requests are the amounts that a pod requests, its own place among them.
+// specified is what the requests of pods depend on that share it: the first containers, and how many there are.
+type specified struct {
+	containers, initContainers *corev1.Container
+	count, initCount           int
+	resources                  *corev1.ResourceRequirements
+}
+
+// requests are the amounts that a pod requests, its own place among them. Pods of a controller may share the slices
+// of their containers, so that they are computed once.
 func (c *compiler) requests(pod *corev1.Pod) []request {
+	status := &pod.Status
+	resized := status.Resources != nil || len(status.AllocatedResources)+len(status.ContainerStatuses)+len(status.InitContainerStatuses) > 0
+	if resized || len(pod.Spec.Containers) == 0 || len(pod.Spec.Overhead)+len(pod.Spec.ResourceClaims) > 0 {
+		return c.requested(pod)
+	}
+	key := specified{containers: &pod.Spec.Containers[0], count: len(pod.Spec.Containers), initCount: len(pod.Spec.InitContainers), resources: pod.Spec.Resources}
+	if len(pod.Spec.InitContainers) > 0 {
+		key.initContainers = &pod.Spec.InitContainers[0]
+	}
+	found, ok := c.bySpec[key]
+	if !ok {
+		found = slices.Clip(c.requested(pod))
+		c.bySpec[key] = found
+	}
+	return found
+}
+
+func (c *compiler) requested(pod *corev1.Pod) []request {
 	found := []request{{c.of.resources.at(corev1.ResourcePods), 1}}
 	for name, quantity := range helpers.PodRequests(pod, helpers.PodResourcesOptions{UseStatusResources: true}) {
 		if amount := c.of.resources.amount(name, quantity); amount > 0 {

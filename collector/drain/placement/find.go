@@ -29,36 +29,63 @@ func (s *State) Find(pod *Pod, preference Preference, random *rand.Rand) (int, R
 	}
 	pod.class.evaluate(s.c.nodes)
 	skews := s.skews(pod)
-	best, bestScore := -1, int64(0)
 	from := random.IntN(nodes)
+	scores := s.scores(pod, preference)
+	best, bestScore := -1, int64(0)
 	for i := range nodes {
 		node := from + i
 		if node >= nodes {
 			node -= nodes
 		}
+		// Most nodes are not better, which takes less time to find out than whether they are suitable.
+		score := scores.of(node)
+		if best >= 0 && score <= bestScore {
+			continue
+		}
 		if why := s.reject(pod, node, skews); why != None {
 			rejected[why]++
 			continue
 		}
-		if preference == Any {
-			return node, rejected
+		if best, bestScore = node, score; preference == Any {
+			break
 		}
-		if score := s.score(pod, node, preference); best < 0 || score > bestScore {
-			best, bestScore = node, score
-		}
+	}
+	if best >= 0 {
+		return best, Rejections{}
 	}
 	return best, rejected
 }
 
-// score is how well a node suits; more is better.
-func (s *State) score(pod *Pod, node int, preference Preference) int64 {
-	switch {
-	case preference == Fullest:
-		return -s.free[node]
-	case pod.owner < 0:
-		return s.free[node]
+// scores are how well the nodes suit a pod; more is better.
+type scores struct {
+	// free is the free share of each node, in percent, and weight how it counts.
+	free   []int64
+	weight int64
+	// siblings are the pods of the same controller on each node; nil where they do not count.
+	siblings []int16
+}
+
+func (s *State) scores(pod *Pod, preference Preference) scores {
+	scores := scores{free: s.free}
+	switch preference {
+	case Any:
+	case Fullest:
+		scores.weight = -1
+	case Emptiest:
+		scores.weight = 1
+		if pod.owner >= 0 {
+			scores.siblings = s.siblings[pod.owner]
+		}
 	}
-	return s.free[node] - siblingWeight*int64(s.siblings[pod.owner][node])
+	return scores
+}
+
+func (s *scores) of(node int) int64 {
+	score := s.weight * s.free[node]
+	if s.siblings != nil {
+		score -= siblingWeight * int64(s.siblings[node])
+	}
+	return score
 }
 
 const (

@@ -265,3 +265,24 @@ func TestRemove(t *testing.T) {
 		t.Errorf("after its removal, it is rejected by %d", why)
 	}
 }
+
+// Pods may share their containers and differ in what else counts for their requests.
+func TestRequestsOfSharedContainers(t *testing.T) {
+	t.Parallel()
+	small := pod(requesting(corev1.ResourceCPU, "1"))
+	much := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
+	overhead, resized, initialized, whole := small, small, small, small
+	overhead.Spec.Overhead = much
+	resized.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")}}}}
+	initialized.Spec.InitContainers = []corev1.Container{{Name: "i", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")}}}}
+	whole.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("5")}}
+	cluster := placement.Compile(placement.Input{Nodes: nodes(), Pods: []corev1.Pod{small, small, overhead, resized, initialized, whole}})
+	var fits []bool
+	for i := range cluster.Pods {
+		node, _ := cluster.State().Find(&cluster.Pods[i], placement.Any, rand.New(rand.NewPCG(1, 0)))
+		fits = append(fits, node >= 0)
+	}
+	if diff := cmp.Diff([]bool{true, true, false, false, false, false}, fits); diff != "" {
+		t.Errorf("pods that fit: -want +got:\n%s", diff)
+	}
+}
