@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/openshift/update-preflight/collector/cluster/retry"
 )
 
 const (
@@ -110,15 +112,15 @@ func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 
 // readProtobuf reads the body, whose messages cannot be counted in parts.
 func (t *boundedTransport) readProtobuf(response *http.Response, host string) (*http.Response, error) {
-	text, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return nil, err
+	text, err := retry.Ahead(response, maxResponse+1) // of which more than maxResponse are an error
+	if err != nil {
+		return nil, errors.Join(err, response.Body.Close())
 	}
 	message, _ := bytes.CutPrefix(text, []byte("k8s\x00")) // how Kubernetes begins an object
 	if fields, _ := fieldsOf(message, 0); fields > maxFields {
+		_ = response.Body.Close() // it is not read
 		return nil, t.of.exceed(host, fmt.Sprintf("a response with more than %d fields, or %d levels", maxFields, maxNested))
 	}
-	response.Body = io.NopCloser(bytes.NewReader(text))
 	return response, nil
 }
 

@@ -1,10 +1,8 @@
 package retry
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -62,7 +60,7 @@ func (r *retryTransport) read(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := begin(response, maxBody); Temporary(err) {
+	if _, err := Ahead(response, maxBody); Temporary(err) {
 		_ = response.Body.Close() // its connection has ended
 		return nil, err
 	}
@@ -83,24 +81,13 @@ func isRead(request *http.Request) bool {
 	return request.Method == http.MethodGet && query.Get("watch") == "" && query.Get("follow") == "" && !upgraded
 }
 
-// begin reads the first bytes of a body, at most limit, and restores it.
-func begin(response *http.Response, limit int64) ([]byte, error) {
-	read, err := io.ReadAll(io.LimitReader(response.Body, limit))
-	rest := response.Body
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(read), rest), rest}
-	return read, err
-}
-
 // isPassing is true for a response with a temporary status. Client-go itself repeats
 // requests that were throttled.
 func isPassing(response *http.Response) bool {
 	if response == nil || response.StatusCode < http.StatusInternalServerError {
 		return false
 	}
-	body, err := begin(response, maxStatus)
+	body, err := Ahead(response, maxStatus)
 	if err != nil {
 		return Temporary(err)
 	}
