@@ -47,9 +47,13 @@ func (c *Cluster) Jobs(ctx context.Context) ([]batchv1.Job, error) {
 	})
 }
 
-// templateRules are the rules for the fields of a controller with a template of pods.
+// templateRules are the rules for the fields of a controller with a template of pods. Revisions of a Deployment, and
+// Jobs of a CronJob, share the specs of their pods.
 func templateRules[T any]() rules {
-	of := allBut[T]()
-	of.dropContent(reflect.TypeFor[T](), "spec.template.spec")
+	of, controller := allBut[T](), reflect.TypeFor[T]()
+	of.dropContent(controller, "spec.template.spec")
+	if controller != reflect.TypeFor[corev1.ReplicationController]() { // whose template is a pointer
+		of.own(controller, "metadata", "status", "spec.replicas", "spec.selector", "spec.template.metadata")
+	}
 	return of
 }

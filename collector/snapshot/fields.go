@@ -121,7 +121,8 @@ func (f rules) drop(of reflect.Type, paths ...string) {
 	}
 }
 
-// own marks fields of a type by their paths in JSON.
+// own marks fields of a type by their paths in JSON. What leads to them must be structs: what is own of an object
+// would be added to the elements, or to what a pointer leads to, of another.
 func (f rules) own(of reflect.Type, paths ...string) {
 	for _, path := range paths {
 		f.at(of, path).own = true

@@ -68,11 +68,6 @@ func listPages[T any](ctx context.Context, client dynamic.Interface, resource sc
 
 // each calls do for each object of a list, which is read in pages.
 func each[P any](ctx context.Context, page pager.ListPageFunc, do func(P) error) error {
-	return eachOf(ctx, page, maxObjects, do)
-}
-
-// eachOf is each for a list with at most that many objects.
-func eachOf[P any](ctx context.Context, page pager.ListPageFunc, limit int, do func(P) error) error {
 	pages := pager.New(page)
 	pages.PageBufferSize = 1
 	count := 0
@@ -81,8 +76,8 @@ func eachOf[P any](ctx context.Context, page pager.ListPageFunc, limit int, do f
 		if !ok {
 			return fmt.Errorf("the list has a %T", item)
 		}
-		if count++; count > limit {
-			return fmt.Errorf("the list has more than %d objects", limit)
+		if count++; count > maxObjects {
+			return fmt.Errorf("the list has more than %d objects", maxObjects)
 		}
 		return do(object)
 	})

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/pager"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -25,17 +27,6 @@ type message interface {
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error
 }
-
-// page is a part of a list.
-type page[T any] struct {
-	metav1.TypeMeta
-	metav1.ListMeta
-
-	Items []T
-}
-
-// DeepCopyObject implements runtime.Object. The page itself is returned, since nothing changes it.
-func (p *page[T]) DeepCopyObject() runtime.Object { return p }
 
 // reader reads the objects of a resource. A response of the API server in protobuf, which all have but those of
 // archives, is reduced before it is decoded: of a pod of ten kilobytes, a tenth is kept. One in JSON is reduced
@@ -50,6 +41,9 @@ type reader[T any] struct {
 	keep func(*T)
 	// decoded are the objects by what they have in common; nil where nothing is own.
 	decoded map[string]T
+	// pages are the objects that have been read, and count is how many they are.
+	pages [][]T
+	count int
 	// body, common and own are used for one page and object after another.
 	body        bytes.Buffer
 	common, own []byte
@@ -60,21 +54,16 @@ func (r *reader[T]) all(ctx context.Context) ([]T, error) {
 	if r.rules.owns() {
 		r.decoded = map[string]T{}
 	}
-	var all []T
-	err := eachOf(ctx, r.page, cmp.Or(r.most, maxObjects), func(object *T) error {
-		if of, ok := any(object).(message); ok {
-			trim(of)
-		}
-		if r.keep != nil {
-			r.keep(object)
-		}
-		all = append(all, *object)
-		return nil
-	})
-	return all, err
+	pages := pager.New(r.page)
+	pages.PageBufferSize = 1
+	if err := pages.EachListItem(ctx, metav1.ListOptions{}, func(runtime.Object) error { return nil }); err != nil {
+		return nil, err
+	}
+	return slices.Concat(r.pages...), nil
 }
 
-// page reads a page.
+// page reads a page, and returns the metadata of its list alone: appending its objects to others again and again
+// would take several times their memory.
 func (r *reader[T]) page(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	prefix := "/apis"
 	if r.resource.Group == "" {
@@ -96,13 +85,13 @@ func (r *reader[T]) page(ctx context.Context, options metav1.ListOptions) (runti
 	if !ok {
 		return r.pageOfJSON(r.body.Bytes())
 	}
-	found := &page[T]{}
+	found := &metav1.PartialObjectMetadataList{}
 	// The list is in the field "raw" of runtime.Unknown.
 	return found, eachMessage(encoded, func(number protowire.Number, value []byte) error {
 		if number != fieldRaw {
 			return nil
 		}
-		return r.readList(found, value)
+		return r.readList(&found.ListMeta, value)
 	})
 }
 
@@ -113,16 +102,36 @@ const (
 	fieldItems protowire.Number = 2
 )
 
-func (r *reader[T]) readList(into *page[T], list []byte) error {
-	return eachMessage(list, func(number protowire.Number, value []byte) error {
+func (r *reader[T]) readList(into *metav1.ListMeta, list []byte) error {
+	count := 0
+	err := eachMessage(list, func(number protowire.Number, value []byte) error {
 		switch number { //nolint:exhaustive // the others are those of no list
 		case fieldMeta:
-			return into.ListMeta.Unmarshal(value)
+			return into.Unmarshal(value)
 		case fieldItems:
-			return r.add(into, value)
+			count++
 		}
 		return nil
 	})
+	if err := errors.Join(err, r.begin(count)); err != nil {
+		return err
+	}
+	return eachMessage(list, func(number protowire.Number, value []byte) error {
+		if number != fieldItems {
+			return nil
+		}
+		return r.add(value)
+	})
+}
+
+// begin begins a page with that many objects.
+func (r *reader[T]) begin(count int) error {
+	most := cmp.Or(r.most, maxObjects)
+	if r.count += count; r.count > most {
+		return fmt.Errorf("the list has more than %d objects", most)
+	}
+	r.pages = append(r.pages, make([]T, 0, count))
+	return nil
 }
 
 // eachMessage calls do for each field of a message all of whose fields are messages or texts.
@@ -144,25 +153,32 @@ func eachMessage(message []byte, do func(protowire.Number, []byte) error) error 
 	return nil
 }
 
-func (r *reader[T]) add(to *page[T], encoded []byte) error {
+// add decodes an object of the last page.
+func (r *reader[T]) add(encoded []byte) error {
 	var err error
 	if r.common, r.own, err = r.rules.split(encoded, r.common[:0], r.own[:0]); err != nil {
 		return err
 	}
-	var object T
-	known, ok := r.decoded[string(r.common)]
-	if ok {
-		object = known
-	} else if err := decode(&object, r.common); err != nil {
-		return err
-	}
-	if r.decoded != nil && !ok {
-		r.decoded[string(r.common)] = object
+	object, ok := r.decoded[string(r.common)]
+	if !ok {
+		if err := decode(&object, r.common); err != nil {
+			return err
+		}
+		if r.decoded != nil {
+			r.decoded[string(r.common)] = object
+		}
 	}
 	if err := decode(&object, r.own); err != nil {
 		return err
 	}
-	to.Items = append(to.Items, object)
+	if of, ok := any(&object).(message); ok {
+		trim(of)
+	}
+	if r.keep != nil {
+		r.keep(&object)
+	}
+	last := &r.pages[len(r.pages)-1]
+	*last = append(*last, object)
 	return nil
 }
 
@@ -183,7 +199,7 @@ func decode(object any, encoded []byte) error {
 	return nil
 }
 
-func (r *reader[T]) pageOfJSON(text []byte) (*page[T], error) {
+func (r *reader[T]) pageOfJSON(text []byte) (runtime.Object, error) {
 	var list struct {
 		metav1.ListMeta `json:"metadata"`
 
@@ -192,7 +208,9 @@ func (r *reader[T]) pageOfJSON(text []byte) (*page[T], error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &list); err != nil {
 		return nil, fmt.Errorf("the list cannot be decoded: %w", err)
 	}
-	found := &page[T]{ListMeta: list.ListMeta}
+	if err := r.begin(len(list.Items)); err != nil {
+		return nil, err
+	}
 	for _, text := range list.Items {
 		var object T
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &object); err != nil {
@@ -204,11 +222,11 @@ func (r *reader[T]) pageOfJSON(text []byte) (*page[T], error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.add(found, encoded); err != nil {
+		if err := r.add(encoded); err != nil {
 			return nil, err
 		}
 	}
-	return found, nil
+	return &metav1.PartialObjectMetadataList{ListMeta: list.ListMeta}, nil
 }
 
 // allBut are rules that keep the fields of a type without the managed fields, which no check reads, and without others, by their
