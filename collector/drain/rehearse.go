@@ -114,6 +114,11 @@ func (m *model) foldPool(at int, runs []*run) Pool {
 		found.Why = fmt.Sprintf("%d of its nodes may be unavailable, and these are: %s", pool.MaxUnavailable, words.List(pool.Unavailable, maxBehind))
 		return found
 	}
+	if pool.Waits() {
+		found.Outcome = Undetermined
+		found.Why = fmt.Sprintf("no other node is drained while these are being updated: %s", words.List(pool.Updating, maxBehind))
+		return found
+	}
 	var sticking []*run
 	for _, run := range runs {
 		if len(run.stuck(at)) > 0 {

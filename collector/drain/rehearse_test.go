@@ -135,6 +135,12 @@ func TestRehearse(t *testing.T) {
 			reason: "a node that an administrator cordoned stops the pool", want: []string{"worker Blocked "},
 			build: func(w *world) { w.nodes[1].Spec.Unschedulable = true },
 		},
+		"BeingUpdated": {
+			reason: "a node that is being updated stops the pool until it returns: run it again", want: []string{"worker Unknown "}, without: "Blocked",
+			build: func(w *world) {
+				w.nodes[1].Annotations["machineconfiguration.openshift.io/state"], w.nodes[1].Annotations["machineconfiguration.openshift.io/desiredConfig"] = "Working", "b"
+			},
+		},
 		"Parallel": {
 			reason: "two nodes at a time leave one node for pods that must be apart: the second pod waits for a node", want: []string{"worker Clear w0 w1 w2"},
 			build: func(w *world) {

@@ -84,7 +84,7 @@ func (o *Order) addNodePool(name string, nodes []*corev1.Node, input *Input) err
 	added.Unordered, added.Surge = true, surge
 	if !of.InPlace {
 		// Cluster API replaces machines that are not available first, and does not wait for them.
-		added.Unavailable, added.Timeout = nil, of.Timeout
+		added.Unavailable, added.Updating, added.Timeout = nil, nil, of.Timeout
 	}
 	return nil
 }

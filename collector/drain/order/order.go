@@ -78,8 +78,9 @@ type Pool struct {
 	// Nodes are those that are drained, in order.
 	Nodes []string
 	// Unavailable are its nodes that are unavailable from the start and that MCO does not
-	// update; they count against MaxUnavailable.
-	Unavailable []string
+	// update; they count against MaxUnavailable. Updating are those of them that return by themselves, since
+	// they are being updated.
+	Unavailable, Updating []string
 	// Unordered is true if the order of its nodes is not known: that of a NodePool.
 	Unordered bool
 	// Surge is how many nodes a NodePool adds before it drains one; none where it updates in place.
@@ -170,6 +171,9 @@ func (o *Order) add(p *pool, nodes []*corev1.Node, input *Input) error {
 			o.skip(node, p.name, Paused, "")
 		case state != Available:
 			added.Unavailable = append(added.Unavailable, node.Name)
+			if state == Configuring {
+				added.Updating = append(added.Updating, node.Name)
+			}
 			o.skip(node, p.name, Unavailable, state)
 		case input.AtTarget != nil && input.AtTarget(node):
 			o.skip(node, p.name, AtTarget, "")
@@ -184,9 +188,14 @@ func (o *Order) add(p *pool, nodes []*corev1.Node, input *Input) error {
 }
 
 // Blocked reports whether the pool drains no node at all, since as many nodes as may be
-// unavailable are so before it starts. MCO reports no error then.
+// unavailable are so before it starts, without those that are being updated. MCO reports no error then.
 func (p *Pool) Blocked() bool {
-	return len(p.Nodes) > 0 && len(p.Unavailable) >= p.MaxUnavailable
+	return len(p.Nodes) > 0 && len(p.Unavailable)-len(p.Updating) >= p.MaxUnavailable
+}
+
+// Waits reports whether the pool drains no node until one that is being updated returns.
+func (p *Pool) Waits() bool {
+	return len(p.Nodes) > 0 && !p.Blocked() && len(p.Unavailable) >= p.MaxUnavailable
 }
 
 // Next are the nodes that the pool drains next: those of Nodes for which started is false, as

@@ -53,6 +53,10 @@ func configuring(node *corev1.Node) {
 	node.Annotations["machineconfiguration.openshift.io/desiredConfig"] = "b"
 }
 
+func inState(state string) func(*corev1.Node) {
+	return func(node *corev1.Node) { node.Annotations["machineconfiguration.openshift.io/state"] = state }
+}
+
 func also(role string) func(*corev1.Node) { return func(node *corev1.Node) { node.Labels[role] = "" } }
 
 func paused(pool *machineconfigurationv1.MachineConfigPool) { pool.Spec.Paused = true }
@@ -70,6 +74,7 @@ func TestOf(t *testing.T) {
 		pools   []order.Pool
 		skipped []order.Skipped
 		blocked bool // the first pool
+		waits   bool // the first pool
 	}{
 		"Zones": {
 			reason: "by zone, nodes without one last, then the oldest",
@@ -109,12 +114,36 @@ func TestOf(t *testing.T) {
 			pools: []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}}}, skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Cordoned)},
 		},
 		"Unavailable": {
-			reason: "nodes that are not ready, or in the middle of a configuration", blocked: true,
+			reason: "nodes that are not ready, or in the middle of a configuration, which is over some time", waits: true,
 			input: order.Input{Pools: pools{pool("worker", "2")}, Nodes: nodes{node("a", "worker", "", 0, notReady), node("b", "worker", "", 1, configuring), node("c", "worker", "", 2)}},
-			pools: []order.Pool{{Name: "worker", MaxUnavailable: 2, Nodes: []string{"c"}, Unavailable: []string{"a", "b"}}},
+			pools: []order.Pool{{Name: "worker", MaxUnavailable: 2, Nodes: []string{"c"}, Unavailable: []string{"a", "b"}, Updating: []string{"b"}}},
 			skipped: []order.Skipped{
 				skipped("a", "worker", order.Unavailable, order.NotReady), skipped("b", "worker", order.Unavailable, order.Configuring),
 			},
+		},
+		"Rebooting": {
+			reason: "a node that is being updated is cordoned, and not ready while it reboots", waits: true,
+			input:   order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("a", "worker", "", 0, cordoned, notReady, inState("Rebooting")), node("b", "worker", "", 1)}},
+			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}, Updating: []string{"a"}}},
+			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Configuring)},
+		},
+		"Degraded": {
+			reason: "a node whose update failed does not return by itself", blocked: true,
+			input:   order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("a", "worker", "", 0, configuring, inState("Degraded")), node("b", "worker", "", 1)}},
+			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}}},
+			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Degraded)},
+		},
+		"Unreconcilable": {
+			reason: "a node that is cordoned, and whose daemon cannot apply the configuration", blocked: true,
+			input:   order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("a", "worker", "", 0, cordoned, configuring, inState("Unreconcilable")), node("b", "worker", "", 1)}},
+			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}}},
+			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Cordoned)},
+		},
+		"CordonedBesides": {
+			reason: "another node would stop the pool all the same", blocked: true,
+			input:   order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("a", "worker", "", 0, configuring), node("b", "worker", "", 1, cordoned), node("c", "worker", "", 2)}},
+			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"c"}, Unavailable: []string{"a", "b"}, Updating: []string{"a"}}},
+			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Configuring), skipped("b", "worker", order.Unavailable, order.Cordoned)},
 		},
 		"Others": {
 			reason:  "nodes that MCO does not update",
@@ -184,6 +213,9 @@ func TestOf(t *testing.T) {
 			}
 			if len(got.Pools) > 0 && got.Pools[0].Blocked() != tc.blocked {
 				t.Errorf("%s: blocked is %t", tc.reason, got.Pools[0].Blocked())
+			}
+			if len(got.Pools) > 0 && got.Pools[0].Waits() != tc.waits {
+				t.Errorf("%s: waits is %t", tc.reason, got.Pools[0].Waits())
 			}
 		})
 	}

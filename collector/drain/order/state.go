@@ -17,16 +17,32 @@ type Unavailability string
 
 // The reasons (machine-config-operator pkg/controller/node, layered_node_state.go).
 const (
-	Available   Unavailability = ""
-	NotReady    Unavailability = "NotReady"
-	Cordoned    Unavailability = "Cordoned"
-	Pressure    Unavailability = "Pressure"
+	Available Unavailability = ""
+	NotReady  Unavailability = "NotReady"
+	Cordoned  Unavailability = "Cordoned"
+	Pressure  Unavailability = "Pressure"
+	// Configuring is a node that is being updated, and returns by itself: also one that is cordoned or not
+	// ready for that.
 	Configuring Unavailability = "Configuring"
+	// Degraded is a node whose daemon failed to apply a configuration.
+	Degraded Unavailability = "Degraded"
 )
 
-// StateOf is why a node is unavailable: not ready, unschedulable for any reason, with pressure
-// on its disk or without network, or in the middle of a configuration.
+// States of the daemon (machine-config-operator pkg/daemon/constants).
+const (
+	stateDone           = "Done"
+	stateWorking        = "Working"
+	stateRebooting      = "Rebooting"
+	stateDegraded       = "Degraded"
+	stateUnreconcilable = "Unreconcilable"
+)
+
+// StateOf is why a node is unavailable: in the middle of a configuration, not ready, unschedulable for any
+// reason, with pressure on its disk or without network.
 func StateOf(node *corev1.Node) Unavailability {
+	if configuring(node) {
+		return Configuring
+	}
 	if node.Spec.Unschedulable {
 		return Cordoned
 	}
@@ -46,11 +62,21 @@ func StateOf(node *corev1.Node) Unavailability {
 	if !ready {
 		return NotReady
 	}
-	state := node.Annotations[daemonState]
-	if node.Annotations[currentConfig] != node.Annotations[desiredConfig] || (state != "" && state != "Done") {
-		return Configuring
+	if state := node.Annotations[daemonState]; state != "" && state != stateDone {
+		return Degraded
 	}
 	return Available
+}
+
+// configuring reports whether the daemon of a node applies a configuration, or is to do so, and has not failed.
+func configuring(node *corev1.Node) bool {
+	switch node.Annotations[daemonState] {
+	case stateWorking, stateRebooting:
+		return true
+	case stateDegraded, stateUnreconcilable:
+		return false
+	}
+	return node.Annotations[currentConfig] != node.Annotations[desiredConfig]
 }
 
 // managed reports whether the machine-config-daemon runs on a node: MCO updates no other.

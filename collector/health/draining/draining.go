@@ -36,6 +36,9 @@ func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []f
 			// The nodes themselves fail the check NodeHealth.
 			findings = append(findings, pools.about(pool.Name, finding.Warn(reasonPoolBlocked, "%s %q updates no node%s", pools.kind(pool.Name), pool.Name, since(pool.Why)).
 				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Run("oc get nodes")))
+		case pool.Outcome == drain.Undetermined && len(pool.Stuck) == 0:
+			findings = append(findings, pools.about(pool.Name, finding.Unknown(reasonPoolUpdating, "it is unknown whether all nodes of %s %q can be drained%s", pools.kind(pool.Name), pool.Name, since(pool.Why)).
+				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Run("oc get nodes")))
 		case pool.Outcome == drain.Undetermined && !inconclusive(pool):
 			findings = append(findings, undetermined(pool, pools))
 		}

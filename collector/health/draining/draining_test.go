@@ -113,6 +113,10 @@ func TestJudge(t *testing.T) {
 			reason: "the scheduler decides", want: "DrainPool-worker Unknown NotSatisfiedInRehearsal",
 			rehearsal: drain.Rehearsal{Pools: pool(drain.Undetermined, obstacle("cart-0", eviction.WaitsFor, eviction.TooFewHealthy))},
 		},
+		"BeingUpdated": {
+			reason: "a node that is being updated returns by itself: never a block", want: "DrainPool-worker Unknown NodeBeingUpdated", message: "no other node is drained while these are being updated: w0",
+			rehearsal: drain.Rehearsal{Pools: []drain.Pool{{Name: "worker", Outcome: drain.Undetermined, Why: "no other node is drained while these are being updated: w0"}}},
+		},
 		"Blocked": {reason: "a cordoned node stops the pool: the node fails NodeHealth", want: "DrainPool-worker Warn PoolNotUpdated", rehearsal: drain.Rehearsal{Pools: pool(drain.Blocked)}},
 		"Warnings": {
 			reason:  "what a drain interrupts or loses is one warning each",

@@ -109,8 +109,13 @@ var (
 	})
 	reasonPoolBlocked = finding.NewReason("PoolNotUpdated", finding.Explanation{
 		Meaning: "Reported when as many nodes of a pool are unavailable as may be, so that no node of the pool is updated.",
-		Cause:   "Nodes of the pool are cordoned, not ready, or being configured.",
+		Cause:   "Nodes of the pool are cordoned, not ready, or failed to be configured.",
 		Remedy:  "Make the nodes available: `oc adm uncordon NODE`, or `oc describe node NODE`.",
+	})
+	reasonPoolUpdating = finding.NewReason("NodeBeingUpdated", finding.Explanation{
+		Meaning: "Reported while nodes of a pool are being updated, as many as may be unavailable, so that the drains of its other nodes cannot be rehearsed.",
+		Cause:   "An earlier update or a change of the configuration is in progress.",
+		Remedy:  "Run the preflight again in some minutes, when the nodes have returned: `oc get machineconfigpools`.",
 	})
 	reasonNoNode = finding.NewReason("NoNodeAfterDrain", finding.Explanation{
 		Meaning: "Reported when pods have no node after the drains of an update.",
