@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/update"
 )
 
 // Check is the check Drain.
@@ -42,9 +43,21 @@ func Check() check.Check {
 			if len(of.gaps) > 0 {
 				findings = finding.WithoutPasses(findings)
 			}
+			if !s.Hosted {
+				findings = append(findings, of.unreached(reportedPools(s.Update)...)...)
+			}
 			return append(findings, of.besides(ctx, s.Cluster)...), of.unread()
 		},
 	}
+}
+
+// reportedPools are the reasons for nodes that are not reached which the check MachineConfigPool reports, of an
+// update to another minor version.
+func reportedPools(of update.Update) []order.Skip {
+	if of.LeavesMinor() {
+		return []order.Skip{order.Paused}
+	}
+	return nil
 }
 
 // rehearsed is the rehearsal of a cluster, with what it was made of.

@@ -1,6 +1,7 @@
 package draining_test
 
 import (
+	stdcmp "cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -65,6 +66,15 @@ func workers() *world {
 	pool.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"worker": ""}}
 	w.pools = append(w.pools, pool)
 	return w
+}
+
+// custom adds pools of the nodes with these labels.
+func (w *world) custom(names ...string) {
+	for _, name := range names {
+		pool := &machineconfigurationv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		pool.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{name: ""}}
+		w.pools = append(w.pools, pool)
+	}
 }
 
 // guarded adds a pod on w0, and a budget that requires it.
@@ -146,6 +156,8 @@ func TestCheck(t *testing.T) {
 		change   func(*world, map[string]checktest.Response)
 		remedy   string // a part of the first one
 		managed  bool   // no remedy edits the budget
+		message  string // a part of one
+		to       string // 4.18.4 if empty
 		want     results
 	}{
 		"Blocked": {
@@ -182,8 +194,51 @@ func TestCheck(t *testing.T) {
 		},
 		"Paused": {
 			reason: "the nodes of a paused pool are not drained", topology: configv1.HighlyAvailableTopologyMode,
+			change:  func(w *world, _ map[string]checktest.Response) { w.pools[0].Spec.Paused = true },
+			want:    results{"Drain": result(preflight.Pass, "AsExpected"), "DrainUnreached": result(preflight.Warn, "NodesNotReached")},
+			message: `this update does not reach 2 nodes; MachineConfigPool "worker" is paused: w0, w1`,
+		},
+		"PausedMinor": {
+			reason: "the check MachineConfigPool reports a paused pool of an update to another minor version", topology: configv1.HighlyAvailableTopologyMode, to: "4.19.0",
 			change: func(w *world, _ map[string]checktest.Response) { w.pools[0].Spec.Paused = true },
 			want:   results{"Drain": result(preflight.Pass, "AsExpected")},
+		},
+		"SeveralPools": {
+			reason: "MCO updates no node of two custom pools, and states that only in its log", topology: configv1.HighlyAvailableTopologyMode, to: "4.19.0",
+			change: func(w *world, _ map[string]checktest.Response) {
+				w.nodes[0].Labels["gpu"], w.nodes[0].Labels["infra"] = "", ""
+				w.custom("gpu", "infra")
+			},
+			want:    results{"Drain": result(preflight.Pass, "AsExpected"), "DrainUnreached": result(preflight.Warn, "NodesNotReached")},
+			message: "this update does not reach 1 node; several custom MachineConfigPools select the node, and none updates it: w0",
+		},
+		"NoPool": {
+			reason: "a node that lost its role keeps its release; one of Windows has another operator, and one without a daemon fails NodeHealth", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, _ map[string]checktest.Response) {
+				w.pods, w.budgets = nil, nil
+				for i, name := range []string{"w2", "windows", "foreign"} {
+					node := w.nodes[1].DeepCopy()
+					node.Name, node.Labels = name, map[string]string{corev1.LabelOSStable: []string{"linux", "windows", "linux"}[i]}
+					node.Annotations["machineconfiguration.openshift.io/state"] = []string{"Done", "Done", ""}[i]
+					w.nodes = append(w.nodes, node)
+				}
+			},
+			want:    results{"Drain": result(preflight.Pass, "AsExpected"), "DrainUnreached": result(preflight.Warn, "NodesNotReached")},
+			message: "this update does not reach 1 node; no MachineConfigPool selects the node: w2",
+		},
+		"AnotherConfiguration": {
+			reason: "a node that was told to apply another configuration is drained for that before; one at work is that of NodeHealth", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, _ map[string]checktest.Response) {
+				w.pods, w.budgets = nil, nil
+				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(3))
+				w.nodes = append(w.nodes, w.nodes[1].DeepCopy())
+				w.nodes[2].Name = "w2"
+				for i, state := range []string{"Done", "Working"} {
+					w.nodes[i].Annotations["machineconfiguration.openshift.io/state"], w.nodes[i].Annotations["machineconfiguration.openshift.io/desiredConfig"] = state, "b"
+				}
+			},
+			want:    results{"Drain": result(preflight.Pass, "AsExpected"), "DrainUnreached": result(preflight.Warn, "NodesNotReached")},
+			message: "this update does not reach 1 node; the node gets another configuration before, with a drain that was not rehearsed: w0",
 		},
 		"SingleNode": {
 			reason: "a cluster with a single node is not drained", topology: configv1.SingleReplicaTopologyMode, want: results{"Drain": result(preflight.Skipped, "SingleNode")},
@@ -256,9 +311,12 @@ func TestCheck(t *testing.T) {
 			}
 			paths := w.paths(t)
 			maps.Copy(paths, more)
-			findings := checktest.Run(t, draining.Check(), server.Responding(paths).Snapshot(t), checktest.Update(t, "4.18.3", "4.18.4"))
+			findings := checktest.Run(t, draining.Check(), server.Responding(paths).Snapshot(t), checktest.Update(t, "4.18.3", stdcmp.Or(tc.to, "4.18.4")))
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if found := checktest.Messages(findings); !strings.Contains(found, tc.message) {
+				t.Errorf("%s: %q is not in %q", tc.reason, tc.message, found)
 			}
 			got := checktest.Remedies(findings)
 			if edits := strings.Contains(got, "edit poddisruptionbudget"); !strings.Contains(got, tc.remedy) || (edits && tc.managed) {

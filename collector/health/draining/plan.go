@@ -78,6 +78,9 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 	}
 	made.Rehearsal = selected.of(of.rehearsal, read.Order)
 	made.Findings = append(judge(missing.Extent(), made.Rehearsal, read.Order.Pools), of.besides(ctx, cluster)...)
+	if selected.NodePools == nil {
+		made.Findings = append(made.Findings, of.unreached()...)
+	}
 	for i, f := range made.Findings {
 		made.Findings[i] = f.Named(cmp.Or(f.Name, nameDrain)).From(finding.SourceHealth)
 	}
@@ -119,7 +122,7 @@ func unread(errs []survey.Gap, missing []gap.Gap) []string {
 // Causes are the findings that are not in the lists of the rehearsal: why drains do not end, and
 // which budgets are unused.
 func (p *Plan) Causes() []finding.Finding {
-	listed := []string{namePending, nameLost, nameGraces, nameInterrupted}
+	listed := []string{namePending, nameLost, nameGraces, nameInterrupted, nameUnreached}
 	return keep(p.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass && !slices.Contains(listed, f.Name) })
 }
 

@@ -38,9 +38,13 @@ var (
 	namePool = finding.NewName("DrainPool",
 		"A finding of the check Drain about a pool that drains no node, or of which it is unknown whether all drains end: "+
 			"DrainPool-<pool>.")
-	namePending     = finding.NewName("DrainPending", "The finding of the check Drain about pods that find no other node.")
-	nameLost        = finding.NewName("DrainLost", "The finding of the check Drain about pods that nothing creates again.")
-	nameGraces      = finding.NewName("DrainGracePeriods", "The finding of the check Drain about pods that may take long to end. Those of OpenShift itself, such as routers, are not named.")
+	namePending   = finding.NewName("DrainPending", "The finding of the check Drain about pods that find no other node.")
+	nameLost      = finding.NewName("DrainLost", "The finding of the check Drain about pods that nothing creates again.")
+	nameGraces    = finding.NewName("DrainGracePeriods", "The finding of the check Drain about pods that may take long to end. Those of OpenShift itself, such as routers, are not named.")
+	nameUnreached = finding.NewName("DrainUnreached",
+		"The finding of the check Drain about nodes that the update does not reach, since their MachineConfigPool is paused, several or "+
+			"none select them, or they get another configuration before. A paused pool is that of the check MachineConfigPool where the "+
+			"update is to another minor version.")
 	nameInterrupted = finding.NewName("DrainInterrupts",
 		"The finding of the check Drain about Services without a ready pod for a time. Those of OpenShift itself are not named: "+
 			"its operators run with one replica by design.")
@@ -116,6 +120,11 @@ var (
 		Meaning: "Reported while nodes of a pool are being updated, as many as may be unavailable, so that the drains of its other nodes cannot be rehearsed.",
 		Cause:   "An earlier update or a change of the configuration is in progress.",
 		Remedy:  "Run the preflight again in some minutes, when the nodes have returned: `oc get machineconfigpools`.",
+	})
+	reasonUnreached = finding.NewReason("NodesNotReached", finding.Explanation{
+		Meaning: "Reported when an update does not reach nodes: they keep their release, and are not drained.",
+		Cause:   "Their MachineConfigPool is paused, several custom pools or none select them, or they get another configuration before.",
+		Remedy:  "Unpause the pool when its nodes may be updated, or change the labels of the nodes so that one custom pool, or the pool worker, selects each: `oc get machineconfigpools`.",
 	})
 	reasonNoNode = finding.NewReason("NoNodeAfterDrain", finding.Explanation{
 		Meaning: "Reported when pods have no node after the drains of an update.",
