@@ -153,7 +153,11 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 		if refused {
 			return eviction.Answer{Outcome: eviction.Unknown, Cause: Operator}
 		}
-	case owner.Returns: // its budget decides
+	case owner.Returns:
+		// Its budget decides, which expects no pod of a node that is not schedulable now.
+		if answer.Cause == eviction.RequiresAll {
+			return eviction.Answer{Outcome: eviction.WaitsFor, Cause: eviction.TooFewHealthy}
+		}
 	case owner.None:
 		// Another operator may move its pods as well.
 		custom := p.recreation.Outcome == recreation.Unknown && s.m.input.Workloads != nil

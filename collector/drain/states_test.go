@@ -171,6 +171,16 @@ func TestStates(t *testing.T) {
 				w.budgets[0].Status.DisruptionsAllowed, w.budgets[0].Status.CurrentHealthy = 0, 2
 			},
 		},
+		"GuardIsMissing": {
+			reason: "the guard of a node that is being updated is created again, although the budget expects as many pods as it requires", outcome: drain.Undetermined,
+			build: func(w *world) {
+				guards(w)
+				w.nodes[2].Annotations["machineconfiguration.openshift.io/state"], w.nodes[2].Spec.Unschedulable = "Rebooting", true
+				w.pods = w.pods[:2]
+				w.budgets[0].Status = policyv1.PodDisruptionBudgetStatus{CurrentHealthy: 2, DesiredHealthy: 2, ExpectedPods: 2}
+			},
+			reports: func(r drain.Rehearsal) bool { return len(r.Never) == 0 },
+		},
 		"GuardOfAStuckNode": {
 			reason: "the guard waits for its node, which does not return", outcome: drain.Sticks, cause: eviction.RequiresAll,
 			build: func(w *world) {
