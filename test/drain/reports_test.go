@@ -145,7 +145,7 @@ func TestReports(t *testing.T) {
 			},
 		},
 		"machine-stays": {
-			reason: "the webhook of KubeVirt denies the eviction of a machine that cannot migrate, without a budget", want: "DrainOperator-machine-stays.o-1 Fail OperatorMovesPods",
+			reason: "the webhook of KubeVirt denies the eviction of a machine that cannot migrate, without a budget", want: "DrainOperator-machine-stays.o Fail OperatorMovesPods",
 			build: func(p *place) { p.operate(machine("virt", "False", "DisksNotLiveMigratable")) },
 		},
 		"primary": {
