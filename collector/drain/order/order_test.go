@@ -128,10 +128,23 @@ func TestOf(t *testing.T) {
 			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Configuring)},
 		},
 		"Degraded": {
-			reason: "a node whose update failed does not return by itself", blocked: true,
-			input:   order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("a", "worker", "", 0, configuring, inState("Degraded")), node("b", "worker", "", 1)}},
+			reason: "a node whose daemon failed with the configuration that it has does not return by itself", blocked: true,
+			input:   order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("a", "worker", "", 0, inState("Degraded")), node("b", "worker", "", 1)}},
 			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}}},
 			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Degraded)},
+		},
+		"Failed": {
+			reason: "a node that failed to apply another configuration gets that of the update",
+			input:  order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("a", "worker", "", 0, configuring, inState("Degraded")), node("b", "worker", "", 1)}},
+			pools:  []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"a", "b"}}},
+		},
+		"Image": {
+			reason: "a node that gets another image, with the same configuration", waits: true,
+			input: order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("b", "worker", "", 1), node("a", "worker", "", 0, func(node *corev1.Node) {
+				node.Annotations["machineconfiguration.openshift.io/currentImage"], node.Annotations["machineconfiguration.openshift.io/desiredImage"] = "old", "new"
+			})}},
+			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}, Updating: []string{"a"}}},
+			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Configuring)},
 		},
 		"Unreconcilable": {
 			reason: "a node that is cordoned, and whose daemon cannot apply the configuration", blocked: true,

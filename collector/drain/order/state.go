@@ -9,13 +9,15 @@ import (
 const (
 	currentConfig = "machineconfiguration.openshift.io/currentConfig"
 	desiredConfig = "machineconfiguration.openshift.io/desiredConfig"
+	currentImage  = "machineconfiguration.openshift.io/currentImage"
+	desiredImage  = "machineconfiguration.openshift.io/desiredImage"
 	daemonState   = "machineconfiguration.openshift.io/state"
 )
 
 // Unavailability is why MCO takes a node for unavailable.
 type Unavailability string
 
-// The reasons (machine-config-operator pkg/controller/node, layered_node_state.go).
+// The reasons (machine-config-operator pkg/controller/common/layered_node_state.go).
 const (
 	Available Unavailability = ""
 	NotReady  Unavailability = "NotReady"
@@ -24,7 +26,8 @@ const (
 	// Configuring is a node that is being updated, and returns by itself: also one that is cordoned or not
 	// ready for that.
 	Configuring Unavailability = "Configuring"
-	// Degraded is a node whose daemon failed to apply a configuration.
+	// Degraded is a node whose daemon failed, although it has the configuration that it should have. One that
+	// failed to apply another one is available: MCO gives it that of the update.
 	Degraded Unavailability = "Degraded"
 )
 
@@ -62,7 +65,7 @@ func StateOf(node *corev1.Node) Unavailability {
 	if !ready {
 		return NotReady
 	}
-	if state := node.Annotations[daemonState]; state != "" && state != stateDone {
+	if state := node.Annotations[daemonState]; state != "" && state != stateDone && configured(node) {
 		return Degraded
 	}
 	return Available
@@ -76,7 +79,12 @@ func configuring(node *corev1.Node) bool {
 	case stateDegraded, stateUnreconcilable:
 		return false
 	}
-	return node.Annotations[currentConfig] != node.Annotations[desiredConfig]
+	return !configured(node)
+}
+
+// configured reports whether a node has the configuration and the image that it should have.
+func configured(node *corev1.Node) bool {
+	return node.Annotations[currentConfig] == node.Annotations[desiredConfig] && node.Annotations[currentImage] == node.Annotations[desiredImage]
 }
 
 // managed reports whether the machine-config-daemon runs on a node: MCO updates no other.
