@@ -227,7 +227,7 @@ func TestCheck(t *testing.T) {
 			message: "this update does not reach 1 node; no MachineConfigPool selects the node: w2",
 		},
 		"AnotherConfiguration": {
-			reason: "a node that was told to apply another configuration is drained for that before; one at work is that of NodeHealth", topology: configv1.HighlyAvailableTopologyMode,
+			reason: "a node that has to apply another configuration is drained for that before; one at work is that of NodeHealth", topology: configv1.HighlyAvailableTopologyMode,
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.pods, w.budgets = nil, nil
 				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(3))
