@@ -30,6 +30,12 @@ const (
 	AnnotationReady = "simulation-ready"
 	// NeverReady is a value of AnnotationReady.
 	NeverReady = "never"
+	// AnnotationSick is the ordinal of a StatefulSet whose pod never gets ready. It is an annotation of its
+	// template.
+	AnnotationSick = "simulation-sick"
+	// AnnotationEnds is how long a deleted pod takes to end, in the format of time.ParseDuration. Without it,
+	// it ends at once.
+	AnnotationEnds = "simulation-ends"
 )
 
 // podsPerNode is the default limit of OpenShift.

@@ -1,7 +1,6 @@
 package drain_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,40 +15,17 @@ var (
 	oracle *drain.Oracle
 )
 
-// operators are the resources of operators that are not run.
-func operators() testcluster.Option {
-	var files []string
-	for _, plural := range []string{"virtualmachineinstances", "kubevirts", "clusters"} {
-		files = append(files, filepath.Join("testdata", plural+".crd.yaml"))
-	}
-	return testcluster.CRDs(files...)
-}
-
 func TestMain(m *testing.M) {
-	testcluster.Main(m, func(c *testcluster.Cluster) { local, oracle = c, drain.On(c) },
-		testcluster.KWOK(1), testcluster.ControllerRate(150, 300), testcluster.QuickScheduler(), operators())
+	testcluster.Main(m, func(c *testcluster.Cluster) { local, oracle = c, drain.On(c) }, drain.Options()...)
 }
 
-// TestClusters drains three clusters, at the same time; package release drains more of them.
-func TestClusters(t *testing.T) {
-	drain.Expect(
-		t, oracle,
-		// A StatefulSet with more pods than zones, in which they must be apart, a DaemonSet, topology
-		// spread and budgets that allow one: all nodes are drained.
-		8,
-		// A quota refuses the new pods of a Deployment, and important pods preempt those of DaemonSets
-		// for a port of the host: all nodes are drained, and ten pods are without a node.
-		15,
-		// Two pools at the same time. One is drained; the other one sticks at its first node, behind a
-		// budget whose pods are never ready and one that a port of the host keeps from being ready.
-		94,
-	)
-}
+// TestClusters drains ten clusters, at the same time; package release drains more of them.
+func TestClusters(t *testing.T) { drain.Expect(t, oracle, drain.Seeds(1, 10)...) }
 
 // TestAnnotations of package lab are those of the simulated nodes.
 func TestAnnotations(t *testing.T) {
-	want := []string{testcluster.AnnotationReady, testcluster.NeverReady}
-	if diff := cmp.Diff(want, []string{lab.AnnotationReady, lab.NeverReady}); diff != "" {
+	want := []string{testcluster.AnnotationTakes, testcluster.AnnotationReady, testcluster.NeverReady, testcluster.AnnotationSick, testcluster.AnnotationEnds}
+	if diff := cmp.Diff(want, []string{lab.AnnotationTakes, lab.AnnotationReady, lab.NeverReady, lab.AnnotationSick, lab.AnnotationEnds}); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -1,10 +1,21 @@
 package drain
 
 import (
+	"cmp"
+	"context"
 	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/openshift/update-preflight/test/drain/comparison"
+	"github.com/openshift/update-preflight/test/drain/lab"
 )
 
 // Flags that drain other clusters: -seed N -clusters 1 reproduces one.
@@ -13,28 +24,33 @@ var (
 	number = flag.Uint64("clusters", 1, "how many clusters are drained, where the seed is not zero") //nolint:gochecknoglobals // a flag of the tests
 )
 
-// together is how many clusters are drained at a time.
-const together = 3
+const (
+	// batch is how many clusters one call of the program is about, and together how many batches there are at
+	// a time: a rehearsal of more than 2000 pods is one of fewer choices.
+	batch, together = 25, 3
+)
 
-// Expect drains the clusters of these seeds, and fails for each whose rehearsal is wrong, other than in
-// what few orders lead to, or whose end the reference does not foresee. No cluster is drained again.
+// Expect drains the clusters of these seeds, and fails for each that does not end as one of the outcomes
+// that the program has foretold. No cluster is drained again.
 func Expect(t *testing.T, oracle *Oracle, seeds ...uint64) {
 	t.Helper()
 	if *seed != 0 {
 		seeds = Seeds(*seed, *number)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(together)
-	for _, of := range seeds {
+	all := tally{causes: map[string]int{}}
+	for some := range slices.Chunk(seeds, batch) {
 		group.Go(func() error {
-			verdict, err := oracle.Trial(t.Context(), of)
-			if err != nil {
-				t.Errorf("not compared: %v", err)
-				return nil
+			clusters := make([]lab.Cluster, 0, len(some))
+			for _, of := range some {
+				clusters = append(clusters, lab.Random(of))
 			}
-			t.Log(verdict.String())
-			if verdict.Failed() {
-				t.Errorf("%s\n%s", &verdict, verdict.State)
+			report := Report{Log: t.Logf, Ended: func(trial *Trial) { all.add(t, trial) }}
+			if err := oracle.Batch(ctx, clusters, report); err != nil {
+				t.Errorf("the clusters of seeds %v are not drained: %v", some, err)
 			}
 			return nil
 		})
@@ -42,6 +58,59 @@ func Expect(t *testing.T, oracle *Oracle, seeds ...uint64) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
+	t.Log(all.String())
+}
+
+// tally is what came of all clusters.
+type tally struct {
+	mutex                         sync.Mutex
+	clusters, wrong, unsafe, wide int
+	pools                         comparison.Count
+	causes                        map[string]int
+	longest                       time.Duration
+}
+
+// add adds a cluster, and prints its line.
+func (s *tally) add(t *testing.T, trial *Trial) {
+	t.Helper()
+	if trial.Err != nil {
+		t.Errorf("%s: not drained: %v", trial.Created.Namespace, trial.Err)
+		return
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	count, wrong, causes := trial.Foretold.Count(), trial.Wrong(), trial.Foretold.Wide()
+	s.clusters++
+	s.pools = s.pools.Plus(count)
+	if len(causes) > 0 {
+		s.wide++
+	}
+	for _, cause := range causes {
+		s.causes[cause]++
+	}
+	s.longest = max(s.longest, trial.Took)
+	line := fmt.Sprintf("%s: foretold %d pools clear, %d sticking, %d blocked, %d unknown, in %s", trial.Created.Namespace, count.Clear, count.Sticks, count.Blocked, count.Unknown, trial.Took.Round(time.Second))
+	if len(wrong) == 0 {
+		t.Log(line)
+		return
+	}
+	s.wrong++
+	if len(trial.Foretold.Unsafe(trial.Ended)) > 0 {
+		s.unsafe++
+	}
+	t.Errorf("%s; wrong: %s\n%s", line, strings.Join(wrong, "; "), trial)
+}
+
+// String is the table.
+func (s *tally) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "of %d clusters, %d did not end as foretold, %d of them stuck although foretold to be clear; of %d several outcomes were foretold; the longest drain took %s\n",
+		s.clusters, s.wrong, s.unsafe, s.wide, s.longest.Round(time.Second))
+	fmt.Fprintf(&text, "pools foretold: %d clear, %d sticking, %d blocked, %d unknown\n", s.pools.Clear, s.pools.Sticks, s.pools.Blocked, s.pools.Unknown)
+	for _, cause := range slices.SortedFunc(maps.Keys(s.causes), func(a, b string) int { return cmp.Or(cmp.Compare(s.causes[b], s.causes[a]), cmp.Compare(a, b)) }) {
+		fmt.Fprintf(&text, "%4d clusters  %s\n", s.causes[cause], cause)
+	}
+	return text.String()
 }
 
 // Seeds are that many from the first one on.

@@ -1,129 +1,200 @@
 // Package drain answers: is the rehearsal of an update's drains right?
 //
-// A trial makes the cluster of a seed (package lab) of simulated nodes, rehearses its drains
-// (collector/drain), and then drains the nodes in the order of the machine-config-operator: the pods
-// are evicted under the real API server, controllers and scheduler. Package reference drains many more
-// clusters, and these too, without a server; that it can end as these did is tested here. The nodes of
-// several clusters are those of one control plane, apart by a label. Operators that move their pods do
-// not run here: collector/drain has their objects in a table.
+// A trial makes a cluster (package lab) of simulated nodes, calls oc-preflight drain-plan as a user
+// does, and then drains the nodes as the machine-config-operator does: the pods are evicted under the
+// real API server, controllers and scheduler. What happens must be among what the program has foretold.
+// Clusters are drained in batches, with one call of the program for a batch: their nodes are those of
+// one control plane, apart by a label, and their pools have the names of the clusters.
+//
+// The simulated nodes are those of test/cluster. What else is not in a plain Kubernetes is simulated
+// here: the machine-config-operator, and operators that create their pods again.
 package drain
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"strings"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
 
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/drain/comparison"
 	"github.com/openshift/update-preflight/test/drain/lab"
-	"github.com/openshift/update-preflight/test/drain/reference"
+	"github.com/openshift/update-preflight/test/openshift"
 )
 
 // Oracle drains the nodes of a control plane, which was started with QuickScheduler.
 type Oracle struct {
 	Clients kubernetes.Interface
 
-	plane *cluster.Cluster
+	objects dynamic.Interface
+	plane   *cluster.Cluster
+	once    sync.Once
+	failed  error
+	program string
+	watched *watched
+}
+
+// Options are those of a control plane for On, in a test of a folder below the root of the repository: with the
+// resources of operators that are not run.
+func Options() []cluster.Option {
+	const rate, burst = 300, 600
+	options := []cluster.Option{cluster.KWOK(1), cluster.ControllerRate(rate, burst), cluster.QuickScheduler()}
+	root, err := build.Root()
+	if err != nil {
+		return options // Start returns it
+	}
+	var files []string
+	for _, plural := range []string{"virtualmachineinstances", "kubevirts", "clusters", "statefulsets", "databases"} {
+		files = append(files, filepath.Join(root, "test", "drain", "testdata", plural+".crd.yaml"))
+	}
+	return append(options, cluster.CRDs(files...))
 }
 
 // On makes an oracle that drains on this control plane.
 func On(c *cluster.Cluster) *Oracle {
 	config := rest.CopyConfig(c.Config)
 	config.QPS = -1 // no limit
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	return &Oracle{Clients: kubernetes.NewForConfigOrDie(config), plane: c}
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	binary := rest.CopyConfig(config)
+	binary.ContentType = "application/vnd.kubernetes.protobuf"
+	return &Oracle{Clients: kubernetes.NewForConfigOrDie(binary), objects: dynamic.NewForConfigOrDie(config), plane: c}
 }
 
-// Verdict is how the rehearsal of a cluster compares with its drains.
-type Verdict struct {
-	Seed uint64
-	// Pools are counted by what was predicted of them.
-	Pools comparison.Count
-	// Wrong are the disagreements, in words, and Sample in how many orders the reference has some.
-	Wrong  []string
-	Sample comparison.Sample
-	// Unforeseen is how the drains ended, if the reference does not foresee it.
-	Unforeseen string
-	// State is where the pods are before and after the drains, if something is wrong.
-	State string
+// open makes what all batches share: the program, the watches, and the objects without which the program
+// takes the control plane for none of OpenShift.
+func (o *Oracle) open(ctx context.Context) error {
+	o.once.Do(func() {
+		ctx := context.WithoutCancel(ctx)
+		if o.program, o.failed = build.Compile(ctx, "cmd/oc-preflight"); o.failed != nil {
+			return
+		}
+		if o.failed = openshift.Apply(ctx, o.plane.Config, openshift.State{Version: "4.19.0", Image: "registry.example.com/release", Topology: "HighlyAvailable"}); o.failed != nil {
+			return
+		}
+		o.watched = o.watch(ctx)
+	})
+	return o.failed
 }
 
-// Failed reports whether the rehearsal or the reference is wrong: a rehearsal may lack what few orders
-// lead to.
-func (v *Verdict) Failed() bool {
-	return v.Unforeseen != "" || len(v.Wrong) > 0 && !v.Sample.Rare()
+// plan is what is read of the document of drain-plan.
+type plan struct {
+	Rehearsal drain.Rehearsal `json:"rehearsal"`
+	Unread    []string        `json:"unread"`
 }
 
-// String is a line of the table.
-func (v *Verdict) String() string {
-	line := fmt.Sprintf("seed %d: predicted %d pools clear, %d sticking, %d unknown", v.Seed, v.Pools.Clear, v.Pools.Sticks, v.Pools.Unknown)
-	if len(v.Wrong) > 0 {
-		line += fmt.Sprintf("; wrong: %s (%s)", strings.Join(v.Wrong, "; "), v.Sample)
+// foretell calls the program.
+func (o *Oracle) foretell(ctx context.Context) (drain.Rehearsal, error) {
+	command := exec.CommandContext(ctx, o.program, "drain-plan", "-o", "json", "--kubeconfig", o.plane.Kubeconfig) //nolint:gosec // the program under test
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	var found plan
+	if json.Unmarshal(stdout.Bytes(), &found) != nil {
+		return drain.Rehearsal{}, fmt.Errorf("drain-plan: %w\n%s%s", err, stdout.String(), stderr.String())
 	}
-	if v.Unforeseen != "" {
-		line += "; not foreseen by the reference: " + v.Unforeseen
+	if len(found.Unread) > 0 {
+		return drain.Rehearsal{}, fmt.Errorf("drain-plan has not read all: %v", found.Unread)
 	}
-	return line
+	return found.Rehearsal, nil
 }
 
-// trial is one cluster.
-type trial struct {
+// Trial is one cluster, and what came of it.
+type Trial struct {
 	*Oracle
 
-	created lab.Cluster
+	Created  lab.Cluster
+	Foretold comparison.Prediction
+	Ended    lab.Outcome
+	// Err is why it was not drained.
+	Err error
+	// Took is the time of the drains.
+	Took time.Duration
+
+	before, after lab.Cluster
+	// backedOff are the Jobs whose back-off has ended without a new pod, with how many had failed then.
+	backedOff map[string]int32
 }
 
-// Trial drains the cluster of a seed, compares, and removes it.
-func (o *Oracle) Trial(ctx context.Context, seed uint64) (Verdict, error) {
-	t := &trial{Oracle: o, created: lab.Random(seed)}
-	if err := t.create(ctx); err != nil {
-		return Verdict{}, fmt.Errorf("create the cluster of seed %d: %w", seed, err)
-	}
-	before, err := t.read(ctx)
-	if err != nil {
-		return Verdict{}, fmt.Errorf("read the cluster of seed %d: %w", seed, err)
-	}
-	predicted, err := comparison.Of(before)
-	if err != nil {
-		return Verdict{}, fmt.Errorf("rehearse the drains of seed %d: %w", seed, err)
-	}
-	ended, err := t.drain(ctx, predicted.Order)
-	if err != nil {
-		return Verdict{}, fmt.Errorf("drain the cluster of seed %d: %w", seed, err)
-	}
-	found := Verdict{Seed: seed, Pools: predicted.Count(), Wrong: predicted.Wrong(ended)}
-	if err := t.refer(&found, before, predicted, ended); err != nil {
-		return Verdict{}, err
-	}
-	after, err := t.read(ctx)
-	if err != nil {
-		return Verdict{}, fmt.Errorf("read the cluster of seed %d: %w", seed, err)
-	}
-	found.State = before.String() + "\nthen\n" + after.String()
-	return found, t.remove(ctx)
+// Wrong are the disagreements, in words.
+func (t *Trial) Wrong() []string { return t.Foretold.Wrong(t.Ended) }
+
+// String is where the pods are before and after the drains.
+func (t *Trial) String() string { return t.before.String() + "\nthen\n" + t.after.String() }
+
+// Report gets what happens during a batch: a line about each part of it, and each cluster at its end, from
+// several goroutines.
+type Report struct {
+	Log   func(format string, args ...any)
+	Ended func(*Trial)
 }
 
-// refer compares how the drains ended with what the reference foresees.
-func (t *trial) refer(found *Verdict, before lab.Cluster, predicted comparison.Prediction, ended lab.Outcome) error {
-	settled, err := reference.Resume(t.created, before)
+// Batch drains clusters at the same time, after one call of the program, and removes them.
+func (o *Oracle) Batch(ctx context.Context, clusters []lab.Cluster, report Report) error {
+	if err := o.open(ctx); err != nil {
+		return err
+	}
+	trials := make([]*Trial, len(clusters))
+	for i := range clusters {
+		trials[i] = &Trial{Oracle: o, Created: clusters[i], backedOff: map[string]int32{}}
+	}
+	step := report.step(fmt.Sprintf("%d clusters from %s on", len(clusters), clusters[0].Namespace))
+	trials = report.each(trials, func(t *Trial) error { return t.create(ctx) })
+	trials = report.each(trials, func(t *Trial) error { return t.begin(ctx) })
+	step("created")
+	foretold, err := o.foretell(ctx)
 	if err != nil {
 		return err
 	}
-	const orders = 500
-	var foreseen comparison.Range
-	random := rand.New(rand.NewPCG(found.Seed, 0)) //nolint:gosec // reproducible
-	for range orders {
-		other, err := settled.Drain(random)
-		if err != nil {
+	step("foretold")
+	report.each(trials, func(t *Trial) error {
+		began := time.Now()
+		t.Foretold = comparison.Foretold(foretold, t.before)
+		if err := t.drain(ctx); err != nil {
 			return err
 		}
-		found.Sample.Add(&predicted, other)
-		foreseen.Add(other)
-	}
-	found.Unforeseen = foreseen.Excludes(ended)
+		t.Took = time.Since(began)
+		report.Ended(t)
+		return t.remove(ctx)
+	})
+	step("drained")
 	return nil
+}
+
+// step returns a function that logs how long a part has taken.
+func (r Report) step(of string) func(part string) {
+	last := time.Now()
+	return func(part string) {
+		r.Log("%s: %s in %s", of, part, seconds(time.Since(last)))
+		last = time.Now()
+	}
+}
+
+func seconds(took time.Duration) time.Duration { return took.Round(time.Second / 10) } //nolint:mnd // a tenth of a second
+
+// each calls a function for all trials, at the same time, reports those for which it fails, and returns the
+// others.
+func (r Report) each(trials []*Trial, do func(*Trial) error) []*Trial {
+	var group errgroup.Group
+	for _, t := range trials {
+		group.Go(func() error {
+			if t.Err = do(t); t.Err != nil {
+				r.Ended(t)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // each has its error
+	return slices.DeleteFunc(trials, func(t *Trial) bool { return t.Err != nil })
 }

@@ -148,7 +148,7 @@ func smokes() []Lane {
 	}
 }
 
-// Smoke returns the lane with the smoke set: the demo, a killed run, the drains of three clusters, and a fleet.
+// Smoke returns the lane with the smoke set: the demo, a killed run, the drains of ten clusters, and a fleet.
 // Archives are judged without a cluster. Packages whose tests all run are left out.
 func Smoke(others []Package) []Lane {
 	var first *Lane

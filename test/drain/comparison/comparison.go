@@ -4,12 +4,13 @@ package comparison
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/order"
@@ -27,6 +28,44 @@ type Prediction struct {
 	Order order.Order
 	// owners are the controllers of the pods, by the names of the pods; the name of one without.
 	owners map[string]string
+	// guards are the names of guards, which do not exist where a drain sticks, and missing counts the pods
+	// that did not exist, by controller.
+	guards  map[string]bool
+	missing map[string]int
+}
+
+// Foretold is what a rehearsal of several clusters says of one, which is as it was then.
+func Foretold(all drain.Rehearsal, cluster lab.Cluster) Prediction {
+	found := Prediction{}
+	found.know(cluster)
+	for i := range all.Pools {
+		if slices.ContainsFunc(cluster.Pools, func(pool machineconfigurationv1.MachineConfigPool) bool { return pool.Name == all.Pools[i].Name }) {
+			found.Pools = append(found.Pools, all.Pools[i])
+		}
+	}
+	for i := range all.Pending {
+		if _, known := found.owners[all.Pending[i].Pod.String()]; known {
+			found.Pending = append(found.Pending, all.Pending[i])
+		}
+	}
+	for i := range all.Lost {
+		if _, known := found.owners[all.Lost[i].Pod.String()]; known {
+			found.Lost = append(found.Lost, all.Lost[i])
+		}
+	}
+	return found
+}
+
+// know remembers the pods of the cluster.
+func (p *Prediction) know(cluster lab.Cluster) {
+	p.owners, p.guards, p.missing = map[string]string{}, map[string]bool{}, cluster.Missing()
+	for i := range cluster.Pods {
+		pod := &cluster.Pods[i]
+		p.owners[pod.Namespace+"/"+pod.Name] = lab.OwnerOf(pod)
+		if lab.Guards(pod) {
+			p.guards[pod.Name] = true
+		}
+	}
 }
 
 // Of rehearses the drains of a cluster that has settled.
@@ -40,19 +79,19 @@ func Of(cluster lab.Cluster) (Prediction, error) {
 		Order: found, Cluster: placement.Input{Nodes: cluster.Nodes, Pods: cluster.Pods}, Budgets: cluster.Budgets,
 		Workloads: recreation.New(workloads), Owners: owner.New(nil, nil), Now: time.Now(),
 	})
-	owners := map[string]string{}
-	for i := range cluster.Pods {
-		pod := &cluster.Pods[i]
-		owners[pod.Name] = pod.Name
-		if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
-			owners[pod.Name] = controller.Name
-		}
-	}
-	return Prediction{Rehearsal: rehearsal, Order: found, owners: owners}, nil
+	predicted := Prediction{Rehearsal: rehearsal, Order: found}
+	predicted.know(cluster)
+	return predicted, nil
 }
 
-// Count is how many pools there are by what is predicted of them: to be clear, to stick, or neither.
-type Count struct{ Clear, Sticks, Unknown int }
+// Count is how many pools there are by what is predicted of them: to be clear, to stick, to drain no node, or
+// none of these.
+type Count struct{ Clear, Sticks, Blocked, Unknown int }
+
+// Plus is the sum.
+func (c Count) Plus(other Count) Count {
+	return Count{c.Clear + other.Clear, c.Sticks + other.Sticks, c.Blocked + other.Blocked, c.Unknown + other.Unknown}
+}
 
 // Count counts the pools.
 func (p *Prediction) Count() Count {
@@ -61,8 +100,10 @@ func (p *Prediction) Count() Count {
 		switch p.Pools[i].Outcome {
 		case drain.Clear:
 			found.Clear++
-		case drain.Sticks, drain.Blocked:
+		case drain.Sticks:
 			found.Sticks++
+		case drain.Blocked:
+			found.Blocked++
 		case drain.Undetermined:
 			found.Unknown++
 		}
@@ -70,13 +111,44 @@ func (p *Prediction) Count() Count {
 	return found
 }
 
-// Unsafe are the pools that were predicted to be clear and are stuck, in words.
+// Wide are why a prediction has several outcomes: of each pool that is Unknown or may stick at one of several
+// nodes, and of each controller whose number of pods without a node has a range.
+func (p *Prediction) Wide() []string {
+	var causes []string
+	for i := range p.Pools {
+		pool := &p.Pools[i]
+		switch {
+		case pool.Outcome == drain.Undetermined:
+			causes = append(causes, "Unknown: "+general(pool.Why))
+		case slices.ContainsFunc(pool.Stuck, func(node drain.Node) bool { return node.Uncertain }):
+			causes = append(causes, "sticks at one of several nodes")
+		}
+	}
+	for i := range p.Pending {
+		if p.Pending[i].Uncertain {
+			causes = append(causes, "pods without a node: "+general(p.Pending[i].Why))
+		}
+	}
+	slices.Sort(causes)
+	return slices.Compact(causes)
+}
+
+// general is a text without what it names, and "nodes" for what keeps a pod from each.
+func general(text string) string {
+	if regexp.MustCompile(`^\d+ nodes?\b`).MatchString(text) {
+		return "the nodes that the scheduler chooses"
+	}
+	return regexp.MustCompile(`"[^"]*"|\b[a-z]*\d[-\w./]*|\b[a-z]+(-\w+)+\b`).ReplaceAllString(text, "…")
+}
+
+// Unsafe are the pools that were predicted to be clear and are not drained, in words.
 func (p *Prediction) Unsafe(ended lab.Outcome) []string {
 	var wrong []string
 	for i := range p.Pools {
 		pool := &p.Pools[i]
-		if stuck := ended.Stuck[pool.Name]; pool.Outcome == drain.Clear && len(stuck) > 0 {
-			wrong = append(wrong, fmt.Sprintf("pool %s was predicted to be clear, and sticks at %v", pool.Name, stuck))
+		stuck, waiting := ended.Stuck[pool.Name], ended.Waiting[pool.Name]
+		if pool.Outcome == drain.Clear && (len(stuck) > 0 || waiting > 0) {
+			wrong = append(wrong, fmt.Sprintf("UNSAFE: pool %s was predicted to be clear, and sticks at %v with %d nodes that wait", pool.Name, stuck, waiting))
 		}
 	}
 	return wrong
@@ -90,6 +162,8 @@ func (p *Prediction) Wrong(ended lab.Outcome) []string {
 		pool := &p.Pools[i]
 		stuck := ended.Stuck[pool.Name]
 		switch {
+		case pool.Outcome == drain.Blocked && (ended.Drained[pool.Name] > 0 || len(stuck) > 0):
+			wrong = append(wrong, fmt.Sprintf("pool %s was predicted to drain no node, and drained %d", pool.Name, ended.Drained[pool.Name]))
 		case pool.Outcome != drain.Sticks:
 		case len(stuck) == 0:
 			wrong = append(wrong, fmt.Sprintf("pool %s was predicted to stick at %s, and is drained", pool.Name, nodes(pool.Stuck)))
@@ -100,27 +174,54 @@ func (p *Prediction) Wrong(ended lab.Outcome) []string {
 	return append(wrong, p.pending(ended)...)
 }
 
+// bounds are the least and the most pods without a node.
+type bounds struct{ least, most int }
+
 // pending compares the pods without a node, by controller, unless it is unknown where a pool sticks.
 func (p *Prediction) pending(ended lab.Outcome) []string {
 	if p.Count().Unknown > 0 {
 		return nil
 	}
-	least, most, all := map[string]int{}, map[string]int{}, maps.Clone(ended.Absent)
-	for _, pending := range p.Pending {
-		owner := p.owners[pending.Pod.Name]
-		most[owner]++
-		if !pending.Uncertain {
-			least[owner]++
-		}
-		all[owner] = ended.Absent[owner]
+	predicted := p.absent()
+	for owner := range ended.Absent {
+		predicted[owner] = bounds{predicted[owner].least, predicted[owner].most + p.missing[owner]}
 	}
 	var wrong []string
-	for _, owner := range slices.Sorted(maps.Keys(all)) {
-		if got := all[owner]; got < least[owner] || got > most[owner] {
-			wrong = append(wrong, fmt.Sprintf("%d pods of %s are without a node, predicted %d to %d", got, owner, least[owner], most[owner]))
+	for _, owner := range slices.Sorted(maps.Keys(predicted)) {
+		of, got := predicted[owner], ended.Absent[owner]
+		if got < of.least || got > of.most && !p.guards[owner] {
+			wrong = append(wrong, fmt.Sprintf("%d pods of %s are without a node, predicted %d to %d", got, owner, of.least, of.most))
 		}
 	}
 	return wrong
+}
+
+// absent are the pods that stay without a node or are not created again, by controller.
+func (p *Prediction) absent() map[string]bounds {
+	found := map[string]bounds{}
+	for _, pending := range p.Pending {
+		owner := p.owners[pending.Pod.String()]
+		of := bounds{found[owner].least, found[owner].most + 1}
+		if !pending.Uncertain {
+			of.least++
+		}
+		found[owner] = of
+	}
+	// Which pods are lost is that of one rehearsal, which may have evicted or preempted others before it stuck.
+	count, certain := p.Count(), 1
+	if count.Sticks+count.Unknown > 0 {
+		certain = 0
+		for pod, owner := range p.owners {
+			if strings.HasSuffix(pod, "/"+owner) {
+				found[owner] = bounds{found[owner].least, found[owner].most + 1}
+			}
+		}
+	}
+	for _, lost := range p.Lost {
+		owner := p.owners[lost.Pod.String()]
+		found[owner] = bounds{found[owner].least + certain, found[owner].most + 1}
+	}
+	return found
 }
 
 // covers reports whether a pool sticks at all nodes that are predicted as certain, and at no other than

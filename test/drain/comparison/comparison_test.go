@@ -1,9 +1,13 @@
 package comparison_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/test/drain/comparison"
@@ -31,6 +35,9 @@ func TestWrong(t *testing.T) {
 		"Drained":   {reason: "nothing sticks", outcome: drain.Sticks, wrong: 1},
 		"Elsewhere": {reason: "a node sticks that was not predicted", outcome: drain.Sticks, ended: stuck("w0", "w2"), wrong: 1},
 		"Missing":   {reason: "the node that is certain does not stick", outcome: drain.Sticks, ended: stuck("w1"), wrong: 1},
+		"Waits":     {reason: "a node waits for ever that was predicted to be drained", outcome: drain.Clear, ended: lab.Outcome{Waiting: map[string]int{"worker": 1}}, unsafe: 1, wrong: 1},
+		"Blocked":   {reason: "no node is drained", outcome: drain.Blocked, ended: lab.Outcome{Waiting: map[string]int{"worker": 3}}},
+		"Unblocked": {reason: "a node is drained", outcome: drain.Blocked, ended: lab.Outcome{Drained: map[string]int{"worker": 1}}, wrong: 1},
 		"Pending":   {reason: "a pod is without a node", outcome: drain.Clear, ended: lab.Outcome{Absent: map[string]int{"cart": 1}}, wrong: 1},
 		"Placed":    {reason: "a pod has a node that was to have none", outcome: drain.Clear, pending: []drain.Pending{{}}, wrong: 1},
 		"Maybe":     {reason: "a pod has a node that may have one", outcome: drain.Clear, pending: []drain.Pending{{Uncertain: true}}},
@@ -50,6 +57,46 @@ func TestWrong(t *testing.T) {
 	}
 }
 
+// TestForetold has what the rehearsal of several clusters says of one.
+func TestForetold(t *testing.T) {
+	of := func(namespace, name string) drain.Reference { return drain.Reference{Namespace: namespace, Name: name} }
+	rehearsal := drain.Rehearsal{
+		Pools: []drain.Pool{{Name: "shop-worker", Outcome: drain.Clear}, {Name: "other-worker", Outcome: drain.Undetermined, Why: `StatefulSet "db" owns it`}},
+		Pending: []drain.Pending{
+			{Pod: of("shop", "cart-1"), Uncertain: true, Why: "2 nodes unschedulable"}, {Pod: of("shop", "cart-2")}, {Pod: of("other", "cart-1"), Uncertain: true, Why: "it has no node now"},
+		},
+		Lost: []drain.Lost{{Pod: of("shop", "debug")}},
+	}
+	cluster := lab.Cluster{Namespace: "shop", Pools: make([]machineconfigurationv1.MachineConfigPool, 1)}
+	cluster.Pools[0].Name = "shop-worker"
+	for _, name := range []string{"cart-1", "cart-2", "debug"} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		if name != "debug" {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "cart", Controller: new(true)}}
+		}
+		cluster.Pods = append(cluster.Pods, pod)
+	}
+	predicted := comparison.Foretold(rehearsal, cluster)
+	if diff := cmp.Diff([]string{"pods without a node: the nodes that the scheduler chooses"}, predicted.Wide()); diff != "" {
+		t.Errorf("why there are several outcomes: -want +got:\n%s", diff)
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		absent map[string]int
+		wrong  string
+	}{
+		"Least": {"the pod that is certain, and the one that nothing creates again", map[string]int{"cart": 1, "debug": 1}, ""},
+		"Most":  {"also the other one", map[string]int{"cart": 2, "debug": 1}, ""},
+		"None":  {"none", map[string]int{"debug": 1}, "0 pods of cart are without a node, predicted 1 to 2"},
+		"More":  {"more pods", map[string]int{"cart": 3, "debug": 1}, "3 pods of cart are without a node, predicted 1 to 2"},
+		"Lost":  {"a pod that was to be lost is created again", map[string]int{"cart": 1}, "0 pods of debug are without a node, predicted 1 to 1"},
+	} {
+		if diff := cmp.Diff(tc.wrong, strings.Join(predicted.Wrong(lab.Outcome{Absent: tc.absent}), "; ")); diff != "" {
+			t.Errorf("%s: %s: -want +got:\n%s", name, tc.reason, diff)
+		}
+	}
+}
+
 func TestRare(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -63,27 +110,6 @@ func TestRare(t *testing.T) {
 	} {
 		if got := tc.sample.Rare(); got != tc.want {
 			t.Errorf("%s: %s: got %t", name, tc.reason, got)
-		}
-	}
-}
-
-func TestRange(t *testing.T) {
-	var foreseen comparison.Range
-	foreseen.Add(lab.Outcome{Stuck: stuck("w0").Stuck, Absent: map[string]int{"cart": 2, "shop": 1}})
-	foreseen.Add(lab.Outcome{Stuck: stuck("w1").Stuck, Absent: map[string]int{"shop": 3}})
-	for name, tc := range map[string]struct {
-		reason string
-		ended  lab.Outcome
-		want   string
-	}{
-		"Inside":  {"each number is in the range, also none where an order had none", lab.Outcome{Stuck: stuck("w0").Stuck, Absent: map[string]int{"shop": 2}}, ""},
-		"Node":    {"another node", lab.Outcome{Stuck: stuck("w2").Stuck}, "sticks at map[worker:[w2]], foreseen [map[worker:[w0]] map[worker:[w1]]]"},
-		"More":    {"more pods", lab.Outcome{Stuck: stuck("w0").Stuck, Absent: map[string]int{"shop": 4}}, "4 pods of shop are without a node, foreseen 1 to 3"},
-		"Fewer":   {"fewer pods", lab.Outcome{Stuck: stuck("w0").Stuck}, "0 pods of shop are without a node, foreseen 1 to 3"},
-		"Another": {"pods of another controller", lab.Outcome{Stuck: stuck("w0").Stuck, Absent: map[string]int{"db": 1, "shop": 1}}, "1 pods of db are without a node, foreseen none"},
-	} {
-		if diff := cmp.Diff(tc.want, foreseen.Excludes(tc.ended)); diff != "" {
-			t.Errorf("%s: %s: -want +got:\n%s", name, tc.reason, diff)
 		}
 	}
 }

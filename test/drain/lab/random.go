@@ -19,8 +19,22 @@ import (
 // plane.
 const ClusterLabel = "drain.test/cluster"
 
+// Annotations of the machine-config-daemon on nodes, and states of it.
 const (
-	poolLabel = "drain.test/pool"
+	CurrentConfig = "machineconfiguration.openshift.io/currentConfig"
+	DesiredConfig = "machineconfiguration.openshift.io/desiredConfig"
+	DaemonState   = "machineconfiguration.openshift.io/state"
+	Done          = "Done"
+	Working       = "Working"
+)
+
+const (
+	poolLabel   = "drain.test/pool"
+	masterLabel = "node-role.kubernetes.io/master"
+	// ends is how long a deleted pod takes to end: a kubelet takes so long that the disruption
+	// controller sees that the pod is being deleted.
+	ends      = "500ms"
+	image     = "registry.example.com/nothing"
 	important = "drain-test-important"
 	// everyLarge is of how many clusters one is large.
 	everyLarge = 20
@@ -31,38 +45,71 @@ type generator struct {
 	cluster Cluster
 	seed    uint64
 	random  *rand.Rand
+	// plain is true for a cluster of Plain.
+	plain bool
+	// workers and infra are how many nodes the pools have.
+	workers, infra int
+}
+
+func newGenerator(seed uint64) *generator {
+	namespace := fmt.Sprintf("cluster-%d", seed)
+	return &generator{seed: seed, random: rand.New(rand.NewPCG(seed, 1)), cluster: Cluster{ //nolint:gosec // reproducible
+		Namespace: namespace, Priorities: []schedulingv1.PriorityClass{{ObjectMeta: metav1.ObjectMeta{Name: important}, Value: 1000}},
+	}}
+}
+
+// Plain is the cluster of a seed, with what package reference knows.
+func Plain(seed uint64) Cluster {
+	g := newGenerator(seed)
+	g.plain, g.workers = true, g.between(3, 8)
+	workloads := g.between(4, 12)
+	if seed%everyLarge == 0 {
+		g.workers, workloads = g.between(12, 40), g.between(20, 60)
+	}
+	g.fill(workloads)
+	if g.chance(10) {
+		g.quota()
+	}
+	g.pools("infra", "worker")
+	return g.cluster
 }
 
 // Random is the cluster of a seed.
 func Random(seed uint64) Cluster {
-	g := &generator{seed: seed, random: rand.New(rand.NewPCG(seed, 1)), cluster: Cluster{ //nolint:gosec // reproducible
-		Namespace:  fmt.Sprintf("cluster-%d", seed),
-		Priorities: []schedulingv1.PriorityClass{{ObjectMeta: metav1.ObjectMeta{Name: important}, Value: 1000}},
-	}}
-	workers, infra := g.between(3, 8), 0
-	workloads := g.between(4, 12)
+	g := newGenerator(seed)
+	g.workers = g.between(3, 6)
+	workloads := g.between(3, 9)
 	if seed%everyLarge == 0 {
-		workers, workloads = g.between(12, 40), g.between(20, 60)
+		g.workers, workloads = g.between(10, 16), g.between(16, 30)
 	}
-	if g.chance(30) {
-		infra = g.between(1, 3)
+	g.fill(workloads)
+	g.pools("infra", "worker")
+	if g.chance(20) {
+		g.masters()
 	}
-	g.nodes("worker", workers)
-	g.nodes("infra", infra)
-	for i := range workloads {
-		g.workload(fmt.Sprintf("app%d", i), workers, infra)
-	}
-	if g.chance(10) {
-		g.quota()
-	}
-	for _, name := range []string{"infra", "worker"} {
-		g.pool(name)
-	}
+	g.share()
+	g.limit()
+	g.disturb()
 	return g.cluster
+}
+
+// fill adds the nodes, and that many workloads.
+func (g *generator) fill(workloads int) {
+	if g.chance(30) {
+		g.infra = g.between(1, 3)
+	}
+	g.nodes("worker", g.workers)
+	g.nodes("infra", g.infra)
+	for i := range workloads {
+		g.workload(fmt.Sprintf("app%d", i))
+	}
 }
 
 // chance is true in that many of a hundred cases.
 func (g *generator) chance(percent int) bool { return g.random.IntN(100) < percent }
+
+// rarely is chance, and false in a plain cluster.
+func (g *generator) rarely(percent int) bool { return !g.plain && g.chance(percent) }
 
 // between is a number from least to most.
 func (g *generator) between(least, most int) int { return least + g.random.IntN(most-least+1) }
@@ -70,42 +117,65 @@ func (g *generator) between(least, most int) int { return least + g.random.IntN(
 // nodes adds the nodes of a pool, in three zones.
 func (g *generator) nodes(pool string, count int) {
 	for i := range count {
-		g.node(fmt.Sprintf("c%d-%s%d", g.seed, pool[:1], i), pool, fmt.Sprintf("z%d", i%3))
+		g.cluster.AddNode(NodeOf{Name: fmt.Sprintf("c%d-%s%d", g.seed, pool[:1], i), Pool: pool, Zone: fmt.Sprintf("z%d", i%3), CPU: int64(g.between(4, 8))})
 	}
 }
 
-func (g *generator) node(name, pool, zone string) {
+// NodeOf is what a node differs in.
+type NodeOf struct {
+	Name, Pool, Zone string
+	CPU              int64
+}
+
+// AddNode adds a node that is ready.
+func (c *Cluster) AddNode(of NodeOf) {
 	room := corev1.ResourceList{
-		corev1.ResourceCPU: *resource.NewQuantity(int64(g.between(4, 8)), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("16Gi"),
-		corev1.ResourcePods: resource.MustParse("250"),
+		corev1.ResourceCPU: *resource.NewQuantity(of.CPU, resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("250"),
 	}
 	node := corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name,
+			Name: of.Name,
 			Labels: map[string]string{
-				ClusterLabel: g.cluster.Namespace, poolLabel: pool, corev1.LabelHostname: name, corev1.LabelTopologyZone: zone, corev1.LabelOSStable: "linux",
+				ClusterLabel: c.Namespace, poolLabel: of.Pool, corev1.LabelHostname: of.Name, corev1.LabelTopologyZone: of.Zone, corev1.LabelOSStable: "linux",
 			},
-			Annotations: map[string]string{"machineconfiguration.openshift.io/currentConfig": "a", "machineconfiguration.openshift.io/desiredConfig": "a"},
+			Annotations: map[string]string{CurrentConfig: "a", DesiredConfig: "a", DaemonState: Done},
 		},
 		Status: corev1.NodeStatus{
 			Capacity: room, Allocatable: room, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
 		},
 	}
-	if pool == "infra" {
+	switch of.Pool {
+	case "infra":
 		node.Spec.Taints = []corev1.Taint{{Key: "infra", Effect: corev1.TaintEffectNoSchedule}}
+	case "master":
+		node.Labels[masterLabel] = ""
+		node.Spec.Taints = []corev1.Taint{{Key: masterLabel, Effect: corev1.TaintEffectNoSchedule}}
 	}
-	g.cluster.Nodes = append(g.cluster.Nodes, node)
+	c.Nodes = append(c.Nodes, node)
 }
 
-// pool adds a MachineConfigPool.
-func (g *generator) pool(name string) {
-	pool := machineconfigurationv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	pool.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{poolLabel: name}}
-	if g.chance(30) {
-		pool.Spec.MaxUnavailable = new(intstr.FromInt32(2))
+// PoolOf is the name of the MachineConfigPool of the nodes of a pool: several clusters are on one
+// control plane.
+func (c *Cluster) PoolOf(pool string) string { return c.Namespace + "-" + pool }
+
+// AddPool adds the MachineConfigPool of the nodes of a pool.
+func (c *Cluster) AddPool(name string) *machineconfigurationv1.MachineConfigPool {
+	pool := machineconfigurationv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: c.PoolOf(name)}}
+	pool.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{ClusterLabel: c.Namespace, poolLabel: name}}
+	c.Pools = append(c.Pools, pool)
+	return &c.Pools[len(c.Pools)-1]
+}
+
+// pools adds MachineConfigPools.
+func (g *generator) pools(names ...string) {
+	for _, name := range names {
+		pool := g.cluster.AddPool(name)
+		if g.chance(30) {
+			pool.Spec.MaxUnavailable = new(intstr.FromInt32(2))
+		}
+		pool.Spec.Paused = g.rarely(5)
 	}
-	g.cluster.Pools = append(g.cluster.Pools, pool)
 }
 
 // named is the metadata of an object in the namespace.
@@ -117,57 +187,82 @@ func selecting(app string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 }
 
-// workload adds a Deployment, a StatefulSet, a DaemonSet or a pod, and maybe its budgets, for that many
-// nodes of each pool.
-func (g *generator) workload(app string, workers, infra int) {
-	replicas := g.between(1, min(5, workers+1))
-	template := g.template(app, infra)
-	number := int32(replicas) //nolint:gosec // few
-	switch g.random.IntN(10) {
-	case 0:
-		replicas = 1
-		pod := corev1.Pod{ObjectMeta: g.named(app), Spec: template.Spec}
-		pod.Labels, pod.Annotations = template.Labels, template.Annotations
-		g.cluster.Pods = append(g.cluster.Pods, pod)
-	case 1, 2:
-		g.cluster.StatefulSets = append(g.cluster.StatefulSets, appsv1.StatefulSet{ObjectMeta: g.named(app), Spec: appsv1.StatefulSetSpec{
-			Replicas: &number, Selector: selecting(app), Template: template, PodManagementPolicy: appsv1.ParallelPodManagement,
-		}})
-	case 3:
-		// What keeps its pods from some nodes, but for the selector.
-		template.Spec.Affinity, template.Spec.TopologySpreadConstraints = nil, nil
-		g.cluster.DaemonSets = append(g.cluster.DaemonSets, appsv1.DaemonSet{ObjectMeta: g.named(app), Spec: appsv1.DaemonSetSpec{
-			Selector: selecting(app), Template: template,
-		}})
-	default:
-		g.cluster.Deployments = append(g.cluster.Deployments, appsv1.Deployment{ObjectMeta: g.named(app), Spec: appsv1.DeploymentSpec{
-			Replicas: &number, Selector: selecting(app), Template: template,
-		}})
+// workload adds a Deployment or another controller with its pods, or a pod, and maybe its budgets.
+func (g *generator) workload(app string) {
+	made := workload{app: app, replicas: g.between(1, min(5, g.workers+1)), template: g.template(app)}
+	if !g.rarely(55) || !g.special(&made) {
+		g.common(&made)
+	}
+	if made.budgeted {
+		return
 	}
 	if g.chance(60) {
-		g.budget(app, app, replicas)
+		g.cluster.Budgets = append(g.cluster.Budgets, g.budget(app, app, made.replicas))
 	}
 	if g.chance(4) {
-		g.budget(app, app+"-second", replicas)
+		g.cluster.Budgets = append(g.cluster.Budgets, g.budget(app, app+"-second", made.replicas))
 	}
 }
 
-// template makes the pods of a workload, where there are that many infra nodes.
-func (g *generator) template(app string, infra int) corev1.PodTemplateSpec {
+// workload is what is known of one before its controller is chosen.
+type workload struct {
+	app      string
+	replicas int
+	template corev1.PodTemplateSpec
+	// budgeted is true if it has the budgets that it may have.
+	budgeted bool
+}
+
+func (w *workload) number() *int32 { return new(int32(w.replicas)) } //nolint:gosec // few
+
+// common adds a workload of a plain cluster.
+func (g *generator) common(of *workload) {
+	switch g.random.IntN(10) {
+	case 0:
+		of.replicas = 1
+		pod := corev1.Pod{ObjectMeta: g.named(of.app), Spec: of.template.Spec}
+		pod.Labels, pod.Annotations = of.template.Labels, of.template.Annotations
+		g.cluster.Pods = append(g.cluster.Pods, pod)
+	case 1, 2:
+		g.stateful(of).Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	case 3:
+		// What keeps its pods from some nodes, but for the selector.
+		of.template.Spec.Affinity, of.template.Spec.TopologySpreadConstraints = nil, nil
+		g.cluster.DaemonSets = append(g.cluster.DaemonSets, appsv1.DaemonSet{ObjectMeta: g.named(of.app), Spec: appsv1.DaemonSetSpec{
+			Selector: selecting(of.app), Template: of.template,
+		}})
+	default:
+		g.cluster.Deployments = append(g.cluster.Deployments, g.deployment(of))
+	}
+}
+
+func (g *generator) deployment(of *workload) appsv1.Deployment {
+	return appsv1.Deployment{ObjectMeta: g.named(of.app), Spec: appsv1.DeploymentSpec{Replicas: of.number(), Selector: selecting(of.app), Template: of.template}}
+}
+
+func (g *generator) stateful(of *workload) *appsv1.StatefulSet {
+	g.cluster.StatefulSets = append(g.cluster.StatefulSets, appsv1.StatefulSet{ObjectMeta: g.named(of.app), Spec: appsv1.StatefulSetSpec{
+		Replicas: of.number(), Selector: selecting(of.app), Template: of.template,
+	}})
+	return &g.cluster.StatefulSets[len(g.cluster.StatefulSets)-1]
+}
+
+// template makes the pods of a workload.
+func (g *generator) template(app string) corev1.PodTemplateSpec {
 	ready := (time.Duration(g.between(200, 1500)) * time.Millisecond).String()
 	if g.chance(5) {
 		ready = NeverReady
 	}
 	spec := corev1.PodSpec{
 		NodeSelector: map[string]string{ClusterLabel: g.cluster.Namespace}, TerminationGracePeriodSeconds: new(int64(1)),
-		Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/nothing"}},
+		Containers: []corev1.Container{{Name: "c", Image: image}},
 	}
 	if g.chance(90) {
 		spec.Containers[0].Resources.Requests = corev1.ResourceList{
 			corev1.ResourceCPU: *resource.NewMilliQuantity(int64(g.between(1, 15)*100), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("256Mi"),
 		}
 	}
-	if infra > 0 && g.chance(30) {
+	if g.infra > 0 && g.chance(30) {
 		spec.NodeSelector[poolLabel] = "infra"
 		spec.Tolerations = []corev1.Toleration{{Key: "infra", Operator: corev1.TolerationOpExists}}
 	}
@@ -179,7 +274,7 @@ func (g *generator) template(app string, infra int) corev1.PodTemplateSpec {
 	}
 	g.apart(&spec, selecting(app))
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}, Annotations: map[string]string{AnnotationReady: ready}}, Spec: spec,
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}, Annotations: map[string]string{AnnotationReady: ready, AnnotationEnds: ends}}, Spec: spec,
 	}
 }
 
@@ -201,8 +296,8 @@ func (g *generator) apart(spec *corev1.PodSpec, selector *metav1.LabelSelector) 
 	}
 }
 
-// budget adds a budget over the pods of an app.
-func (g *generator) budget(app, name string, replicas int) {
+// budget is a budget over the pods of an app.
+func (g *generator) budget(app, name string, replicas int) policyv1.PodDisruptionBudget {
 	spec := policyv1.PodDisruptionBudgetSpec{Selector: selecting(app)}
 	switch g.random.IntN(6) {
 	case 0, 1:
@@ -220,7 +315,7 @@ func (g *generator) budget(app, name string, replicas int) {
 	if g.chance(30) {
 		spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
 	}
-	g.cluster.Budgets = append(g.cluster.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: g.named(name), Spec: spec})
+	return policyv1.PodDisruptionBudget{ObjectMeta: g.named(name), Spec: spec}
 }
 
 // quota adds a quota on the requests of pods, of which some have none.

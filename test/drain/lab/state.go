@@ -32,15 +32,10 @@ func ControllerOf(object metav1.Object) metav1.OwnerReference {
 	return metav1.OwnerReference{}
 }
 
-// Absent counts the pods without a node, or that are missing, as in Outcome.
-func (c *Cluster) Absent() map[string]int {
-	found := map[string]int{}
-	for i := range c.ReplicaSets {
-		found[c.ReplicaSets[i].Name] = int(*c.ReplicaSets[i].Spec.Replicas)
-	}
-	for i := range c.StatefulSets {
-		found[c.StatefulSets[i].Name] = int(*c.StatefulSets[i].Spec.Replicas)
-	}
+// Absent counts the pods without a node, or that are missing, as in Outcome, given the cluster before the
+// drains.
+func (c *Cluster) Absent(before *Cluster) map[string]int {
+	found := before.wanted()
 	for i := range c.Pods {
 		count(&c.Pods[i], found)
 	}
@@ -48,17 +43,62 @@ func (c *Cluster) Absent() map[string]int {
 	return found
 }
 
-// count takes a pod with a node from those that its controller lacks. One of a DaemonSet, or without a
-// controller, is absent if it has none.
+// wanted counts the pods that are to have a node, by controller. Those of DaemonSets are to have one if
+// they exist.
+func (c *Cluster) wanted() map[string]int {
+	found := map[string]int{}
+	for i := range c.Pods {
+		switch by := ControllerOf(&c.Pods[i]); by.Kind {
+		case "DaemonSet":
+		default:
+			found[cmp.Or(by.Name, c.Pods[i].Name)]++
+		}
+	}
+	for i := range c.ReplicaSets {
+		found[c.ReplicaSets[i].Name] = int(*c.ReplicaSets[i].Spec.Replicas)
+	}
+	for i := range c.StatefulSets {
+		found[c.StatefulSets[i].Name] = int(*c.StatefulSets[i].Spec.Replicas)
+	}
+	for i := range c.Jobs {
+		found[c.Jobs[i].Name] = int(*c.Jobs[i].Spec.Parallelism)
+	}
+	return found
+}
+
+// Missing counts the pods that are to exist and do not, by controller: no one can name them.
+func (c *Cluster) Missing() map[string]int {
+	found := c.wanted()
+	for i := range c.Pods {
+		found[OwnerOf(&c.Pods[i])]--
+	}
+	maps.DeleteFunc(found, func(_ string, number int) bool { return number <= 0 })
+	return found
+}
+
+// OwnerOf is the name of the controller of a pod; its own if it has none.
+func OwnerOf(pod *corev1.Pod) string { return cmp.Or(ControllerOf(pod).Name, pod.Name) }
+
+// Guards reports whether a pod is a guard of a component of the control plane.
+func Guards(pod *corev1.Pod) bool { return pod.Labels["app"] == "guard" }
+
+// Ended reports whether a pod has ended.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// count takes a pod with a node from those that are to have one. One that is being deleted keeps its name,
+// unless its controller gives each pod another one. One of a DaemonSet is absent if it has none.
 func count(pod *corev1.Pod, absent map[string]int) {
 	by, placed := ControllerOf(pod), pod.Spec.NodeName != ""
 	switch {
-	case by.Kind == "ReplicaSet", by.Kind == "StatefulSet":
-		if placed {
-			absent[by.Name]--
+	case by.Kind == "DaemonSet":
+		if !placed {
+			absent[by.Name]++
 		}
-	case !placed:
-		absent[cmp.Or(by.Name, pod.Name)]++
+	case (by.Kind == "ReplicaSet" || by.Kind == "Job") && pod.DeletionTimestamp != nil, Ended(pod):
+	case placed:
+		absent[OwnerOf(pod)]--
 	}
 }
 
@@ -80,6 +120,9 @@ func (c *Cluster) String() string {
 		fmt.Fprintf(&text, "budget %s: at least %v, at most %v without; %d allowed, %d healthy, %d desired, %d expected, disrupted %v, %v\n",
 			of.Name, of.Spec.MinAvailable, of.Spec.MaxUnavailable, of.Status.DisruptionsAllowed, of.Status.CurrentHealthy, of.Status.DesiredHealthy,
 			of.Status.ExpectedPods, of.Status.DisruptedPods, of.Status.Conditions)
+	}
+	for i := range c.Quotas {
+		fmt.Fprintf(&text, "quota %s: of %v, used %v\n", c.Quotas[i].Name, c.Quotas[i].Spec.Hard, c.Quotas[i].Status.Used)
 	}
 	return text.String()
 }

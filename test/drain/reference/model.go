@@ -14,14 +14,15 @@ import (
 	"github.com/openshift/update-preflight/test/drain/lab"
 )
 
-// model is a cluster, prepared for the steps. It does not change.
+// model is a cluster, prepared for the steps. It does not change once the cluster has settled.
 type model struct {
 	objects     lab.Cluster
 	resources   []corev1.ResourceName
 	room        [][]int64 // by node and resource
 	topologies  []topology
 	templates   []template
-	unmanaged   []int // the templates of the pods without a controller
+	unmanaged   []int        // the templates of the pods without a controller
+	existed     map[int]bool // those of these whose pods existed before the drains
 	controllers []controller
 	budgets     []budgetSpec
 	pools       []pool
@@ -76,7 +77,7 @@ func (m *model) nodeName(at int) string { return m.objects.Nodes[at].Name }
 func replicaSetOf(deployment string) string { return deployment + "-1" }
 
 func modelOf(cluster lab.Cluster) (*model, error) {
-	m := &model{objects: cluster, priorities: map[string]int32{}}
+	m := &model{objects: cluster, existed: map[int]bool{}, priorities: map[string]int32{}}
 	for _, class := range cluster.Priorities {
 		m.priorities[class.Name] = class.Value
 	}

@@ -8,7 +8,7 @@
 //
 // It is written from Kubernetes 1.37 and the machine-config-operator, whose sources are named where
 // their rules are not evident, and not from collector/drain, whose rehearsals it checks. It has the
-// rules that the clusters of package lab need, and refuses others.
+// rules that the clusters of lab.Plain need, and refuses others.
 package reference
 
 import (
@@ -47,6 +47,9 @@ func Settle(cluster lab.Cluster, random *rand.Rand) (*Settled, error) {
 		return nil, fmt.Errorf("settle %s: %w", cluster.Namespace, err)
 	}
 	s.limited = true
+	for _, template := range m.unmanaged {
+		m.existed[template] = len(s.existing[template]) > 0
+	}
 	return &Settled{m: m, start: s}, nil
 }
 
@@ -83,7 +86,10 @@ func (s *state) outcome() lab.Outcome {
 			ended.Absent[s.m.controllers[i].name] = absent
 		}
 	}
-	for _, template := range s.m.unmanaged {
+	for i, template := range s.m.unmanaged {
+		if s.m.existed[template] && len(s.existing[template]) == 0 {
+			ended.Absent[s.m.objects.Pods[i].Name] = 1
+		}
 		for _, at := range s.existing[template] {
 			if s.pods[at].node < 0 {
 				ended.Absent[s.pods[at].name]++

@@ -25,7 +25,7 @@ func TestRehearsals(t *testing.T) {
 	for i := range *number {
 		seed := *first + uint64(i)
 		sample, count := compare(t, seed)
-		pools = comparison.Count{Clear: pools.Clear + count.Clear, Sticks: pools.Sticks + count.Sticks, Unknown: pools.Unknown + count.Unknown}
+		pools = pools.Plus(count)
 		switch {
 		case !sample.Rare():
 			t.Errorf("seed %d: %s", seed, sample)
@@ -48,7 +48,7 @@ func TestRehearsals(t *testing.T) {
 func compare(t *testing.T, seed uint64) (comparison.Sample, comparison.Count) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 2))
-	settled, err := reference.Settle(lab.Random(seed), random)
+	settled, err := reference.Settle(lab.Plain(seed), random)
 	if err != nil {
 		t.Fatal(err)
 	}
