@@ -80,7 +80,7 @@ func TestReports(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	rows := map[string]struct {
+	rows := map[string]struct { // by namespace
 		reason string
 		build  func(*place)
 		answer int    // of the API server to the eviction; 0 if it evicts
@@ -147,6 +147,23 @@ func TestReports(t *testing.T) {
 		"machine-stays": {
 			reason: "the webhook of KubeVirt denies the eviction of a machine that cannot migrate, without a budget", want: "DrainOperator-machine-stays.o Fail OperatorMovesPods",
 			build: func(p *place) { p.operate(machine("virt", "False", "DisksNotLiveMigratable")) },
+		},
+		"openshift-etcd": {
+			reason: "the guards of static pods have no controller, and a budget that allows one (openshift/library-go)",
+			build: func(p *place) {
+				for i := range 3 {
+					of := template("master")
+					node := fmt.Sprintf("master-%d", i)
+					of.Labels["app"], of.Spec.NodeName = "guard", node
+					_, err := p.clients.CoreV1().Pods(p.namespace).Create(p.t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "etcd-guard-" + node, Labels: of.Labels}, Spec: of.Spec}, metav1.CreateOptions{})
+					p.must(err)
+				}
+				_, err := p.clients.PolicyV1().PodDisruptionBudgets(p.namespace).Create(p.t.Context(), &policyv1.PodDisruptionBudget{
+					ObjectMeta: metav1.ObjectMeta{Name: "etcd-guard-pdb"},
+					Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(2)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "guard"}}},
+				}, metav1.CreateOptions{})
+				p.must(err)
+			},
 		},
 		"primary": {
 			reason: "CloudNativePG makes another instance the primary when the node is cordoned", answer: http.StatusTooManyRequests,
