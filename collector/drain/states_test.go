@@ -394,3 +394,18 @@ func kafka(w *world) {
 	broker.Labels["strimzi.io/kind"], broker.Labels["strimzi.io/name"] = "Kafka", "shop-kafka"
 	owned(w.budget("kafka", 0, 1, 1, 1), "core.strimzi.io/v1beta2", "StrimziPodSet", "kafka")
 }
+
+// TestOtherDaemonSet evicts the pod of a DaemonSet of another API group: kubectl compares only the kind, and
+// finds no such DaemonSet in apps. Its controller creates it again on its node.
+func TestOtherDaemonSet(t *testing.T) {
+	t.Parallel()
+	w := small()
+	w.pod("agent-0", "agent", "w0", "DaemonSet", corev1.PodSpec{
+		NodeSelector: map[string]string{corev1.LabelHostname: "w0"}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+	}).OwnerReferences[0].APIVersion = "apps.kruise.io/v1alpha1"
+	input := w.input(t)
+	input.DaemonSet = func(string, string) bool { return false }
+	if found := drain.Rehearse(input); found.Pools[0].Outcome != drain.Clear || !nothingLost(found) {
+		t.Errorf("got %+v, want a pool that is clear, and no pod that is lost", found)
+	}
+}

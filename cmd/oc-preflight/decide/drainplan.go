@@ -38,7 +38,9 @@ each eviction, and where the pods find another node. The plan has the node at wh
 of a pool do not end, with the pods, their PodDisruptionBudgets and what to do; the pods that
 stay without a node; and the Services that are interrupted.
 
-What depends on a webhook, an operator or a choice of the scheduler is Unknown, never Clear.
+What depends on a webhook on evictions, on a choice of the scheduler, or on an operator whose
+PodDisruptionBudget allows no eviction now is Unknown, never Clear. Other operators are taken to
+create their pods again.
 The cluster is read, and nothing is created in it.
 
 With --hosted-cluster, the drains are those of all its NodePools, or of those that --nodepool

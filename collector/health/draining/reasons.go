@@ -11,7 +11,8 @@ var (
 	nameDrain = finding.NewName("Drain",
 		"The check that rehearses the drains of the update, which reboots nodes, also a patch update: pods that are not "+
 			"evicted as long as the objects are as they are, or for which a drain waits for ever, fail; what the "+
-			"drains interrupt or lose is a warning. What depends on an operator or on the scheduler is unknown. "+
+			"drains interrupt or lose is a warning. What depends on the scheduler, on a webhook on evictions, or on an operator whose PodDisruptionBudget "+
+			"allows no eviction now is unknown. "+
 			"`oc preflight drain-plan` prints the rehearsal. Only pods on nodes that this update drains count: not those of "+
 			"paused pools, nor of a cluster with a single node (machine-config-operator pkg/daemon, drainRequired). The Secrets "+
 			"and ConfigMaps that pods mount are taken for present.")
