@@ -22,7 +22,7 @@ const (
 	// short is how long nothing must change in a cluster in which nothing is expected to, and long in one with
 	// pods that have no node or are missing: the scheduler tries a pod again a second after a change, and
 	// looks each second which ones it has to.
-	short, long, retry = 300 * time.Millisecond, 2500 * time.Millisecond, 2 * time.Second
+	short, long, retry = 300 * time.Millisecond, 2200 * time.Millisecond, 1800 * time.Millisecond
 	// backOff is how long a Job waits at most until it replaces a pod, after two that have failed.
 	backOff = 24 * time.Second
 	// expected is how long the disruption controller takes at most to count the pods of a budget.
@@ -38,14 +38,14 @@ func (t *Trial) await(ctx context.Context) error {
 		found := t.read()
 		quiet := t.quiet(&found)
 		rests, since := t.rests(quiet)
-		if rests && (nudged || quiet == short) {
+		if rests {
 			t.remember(&found)
 			return nil
 		}
 		err := t.operate(ctx)
 		switch {
 		case err != nil:
-		case rests:
+		case !nudged && quiet > short && since > short:
 			nudged, err = true, t.nudge(ctx, &found)
 		case quiet == 0 && since > expected:
 			err = t.expire(ctx, &found)

@@ -67,7 +67,7 @@ func (t *Trial) begin(ctx context.Context) error {
 	return nil
 }
 
-// createOwners creates the objects of operators, whose pods they own.
+// createOwners creates the objects of operators, which own pods and budgets.
 func (t *Trial) createOwners(ctx context.Context) error {
 	for i := range t.Created.Owners {
 		made, err := t.write(ctx, &t.Created.Owners[i])
@@ -75,14 +75,22 @@ func (t *Trial) createOwners(ctx context.Context) error {
 			return err
 		}
 		for j := range t.Created.Operated {
-			for k := range t.Created.Operated[j].OwnerReferences {
-				if of := &t.Created.Operated[j].OwnerReferences[k]; of.Name == made.GetName() {
-					of.UID = made.GetUID()
-				}
-			}
+			own(made, t.Created.Operated[j].OwnerReferences)
+		}
+		for j := range t.Created.LateBudgets {
+			own(made, t.Created.LateBudgets[j].OwnerReferences)
 		}
 	}
 	return nil
+}
+
+// own adds the UID of an owner to the references to it.
+func own(owner *unstructured.Unstructured, references []metav1.OwnerReference) {
+	for i := range references {
+		if of := &references[i]; of.Kind == owner.GetKind() && of.Name == owner.GetName() {
+			of.UID = owner.GetUID()
+		}
+	}
 }
 
 func (t *Trial) writeAll(ctx context.Context, all []runtime.Object) error {

@@ -115,6 +115,36 @@ func appendAll[T any, P interface {
 	return to
 }
 
+// Confine keeps the pods of the cluster on its nodes: several clusters are on one control plane.
+func (c *Cluster) Confine() {
+	for _, spec := range c.specs() {
+		if spec.NodeName == "" && spec.NodeSelector == nil {
+			spec.NodeSelector = map[string]string{ClusterLabel: c.Namespace}
+		}
+	}
+}
+
+// specs are those of all pods.
+func (c *Cluster) specs() []*corev1.PodSpec {
+	var all []*corev1.PodSpec
+	for i := range c.Deployments {
+		all = append(all, &c.Deployments[i].Spec.Template.Spec)
+	}
+	for i := range c.ReplicaSets {
+		all = append(all, &c.ReplicaSets[i].Spec.Template.Spec)
+	}
+	for i := range c.StatefulSets {
+		all = append(all, &c.StatefulSets[i].Spec.Template.Spec)
+	}
+	for i := range c.Jobs {
+		all = append(all, &c.Jobs[i].Spec.Template.Spec)
+	}
+	for i := range c.Operated {
+		all = append(all, &c.Operated[i].Spec)
+	}
+	return all
+}
+
 // Outcome is how the drains of a cluster ended.
 type Outcome struct {
 	// Stuck are the nodes whose drain did not end, by pool, sorted.
