@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/collector/snapshot/field"
 )
 
 // ReplicaSets are all ReplicaSets, sorted by namespace and name, without what the containers of their
@@ -49,11 +51,11 @@ func (c *Cluster) Jobs(ctx context.Context) ([]batchv1.Job, error) {
 
 // templateRules are the rules for the fields of a controller with a template of pods. Revisions of a Deployment, and
 // Jobs of a CronJob, share the specs of their pods.
-func templateRules[T any]() rules {
+func templateRules[T any]() field.Rules {
 	of, controller := allBut[T](), reflect.TypeFor[T]()
-	of.dropContent(controller, "spec.template.spec")
+	dropContent(of, controller, "spec.template.spec")
 	if controller != reflect.TypeFor[corev1.ReplicationController]() { // whose template is a pointer
-		of.own(controller, "metadata", "status", "spec.replicas", "spec.selector", "spec.template.metadata")
+		of.Own(controller, "metadata", "status", "spec.replicas", "spec.selector", "spec.template.metadata")
 	}
 	return of
 }

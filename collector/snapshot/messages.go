@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/pager"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/openshift/update-preflight/collector/snapshot/field"
 )
 
 // message is an object of an API of Kubernetes, which has an encoding in protobuf.
@@ -34,7 +36,7 @@ type message interface {
 type reader[T any] struct {
 	cluster  *Cluster
 	resource schema.GroupVersionResource
-	rules    rules
+	rules    field.Rules
 	// most is how many objects are read; maxObjects where it is 0.
 	most int
 	// keep drops more of an object; nil for nothing.
@@ -51,7 +53,7 @@ type reader[T any] struct {
 
 // all are all objects. More than most are an error, since a part of them would look like all.
 func (r *reader[T]) all(ctx context.Context) ([]T, error) {
-	if r.rules.owns() {
+	if r.rules.Owns() {
 		r.decoded = map[string]T{}
 	}
 	pages := pager.New(r.page)
@@ -139,11 +141,11 @@ func eachMessage(message []byte, do func(protowire.Number, []byte) error) error 
 	for len(message) > 0 {
 		number, kind, tag := protowire.ConsumeTag(message)
 		if tag < 0 || kind != protowire.BytesType {
-			return errEncoding
+			return field.ErrEncoding
 		}
 		value, size := protowire.ConsumeBytes(message[tag:])
 		if size < 0 {
-			return errEncoding
+			return field.ErrEncoding
 		}
 		message = message[tag+size:]
 		if err := do(number, value); err != nil {
@@ -156,7 +158,7 @@ func eachMessage(message []byte, do func(protowire.Number, []byte) error) error 
 // add decodes an object of the last page.
 func (r *reader[T]) add(encoded []byte) error {
 	var err error
-	if r.common, r.own, err = r.rules.split(encoded, r.common[:0], r.own[:0]); err != nil {
+	if r.common, r.own, err = r.rules.Split(encoded, r.common[:0], r.own[:0]); err != nil {
 		return err
 	}
 	object, ok := r.decoded[string(r.common)]
@@ -231,8 +233,8 @@ func (r *reader[T]) pageOfJSON(text []byte) (runtime.Object, error) {
 
 // allBut are rules that keep the fields of a type without the managed fields, which no check reads, and without others, by their
 // paths in JSON.
-func allBut[T any](paths ...string) rules {
-	of := rules{}
-	of.drop(reflect.TypeFor[T](), append(paths, "metadata.managedFields")...)
+func allBut[T any](paths ...string) field.Rules {
+	of := field.Rules{}
+	of.Drop(reflect.TypeFor[T](), append(paths, "metadata.managedFields")...)
 	return of
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/collector/snapshot/field"
 )
 
 // maxPods bounds the pods that are listed: three times as many as Kubernetes supports.
@@ -34,7 +36,7 @@ func bound(volumes []corev1.Volume) []corev1.Volume {
 }
 
 // podRules are the rules for the fields of a pod.
-var podRules = sync.OnceValue(func() rules { //nolint:gochecknoglobals // they are derived once
+var podRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // they are derived once
 	pod := reflect.TypeFor[corev1.Pod]()
 	of := allBut[corev1.Pod](
 		"metadata.annotations["+corev1.MirrorPodAnnotationKey+"]", "metadata.generateName", "metadata.resourceVersion", "metadata.uid",
@@ -43,8 +45,8 @@ var podRules = sync.OnceValue(func() rules { //nolint:gochecknoglobals // they a
 		"status.message", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs", "status.observedGeneration",
 		"status.containerStatuses", "status.initContainerStatuses", "status.ephemeralContainerStatuses", "status.resourceClaimStatuses",
 	)
-	of.dropContent(pod, "spec")
-	of.own(
+	dropContent(of, pod, "spec")
+	of.Own(
 		pod, "metadata.name", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.finalizers",
 		"spec.nodeName", "spec.hostname", "spec.affinity", "spec.volumes", "status.startTime", "status.nominatedNodeName",
 	)
@@ -52,16 +54,16 @@ var podRules = sync.OnceValue(func() rules { //nolint:gochecknoglobals // they a
 })
 
 // dropContent drops what the containers of a pod run, and the content of its volumes, given the path of its spec.
-func (f rules) dropContent(of reflect.Type, spec string) {
+func dropContent(from field.Rules, of reflect.Type, spec string) {
 	for _, containers := range []string{"containers.", "initContainers."} {
 		for _, name := range []string{
 			"image", "imagePullPolicy", "command", "args", "workingDir", "env", "envFrom", "volumeMounts", "volumeDevices",
 			"livenessProbe", "readinessProbe", "lifecycle", "terminationMessagePath", "terminationMessagePolicy",
 		} {
-			f.drop(of, spec+"."+containers+name)
+			from.Drop(of, spec+"."+containers+name)
 		}
 	}
 	for _, items := range []string{"configMap.items", "secret.items", "projected.sources", "downwardAPI.items"} {
-		f.drop(of, spec+".volumes."+items)
+		from.Drop(of, spec+".volumes."+items)
 	}
 }

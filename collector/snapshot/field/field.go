@@ -1,4 +1,8 @@
-package snapshot
+// Package field answers: which fields of an encoded object are kept, and which may it share with others?
+//
+// [Rules] are made of the paths of fields; [Rules.Split] applies them to an object in protobuf before it is
+// decoded. A path that a type does not have changes nothing: all is kept.
+package field
 
 import (
 	"errors"
@@ -9,8 +13,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// rules are what is done with the fields of a message, by number. Those without a rule are kept.
-type rules map[protowire.Number]*rule
+// Rules are what is done with the fields of a message, by number. Those without a rule are kept.
+type Rules map[protowire.Number]*rule
 
 type rule struct {
 	// dropped is a field that no check reads.
@@ -20,27 +24,27 @@ type rule struct {
 	// only is the key of the entry, or the type of the element, that is kept; empty for all.
 	only string
 	// within are its fields, if it is a message of which not all is kept.
-	within rules
+	within Rules
 }
 
-// errEncoding is the error of a message that is none.
-var errEncoding = errors.New("it is not encoded as protobuf")
+// ErrEncoding is the error of a message that is none.
+var ErrEncoding = errors.New("it is not encoded as protobuf")
 
-// split divides a message into what objects may have in common and what they have of their own, without what is
+// Split divides a message into what objects may have in common and what they have of their own, without what is
 // dropped, and appends them to two messages of the same type.
-func (f rules) split(message, common, own []byte) (newCommon, newOwn []byte, err error) {
+func (r Rules) Split(message, common, own []byte) (newCommon, newOwn []byte, err error) {
 	for len(message) > 0 {
 		number, kind, tag := protowire.ConsumeTag(message)
 		if tag < 0 {
-			return common, own, errEncoding
+			return common, own, ErrEncoding
 		}
 		size := protowire.ConsumeFieldValue(number, kind, message[tag:])
 		if size < 0 {
-			return common, own, errEncoding
+			return common, own, ErrEncoding
 		}
 		whole := message[:tag+size]
 		message = message[tag+size:]
-		switch of := f[number]; {
+		switch of := r[number]; {
 		case of == nil:
 			common = append(common, whole...)
 		case of.dropped, of.only != "" && !of.is(whole[tag:]):
@@ -59,16 +63,16 @@ func (f rules) split(message, common, own []byte) (newCommon, newOwn []byte, err
 
 // splitWithin splits the message in a field, whose tag has that many bytes. The field itself is common, so that
 // objects that differ in its presence differ in what is common.
-func (f *rule) splitWithin(whole []byte, tag int, common, own []byte) (newCommon, newOwn []byte, err error) {
+func (r *rule) splitWithin(whole []byte, tag int, common, own []byte) (newCommon, newOwn []byte, err error) {
 	value, _ := protowire.ConsumeBytes(whole[tag:])
 	startCommon, startOwn := len(common), len(own)
 	common, own = openMessage(common, whole[:tag]), openMessage(own, whole[:tag])
 	bodyCommon, bodyOwn := len(common), len(own)
-	if f.own {
-		own, _, err = f.within.split(value, own, nil)
+	if r.own {
+		own, _, err = r.within.Split(value, own, nil)
 		return common[:startCommon], closeMessage(own, bodyOwn), err
 	}
-	if common, own, err = f.within.split(value, common, own); err != nil {
+	if common, own, err = r.within.Split(value, common, own); err != nil {
 		return common, own, err
 	}
 	if len(own) == bodyOwn {
@@ -96,7 +100,7 @@ func closeMessage(of []byte, begin int) []byte {
 }
 
 // is reports whether the first field of a message is the text that is kept.
-func (f *rule) is(value []byte) bool {
+func (r *rule) is(value []byte) bool {
 	message, size := protowire.ConsumeBytes(value)
 	if size < 0 {
 		return false
@@ -106,14 +110,14 @@ func (f *rule) is(value []byte) bool {
 		return false
 	}
 	text, size := protowire.ConsumeBytes(message[tag:])
-	return size >= 0 && string(text) == f.only
+	return size >= 0 && string(text) == r.only
 }
 
-// drop marks fields of a type by their paths in JSON. A path that ends in "[KEY]" leaves the entry with that key.
-func (f rules) drop(of reflect.Type, paths ...string) {
+// Drop marks fields of a type by their paths in JSON. A path that ends in "[KEY]" leaves the entry with that key.
+func (r Rules) Drop(of reflect.Type, paths ...string) {
 	for _, path := range paths {
 		path, only, keyed := strings.Cut(strings.TrimSuffix(path, "]"), "[")
-		if marked := f.at(of, path); keyed {
+		if marked := r.at(of, path); keyed {
 			marked.only = only
 		} else {
 			marked.dropped = true
@@ -121,18 +125,18 @@ func (f rules) drop(of reflect.Type, paths ...string) {
 	}
 }
 
-// own marks fields of a type by their paths in JSON. What leads to them must be structs: what is own of an object
+// Own marks fields of a type by their paths in JSON. What leads to them must be structs: what is own of an object
 // would be added to the elements, or to what a pointer leads to, of another.
-func (f rules) own(of reflect.Type, paths ...string) {
+func (r Rules) Own(of reflect.Type, paths ...string) {
 	for _, path := range paths {
-		f.at(of, path).own = true
+		r.at(of, path).own = true
 	}
 }
 
-// owns reports whether a field is own.
-func (f rules) owns() bool {
-	for _, each := range f {
-		if each.own || each.within.owns() {
+// Owns reports whether a field is own.
+func (r Rules) Owns() bool {
+	for _, each := range r {
+		if each.own || each.within.Owns() {
 			return true
 		}
 	}
@@ -140,7 +144,7 @@ func (f rules) owns() bool {
 }
 
 // at is the rule for the field at a path, which is made.
-func (f rules) at(of reflect.Type, path string) *rule {
+func (r Rules) at(of reflect.Type, path string) *rule {
 	var found *rule
 	for name := range strings.SplitSeq(path, ".") {
 		numbers, next := numbersOf(of, name)
@@ -149,15 +153,15 @@ func (f rules) at(of reflect.Type, path string) *rule {
 		}
 		for _, number := range numbers {
 			if found != nil && found.within == nil {
-				found.within = rules{}
+				found.within = Rules{}
 			}
 			if found != nil {
-				f = found.within
+				r = found.within
 			}
-			if f[number] == nil {
-				f[number] = &rule{}
+			if r[number] == nil {
+				r[number] = &rule{}
 			}
-			found = f[number]
+			found = r[number]
 		}
 		of = next
 	}
@@ -167,8 +171,8 @@ func (f rules) at(of reflect.Type, path string) *rule {
 // numbersOf are the numbers of the fields that lead to a field of a struct by its name in JSON, which several are
 // where its struct is inlined, and the type that it has or that its elements have.
 func numbersOf(of reflect.Type, name string) ([]protowire.Number, reflect.Type) {
-	for i := range of.NumField() {
-		each := of.Field(i)
+	for each := range of.Fields() {
+		each := each
 		parts := strings.Split(each.Tag.Get("protobuf"), ",")
 		if len(parts) < 2 { // a kind and a number
 			continue
