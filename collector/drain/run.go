@@ -40,7 +40,9 @@ type run struct {
 	round     int // counts the rounds of evictions
 	// evicting is true while the evictions of a round are requested.
 	evicting bool
-	log      log
+	// ending are the evicted pods of the round.
+	ending []ending
+	log    log
 }
 
 // log is what a rehearsal records.
@@ -169,14 +171,25 @@ func (r *run) drainOnce() bool {
 			r.scheduler.place()
 		}
 	}
+	// The next pods are tried while the old ones are ending.
+	placed := len(r.ending) > 0 && r.scheduler.place()
 	r.evicting = false
+	r.end()
 	for node, pods := range evicted {
 		if node.Evicted > 0 {
 			node.Waits++
 		}
 		node.Evicted += pods
 	}
-	return r.scheduler.place() || len(evicted) > 0
+	return r.scheduler.place() || placed || len(evicted) > 0
+}
+
+// end has the evicted pods of a round be gone.
+func (r *run) end() {
+	for _, each := range r.ending {
+		r.now.state.Gone(each.shape, each.node)
+	}
+	r.ending = r.ending[:0]
 }
 
 // shuffle changes the order of pods if the choices are shuffled.
@@ -206,9 +219,19 @@ func (r *run) evict(at, node int) bool {
 		return r.migrate(at, node)
 	}
 	r.log.evicted[at] = true
+	if shape := r.now.shape(at); !r.m.pods[at].Ended || r.now.live[at].moved {
+		r.now.state.End(shape, node)
+		r.ending = append(r.ending, ending{shape, node})
+	}
 	r.leave(at, node)
 	r.workloads.recreate(at)
 	return true
+}
+
+// ending is a pod that is evicted and still excludes others.
+type ending struct {
+	shape *placement.Pod
+	node  int
 }
 
 // leave takes a pod from its node, and records the Services that have no ready pod then.

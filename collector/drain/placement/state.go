@@ -74,6 +74,24 @@ func (s *State) change(pod *Pod, node int, by int) {
 		s.used[node][request.resource] += int64(by) * request.amount
 	}
 	s.free[node] = s.share(node)
+	for _, at := range pod.counted {
+		s.counted[at][node] += int16(by) //nolint:gosec // one
+	}
+	if pod.owner >= 0 {
+		s.siblings[pod.owner][node] += int16(by) //nolint:gosec // one
+	}
+	s.constrain(pod, node, by)
+}
+
+// End has a pod that was removed still exclude others, as one that is ending: the scheduler counts it for
+// affinity, anti-affinity and claims, and not for topology spread. Gone ends that.
+func (s *State) End(pod *Pod, node int) { s.constrain(pod, node, 1) }
+
+// Gone ends what End began.
+func (s *State) Gone(pod *Pod, node int) { s.constrain(pod, node, -1) }
+
+// constrain changes where other pods can be.
+func (s *State) constrain(pod *Pod, node int, by int) {
 	for _, at := range pod.matched {
 		s.total[at] += int32(by) //nolint:gosec // one
 		if domain := s.c.terms[at].topology.of[node]; domain >= 0 {
@@ -87,12 +105,6 @@ func (s *State) change(pod *Pod, node int, by int) {
 	}
 	for _, at := range pod.exclusive {
 		s.exclusive[at] += int32(by) //nolint:gosec // one
-	}
-	for _, at := range pod.counted {
-		s.counted[at][node] += int16(by) //nolint:gosec // one
-	}
-	if pod.owner >= 0 {
-		s.siblings[pod.owner][node] += int16(by) //nolint:gosec // one
 	}
 }
 

