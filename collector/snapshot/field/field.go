@@ -172,7 +172,6 @@ func (r Rules) at(of reflect.Type, path string) *rule {
 // where its struct is inlined, and the type that it has or that its elements have.
 func numbersOf(of reflect.Type, name string) ([]protowire.Number, reflect.Type) {
 	for each := range of.Fields() {
-		each := each
 		parts := strings.Split(each.Tag.Get("protobuf"), ",")
 		if len(parts) < 2 { // a kind and a number
 			continue
