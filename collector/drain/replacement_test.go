@@ -170,6 +170,10 @@ func TestReplacements(t *testing.T) {
 			reason: "a Job with backoffLimit 1 survives the eviction of its first pod, and not that of the second", want: []string{"worker Clear w0 w1 w2", "lost shop/import-0", "lost shop/import-1"},
 			build: func(w *world) { w.job("import", 1, "w0", "w1") },
 		},
+		"JobExhausted": {
+			reason: "a Job with backoffLimit 0 fails by the first eviction, and its other pods are deleted", want: []string{"worker Clear w0 w1 w2", "lost shop/import-0", "lost shop/import-1"},
+			build: func(w *world) { w.job("import", 0, "w0", "i0") },
+		},
 		"JobContinues": {reason: "an evicted pod of a Job is created again", want: []string{"worker Clear w0 w1 w2"}, without: "lost", build: func(w *world) { w.job("import", 6, "w0", "w1") }},
 		"SyncFailed": {
 			reason: "a budget over the pods of a Job, made after them, keeps a status of no generation", want: []string{"worker Sticks ", "w0: shop/import-0 SyncFailed [shop/import] behind 0"},

@@ -65,12 +65,13 @@ func (w *workloads) recreate(at int) {
 	if l.moved || !p.Ended {
 		w.r.now.quotas.Release(w.charges(at))
 	}
+	failed := active && w.fails(at)
 	superfluous := p.Ended && !l.moved || w.r.now.superfluous(p, active)
 	l.form, l.created = int32(p.next), false //nolint:gosec // bounded by the pods
 	switch {
 	case superfluous:
 		w.vanish(at)
-	case p.recreation.Outcome == recreation.Lost || active && w.fails(at):
+	case p.recreation.Outcome == recreation.Lost || failed:
 		w.vanish(at)
 		w.r.log.lost[at] = active
 	case p.recreation.Outcome == recreation.Refused, p.recreation.Outcome == recreation.Unknown && !w.r.choices.hopeful:
