@@ -27,11 +27,11 @@ var (
 const (
 	// batch is how many clusters one call of the program is about, and together how many batches there are at
 	// a time: a rehearsal of more than 2000 pods is one of fewer choices.
-	batch, together = 25, 3
+	batch, together = 50, 2
 )
 
 // Expect drains the clusters of these seeds, and fails for each that does not end as one of the outcomes
-// that the program has foretold. No cluster is drained again.
+// that the program has predicted. No cluster is drained again.
 func Expect(t *testing.T, oracle *Oracle, seeds ...uint64) {
 	t.Helper()
 	if *seed != 0 {
@@ -79,7 +79,7 @@ func (s *tally) add(t *testing.T, trial *Trial) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	count, wrong, causes := trial.Foretold.Count(), trial.Wrong(), trial.Foretold.Wide()
+	count, wrong, causes := trial.Predicted.Count(), trial.Wrong(), trial.Predicted.Wide()
 	s.clusters++
 	s.pools = s.pools.Plus(count)
 	if len(causes) > 0 {
@@ -89,13 +89,13 @@ func (s *tally) add(t *testing.T, trial *Trial) {
 		s.causes[cause]++
 	}
 	s.longest = max(s.longest, trial.Took)
-	line := fmt.Sprintf("%s: foretold %d pools clear, %d sticking, %d blocked, %d unknown, in %s", trial.Created.Namespace, count.Clear, count.Sticks, count.Blocked, count.Unknown, trial.Took.Round(time.Second))
+	line := fmt.Sprintf("%s: predicted %d pools clear, %d sticking, %d blocked, %d unknown, in %s", trial.Created.Namespace, count.Clear, count.Sticks, count.Blocked, count.Unknown, trial.Took.Round(time.Second))
 	if len(wrong) == 0 {
 		t.Log(line)
 		return
 	}
 	s.wrong++
-	if len(trial.Foretold.Unsafe(trial.Ended)) > 0 {
+	if len(trial.Predicted.Unsafe(trial.Ended)) > 0 {
 		s.unsafe++
 	}
 	t.Errorf("%s; wrong: %s\n%s", line, strings.Join(wrong, "; "), trial)
@@ -104,9 +104,9 @@ func (s *tally) add(t *testing.T, trial *Trial) {
 // String is the table.
 func (s *tally) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "of %d clusters, %d did not end as foretold, %d of them stuck although foretold to be clear; of %d several outcomes were foretold; the longest drain took %s\n",
+	fmt.Fprintf(&text, "of %d clusters, %d did not end as predicted, %d of them stuck although predicted to be clear; of %d several outcomes were predicted; the longest drain took %s\n",
 		s.clusters, s.wrong, s.unsafe, s.wide, s.longest.Round(time.Second))
-	fmt.Fprintf(&text, "pools foretold: %d clear, %d sticking, %d blocked, %d unknown\n", s.pools.Clear, s.pools.Sticks, s.pools.Blocked, s.pools.Unknown)
+	fmt.Fprintf(&text, "pools predicted: %d clear, %d sticking, %d blocked, %d unknown\n", s.pools.Clear, s.pools.Sticks, s.pools.Blocked, s.pools.Unknown)
 	for _, cause := range slices.SortedFunc(maps.Keys(s.causes), func(a, b string) int { return cmp.Or(cmp.Compare(s.causes[b], s.causes[a]), cmp.Compare(a, b)) }) {
 		fmt.Fprintf(&text, "%4d clusters  %s\n", s.causes[cause], cause)
 	}

@@ -2,7 +2,7 @@
 //
 // A trial makes a cluster (package lab) of simulated nodes, calls oc-preflight drain-plan as a user
 // does, and then drains the nodes as the machine-config-operator does: the pods are evicted under the
-// real API server, controllers and scheduler. What happens must be among what the program has foretold.
+// real API server, controllers and scheduler. What happens must be among what the program has predicted.
 // Clusters are drained in batches, with one call of the program for a batch: their nodes are those of
 // one control plane, apart by a label, and their pools have the names of the clusters.
 //
@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -83,9 +85,38 @@ func (o *Oracle) open(ctx context.Context) error {
 		if o.failed = openshift.Apply(ctx, o.plane.Config, openshift.State{Version: "4.19.0", Image: "registry.example.com/release", Topology: "HighlyAvailable"}); o.failed != nil {
 			return
 		}
+		if o.failed = o.refuseEvents(ctx); o.failed != nil {
+			return
+		}
 		o.watched = o.watch(ctx)
 	})
 	return o.failed
+}
+
+// refuseEvents has the API server refuse Events, which nothing reads and which are a third of its writes.
+func (o *Oracle) refuseEvents(ctx context.Context) error {
+	const name = "drain-test-no-events"
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"", "events.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{"events"}},
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false"}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+	}}
+	admission := o.Clients.AdmissionregistrationV1()
+	if _, err := admission.ValidatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	_, err := admission.ValidatingAdmissionPolicyBindings().Create(ctx, binding, metav1.CreateOptions{})
+	return err
 }
 
 // plan is what is read of the document of drain-plan.
@@ -94,8 +125,8 @@ type plan struct {
 	Unread    []string        `json:"unread"`
 }
 
-// foretell calls the program.
-func (o *Oracle) foretell(ctx context.Context) (drain.Rehearsal, error) {
+// predict calls the program.
+func (o *Oracle) predict(ctx context.Context) (drain.Rehearsal, error) {
 	command := exec.CommandContext(ctx, o.program, "drain-plan", "-o", "json", "--kubeconfig", o.plane.Kubeconfig) //nolint:gosec // the program under test
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
@@ -114,9 +145,9 @@ func (o *Oracle) foretell(ctx context.Context) (drain.Rehearsal, error) {
 type Trial struct {
 	*Oracle
 
-	Created  lab.Cluster
-	Foretold comparison.Prediction
-	Ended    lab.Outcome
+	Created   lab.Cluster
+	Predicted comparison.Prediction
+	Ended     lab.Outcome
 	// Err is why it was not drained.
 	Err error
 	// Took is the time of the drains.
@@ -128,7 +159,7 @@ type Trial struct {
 }
 
 // Wrong are the disagreements, in words.
-func (t *Trial) Wrong() []string { return t.Foretold.Wrong(t.Ended) }
+func (t *Trial) Wrong() []string { return t.Predicted.Wrong(t.Ended) }
 
 // String is where the pods are before and after the drains.
 func (t *Trial) String() string { return t.before.String() + "\nthen\n" + t.after.String() }
@@ -153,14 +184,14 @@ func (o *Oracle) Batch(ctx context.Context, clusters []lab.Cluster, report Repor
 	trials = report.each(trials, func(t *Trial) error { return t.create(ctx) })
 	trials = report.each(trials, func(t *Trial) error { return t.begin(ctx) })
 	step("created")
-	foretold, err := o.foretell(ctx)
+	predicted, err := o.predict(ctx)
 	if err != nil {
 		return err
 	}
-	step("foretold")
+	step("predicted")
 	report.each(trials, func(t *Trial) error {
 		began := time.Now()
-		t.Foretold = comparison.Foretold(foretold, t.before)
+		t.Predicted = comparison.Extract(predicted, t.before)
 		if err := t.drain(ctx); err != nil {
 			return err
 		}

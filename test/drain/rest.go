@@ -2,6 +2,7 @@ package drain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -9,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,16 +21,19 @@ import (
 const (
 	// poll bounds how long a change of a cluster may go unnoticed, and calmInterval the queues of the scheduler.
 	poll, calmInterval = 200 * time.Millisecond, 400 * time.Millisecond
+	// busiest is after what time a pod is taken for tried although the scheduler has others to try at each request.
+	busiest = 8 * time.Second
 	// short is how long nothing must change in a cluster in which nothing is expected to, and long in one with
 	// pods that have no node or are missing: the scheduler tries a pod again a second after a change, and
 	// looks each second which ones it has to.
 	short, long, retry = 300 * time.Millisecond, 2200 * time.Millisecond, 1800 * time.Millisecond
 	// backOff is how long a Job waits at most until it replaces a pod, after two that have failed.
 	backOff = 24 * time.Second
-	// expected is how long the disruption controller takes at most to count the pods of a budget.
-	expected = time.Second
+	// expected is how long the disruption controller takes at most to count the pods of a budget, and overdue how
+	// long a simulated kubelet does, also of a pod that gets ready after 12 seconds: it may miss a pod.
+	expected, overdue = time.Second, 15 * time.Second
 	// patient bounds the time until a cluster has settled.
-	patient = 4 * time.Minute
+	patient = 2 * time.Minute
 )
 
 // await waits until all pods are as ready as they get, their budgets count them, the controllers have
@@ -48,7 +53,7 @@ func (t *Trial) await(ctx context.Context) error {
 		case !nudged && quiet > short && since > short:
 			nudged, err = true, t.nudge(ctx, &found)
 		case quiet == 0 && since > expected:
-			err = t.expire(ctx, &found)
+			err = errors.Join(t.expire(ctx, &found), t.remind(ctx, &found, since))
 		}
 		if err != nil {
 			return err
@@ -66,7 +71,7 @@ func (t *Trial) await(ctx context.Context) error {
 func (t *Trial) rests(quiet time.Duration) (bool, time.Duration) {
 	_, at, calm := t.watched.state(t.Created.Namespace)
 	since := time.Since(at)
-	return quiet > 0 && since >= quiet && (quiet == short || calm.After(at.Add(retry))), since
+	return quiet > 0 && since >= quiet && (quiet == short || calm.After(at.Add(retry)) || since > busiest), since
 }
 
 // nudge changes an annotation of the controllers that lack pods because of a limit: they try again at
@@ -75,8 +80,7 @@ func (t *Trial) nudge(ctx context.Context, found *lab.Cluster) error {
 	if len(t.Created.Quotas)+len(t.Created.Limits) == 0 {
 		return nil
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"drain.test/time":%q}}}`, strconv.FormatInt(time.Now().UnixNano(), 10))
-	missing := found.Missing()
+	missing, patch := found.Missing(), stamp()
 	var err error
 	for i := range found.ReplicaSets {
 		if name := found.ReplicaSets[i].Name; err == nil && missing[name] > 0 {
@@ -111,6 +115,26 @@ func (t *Trial) expire(ctx context.Context, found *lab.Cluster) error {
 		}
 	}
 	return nil
+}
+
+// remind changes an annotation of pods that are overdue.
+func (t *Trial) remind(ctx context.Context, found *lab.Cluster, since time.Duration) error {
+	for i := range found.Pods {
+		pod := &found.Pods[i]
+		if since < overdue || !changing(pod) {
+			continue
+		}
+		_, err := t.Clients.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, stamp(), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// stamp is a patch that changes an annotation.
+func stamp() []byte {
+	return fmt.Appendf(nil, `{"metadata":{"annotations":{"drain.test/time":%q}}}`, strconv.FormatInt(time.Now().UnixNano(), 10))
 }
 
 // quiet is how long nothing must have changed; 0 while something is known to change.

@@ -20,8 +20,8 @@ import (
 	"github.com/openshift/update-preflight/test/drain/lab"
 )
 
-// create creates the objects of the cluster, and waits until they have settled.
-func (t *Trial) create(ctx context.Context) error {
+// createNamespaces creates the namespaces of the cluster, of which those of guards are shared.
+func (t *Trial) createNamespaces(ctx context.Context) error {
 	namespaces := map[string]bool{t.Created.Namespace: true}
 	for i := range t.Created.Operated {
 		namespaces[t.Created.Operated[i].Namespace] = true
@@ -31,6 +31,19 @@ func (t *Trial) create(ctx context.Context) error {
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
+		// Its controller may take longer than the first pod.
+		_, err = t.Clients.CoreV1().ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// create creates the objects of the cluster, and waits until they have settled.
+func (t *Trial) create(ctx context.Context) error {
+	if err := t.createNamespaces(ctx); err != nil {
+		return err
 	}
 	if err := t.writeAll(ctx, t.Created.First()); err != nil {
 		return err
@@ -45,7 +58,8 @@ func (t *Trial) create(ctx context.Context) error {
 		return err
 	}
 	for i := range t.Created.Changes {
-		if err := t.change(ctx, &t.Created.Changes[i]); err != nil {
+		// A pod may not exist, which no node has room for.
+		if err := t.change(ctx, &t.Created.Changes[i]); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("change %s %s: %w", t.Created.Changes[i].Kind, t.Created.Changes[i].Name, err)
 		}
 	}

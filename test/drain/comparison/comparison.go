@@ -34,8 +34,8 @@ type Prediction struct {
 	missing map[string]int
 }
 
-// Foretold is what a rehearsal of several clusters says of one, which is as it was then.
-func Foretold(all drain.Rehearsal, cluster lab.Cluster) Prediction {
+// Extract is what a rehearsal of several clusters says of one, which is as it was then.
+func Extract(all drain.Rehearsal, cluster lab.Cluster) Prediction {
 	found := Prediction{}
 	found.know(cluster)
 	for i := range all.Pools {

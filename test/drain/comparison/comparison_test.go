@@ -57,8 +57,8 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestForetold has what the rehearsal of several clusters says of one.
-func TestForetold(t *testing.T) {
+// TestExtract has what the rehearsal of several clusters says of one.
+func TestExtract(t *testing.T) {
 	of := func(namespace, name string) drain.Reference { return drain.Reference{Namespace: namespace, Name: name} }
 	rehearsal := drain.Rehearsal{
 		Pools: []drain.Pool{{Name: "shop-worker", Outcome: drain.Clear}, {Name: "other-worker", Outcome: drain.Undetermined, Why: `StatefulSet "db" owns it`}},
@@ -76,7 +76,7 @@ func TestForetold(t *testing.T) {
 		}
 		cluster.Pods = append(cluster.Pods, pod)
 	}
-	predicted := comparison.Foretold(rehearsal, cluster)
+	predicted := comparison.Extract(rehearsal, cluster)
 	if diff := cmp.Diff([]string{"pods without a node: the nodes that the scheduler chooses"}, predicted.Wide()); diff != "" {
 		t.Errorf("why there are several outcomes: -want +got:\n%s", diff)
 	}

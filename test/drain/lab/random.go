@@ -77,10 +77,10 @@ func Plain(seed uint64) Cluster {
 // Random is the cluster of a seed.
 func Random(seed uint64) Cluster {
 	g := newGenerator(seed)
-	g.workers = g.between(3, 6)
-	workloads := g.between(3, 9)
+	g.workers = g.between(3, 5)
+	workloads := g.between(2, 6)
 	if seed%everyLarge == 0 {
-		g.workers, workloads = g.between(10, 16), g.between(16, 30)
+		g.workers, workloads = g.between(8, 12), g.between(10, 20)
 	}
 	g.fill(workloads)
 	g.pools("infra", "worker")

@@ -66,7 +66,7 @@ func (c *Cluster) wanted() map[string]int {
 	return found
 }
 
-// Missing counts the pods that are to exist and do not, by controller: no one can name them.
+// Missing counts the pods that are to exist and do not, by controller: they have no names.
 func (c *Cluster) Missing() map[string]int {
 	found := c.wanted()
 	for i := range c.Pods {
