@@ -20,11 +20,13 @@ type victims struct {
 }
 
 // preempt deletes pods of lower priority so that a pod gets their node, which it returns, or -1
-// (kubernetes pkg/scheduler/framework/preemption, without the scores of extenders).
+// (kubernetes pkg/scheduler/framework/preemption, without the scores of extenders). Of nodes that are equal
+// it takes any, as the scheduler does, which tries them from a random one on.
 func (s *scheduler) preempt(at int) int {
 	var best *victims
-	tried := 0
-	for node := range s.r.now.onNode {
+	tried, from := 0, s.r.random.IntN(len(s.r.now.onNode))
+	for i := range s.r.now.onNode {
+		node := (from + i) % len(s.r.now.onNode)
 		switch s.r.now.state.Reject(s.r.now.shape(at), node) { //nolint:exhaustive // a preemption helps against no other rejection
 		case placement.Resources, placement.Ports, placement.Exclusive, placement.PodAntiAffinity, placement.Spread:
 		default:
