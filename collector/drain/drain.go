@@ -158,6 +158,8 @@ type Lost struct {
 	Pod  Reference `json:"pod"`
 	Node string    `json:"node"`
 	Why  string    `json:"why,omitempty"`
+	// Uncertain is true if it is not lost with other choices of the scheduler.
+	Uncertain bool `json:"uncertain,omitempty"`
 }
 
 // Interruption is a Service without a ready pod.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/placement"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -74,12 +75,29 @@ func (m *model) fold(runs []*run) Rehearsal {
 	}
 	found.Never = m.never()
 	found.Pending = m.foldPending(runs)
-	for at := range m.existing {
-		if shown.log.lost[at] {
-			found.Lost = append(found.Lost, Lost{Pod: m.reference(at), Node: m.input.Cluster.Pods[at].Spec.NodeName, Why: m.pods[at].recreation.Why})
+	found.Lost = m.foldLost(runs)
+	found.Interrupted = m.interrupted(shown)
+	return found
+}
+
+// foldLost are the pods that a rehearsal loses.
+func (m *model) foldLost(runs []*run) []Lost {
+	times := map[int]int{}
+	for _, run := range runs {
+		for at, lost := range run.log.lost {
+			if lost {
+				times[at]++
+			}
 		}
 	}
-	found.Interrupted = m.interrupted(shown)
+	var found []Lost
+	for _, at := range slices.Sorted(maps.Keys(times)) {
+		why := m.pods[at].recreation.Why
+		if m.pods[at].recreation.Outcome != recreation.Lost {
+			why = "is of a Job whose backoffLimit the evictions exceed"
+		}
+		found = append(found, Lost{Pod: m.reference(at), Node: m.nodeOf(at), Why: why, Uncertain: times[at] < len(runs)})
+	}
 	return found
 }
 

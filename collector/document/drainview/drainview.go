@@ -180,7 +180,11 @@ func (p Plan) pending() []string {
 func (p Plan) lost() []string {
 	var found []string
 	for _, each := range p.Rehearsal.Lost {
-		found = append(found, fmt.Sprintf("%s on %s: it %s", each.Pod, each.Node, each.Why))
+		text := fmt.Sprintf("%s on %s: it %s", each.Pod, each.Node, each.Why)
+		if each.Uncertain {
+			text += " (it may stay)"
+		}
+		found = append(found, text)
 	}
 	return found
 }

@@ -42,7 +42,11 @@ func warnings(rehearsal drain.Rehearsal) []finding.Finding {
 	add(namePending, reasonNoNode, "pods have no node after the drains of this update, or the API server refuses them:", texts, pods(named))
 	texts, named = nil, nil
 	for _, each := range rehearsal.Lost {
-		texts, named = append(texts, fmt.Sprintf("%s on %s%s", each.Pod, each.Node, because(each.Why))), append(named, each.Pod)
+		maybe := ""
+		if each.Uncertain {
+			maybe = ", depending on the order of the evictions"
+		}
+		texts, named = append(texts, fmt.Sprintf("%s on %s%s%s", each.Pod, each.Node, because(each.Why), maybe)), append(named, each.Pod)
 	}
 	add(nameLost, reasonLost, "the drains of this update evict pods that nothing creates again:", texts, pods(named))
 	texts, named = nil, nil

@@ -207,19 +207,13 @@ func (p *Prediction) absent() map[string]bounds {
 		}
 		found[owner] = of
 	}
-	// Which pods are lost is that of one rehearsal, which may have evicted or preempted others before it stuck.
-	count, certain := p.Count(), 1
-	if count.Sticks+count.Unknown > 0 {
-		certain = 0
-		for pod, owner := range p.owners {
-			if strings.HasSuffix(pod, "/"+owner) {
-				found[owner] = bounds{found[owner].least, found[owner].most + 1}
-			}
-		}
-	}
 	for _, lost := range p.Lost {
 		owner := p.owners[lost.Pod.String()]
-		found[owner] = bounds{found[owner].least + certain, found[owner].most + 1}
+		of := bounds{found[owner].least, found[owner].most + 1}
+		if !lost.Uncertain {
+			of.least++
+		}
+		found[owner] = of
 	}
 	return found
 }
