@@ -61,10 +61,26 @@ func (b *builder) scale() {
 	}
 	for i := range m.controllers {
 		slices.SortFunc(m.controllers[i].members, func(a, b int) int { return cmp.Compare(m.ordinal(a), m.ordinal(b)) })
+		m.started(m.controllers[i].members)
 	}
 	for i := range m.scaled {
 		if budget := &m.budgets[i]; budget.Failure == "" && (budget.Stale || m.sum(m.scaled[i]) != budget.Expected) {
 			m.scaled[i] = nil
+		}
+	}
+}
+
+// started takes a pod of an ordered StatefulSet for one that was ready before, and not for one that is starting, if
+// a pod with a higher ordinal was created after it: that was created once the pod was ready.
+func (m *model) started(members []int) {
+	latest := metav1.Time{}
+	for _, at := range slices.Backward(members) {
+		created := m.input.Cluster.Pods[at].CreationTimestamp
+		if !latest.IsZero() && !latest.Before(&created) {
+			m.pods[at].starting = false
+		}
+		if latest.Before(&created) {
+			latest = created
 		}
 	}
 }

@@ -127,6 +127,27 @@ func TestReplacements(t *testing.T) {
 				w.budget("db", 1, 2, 1, 3)
 			},
 		},
+		"OrderedStarting": {
+			reason: "the pod with the lowest ordinal is not ready, and was so before the next one was created", want: []string{"worker Sticks w0"},
+			build: func(w *world) {
+				w.stateful("db", apart("db"), apart("db"), "w2", "w0", "w1")
+				unready(&w.pods[0])
+				for i := range w.pods {
+					w.pods[i].CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
+				}
+				w.budget("db", 1, 2, 1, 3)
+			},
+		},
+		"OrderedAgain": {
+			reason: "the pod with the lowest ordinal was created again, and is starting", want: []string{"worker Unknown"},
+			build: func(w *world) {
+				w.stateful("db", apart("db"), apart("db"), "w2", "w0", "w1")
+				unready(&w.pods[0])
+				w.pods[1].CreationTimestamp, w.pods[2].CreationTimestamp = metav1.NewTime(now.Add(-time.Hour)), metav1.NewTime(now.Add(-time.Hour))
+				w.pods[0].CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
+				w.budget("db", 1, 2, 1, 3)
+			},
+		},
 		"Parallel": {
 			reason: "one that creates its pods in parallel does", want: []string{"worker Clear w0 w1 w2"},
 			build: func(w *world) {

@@ -148,18 +148,18 @@ func TestReports(t *testing.T) {
 			reason: "the webhook of KubeVirt denies the eviction of a machine that cannot migrate, without a budget", want: "DrainOperator-machine-stays.o Fail OperatorMovesPods",
 			build: func(p *place) { p.operate(machine("virt", "False", "DisksNotLiveMigratable")) },
 		},
-		"openshift-etcd": {
+		"openshift-kube-scheduler": {
 			reason: "the guards of static pods have no controller, and a budget that allows one (openshift/library-go)",
 			build: func(p *place) {
 				for i := range 3 {
 					of := template("master")
 					node := fmt.Sprintf("master-%d", i)
 					of.Labels["app"], of.Spec.NodeName = "guard", node
-					_, err := p.clients.CoreV1().Pods(p.namespace).Create(p.t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "etcd-guard-" + node, Labels: of.Labels}, Spec: of.Spec}, metav1.CreateOptions{})
+					_, err := p.clients.CoreV1().Pods(p.namespace).Create(p.t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "openshift-kube-scheduler-guard-" + node, Labels: of.Labels}, Spec: of.Spec}, metav1.CreateOptions{})
 					p.must(err)
 				}
 				_, err := p.clients.PolicyV1().PodDisruptionBudgets(p.namespace).Create(p.t.Context(), &policyv1.PodDisruptionBudget{
-					ObjectMeta: metav1.ObjectMeta{Name: "etcd-guard-pdb"},
+					ObjectMeta: metav1.ObjectMeta{Name: "openshift-kube-scheduler-guard-pdb"},
 					Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(2)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "guard"}}},
 				}, metav1.CreateOptions{})
 				p.must(err)
