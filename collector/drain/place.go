@@ -20,16 +20,31 @@ func (s *scheduler) place() bool {
 		return false
 	}
 	s.r.shuffle(s.pending)
-	slices.SortStableFunc(s.pending, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.arrivesLast(a), s.arrivesLast(b)), cmp.Compare(s.r.now.shape(int(b)).Priority, s.r.now.shape(int(a)).Priority),
-			s.r.choices.compare(&s.r.now.live[a], &s.r.now.live[b]))
+	slices.SortStableFunc(s.pending, func(a, b int32) int { return s.r.choices.compare(&s.r.now.live[a], &s.r.now.live[b]) })
+	existing, rest := s.create(s.pending)
+	slices.SortStableFunc(existing, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.arrivesLast(a), s.arrivesLast(b)), cmp.Compare(s.r.now.shape(int(b)).Priority, s.r.now.shape(int(a)).Priority))
 	})
-	waiting := s.pending
 	s.pending = nil
-	placed, rest := s.placeInOrder(waiting)
+	placed, unplaced := s.placeInOrder(existing)
 	// Preempted pods are pending now, too.
-	s.pending = append(s.pending, rest...)
+	s.pending = slices.Concat(s.pending, rest, unplaced)
 	return placed
+}
+
+// create has the controllers create the pods that do not exist yet, and divides them by whether they exist then.
+// Controllers do not know of each other: neither priorities nor the scheduler decide on what a quota admits.
+func (s *scheduler) create(pending []int32) (existing, rest []int32) {
+	for _, at := range pending {
+		switch {
+		case s.r.now.live[at].gone: // its Job has failed meanwhile
+		case s.r.evicting && s.arrivesLast(at) > 0, !s.r.workloads.create(int(at)):
+			rest = append(rest, at)
+		default:
+			existing = append(existing, at)
+		}
+	}
+	return existing, rest
 }
 
 // arrivesLast is 1 for a pod that is created when the pods that were evicted at the same time have been
@@ -48,10 +63,6 @@ func (s *scheduler) placeInOrder(waiting []int32) (placed bool, rest []int32) {
 	for _, at := range waiting {
 		if s.r.now.live[at].gone {
 			continue // its Job has failed meanwhile
-		}
-		if s.r.evicting && s.arrivesLast(at) > 0 || !s.r.workloads.create(int(at)) {
-			rest = append(rest, at)
-			continue
 		}
 		controller, shape := s.r.m.pods[at].controller, s.r.now.shape(int(at))
 		if s.r.m.pods[at].alike && failed[controller] && shape.Impossible == "" && shape.Unknown == "" {
@@ -101,6 +112,6 @@ func (s *scheduler) placeOne(at int) bool {
 		l.why = rejected.String()
 		return false
 	}
-	s.r.now.arrive(at, node, s.r.choices.hopeful)
+	s.r.now.arrive(at, node, s.r.choices.settles)
 	return true
 }

@@ -61,6 +61,10 @@ func choicesFor(pools, pods int) []choices {
 		all = append(all, choices{preference: []placement.Preference{placement.Emptiest, placement.Any}[i%2], slow: -1, shuffled: true, hopeful: i%4 >= 2})
 	}
 	for i := range all {
+		all[i].settles = all[i].hopeful
+	}
+	all = append(all, choices{preference: placement.Emptiest, slow: -1, hopeful: true}, choices{preference: placement.Emptiest, slow: -1, settles: true})
+	for i := range all {
 		all[i].seed = uint64(i)
 	}
 	return all

@@ -168,6 +168,32 @@ func TestReplacements(t *testing.T) {
 			},
 			without: "pending shop/db-1",
 		},
+		"QuotaOfPriorities": {
+			reason: "either of two controllers takes the last pod of a quota, whatever the priority", want: []string{"uncertain shop/important-0", "uncertain shop/other-0"},
+			build: func(w *world) {
+				important := corev1.PodSpec{Priority: new(int32(1000))}
+				w.deploy("important", important, "w0")
+				w.deploy("other", corev1.PodSpec{}, "w0")
+				w.workloads.Quotas = []corev1.ResourceQuota{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("1")}},
+					Status: corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"pods": resource.MustParse("2")}},
+				}}
+			},
+		},
+		"FinalizerAndStarting": {
+			reason: "the finalizer may be removed while the pod that started does not get ready: the drain sticks at the next node then",
+			want:   []string{"worker Sticks", "w0: shop/db-0 Terminating", "w1: shop/cart-0 TooFewHealthy", "w2: shop/alone Unmanaged"},
+			build: func(w *world) {
+				w.deploy("db", corev1.PodSpec{}, "w0")
+				w.pods[0].Finalizers = []string{"example.com/detach"}
+				w.deploy("cart", corev1.PodSpec{}, "w1", "i0")
+				unready(&w.pods[2])
+				w.pods[2].Status.StartTime = new(metav1.NewTime(now.Add(-12 * time.Second)))
+				w.budget("cart", 0, 1, 1, 2)
+				w.pod("alone", "alone", "w2", "", corev1.PodSpec{})
+				w.budget("alone", 0, 1, 0, 0)
+			},
+		},
 		"Late": {
 			reason: "a StatefulSet creates its pod when the old one is gone: the pods of Deployments on the same node take the room",
 			want:   []string{"worker Sticks ", "pending shop/db-0"},

@@ -13,8 +13,9 @@ import (
 // choices are those of a rehearsal where a controller or the scheduler has one.
 type choices struct {
 	preference placement.Preference
-	// hopeful takes what is unknown for what lets the drain go on.
-	hopeful bool
+	// hopeful takes what is unknown for what lets the drain go on, and settles takes pods for ready that have
+	// just started or whose template was changed.
+	hopeful, settles bool
 	// slow is which pool waits for the others: -1 for none.
 	slow int
 	// newest places the pods first that were evicted last. The queue of the scheduler depends on
@@ -251,7 +252,7 @@ func (r *run) migrate(at, node int) bool {
 	healthy := r.now.live[at].healthy
 	r.leave(at, node)
 	r.now.live[at].healthy = healthy
-	r.now.arrive(at, target, r.choices.hopeful)
+	r.now.arrive(at, target, r.choices.settles)
 	return true
 }
 
@@ -281,7 +282,7 @@ func (r *run) finish() bool {
 		record.nodes[e.node].Kept = len(r.now.onNode[e.node])
 		record.done = append(record.done, *record.nodes[e.node])
 		r.now.state.Cordon(e.node, false)
-		r.now.resume(e.node, r.choices.hopeful)
+		r.now.resume(e.node, r.choices.settles)
 	}
 	if r.choices.instant {
 		return len(all) > 0

@@ -46,7 +46,7 @@ type live struct {
 	since           int    // its place among the pods that have been without one
 }
 
-// situation is the one at the start, with the choices of a rehearsal: one that is hopeful takes pods that
+// situation is the one at the start, with the choices of a rehearsal: one that settles takes pods that
 // have just started for ready.
 func (m *model) situation(of choices) *situation {
 	s := &situation{
@@ -69,7 +69,7 @@ func (m *model) situation(of choices) *situation {
 func (s *situation) start(at int, of choices) {
 	p := &s.m.pods[at]
 	s.live[at] = live{node: int32(p.node), form: int32(at), created: true, healthy: p.Ready && !p.Terminating} //nolint:gosec // bounded by the nodes and the pods
-	if p.starting && of.hopeful && p.node >= 0 {
+	if p.starting && of.settles && p.node >= 0 {
 		s.live[at].healthy = true
 		for _, budget := range p.budgets {
 			s.budgets[budget].Recover()
@@ -206,12 +206,12 @@ func (s *situation) superfluous(p *pod, active bool) bool {
 }
 
 // arrive puts a pod on a node. A replacement is ready if the pod was.
-func (s *situation) arrive(at, node int, hopeful bool) {
+func (s *situation) arrive(at, node int, settles bool) {
 	s.state.Add(s.shape(at), node)
 	s.onNode[node] = append(s.onNode[node], int32(at)) //nolint:gosec // bounded by the pods
 	l := &s.live[at]
 	l.node, l.moved, l.stays, l.why = int32(node), true, s.state.Cordoned(node), "" //nolint:gosec // bounded by the nodes
-	l.healthy = s.m.pods[at].becomesReady(hopeful, l.form != int32(at))             //nolint:gosec // bounded by the pods
+	l.healthy = s.m.pods[at].becomesReady(settles, l.form != int32(at))             //nolint:gosec // bounded by the pods
 	if !l.healthy {
 		return
 	}
@@ -225,20 +225,20 @@ func (s *situation) arrive(at, node int, hopeful bool) {
 }
 
 // resume makes the pods again that return to a node.
-func (s *situation) resume(node int, hopeful bool) {
+func (s *situation) resume(node int, settles bool) {
 	s.returning = slices.DeleteFunc(s.returning, func(at int32) bool {
 		if s.m.pods[at].node != node {
 			return false
 		}
-		s.arrive(int(at), node, hopeful)
+		s.arrive(int(at), node, settles)
 		return true
 	})
 }
 
 // becomesReady reports whether the replacement of a pod is taken for one that gets ready: if the
 // pod is ready, or was never seen running. One that started a moment ago may, and one of another template.
-func (p *pod) becomesReady(hopeful, other bool) bool {
-	return p.Ready || p.Terminating || p.Ended || p.node < 0 || hopeful && (p.Unstarted || p.starting || other)
+func (p *pod) becomesReady(settles, other bool) bool {
+	return p.Ready || p.Terminating || p.Ended || p.node < 0 || settles && (p.Unstarted || p.starting || other)
 }
 
 // empty reports whether all pods but those that are kept have left a node.
