@@ -167,7 +167,7 @@ func (b *builder) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 		return recreation.Answer{Outcome: recreation.Lost, Why: "is of a DaemonSet that does not exist"}
 	}
 	if p.owner.Behavior == owner.Returns || answer.Outcome == recreation.Unknown && b.trusted(p) {
-		return recreation.Answer{Outcome: recreation.Recreated, Charges: p.charges} // by its operator
+		return b.input.Workloads.Like(of) // by its operator
 	}
 	if answer.Outcome == recreation.Recreated && b.input.Creation != nil {
 		return b.admitted(of, answer)

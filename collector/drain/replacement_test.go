@@ -168,6 +168,27 @@ func TestReplacements(t *testing.T) {
 			},
 			without: "pending shop/db-1",
 		},
+		"QuotaOfAnOperator": {
+			reason: "an operator creates a pod like the one before, which a quota on requests refuses", want: []string{"pending shop/pg-0: ResourceQuota"},
+			build: func(w *world) {
+				w.pod("pg-0", "pg", "w0", "Database", corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}).OwnerReferences[0].APIVersion = "db.example.com/v1"
+				w.workloads.Quotas = []corev1.ResourceQuota{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"requests.cpu": resource.MustParse("100")}},
+					Status: corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"requests.cpu": resource.MustParse("0")}},
+				}}
+			},
+		},
+		"Updating": {
+			reason: "a node that is being updated returns, and the pool drains two nodes at a time then", want: []string{"worker Sticks", "w0: shop/alone-0 Unmanaged", "w2: shop/alone-1 Unmanaged"},
+			build: func(w *world) {
+				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
+				w.nodes[1].Annotations["machineconfiguration.openshift.io/desiredConfig"], w.nodes[1].Annotations["machineconfiguration.openshift.io/state"] = "b", "Working"
+				for i, node := range []string{"w0", "w2"} {
+					w.pod(fmt.Sprintf("alone-%d", i), "alone", node, "", corev1.PodSpec{})
+				}
+				w.budget("alone", 0, 2, 0, 0)
+			},
+		},
 		"QuotaOfPriorities": {
 			reason: "either of two controllers takes the last pod of a quota, whatever the priority", want: []string{"uncertain shop/important-0", "uncertain shop/other-0"},
 			build: func(w *world) {

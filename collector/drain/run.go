@@ -71,7 +71,11 @@ func (m *model) run(choices choices) *run {
 	r.scheduler, r.workloads = &scheduler{r: r}, &workloads{r}
 	r.pools = slices.Clone(m.input.Order.Pools)
 	for i := range r.pools {
-		if pool := &r.pools[i]; choices.shuffled && pool.Unordered {
+		pool := &r.pools[i]
+		if choices.settles { // the nodes that are being updated return
+			pool.Unavailable = slices.DeleteFunc(slices.Clone(pool.Unavailable), func(node string) bool { return slices.Contains(pool.Updating, node) })
+		}
+		if choices.shuffled && pool.Unordered {
 			pool.Nodes = slices.Clone(pool.Nodes)
 			r.random.Shuffle(len(pool.Nodes), func(i, j int) { pool.Nodes[i], pool.Nodes[j] = pool.Nodes[j], pool.Nodes[i] })
 		}

@@ -273,6 +273,16 @@ func withResources(pod, admitted *corev1.Pod) *corev1.Pod {
 	return made
 }
 
+// Like is what becomes of a pod whose operator creates one like it.
+func (w *Workloads) Like(pod *corev1.Pod) Answer {
+	created := pod.DeepCopy()
+	answer := w.admit(created)
+	if answer.Outcome == Recreated {
+		answer.Charges = w.quotas.Of(created)
+	}
+	return answer
+}
+
 func (w *Workloads) unlisted(reference *metav1.OwnerReference) Answer {
 	kind := owner.KindOf(reference)
 	switch kind {
