@@ -189,6 +189,15 @@ func TestReplacements(t *testing.T) {
 				w.budget("alone", 0, 2, 0, 0)
 			},
 		},
+		"UpdatedAgain": {
+			reason: "a node that is being updated is drained by the next update, too, once it has returned", want: []string{"worker Unknown", "w1: shop/alone-0 Unmanaged"},
+			build: func(w *world) {
+				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
+				w.nodes[1].Annotations["machineconfiguration.openshift.io/desiredConfig"], w.nodes[1].Annotations["machineconfiguration.openshift.io/state"] = "b", "Working"
+				w.pod("alone-0", "alone", "w1", "", corev1.PodSpec{})
+				w.budget("alone", 0, 1, 0, 0)
+			},
+		},
 		"QuotaOfPriorities": {
 			reason: "either of two controllers takes the last pod of a quota, whatever the priority", want: []string{"uncertain shop/important-0", "uncertain shop/other-0"},
 			build: func(w *world) {

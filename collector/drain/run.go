@@ -72,7 +72,8 @@ func (m *model) run(choices choices) *run {
 	r.pools = slices.Clone(m.input.Order.Pools)
 	for i := range r.pools {
 		pool := &r.pools[i]
-		if choices.settles { // the nodes that are being updated return
+		if choices.settles && len(pool.Updating) > 0 { // which return, and are drained then
+			pool.Nodes = pool.Later
 			pool.Unavailable = slices.DeleteFunc(slices.Clone(pool.Unavailable), func(node string) bool { return slices.Contains(pool.Updating, node) })
 		}
 		if choices.shuffled && pool.Unordered {

@@ -81,6 +81,9 @@ type Pool struct {
 	// update; they count against MaxUnavailable. Updating are those of them that return by themselves, since
 	// they are being updated.
 	Unavailable, Updating []string
+	// Later are the nodes that are drained once those that are being updated have returned: all of Nodes and
+	// Updating, in order; nil without Updating.
+	Later []string
 	// Unordered is true if the order of its nodes is not known: that of a NodePool.
 	Unordered bool
 	// Surge is how many nodes a NodePool adds before it drains one; none where it updates in place.
@@ -172,14 +175,17 @@ func (o *Order) add(p *pool, nodes []*corev1.Node, input *Input) error {
 		case state != Available:
 			added.Unavailable = append(added.Unavailable, node.Name)
 			if state == Configuring {
-				added.Updating = append(added.Updating, node.Name)
+				added.Updating, added.Later = append(added.Updating, node.Name), append(added.Later, node.Name)
 			}
 			o.skip(node, p.name, Unavailable, state)
 		case input.AtTarget != nil && input.AtTarget(node):
 			o.skip(node, p.name, AtTarget, "")
 		default:
-			added.Nodes = append(added.Nodes, node.Name)
+			added.Nodes, added.Later = append(added.Nodes, node.Name), append(added.Later, node.Name)
 		}
+	}
+	if len(added.Updating) == 0 {
+		added.Later = nil
 	}
 	if !p.paused {
 		o.Pools = append(o.Pools, added)

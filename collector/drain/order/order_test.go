@@ -116,7 +116,7 @@ func TestOf(t *testing.T) {
 		"Unavailable": {
 			reason: "nodes that are not ready, or in the middle of a configuration, which is over some time", waits: true,
 			input: order.Input{Pools: pools{pool("worker", "2")}, Nodes: nodes{node("a", "worker", "", 0, notReady), node("b", "worker", "", 1, configuring), node("c", "worker", "", 2)}},
-			pools: []order.Pool{{Name: "worker", MaxUnavailable: 2, Nodes: []string{"c"}, Unavailable: []string{"a", "b"}, Updating: []string{"b"}}},
+			pools: []order.Pool{{Name: "worker", MaxUnavailable: 2, Nodes: []string{"c"}, Unavailable: []string{"a", "b"}, Updating: []string{"b"}, Later: []string{"b", "c"}}},
 			skipped: []order.Skipped{
 				skipped("a", "worker", order.Unavailable, order.NotReady), skipped("b", "worker", order.Unavailable, order.Configuring),
 			},
@@ -124,7 +124,7 @@ func TestOf(t *testing.T) {
 		"Rebooting": {
 			reason: "a node that is being updated is cordoned, and not ready while it reboots", waits: true,
 			input:   order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("a", "worker", "", 0, cordoned, notReady, inState("Rebooting")), node("b", "worker", "", 1)}},
-			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}, Updating: []string{"a"}}},
+			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}, Updating: []string{"a"}, Later: []string{"a", "b"}}},
 			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Configuring)},
 		},
 		"Degraded": {
@@ -143,7 +143,7 @@ func TestOf(t *testing.T) {
 			input: order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("b", "worker", "", 1), node("a", "worker", "", 0, func(node *corev1.Node) {
 				node.Annotations["machineconfiguration.openshift.io/currentImage"], node.Annotations["machineconfiguration.openshift.io/desiredImage"] = "old", "new"
 			})}},
-			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}, Updating: []string{"a"}}},
+			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"b"}, Unavailable: []string{"a"}, Updating: []string{"a"}, Later: []string{"a", "b"}}},
 			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Configuring)},
 		},
 		"Unreconcilable": {
@@ -155,7 +155,7 @@ func TestOf(t *testing.T) {
 		"CordonedBesides": {
 			reason: "another node would stop the pool all the same", blocked: true,
 			input:   order.Input{Pools: pools{pool("worker", "")}, Nodes: nodes{node("a", "worker", "", 0, configuring), node("b", "worker", "", 1, cordoned), node("c", "worker", "", 2)}},
-			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"c"}, Unavailable: []string{"a", "b"}, Updating: []string{"a"}}},
+			pools:   []order.Pool{{Name: "worker", MaxUnavailable: 1, Nodes: []string{"c"}, Unavailable: []string{"a", "b"}, Updating: []string{"a"}, Later: []string{"a", "c"}}},
 			skipped: []order.Skipped{skipped("a", "worker", order.Unavailable, order.Configuring), skipped("b", "worker", order.Unavailable, order.Cordoned)},
 		},
 		"Others": {
