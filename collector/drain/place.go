@@ -23,7 +23,12 @@ func (s *scheduler) place() bool {
 	slices.SortStableFunc(s.pending, func(a, b int32) int { return s.r.choices.compare(&s.r.now.live[a], &s.r.now.live[b]) })
 	existing, rest := s.create(s.pending)
 	slices.SortStableFunc(existing, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(s.arrivesLast(a), s.arrivesLast(b)), cmp.Compare(s.r.now.shape(int(b)).Priority, s.r.now.shape(int(a)).Priority))
+		priority := cmp.Compare(s.r.now.shape(int(b)).Priority, s.r.now.shape(int(a)).Priority)
+		if s.r.choices.newest {
+			// The others are backing off: only those that were evicted with it come before one that is created late.
+			return cmp.Or(priority, s.r.choices.compare(&s.r.now.live[a], &s.r.now.live[b]), cmp.Compare(s.arrivesLast(a), s.arrivesLast(b)))
+		}
+		return cmp.Or(cmp.Compare(s.arrivesLast(a), s.arrivesLast(b)), priority)
 	})
 	s.pending = nil
 	placed, unplaced := s.placeInOrder(existing)
@@ -38,7 +43,7 @@ func (s *scheduler) create(pending []int32) (existing, rest []int32) {
 	for _, at := range pending {
 		switch {
 		case s.r.now.live[at].gone: // its Job has failed meanwhile
-		case s.r.evicting && s.arrivesLast(at) > 0, !s.r.workloads.create(int(at)):
+		case s.r.evicting && (s.arrivesLast(at) > 0 || s.backsOff(at)), !s.r.workloads.create(int(at)):
 			rest = append(rest, at)
 		default:
 			existing = append(existing, at)
@@ -55,6 +60,12 @@ func (s *scheduler) arrivesLast(at int32) int {
 		return 1
 	}
 	return 0
+}
+
+// backsOff reports whether a pod is not tried yet while others are evicted: one that waited before the node
+// returned, where the next drain begins at the same instant.
+func (s *scheduler) backsOff(at int32) bool {
+	return s.r.choices.instant && s.r.now.live[at].since < s.r.since()
 }
 
 // placeInOrder places pods in this order, and returns those that have no node.
