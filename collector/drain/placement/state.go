@@ -208,7 +208,7 @@ func (s *State) skews(pod *Pod) []skew {
 		domains := 0
 		for node := range s.c.nodes {
 			domain := of.topology.of[node]
-			if domain < 0 || !s.eligible(pod, of, node) {
+			if domain < 0 || !pod.eligible(of, node, s.cordoned) {
 				continue
 			}
 			if !known[domain] {
@@ -225,12 +225,12 @@ func (s *State) skews(pod *Pod) []skew {
 	return found
 }
 
-// eligible reports whether a constraint counts a node.
-func (s *State) eligible(pod *Pod, of *constraint, node int) bool {
+// eligible reports whether a constraint counts a node, of which some are cordoned.
+func (pod *Pod) eligible(of *constraint, node int, cordoned []bool) bool {
 	if !of.everywhere && !pod.class.selected[node] {
 		return false
 	}
-	if of.tolerated && (!pod.class.tolerated[node] || (s.cordoned[node] && !pod.class.cordoned)) {
+	if of.tolerated && (!pod.class.tolerated[node] || (cordoned[node] && !pod.class.cordoned)) {
 		return false
 	}
 	for i := range pod.spread {

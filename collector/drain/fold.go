@@ -1,0 +1,216 @@
+package drain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// folding makes one rehearsal of several.
+type folding struct {
+	m    *model
+	runs []*run
+}
+
+// rehearsal is what the rehearsals have in common. The first one is the example that is shown.
+func (f *folding) rehearsal() Rehearsal {
+	m, shown := f.m, f.runs[0]
+	found := Rehearsal{Preempted: shown.log.preempted, Graces: m.graces(shown.log.evicted)}
+	for i := range m.input.Order.Pools {
+		found.Pools = append(found.Pools, f.pool(i))
+	}
+	found.Never = m.never()
+	found.Pending = f.pending()
+	found.Lost = f.lost()
+	found.Interrupted = f.interrupted()
+	return found
+}
+
+// lost are the pods that a rehearsal loses.
+func (f *folding) lost() []Lost {
+	m, runs := f.m, f.runs
+	times := map[int]int{}
+	for _, run := range runs {
+		for at, lost := range run.log.lost {
+			if lost {
+				times[at]++
+			}
+		}
+	}
+	var found []Lost
+	for _, at := range slices.Sorted(maps.Keys(times)) {
+		why := m.pods[at].recreation.Why
+		if m.pods[at].recreation.Outcome != recreation.Lost {
+			why = "is of a Job whose backoffLimit the evictions exceed"
+		}
+		found = append(found, Lost{Pod: m.reference(at), Node: m.nodeOf(at), Why: why, Uncertain: times[at] < len(runs)})
+	}
+	return found
+}
+
+// pool is what becomes of a pool.
+func (f *folding) pool(at int) Pool {
+	m, runs := f.m, f.runs
+	pool := &m.input.Order.Pools[at]
+	found := Pool{Name: pool.Name, Nodes: runs[0].log.pools[at].done, Outcome: Clear, Waiting: len(pool.Nodes) - len(runs[0].log.pools[at].started)}
+	if pool.Blocked() {
+		found.Outcome = Blocked
+		found.Why = fmt.Sprintf("%d of its nodes may be unavailable, and these are: %s", pool.MaxUnavailable, words.List(pool.Unavailable, maxBehind))
+		return found
+	}
+	if pool.Waits() {
+		found.Outcome = Undetermined
+		found.Why = fmt.Sprintf("no other node is drained while these are being updated: %s", words.List(pool.Updating, maxBehind))
+		return found
+	}
+	var sticking []*run
+	for _, run := range runs {
+		if len(run.stuck(at)) > 0 {
+			sticking = append(sticking, run)
+		}
+	}
+	if len(sticking) == 0 {
+		return found
+	}
+	found.Outcome = Sticks
+	if len(sticking) < len(runs) {
+		found.Outcome = Undetermined
+	}
+	shown := sticking[0]
+	found.Nodes, found.Waiting = shown.log.pools[at].done, len(pool.Nodes)-len(shown.log.pools[at].started)
+	found.Stuck = stuckIn(at, sticking)
+	if found.Outcome == Undetermined {
+		found.Why = cmp.Or(f.settles(found.Stuck), why(found.Stuck))
+	}
+	return found
+}
+
+// settles is why an outcome depends on pods that started a moment ago; empty if it does not.
+func (f *folding) settles(stuck []Node) string {
+	m := f.m
+	budgets := map[Reference]bool{}
+	for _, node := range stuck {
+		for _, obstacle := range node.Obstacles {
+			for _, budget := range obstacle.Budgets {
+				budgets[budget] = true
+			}
+		}
+	}
+	for at := range m.existing {
+		for _, budget := range m.pods[at].budgets {
+			if of := (Reference{m.budgets[budget].Namespace, m.budgets[budget].Name}); m.pods[at].starting && budgets[of] {
+				return fmt.Sprintf("pod %s of PodDisruptionBudget %q started a moment ago and is not ready yet; run it again in some minutes", m.reference(at), of.Name)
+			}
+		}
+	}
+	return ""
+}
+
+// pending are the pods without a node at the end of a rehearsal, those of all first. Of the pods of a
+// ReplicaSet, which are the same, it has as many as a rehearsal leaves without a node at most, and as many
+// of them are certain as each rehearsal leaves at least.
+func (f *folding) pending() []Pending {
+	m, runs := f.m, f.runs
+	times, whys := map[int]int{}, map[int]string{}
+	counts := make([]map[int]int, 0, len(runs)) // by controller
+	for _, run := range runs {
+		waiting := map[int]int{}
+		for _, at := range run.waiting() {
+			times[at]++
+			whys[at] = cmp.Or(whys[at], run.now.live[at].why)
+			waiting[m.pods[at].controller]++
+		}
+		counts = append(counts, waiting)
+	}
+	var found []Pending
+	listed := map[int]int{} // by controller
+	oftenest := func(a, b int) int { return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(a, b)) }
+	for _, at := range slices.SortedFunc(maps.Keys(times), oftenest) {
+		uncertain := times[at] < len(runs)
+		if p := &m.pods[at]; p.alike {
+			least, most := bounds(counts, p.controller)
+			if listed[p.controller]++; listed[p.controller] > most {
+				continue
+			}
+			uncertain = listed[p.controller] > least
+		}
+		found = append(found, Pending{Pod: m.reference(at), Node: m.nodeOf(at), Why: whys[at], Uncertain: uncertain})
+	}
+	slices.SortStableFunc(found, func(a, b Pending) int {
+		if a.Uncertain != b.Uncertain {
+			if a.Uncertain {
+				return 1
+			}
+			return -1
+		}
+		return compareReferences(a.Pod, b.Pod)
+	})
+	return found
+}
+
+// interrupted are the Services without a ready pod in the first rehearsal.
+func (f *folding) interrupted() []Interruption {
+	m, shown := f.m, f.runs[0]
+	replicas := make([]int, len(m.input.Services))
+	for i := range m.pods {
+		for _, service := range m.pods[i].services {
+			if m.pods[i].Ready {
+				replicas[service]++
+			}
+		}
+	}
+	var found []Interruption
+	for _, at := range slices.Sorted(maps.Keys(shown.log.dark)) {
+		service := &m.input.Services[at]
+		found = append(found, Interruption{Service: Reference{service.Namespace, service.Name}, Nodes: shown.log.dark[at], Replicas: replicas[at]})
+	}
+	return found
+}
+
+// stuckIn are the nodes at which a pool sticks in a rehearsal, those of the first one first.
+func stuckIn(pool int, sticking []*run) []Node {
+	times := map[int]int{}
+	var found []Node
+	var at []int
+	for _, each := range sticking {
+		for _, node := range each.stuck(pool) {
+			if times[node]++; times[node] > 1 {
+				continue
+			}
+			stuck := *each.log.pools[pool].nodes[node]
+			stuck.Obstacles = each.now.obstacles(node)
+			stuck.Kept = len(each.now.onNode[node]) - len(stuck.Obstacles)
+			found, at = append(found, stuck), append(at, node)
+		}
+	}
+	for i := range found {
+		found[i].Uncertain = times[at[i]] < len(sticking)
+	}
+	return found
+}
+
+// why is what an outcome depends on that differs between rehearsals.
+func why(stuck []Node) string {
+	for _, node := range stuck {
+		for _, obstacle := range node.Obstacles {
+			if obstacle.Outcome == eviction.Unknown {
+				return obstacle.By
+			}
+		}
+	}
+	return "it depends on the nodes that the scheduler chooses"
+}
+
+// bounds are the least and the most of one count.
+func bounds(counts []map[int]int, of int) (least, most int) {
+	least = counts[0][of]
+	for _, each := range counts {
+		least, most = min(least, each[of]), max(most, each[of])
+	}
+	return least, most
+}
