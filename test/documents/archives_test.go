@@ -74,7 +74,7 @@ func contents() map[string]content {
 		// The storage operator relates to some of them.
 		"storageclasses.storage.k8s.io": {partial, absent}, "csinodes.storage.k8s.io": {partial, absent},
 		// Nothing relates to all of them.
-		"persistentvolumes": {absent, absent}, "resourcequotas": {absent, absent}, "limitranges": {absent, absent}, "priorityclasses.scheduling.k8s.io": {absent, absent},
+		"persistentvolumes": {absent, absent}, "serviceaccounts": {absent, absent}, "resourcequotas": {absent, absent}, "limitranges": {absent, absent}, "priorityclasses.scheduling.k8s.io": {absent, absent},
 		"apiservices.apiregistration.k8s.io":                             {partial, absent},
 		"validatingadmissionpolicies.admissionregistration.k8s.io":       {absent, absent},
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io": {absent, absent},
