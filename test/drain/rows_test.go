@@ -104,7 +104,7 @@ func rows() map[string]row {
 			predicted: []product.Outcome{product.Sticks}, sticks: true,
 		},
 		"finalizer": {
-			reason: "the eviction is granted, and the pod stays until somebody removes its finalizer",
+			reason: "the eviction is granted, and the pod stays until its finalizer is removed",
 			build: func(c *lab.Cluster) {
 				workers(c, 4, 4)
 				of := dbTemplate("100m")
