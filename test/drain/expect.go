@@ -28,10 +28,12 @@ const (
 	// batch is how many clusters one call of the program is about, and together how many batches there are at
 	// a time: a rehearsal of more than 2000 pods is one of fewer choices.
 	batch, together = 50, 2
+	hundred         = 100
 )
 
-// Expect drains the clusters of these seeds, and fails for each that does not end as one of the outcomes
-// that the program has predicted. No cluster is drained again.
+// Expect drains the clusters of these seeds, and fails if one sticks that was predicted to be clear, or if
+// more than one of a hundred does not end as one of the outcomes that the program has predicted. No cluster is
+// drained again.
 func Expect(t *testing.T, oracle *Oracle, seeds ...uint64) {
 	t.Helper()
 	if *seed != 0 {
@@ -59,6 +61,9 @@ func Expect(t *testing.T, oracle *Oracle, seeds ...uint64) {
 		t.Fatal(err)
 	}
 	t.Log(all.String())
+	if all.wrong*hundred > all.clusters {
+		t.Errorf("%d of %d clusters did not end as predicted, which is more than one of a hundred", all.wrong, all.clusters)
+	}
 }
 
 // tally is what came of all clusters.
@@ -95,10 +100,13 @@ func (s *tally) add(t *testing.T, trial *Trial) {
 		return
 	}
 	s.wrong++
-	if len(trial.Predicted.Unsafe(trial.Ended)) > 0 {
-		s.unsafe++
+	line = fmt.Sprintf("%s; wrong: %s\n%s", line, strings.Join(wrong, "; "), trial)
+	if len(trial.Predicted.Unsafe(trial.Ended)) == 0 {
+		t.Log(line)
+		return
 	}
-	t.Errorf("%s; wrong: %s\n%s", line, strings.Join(wrong, "; "), trial)
+	s.unsafe++
+	t.Error(line)
 }
 
 // String is the table.

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
@@ -29,9 +30,10 @@ type watched struct {
 
 // changes are those of a cluster.
 type changes struct {
-	// version counts the changes of pods, budgets and nodes; at is when an object has changed, also of others.
-	version int
-	at      time.Time
+	// version counts the changes of pods, budgets and nodes; changed is when an object has changed, also of
+	// others, and at when one has or the scheduler has tried a pod again.
+	version     int
+	changed, at time.Time
 	// wake receives a value after a change.
 	wake chan struct{}
 }
@@ -45,7 +47,14 @@ func (o *Oracle) watch(ctx context.Context) *watched {
 	factory := informers.NewSharedInformerFactory(o.Clients, 0)
 	counted := func(informer cache.SharedIndexInformer, counts int) cache.Indexer {
 		seen := func(object any) { w.seen(object, counts) }
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: seen, UpdateFunc: func(_, object any) { seen(object) }, DeleteFunc: seen})
+		updated := func(before, object any) {
+			if retried(before, object) {
+				w.tried(object)
+				return
+			}
+			seen(object)
+		}
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: seen, DeleteFunc: seen, UpdateFunc: updated})
 		if err == nil {
 			err = informer.AddIndexers(cache.Indexers{byCluster: func(object any) ([]string, error) { return []string{clusterOf(object)}, nil }})
 		}
@@ -101,12 +110,48 @@ func clusterOf(object any) string {
 	return of.GetNamespace()
 }
 
+// retried reports whether a pod is as before but for the message of the scheduler, which counts the nodes of
+// all clusters.
+func retried(before, object any) bool {
+	old, isPod := before.(*corev1.Pod)
+	pod, isStill := object.(*corev1.Pod)
+	if !isPod || !isStill || pod.Spec.NodeName != "" {
+		return false
+	}
+	return equality.Semantic.DeepEqual(withoutMessage(old), withoutMessage(pod))
+}
+
+func withoutMessage(pod *corev1.Pod) *corev1.Pod {
+	found := pod.DeepCopy()
+	found.ResourceVersion, found.ManagedFields = "", nil
+	for i := range found.Status.Conditions {
+		found.Status.Conditions[i].Message = ""
+	}
+	return found
+}
+
 func (w *watched) seen(object any, counts int) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	of := w.of(clusterOf(object))
 	of.version += counts
-	of.at = time.Now()
+	of.at, of.changed = time.Now(), time.Now()
+	of.notify()
+}
+
+// tried notes that the scheduler has tried a pod again, which follows a change of its cluster, or later one of
+// another cluster.
+func (w *watched) tried(object any) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	of := w.of(clusterOf(object))
+	if time.Since(of.changed) < busiest {
+		of.at = time.Now()
+	}
+	of.notify()
+}
+
+func (of *changes) notify() {
 	select {
 	case of.wake <- struct{}{}:
 	default: // it has one
@@ -117,7 +162,7 @@ func (w *watched) seen(object any, counts int) {
 func (w *watched) of(cluster string) *changes {
 	found := w.clusters[cluster]
 	if found == nil {
-		found = &changes{at: time.Now(), wake: make(chan struct{}, 1)}
+		found = &changes{changed: time.Now(), at: time.Now(), wake: make(chan struct{}, 1)}
 		w.clusters[cluster] = found
 	}
 	return found

@@ -89,15 +89,15 @@ func (c *Cluster) dropBudgets(app string) {
 // limit may limit what new pods of the namespace request.
 func (g *generator) limit() {
 	switch of := g.random.IntN(100); {
-	case of < 8:
+	case of < 4:
 		g.quota()
-	case of < 18:
+	case of < 9:
 		g.lowered()
-	case of < 23:
+	case of < 12:
 		g.cluster.Limits = append(g.cluster.Limits, corev1.LimitRange{ObjectMeta: g.named("default"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 			Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(g.between(1, 5)), resource.DecimalSI)},
 		}}}})
-	case of < 27:
+	case of < 15:
 		g.cluster.Limits = append(g.cluster.Limits, corev1.LimitRange{ObjectMeta: g.named("least"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 			Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(g.between(1, 12)*100), resource.DecimalSI)},
 		}}}})
@@ -122,12 +122,12 @@ func (g *generator) lowered() {
 func (g *generator) disturb() {
 	node := &g.cluster.Nodes[g.random.IntN(g.workers)]
 	switch of := g.random.IntN(100); {
-	case of < 6:
+	case of < 4:
 		g.cluster.Changes = append(g.cluster.Changes, Change{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"), Name: node.Name, Patch: `{"spec":{"unschedulable":true}}`})
-	case of < 9:
+	case of < 6:
 		node.Status.Conditions[0].Status = corev1.ConditionFalse
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule})
-	case of < 13:
+	case of < 8:
 		node.Annotations[DaemonState], node.Annotations[DesiredConfig] = Working, "b"
 	}
 }

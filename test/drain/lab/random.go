@@ -84,7 +84,7 @@ func Random(seed uint64) Cluster {
 	}
 	g.fill(workloads)
 	g.pools("infra", "worker")
-	if g.chance(20) {
+	if g.chance(15) {
 		g.masters()
 	}
 	g.share()
@@ -117,8 +117,16 @@ func (g *generator) between(least, most int) int { return least + g.random.IntN(
 // nodes adds the nodes of a pool, in three zones.
 func (g *generator) nodes(pool string, count int) {
 	for i := range count {
-		g.cluster.AddNode(NodeOf{Name: fmt.Sprintf("c%d-%s%d", g.seed, pool[:1], i), Pool: pool, Zone: fmt.Sprintf("z%d", i%3), CPU: int64(g.between(4, 8))})
+		g.cluster.AddNode(NodeOf{Name: fmt.Sprintf("c%d-%s%d", g.seed, pool[:1], i), Pool: pool, Zone: fmt.Sprintf("z%d", i%3), CPU: int64(g.processors())})
 	}
+}
+
+// processors is how many a node has: a plain cluster is full more often than one in use.
+func (g *generator) processors() int {
+	if g.plain {
+		return g.between(4, 8)
+	}
+	return g.between(6, 14)
 }
 
 // NodeOf is what a node differs in.
@@ -190,7 +198,7 @@ func selecting(app string) *metav1.LabelSelector {
 // workload adds a Deployment or another controller with its pods, or a pod, and maybe its budgets.
 func (g *generator) workload(app string) {
 	made := workload{app: app, replicas: g.between(1, min(5, g.workers+1)), template: g.template(app)}
-	if !g.rarely(55) || !g.special(&made) {
+	if !g.rarely(35) || !g.special(&made) {
 		g.common(&made)
 	}
 	if made.budgeted {
@@ -284,7 +292,11 @@ func (g *generator) apart(spec *corev1.PodSpec, selector *metav1.LabelSelector) 
 	if g.chance(20) {
 		key = corev1.LabelTopologyZone
 	}
-	switch g.random.IntN(6) {
+	kinds := 6
+	if !g.plain {
+		kinds = 12
+	}
+	switch g.random.IntN(kinds) {
 	case 0, 1:
 		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			LabelSelector: selector, TopologyKey: key,
