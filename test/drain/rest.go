@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -198,12 +199,34 @@ func (t *Trial) busy(found *lab.Cluster) string {
 			return "pod " + pod.Name
 		}
 	}
+	for i := range found.ReplicaSets {
+		if set := &found.ReplicaSets[i]; creates(set, found) {
+			return "ReplicaSet " + set.Name
+		}
+	}
 	for i := range found.Budgets {
 		if !counted(&found.Budgets[i], found) {
 			return "budget " + found.Budgets[i].Name
 		}
 	}
 	return ""
+}
+
+// creates reports whether a ReplicaSet is about to create pods: it has fewer than it is to have, and none was
+// refused. It counts no pod that is being deleted.
+func creates(set *appsv1.ReplicaSet, found *lab.Cluster) bool {
+	for _, condition := range set.Status.Conditions {
+		if condition.Type == appsv1.ReplicaSetReplicaFailure && condition.Status == corev1.ConditionTrue {
+			return false
+		}
+	}
+	pods := 0
+	for i := range found.Pods {
+		if pod := &found.Pods[i]; lab.OwnerOf(pod) == set.Name && pod.DeletionTimestamp == nil && !lab.Ended(pod) {
+			pods++
+		}
+	}
+	return pods < int(*set.Spec.Replicas)
 }
 
 // controllers is how many a user has created.
@@ -232,9 +255,10 @@ func sick(pod *corev1.Pod) bool {
 	return ordinal != "" && ordinal == pod.Labels["apps.kubernetes.io/pod-index"]
 }
 
-// counted reports whether a budget counts its pods that are ready; those of controllers are expected. Of
-// several budgets of a pod, the disruption controller computes one when the pod changes (kubernetes
-// pkg/controller/disruption, getPdbForPod). The numbers of a status that cannot be computed are those before.
+// counted reports whether a budget counts its pods that are ready, and none that is evicted; those of controllers
+// are expected. Of several budgets of a pod, the disruption controller computes one when the pod changes
+// (kubernetes pkg/controller/disruption, getPdbForPod). The numbers of a status that cannot be computed are those
+// before.
 func counted(budget *policyv1.PodDisruptionBudget, found *lab.Cluster) bool {
 	status := &budget.Status
 	if len(status.Conditions) > 0 && status.Conditions[0].Reason == policyv1.SyncFailedReason {
@@ -254,7 +278,12 @@ func counted(budget *policyv1.PodDisruptionBudget, found *lab.Cluster) bool {
 			healthy++
 		}
 	}
-	return status.ObservedGeneration == budget.Generation && status.CurrentHealthy == healthy && (!managed || status.ExpectedPods > 0)
+	allowed := max(0, healthy-status.DesiredHealthy)
+	if status.ExpectedPods == 0 {
+		allowed = 0
+	}
+	return status.ObservedGeneration == budget.Generation && status.CurrentHealthy == healthy && (!managed || status.ExpectedPods > 0) &&
+		len(status.DisruptedPods) == 0 && status.DisruptionsAllowed == allowed
 }
 
 // selecting counts the budgets of a pod.
