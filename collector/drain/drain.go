@@ -69,6 +69,9 @@ type Rehearsal struct {
 	Pending []Pending `json:"pending,omitempty"`
 	// Lost are the pods that are evicted and that nothing creates again.
 	Lost []Lost `json:"lost,omitempty"`
+	// Delayed are the pods that have no node until the one from which they are evicted is back, since others are
+	// out of reach of their volumes.
+	Delayed []Pending `json:"delayed,omitempty"`
 	// Interrupted are the Services that have no ready pod for a time.
 	Interrupted []Interruption `json:"interrupted,omitempty"`
 	// Graces are the evicted pods with long grace periods, the longest first.

@@ -28,6 +28,8 @@ func (f *folding) rehearsal() Rehearsal {
 	found.Pending = f.pending()
 	found.Lost = f.lost()
 	found.Interrupted = f.interrupted()
+	found.Delayed = shown.log.delayed
+	slices.SortFunc(found.Delayed, func(a, b Pending) int { return compareReferences(a.Pod, b.Pod) })
 	return found
 }
 

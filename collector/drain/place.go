@@ -3,6 +3,8 @@ package drain
 import (
 	"cmp"
 	"slices"
+
+	"github.com/openshift/update-preflight/collector/drain/placement"
 )
 
 // scheduler places pods during a rehearsal.
@@ -120,7 +122,7 @@ func (s *scheduler) placeOne(at int) bool {
 		node = s.preempt(at)
 	}
 	if node < 0 {
-		l.why = rejected.String()
+		l.why, l.far = rejected.String(), rejected[placement.Volume] > 0
 		return false
 	}
 	s.r.now.arrive(at, node, s.r.choices.settles)

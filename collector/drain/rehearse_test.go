@@ -53,6 +53,9 @@ func summary(r drain.Rehearsal) string {
 	for _, lost := range r.Lost {
 		add("lost %s", lost.Pod)
 	}
+	for _, delayed := range r.Delayed {
+		add("delayed %s on %s: %s", delayed.Pod, delayed.Node, delayed.Why)
+	}
 	for _, interrupted := range r.Interrupted {
 		add("interrupted %s %v", interrupted.Service, interrupted.Nodes)
 	}
@@ -146,6 +149,28 @@ func TestRehearse(t *testing.T) {
 			build: func(w *world) {
 				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
 				w.deploy("cart", apart("cart"), "w0", "w1")
+			},
+		},
+		"VolumeOfAZone": {
+			reason: "no other node is in the zone of the volume: the pod waits until its own is back",
+			want:   []string{"worker Clear w0 w2 w1", "delayed shop/db-0 on w1: 1 node unschedulable, 3 nodes out of reach of a volume"},
+			build: func(w *world) {
+				w.inZones("a", "b", "a")
+				w.deploy("db", w.zonal("data", "b"), "w1")
+			},
+		},
+		"VolumeOfTwoNodes": {
+			reason: "another node of the zone takes the pod at once", want: []string{"worker Clear w0 w2 w1"}, without: "delayed",
+			build: func(w *world) {
+				w.inZones("a", "b", "a")
+				w.deploy("db", w.zonal("data", "a"), "w0")
+			},
+		},
+		"ApartOnAllNodes": {
+			reason: "pods that must be apart wait for a node as well, but not because of volumes", want: []string{"worker Clear w0 w1 w2"}, without: "delayed",
+			build: func(w *world) {
+				w.nodes, w.pools = w.nodes[:3], w.pools[:1]
+				w.deploy("cart", apart("cart"), "w0", "w1", "w2")
 			},
 		},
 		"Service": {

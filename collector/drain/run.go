@@ -53,6 +53,7 @@ type log struct {
 	lost      map[int]bool
 	dark      map[int][]string // nodes by Service
 	preempted int
+	delayed   []Pending
 }
 
 // poolLog is what is known of a pool during a rehearsal.
@@ -287,10 +288,23 @@ func (r *run) finish() bool {
 		record.nodes[e.node].Kept = len(r.now.onNode[e.node])
 		record.done = append(record.done, *record.nodes[e.node])
 		r.now.state.Cordon(e.node, false)
+		r.log.delayed = append(r.log.delayed, r.delayed(e.node)...)
 		r.now.resume(e.node, r.choices.settles)
 	}
 	if r.choices.instant {
 		return len(all) > 0
 	}
 	return r.scheduler.place() || len(all) > 0
+}
+
+// delayed are the pods of a node that returns which had no other one because of their volumes.
+func (r *run) delayed(node int) []Pending {
+	var found []Pending
+	for _, at := range r.scheduler.pending {
+		pod, now := &r.m.pods[at], &r.now.live[at]
+		if pod.node == node && now.node < 0 && now.far && r.now.state.Reject(r.now.shape(int(at)), node) == placement.None {
+			found = append(found, Pending{Pod: r.m.reference(int(at)), Node: r.m.cluster.Name(node), Why: now.why})
+		}
+	}
+	return found
 }

@@ -43,6 +43,8 @@ type live struct {
 	// created is true once it exists, absent for a replacement whose creation has failed.
 	created, absent bool
 	why             string // why it has no node
+	// far is true while it has no node and another one would suit it but for its volumes.
+	far   bool
 	since           int    // its place among the pods that have been without one
 }
 

@@ -37,6 +37,8 @@ type world struct {
 	machines  []unstructured.Unstructured
 	webhooks  []string
 	creation  *reviewer.Reviewers
+	claims    []corev1.PersistentVolumeClaim
+	volumes   []corev1.PersistentVolume
 }
 
 // small is a cluster with three workers, w0 to w2, and a paused pool of one, i0.
@@ -114,6 +116,31 @@ func (w *world) budget(app string, allowed, healthy, desired, expected int32) *p
 	return &w.budgets[len(w.budgets)-1]
 }
 
+// inZones sets the zones of the first nodes.
+func (w *world) inZones(names ...string) {
+	for i, zone := range names {
+		w.nodes[i].Labels[corev1.LabelTopologyZone] = zone
+	}
+}
+
+// zonal is a pod with a volume in a zone.
+func (w *world) zonal(name, zone string) corev1.PodSpec {
+	w.claims = append(w.claims, corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: name, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}},
+		Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+	})
+	w.volumes = append(w.volumes, corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}},
+		}}}}},
+	})
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}, Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+	}}}}
+}
+
 func (w *world) rehearse(tb testing.TB) drain.Rehearsal {
 	tb.Helper()
 	return drain.Rehearse(w.input(tb))
@@ -126,7 +153,7 @@ func (w *world) input(tb testing.TB) drain.Input {
 		tb.Fatal(err)
 	}
 	return drain.Input{
-		Order: found, Cluster: placement.Input{Nodes: w.nodes, Pods: w.pods}, Budgets: w.budgets,
+		Order: found, Cluster: placement.Input{Nodes: w.nodes, Pods: w.pods, Claims: w.claims, Volumes: w.volumes}, Budgets: w.budgets,
 		Workloads: recreation.New(w.workloads), Services: w.services, Owners: owner.New(w.machines, w.webhooks), Creation: w.creation, Now: now,
 	}
 }

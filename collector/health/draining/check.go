@@ -70,7 +70,7 @@ type rehearsed struct {
 }
 
 // forget drops what is concluded from the absence of objects of which an archive has a part: that Services have no
-// other ready pod, that pods find no other node, and that a drain waits for ever for that. The check is inconclusive
+// other ready pod, that pods find no other node, also for a time, and that a drain waits for ever for that. The check is inconclusive
 // then.
 func (r *rehearsed) forget(ctx context.Context, cluster *snapshot.Cluster) {
 	if r.missing.Lacks("pods") {
@@ -81,7 +81,7 @@ func (r *rehearsed) forget(ctx context.Context, cluster *snapshot.Cluster) {
 	if !r.missing.Lacks("nodes") {
 		return
 	}
-	r.rehearsal.Pending = nil
+	r.rehearsal.Pending, r.rehearsal.Delayed = nil, nil
 	for i := range r.rehearsal.Pools {
 		pool := &r.rehearsal.Pools[i]
 		sticks := false

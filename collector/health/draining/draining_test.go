@@ -120,11 +120,12 @@ func TestJudge(t *testing.T) {
 		"Blocked": {reason: "a cordoned node stops the pool: the node fails NodeHealth", want: "DrainPool-worker Warn PoolNotUpdated", rehearsal: drain.Rehearsal{Pools: pool(drain.Blocked)}},
 		"Warnings": {
 			reason:  "what a drain interrupts or loses is one warning each",
-			want:    "DrainPending Warn NoNodeAfterDrain, DrainLost Warn NotRecreated, DrainGracePeriods Warn LongGracePeriod, DrainInterrupts Warn ServiceInterrupted",
+			want:    "DrainPending Warn NoNodeAfterDrain, DrainLost Warn NotRecreated, DrainGracePeriods Warn LongGracePeriod, DrainDelays Warn NoOtherNodeInZone, DrainInterrupts Warn ServiceInterrupted",
 			message: `shop/cart-0 (ResourceQuota "compute" refuses it)`,
 			rehearsal: drain.Rehearsal{
 				Pools: pool(drain.Clear), Pending: []drain.Pending{{Pod: of("new"), Why: "it has no node now"}, {Pod: of("cart-1"), Node: "w1", Why: "no room", Uncertain: true}, {Pod: of("cart-0"), Node: "w0", Why: `ResourceQuota "compute" refuses it`}},
 				Lost: []drain.Lost{{Pod: of("debug"), Node: "w0", Why: "has no controller"}}, Graces: []drain.Grace{{Pod: of("batch"), Node: "w0", Seconds: 86400}},
+				Delayed:     []drain.Pending{{Pod: of("db-0"), Node: "w0", Why: "2 nodes out of reach of a volume"}, {Pod: drain.Reference{Namespace: "openshift-monitoring", Name: "prometheus-k8s-0"}, Node: "w0"}},
 				Interrupted: []drain.Interruption{{Service: of("cart"), Nodes: []string{"w0"}, Replicas: 1}},
 			},
 		},

@@ -182,6 +182,7 @@ func (s Selection) of(all drain.Rehearsal, from order.Order) drain.Rehearsal {
 	all.Never = keep(all.Never, func(o drain.Obstacle) bool { return nodes[o.Node] })
 	all.Lost = keep(all.Lost, func(l drain.Lost) bool { return nodes[l.Node] })
 	all.Graces = keep(all.Graces, func(g drain.Grace) bool { return nodes[g.Node] })
+	all.Delayed = keep(all.Delayed, func(p drain.Pending) bool { return nodes[p.Node] })
 	all.Interrupted = keep(all.Interrupted, func(i drain.Interruption) bool {
 		return slices.ContainsFunc(i.Nodes, func(node string) bool { return nodes[node] })
 	})

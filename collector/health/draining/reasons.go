@@ -46,6 +46,7 @@ var (
 		"The finding of the check Drain about nodes that the update does not reach, since their MachineConfigPool is paused, several or "+
 			"none select them, or they get another configuration before. A paused pool is that of the check MachineConfigPool where the "+
 			"update is to another minor version.")
+	nameDelayed     = finding.NewName("DrainDelays", "The finding of the check Drain about pods whose volumes keep them from running until their own node is back. Those of OpenShift itself are not named.")
 	nameInterrupted = finding.NewName("DrainInterrupts",
 		"The finding of the check Drain about Services without a ready pod for a time. Those of OpenShift itself are not named: "+
 			"its operators run with one replica by design.")
@@ -131,6 +132,11 @@ var (
 		Meaning: "Reported when pods have no node after the drains of an update.",
 		Cause:   "No other node suits the pods, or the API server refuses to create them again.",
 		Remedy:  "Make room for the pods, or fix what refuses them: `oc describe pod`.",
+	})
+	reasonDelayed = finding.NewReason("NoOtherNodeInZone", finding.Explanation{
+		Meaning: "Reported when pods have no node while theirs is drained, updated and rebooted.",
+		Cause:   "The volumes of the pods are in a zone or on a node, and no other node that suits the pods can use them.",
+		Remedy:  "Add a node to the zone, or prepare for the interruption.",
 	})
 	reasonLost = finding.NewReason("NotRecreated", finding.Explanation{
 		Meaning: "Reported when a drain evicts pods that nothing creates again.",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -57,6 +59,13 @@ func warnings(rehearsal drain.Rehearsal) []finding.Finding {
 		texts, named = append(texts, fmt.Sprintf("%s on %s: %s", each.Pod, each.Node, each.Period())), append(named, each.Pod)
 	}
 	add(nameGraces, reasonGrace, "the drains of this update wait for pods that may take long to end:", texts, pods(named))
+	texts, named = nil, nil
+	for _, each := range rehearsal.Delayed {
+		if !check.OfCluster(each.Pod.Namespace) {
+			texts, named = append(texts, fmt.Sprintf("%s on %s%s", each.Pod, each.Node, because(each.Why))), append(named, each.Pod)
+		}
+	}
+	add(nameDelayed, reasonDelayed, "the volumes of pods keep them from running until their own node is back, which takes "+reboots()+":", texts, pods(named))
 	texts = nil
 	var services []finding.Object
 	for _, each := range rehearsal.Interrupted {
@@ -68,6 +77,12 @@ func warnings(rehearsal drain.Rehearsal) []finding.Finding {
 	}
 	add(nameInterrupted, reasonInterrupted, "the drains of this update leave Services without a ready pod for a time:", texts, services)
 	return found
+}
+
+// reboots is how long a node is away.
+func reboots() string {
+	node, metal := rollout.Documented(0, "").Node, rollout.Documented(0, configv1.BareMetalPlatformType).Node
+	return fmt.Sprintf("%d to %d minutes, and up to %d on bare metal", int(node.Low.Minutes()), int(node.High.Minutes()), int(metal.High.Minutes()))
 }
 
 // besides are the findings about what the rehearsal does not have.
