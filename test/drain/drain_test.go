@@ -23,16 +23,16 @@ func TestMain(m *testing.M) {
 func TestClusters(t *testing.T) {
 	drain.Expect(
 		t, oracle,
-		2,  // an OrderedReady StatefulSet, of which a pod is not ready any more
-		8,  // an operator, and pods that start while the drains begin
-		15, // guards, and an operator
-		16, // a finalizer that nothing removes
-		17, // a LimitRange, a deleted PriorityClass, and a node that was cordoned before
-		25, // a StatefulSet whose new template selects no node
-		39, // a quota below its use, and a volume in a zone
-		42, // a Job
-		54, // a ReplicaSet whose new template selects one node or none
-		87, // volumes on nodes and in zones
+		2,  // an OrderedReady StatefulSet, of which a pod is not ready any more, and a paused pool
+		5,  // an operator, a LimitRange, and a StatefulSet with another template than its pods
+		11, // a Job, and controllers whose new templates have a priority
+		19, // an operator, a Job, a quota, and pods that start while the drains begin
+		23, // guards, and an operator
+		35, // a quota below its use, and a deleted PriorityClass
+		48, // a Job, and a finalizer
+		52, // volumes on nodes and in zones, a LimitRange, and a node that was cordoned before
+		64, // a finalizer, and a node that is being updated
+		86, // a LimitRange with a default, and a ReplicaSet whose new template selects one node or none
 	)
 }
 

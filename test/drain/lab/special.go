@@ -66,6 +66,9 @@ func (g *generator) special(of *workload) bool {
 	case 5:
 		g.operated(of)
 	case 6:
+		if g.chance(70) {
+			return false
+		}
 		of.replicas = g.between(1, 2)
 		of.template.Annotations[AnnotationReady] = "12s"
 		g.cluster.Starting = append(g.cluster.Starting, g.deployment(of))
