@@ -12,7 +12,7 @@ const (
 	// maxBehind bounds the pods without a node that are named for an obstacle.
 	maxBehind = 10
 	// maxSlow bounds the pools of which a rehearsal is made in which they are slow.
-	maxSlow = 2
+	maxSlow = 3
 	// smallCluster is how many pods a cluster has at most that gets manyShuffled rehearsals in
 	// a random order; others get fewShuffled.
 	smallCluster, manyShuffled, fewShuffled = 2000, 24, 4
