@@ -2,7 +2,6 @@ package drain
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -59,12 +58,12 @@ func modelOf(input *Input) *model {
 		m.pods[i].recreation = b.recreation(of, &m.pods[i])
 		m.pods[i].next = i
 		if created := m.pods[i].recreation.Pod; created != nil {
-			m.pods[i].next = len(placed.Pods)
-			placed.Pods = append(slices.Clip(placed.Pods), *created)
+			m.pods[i].next = m.existing + len(placed.Created)
+			placed.Created = append(placed.Created, created)
 		}
 	}
-	for i := m.existing; i < len(placed.Pods); i++ {
-		m.pods = append(m.pods, b.pod(&placed.Pods[i]))
+	for _, created := range placed.Created {
+		m.pods = append(m.pods, b.pod(created))
 	}
 	m.cluster = placement.Compile(placed)
 	for i := range m.existing {

@@ -122,7 +122,7 @@ func (f *folding) pending() []Pending {
 	counts := make([]map[int]int, 0, len(runs)) // by controller
 	for _, run := range runs {
 		waiting := map[int]int{}
-		for _, at := range run.waiting() {
+		for _, at := range run.now.waiting() {
 			times[at]++
 			whys[at] = cmp.Or(whys[at], run.now.live[at].why)
 			waiting[m.pods[at].controller]++

@@ -146,24 +146,23 @@ func (s *situation) by(at int, answer eviction.Answer) string {
 // behind are the pods of a budget without a node.
 func (s *situation) behind(budget int) []Pending {
 	var found []Pending
-	for at := range s.live {
-		if s.waits(at) && slices.Contains(s.m.pods[at].budgets, budget) && len(found) < maxBehind {
+	for _, at := range s.waiting() {
+		if slices.Contains(s.m.pods[at].budgets, budget) && len(found) < maxBehind {
 			found = append(found, Pending{Pod: s.m.reference(at), Node: s.m.nodeOf(at), Why: s.live[at].why})
 		}
 	}
 	return found
 }
 
-// waits reports whether a pod is without a node at the end.
-func (s *situation) waits(at int) bool { return s.live[at].node < 0 && !s.live[at].gone }
-
-// waiting are the pods without a node at the end.
-func (r *run) waiting() []int {
-	var found []int
-	for at := range r.now.live {
-		if r.now.waits(at) {
-			found = append(found, at)
+// waiting are the pods without a node, once a rehearsal has ended.
+func (s *situation) waiting() []int {
+	if s.unplaced == nil {
+		s.unplaced = []int{}
+		for at := range s.live {
+			if s.live[at].node < 0 && !s.live[at].gone {
+				s.unplaced = append(s.unplaced, at)
+			}
 		}
 	}
-	return found
+	return s.unplaced
 }

@@ -26,6 +26,8 @@ type situation struct {
 	// active counts the pods of each controller, failures how many more of them may fail, and ready counts
 	// those of each Service.
 	active, failures, ready []int
+	// unplaced are the pods without a node at the end; nil before.
+	unplaced []int
 }
 
 // live is a pod during a rehearsal.
@@ -45,7 +47,7 @@ type live struct {
 	why             string // why it has no node
 	// far is true while it has no node and another one would suit it but for its volumes.
 	far   bool
-	since           int    // its place among the pods that have been without one
+	since int // its place among the pods that have been without one
 }
 
 // situation is the one at the start, with the choices of a rehearsal: one that settles takes pods that

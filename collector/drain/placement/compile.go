@@ -37,7 +37,7 @@ type compiler struct {
 func Compile(input Input) *Cluster {
 	c := &compiler{
 		of: &Cluster{
-			Pods: make([]Pod, len(input.Pods)), nodes: input.Nodes, positions: map[string]int{},
+			Pods: make([]Pod, len(input.Pods)+len(input.Created)), nodes: input.Nodes, positions: map[string]int{},
 			resources: newResources(), classes: map[string]*class{}, topologies: map[string]*topology{},
 		},
 		input: &input, storage: storageOf(&input), byKey: map[string]int32{}, owned: map[string]int32{}, bySpec: map[specified][]request{},
@@ -49,15 +49,23 @@ func Compile(input Input) *Cluster {
 	for i := range input.Nodes {
 		c.of.positions[input.Nodes[i].Name] = i
 	}
-	for i := range input.Pods {
-		c.of.Pods[i] = c.pod(&input.Pods[i])
+	for i := range c.of.Pods {
+		c.of.Pods[i] = c.pod(input.pod(i))
 	}
-	for i := range input.Pods {
-		c.match(&input.Pods[i], &c.of.Pods[i])
+	for i := range c.of.Pods {
+		c.match(input.pod(i), &c.of.Pods[i])
 	}
 	c.measure()
 	c.of.owners, c.of.exclusive = len(c.owned), len(c.storage.exclusive)
 	return c.of
+}
+
+// pod is the pod at a position of Cluster.Pods.
+func (in *Input) pod(at int) *corev1.Pod {
+	if at < len(in.Pods) {
+		return &in.Pods[at]
+	}
+	return in.Created[at-len(in.Pods)]
 }
 
 // pod compiles what concerns the pod alone.
