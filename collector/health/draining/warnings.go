@@ -20,62 +20,80 @@ import (
 // warnings are what an update interrupts or loses without a drain that does not end, each in one
 // finding.
 func warnings(rehearsal drain.Rehearsal) []finding.Finding {
+	all := []named{pending(rehearsal.Pending), lost(rehearsal.Lost), graces(rehearsal.Graces), delayed(rehearsal.Delayed), interrupted(rehearsal.Interrupted)}
 	var found []finding.Finding
-	add := func(name string, reason finding.Reason, what string, texts []string, objects []finding.Object) {
-		if len(texts) > 0 {
-			found = append(found, finding.Warn(reason, "%s %s", what, words.List(texts, maxNamed)).Named(name).About(objects...))
+	for i := range all {
+		if of := &all[i]; len(of.texts) > 0 {
+			found = append(found, finding.Warn(of.reason, "%s %s", of.what, words.List(of.texts, maxNamed)).Named(of.name).About(of.objects...))
 		}
 	}
-	pods := func(references []drain.Reference) []finding.Object {
-		var objects []finding.Object
-		for _, each := range references {
-			objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Pod", Namespace: each.Namespace, Name: each.Name})
+	return found
+}
+
+// named is a warning that names objects.
+type named struct {
+	name, what string
+	reason     finding.Reason
+	texts      []string
+	objects    []finding.Object
+}
+
+func (n *named) pod(of drain.Reference, text string) {
+	n.texts = append(n.texts, text)
+	n.objects = append(n.objects, finding.Object{APIVersion: "v1", Kind: "Pod", Namespace: of.Namespace, Name: of.Name})
+}
+
+func pending(all []drain.Pending) named {
+	found := named{name: namePending, reason: reasonNoNode, what: "pods have no node after the drains of this update, or the API server refuses them:"}
+	for _, each := range all {
+		if !each.Uncertain && each.Node != "" {
+			found.pod(each.Pod, each.Pod.String()+because(each.Why))
 		}
-		return objects
 	}
-	var texts []string
-	var named []drain.Reference
-	for _, each := range rehearsal.Pending {
-		if each.Uncertain || each.Node == "" {
-			continue
-		}
-		texts, named = append(texts, each.Pod.String()+because(each.Why)), append(named, each.Pod)
-	}
-	add(namePending, reasonNoNode, "pods have no node after the drains of this update, or the API server refuses them:", texts, pods(named))
-	texts, named = nil, nil
-	for _, each := range rehearsal.Lost {
+	return found
+}
+
+func lost(all []drain.Lost) named {
+	found := named{name: nameLost, reason: reasonLost, what: "the drains of this update evict pods that nothing creates again:"}
+	for _, each := range all {
 		maybe := ""
 		if each.Uncertain {
 			maybe = ", depending on the order of the evictions"
 		}
-		texts, named = append(texts, fmt.Sprintf("%s on %s%s%s", each.Pod, each.Node, because(each.Why), maybe)), append(named, each.Pod)
+		found.pod(each.Pod, fmt.Sprintf("%s on %s%s%s", each.Pod, each.Node, because(each.Why), maybe))
 	}
-	add(nameLost, reasonLost, "the drains of this update evict pods that nothing creates again:", texts, pods(named))
-	texts, named = nil, nil
-	for _, each := range rehearsal.Graces {
-		if check.OfCluster(each.Pod.Namespace) {
-			continue
-		}
-		texts, named = append(texts, fmt.Sprintf("%s on %s: %s", each.Pod, each.Node, each.Period())), append(named, each.Pod)
-	}
-	add(nameGraces, reasonGrace, "the drains of this update wait for pods that may take long to end:", texts, pods(named))
-	texts, named = nil, nil
-	for _, each := range rehearsal.Delayed {
+	return found
+}
+
+func graces(all []drain.Grace) named {
+	found := named{name: nameGraces, reason: reasonGrace, what: "the drains of this update wait for pods that may take long to end:"}
+	for _, each := range all {
 		if !check.OfCluster(each.Pod.Namespace) {
-			texts, named = append(texts, fmt.Sprintf("%s on %s%s", each.Pod, each.Node, because(each.Why))), append(named, each.Pod)
+			found.pod(each.Pod, fmt.Sprintf("%s on %s: %s", each.Pod, each.Node, each.Period()))
 		}
 	}
-	add(nameDelayed, reasonDelayed, "the volumes of pods keep them from running until their own node is back, which takes "+reboots()+":", texts, pods(named))
-	texts = nil
-	var services []finding.Object
-	for _, each := range rehearsal.Interrupted {
+	return found
+}
+
+func delayed(all []drain.Pending) named {
+	found := named{name: nameDelayed, reason: reasonDelayed, what: "the volumes of pods keep them from running until their own node is back, which takes " + reboots() + ":"}
+	for _, each := range all {
+		if !check.OfCluster(each.Pod.Namespace) {
+			found.pod(each.Pod, fmt.Sprintf("%s on %s%s", each.Pod, each.Node, because(each.Why)))
+		}
+	}
+	return found
+}
+
+func interrupted(all []drain.Interruption) named {
+	found := named{name: nameInterrupted, reason: reasonInterrupted, what: "the drains of this update leave Services without a ready pod for a time:"}
+	for _, each := range all {
 		if check.OfCluster(each.Service.Namespace) {
 			continue
 		}
-		texts = append(texts, each.Service.String())
-		services = append(services, finding.Object{APIVersion: "v1", Kind: "Service", Namespace: each.Service.Namespace, Name: each.Service.Name})
+		found.texts = append(found.texts, each.Service.String())
+		found.objects = append(found.objects, finding.Object{APIVersion: "v1", Kind: "Service", Namespace: each.Service.Namespace, Name: each.Service.Name})
 	}
-	add(nameInterrupted, reasonInterrupted, "the drains of this update leave Services without a ready pod for a time:", texts, services)
 	return found
 }
 
