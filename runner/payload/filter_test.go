@@ -33,10 +33,12 @@ func TestExtractFilters(t *testing.T) {
 	}
 	preview := known
 	preview.Features = &manifestfilter.Features{Set: configv1.TechPreviewNoUpgrade}
-	overriding := func(override configv1.ComponentOverride) *manifestfilter.Cluster {
-		return &manifestfilter.Cluster{Overrides: []configv1.ComponentOverride{override}}
+	overriding := func(overrides ...configv1.ComponentOverride) *manifestfilter.Cluster {
+		return &manifestfilter.Cluster{Overrides: overrides}
 	}
 	unmanaged := configv1.ComponentOverride{Group: "batch", Kind: "Job", Namespace: "ns", Name: "job", Unmanaged: true}
+	managed := unmanaged
+	managed.Unmanaged = false
 	changed := func(change func(*configv1.ComponentOverride)) *manifestfilter.Cluster {
 		other := unmanaged
 		change(&other)
@@ -96,7 +98,9 @@ func TestExtractFilters(t *testing.T) {
 		"Create": {reason: "the annotation is not a filter", annotations: []string{"release.openshift.io/create-only", "true"}},
 
 		"Overridden":      {reason: "the administrator manages the object", cluster: overriding(unmanaged), outcome: preflight.Skipped, want: "Overridden"},
-		"Managed":         {reason: "an override with unmanaged false does not exclude", cluster: changed(func(o *configv1.ComponentOverride) { o.Unmanaged = false })},
+		"Managed":         {reason: "an override with unmanaged false does not exclude", cluster: overriding(managed)},
+		"Managed first":   {reason: "of two overrides of one object CVO takes the first", cluster: overriding(managed, unmanaged)},
+		"Unmanaged first": {reason: "of two overrides of one object CVO takes the first", cluster: overriding(unmanaged, managed), outcome: preflight.Skipped, want: "Overridden"},
 		"Other kind":      {reason: "the override is for another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Kind = "Deployment" })},
 		"Other group":     {reason: "the override is for another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Group = "apps" })},
 		"Other namespace": {reason: "the override is for another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Namespace = "other" })},

@@ -243,15 +243,19 @@ func (c Cluster) side(object manifest, annotations map[string]string) *Violation
 	return nil
 }
 
+// overridden judges the first override of the object, as the operator does: a later one for the same
+// object does not count (openshift/library-go pkg/manifest, getOverrideForManifest). An object without a
+// namespace has that of any override.
 func (c Cluster) overridden(object manifest) *Violation {
 	kind := object.GetObjectKind().GroupVersionKind()
-	for _, override := range c.Overrides {
-		if override.Unmanaged && override.Kind == kind.Kind && override.Group == kind.Group &&
-			override.Namespace == object.GetNamespace() && override.Name == object.GetName() {
-			return skipped(reasonOverridden, "", Identity(object)+" is unmanaged by spec.overrides of ClusterVersion \"version\", so the cluster-version operator does not apply it")
-		}
+	first := slices.IndexFunc(c.Overrides, func(override configv1.ComponentOverride) bool {
+		return override.Kind == kind.Kind && override.Group == kind.Group && override.Name == object.GetName() &&
+			(override.Namespace == object.GetNamespace() || object.GetNamespace() == "")
+	})
+	if first < 0 || !c.Overrides[first].Unmanaged {
+		return nil
 	}
-	return nil
+	return skipped(reasonOverridden, "", Identity(object)+" is unmanaged by spec.overrides of ClusterVersion \"version\", so the cluster-version operator does not apply it")
 }
 
 // Include returns the annotation that includes the object in the cluster's
