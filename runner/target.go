@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"fmt"
-
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -78,7 +76,7 @@ func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release
 func notRetrieved(clusterVersion *configv1.ClusterVersion) string {
 	for _, condition := range clusterVersion.Status.Conditions {
 		if condition.Type == configv1.RetrievedUpdates && condition.Status == configv1.ConditionFalse {
-			return fmt.Sprintf(", since its updates could not be retrieved (%s: %s)", words.Line(condition.Reason, maxCause), words.Line(condition.Message, maxCause))
+			return ", since its updates could not be retrieved: RetrievedUpdates is " + words.Condition(condition.Status, words.Line(condition.Reason, maxCause), words.Line(condition.Message, maxCause))
 		}
 	}
 	return ""

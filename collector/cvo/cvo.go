@@ -8,6 +8,7 @@
 package cvo
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -24,7 +25,8 @@ func Judge(request Request) Prediction {
 		return prediction
 	}
 	if failed := Failed(request.ClusterVersion, request.Version, request.Image); failed != nil {
-		return unknown("CVO fails with this request at present (%s), and retries with the same result until the cause is gone: %s", failed.Reason, failed.Message)
+		return unknown("CVO fails with this request at present%s, and retries with the same result until the cause is gone: %s",
+			aside(failed.Reason), cmp.Or(failed.Message, "no message"))
 	}
 	return prediction
 }
@@ -176,6 +178,14 @@ type Violation struct {
 	Weight          Weight
 }
 
+// aside is a reason in parentheses, as it follows a word; empty for none.
+func aside(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + reason + ")"
+}
+
 // first is the first violation of a weight, or nil.
 func first(violations []Violation, weight Weight) *Violation {
 	for i := range violations {
@@ -187,12 +197,16 @@ func first(violations []Violation, weight Weight) *Violation {
 }
 
 // summarize is CVO's message for all violations
-// (pkg/payload/precondition/precondition.go).
+// (pkg/payload/precondition/precondition.go), without a reason that is empty.
 func summarize(violations []Violation) string {
 	var texts []string
 	for _, violation := range violations {
 		if violation.Weight == Blocking || violation.Weight == Warning {
-			texts = append(texts, fmt.Sprintf("Precondition %q failed because of %q: %s", violation.Precondition, violation.Reason, violation.Message))
+			cause := ""
+			if violation.Reason != "" {
+				cause = fmt.Sprintf(" because of %q", violation.Reason)
+			}
+			texts = append(texts, fmt.Sprintf("Precondition %q failed%s: %s", violation.Precondition, cause, cmp.Or(violation.Message, "no message")))
 		}
 	}
 	if len(texts) > 1 {

@@ -324,6 +324,18 @@ func TestPreconditions(t *testing.T) {
 			reason: "a conditional update whose risks do not apply", want: loaded,
 			request: byImage(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionTrue}), "4.18.16"),
 		},
+		"NoReason": {
+			reason: "no message is made of an empty reason", want: loaded, message: `failed because of "UnknownUpdate": RetrievedUpdates=True, so the update`,
+			request: byImage(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionTrue, "", ""), "4.18.9"),
+		},
+		"NoReasonOfAPrecondition": {
+			reason: "nor of one of a precondition", want: precondition, message: `Precondition "ClusterVersionUpgradeable" failed: no message`,
+			request: byImage(with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "", ""), "4.19.1"),
+		},
+		"NoReasonOfAFailure": {
+			reason: "nor of one of a failure", want: undetermined, message: "CVO fails with this request at present, and retries",
+			request: byImage(with(at("4.18.3"), "ReleaseAccepted", configv1.ConditionFalse, "", `version="4.18.9" image=""`), "4.18.9"),
+		},
 		"NotRetrieved": {
 			reason: "a list of updates that is out of date is a warning", want: loaded, message: "RetrievedUpdates=False (RemoteFailed), so the recommended status",
 			request: byImage(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", ""), "4.18.9"),

@@ -1,8 +1,10 @@
 package cvo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,9 +32,10 @@ func recommended(clusterVersion *configv1.ClusterVersion, target string) *Violat
 		case condition.Status == metav1.ConditionTrue:
 			return nil
 		case condition.Status == metav1.ConditionFalse:
-			return warn(condition.Reason, "Update from %s to %s is not recommended:\n\n%s", from, target, condition.Message)
+			return warn(condition.Reason, "Update from %s to %s is not recommended:\n\n%s", from, target, cmp.Or(condition.Message, "no message"))
 		}
-		return warn(condition.Reason, "Update from %s to %s is Recommended=%s: %s: %s", from, target, condition.Status, condition.Reason, condition.Message)
+		return warn(condition.Reason, "Update from %s to %s is Recommended=%s", from, target,
+			strings.Join(slices.DeleteFunc([]string{string(condition.Status), condition.Reason, condition.Message}, isEmpty), ": "))
 	}
 	if clusterVersion.Spec.Channel == "" {
 		return warn("NoChannel", "Configured channel is unset, so the recommended status of updating from %s to %s is unknown.", from, target)
@@ -42,10 +45,12 @@ func recommended(clusterVersion *configv1.ClusterVersion, target string) *Violat
 	case retrieved == nil:
 		return warn("UnknownUpdate", "No RetrievedUpdates, so the recommended status of updating from %s to %s is unknown.", from, target)
 	case retrieved.Status == configv1.ConditionTrue:
-		return warn("UnknownUpdate", "RetrievedUpdates=True (%s), so the update from %s to %s is probably neither recommended nor supported.", retrieved.Reason, from, target)
+		return warn("UnknownUpdate", "RetrievedUpdates=True%s, so the update from %s to %s is probably neither recommended nor supported.", aside(retrieved.Reason), from, target)
 	}
-	return warn("UnknownUpdate", "RetrievedUpdates=%s (%s), so the recommended status of updating from %s to %s is unknown.", retrieved.Status, retrieved.Reason, from, target)
+	return warn("UnknownUpdate", "RetrievedUpdates=%s%s, so the recommended status of updating from %s to %s is unknown.", retrieved.Status, aside(retrieved.Reason), from, target)
 }
+
+func isEmpty(text string) bool { return text == "" }
 
 // conditionalTo is the first conditional update to a version, or nil.
 func conditionalTo(status configv1.ClusterVersionStatus, version string) *configv1.ConditionalUpdate {

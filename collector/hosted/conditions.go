@@ -245,12 +245,5 @@ func staleConditions(c *ControlPlane) []finding.Finding {
 
 // inWords is a condition in a message.
 func inWords(condition *metav1.Condition) string {
-	text := condition.Type + " is " + string(condition.Status)
-	if condition.Reason != "" {
-		text += " (" + words.External(condition.Reason) + ")"
-	}
-	if condition.Message != "" {
-		text += ": " + words.External(condition.Message)
-	}
-	return text
+	return condition.Type + " is " + words.Condition(condition.Status, words.External(condition.Reason), words.External(condition.Message))
 }

@@ -200,7 +200,7 @@ func upgradeable(c *ControlPlane) string {
 	if condition == nil {
 		return "ClusterVersionUpgradeable is not reported"
 	}
-	return fmt.Sprintf("ClusterVersionUpgradeable is %s (%s): %s", condition.Status, words.External(condition.Reason), words.External(condition.Message))
+	return "ClusterVersionUpgradeable is " + words.Condition(condition.Status, words.External(condition.Reason), words.External(condition.Message))
 }
 
 // about names the HostedCluster in a finding.

@@ -6,6 +6,8 @@ import (
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Rule is the rule of HyperShift that decides about a request.
@@ -78,7 +80,7 @@ func Judge(h *HostedCluster, request Request) (Decision, error) {
 	case from == to:
 		return Decision{Rule: RulePatch, Accepts: true}, nil
 	}
-	return Decision{Rule: RuleNotUpgradeable, Message: fmt.Sprintf("ClusterVersionUpgradeable is %s (%s): %s", upgradeable.Status, upgradeable.Reason, upgradeable.Message)}, nil
+	return Decision{Rule: RuleNotUpgradeable, Message: "ClusterVersionUpgradeable is " + words.Condition(upgradeable.Status, upgradeable.Reason, upgradeable.Message)}, nil
 }
 
 // minorOf is the minor version of a release, such as 4.19; false for a text that is no version.

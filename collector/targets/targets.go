@@ -197,7 +197,7 @@ func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
 	f := finding.Warn(reasonNoUpdates, "%s", known)
 	for _, condition := range clusterVersion.Status.Conditions {
 		if condition.Type == configv1.RetrievedUpdates && condition.Status != configv1.ConditionTrue {
-			f = finding.Warn(reasonUpdatesNotRetrieved, "%s; the update graph could not be retrieved: %s: %s", known, condition.Reason, condition.Message)
+			f = finding.Warn(reasonUpdatesNotRetrieved, "%s; the update graph could not be retrieved: RetrievedUpdates is %s", known, words.Condition(condition.Status, condition.Reason, condition.Message))
 		}
 	}
 	return f.Named(nameNoUpdates).From(finding.SourceRisk).

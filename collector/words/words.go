@@ -7,6 +7,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -26,6 +27,24 @@ const maxExternal = 512
 
 // External is text from outside as a part of a message: [Line] of at most 512 bytes.
 func External(text string) string { return Line(text, maxExternal) }
+
+// Aside is what explains the word before it, such as " (Reason)"; empty for an empty text.
+func Aside(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// Condition is what a condition states: "False (Reason): message". What is empty is left out; a condition
+// without a status is "absent".
+func Condition[Status ~string](status Status, reason, message string) string {
+	text := cmp.Or(string(status), "absent") + Aside(reason)
+	if message != "" {
+		text += ": " + message
+	}
+	return text
+}
 
 // Lines is text of at most limit bytes without terminal escapes and characters
 // that are not printable. Line breaks and spaces are kept; tabs become spaces.

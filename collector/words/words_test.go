@@ -82,6 +82,21 @@ func TestLast(t *testing.T) {
 	}
 }
 
+// No part of a condition that is empty leaves a trace in a message.
+func TestCondition(t *testing.T) {
+	for want, parts := range map[string][3]string{
+		"False (Reason): text": {"False", "Reason", "text"},
+		"False: text":          {"False", "", "text"},
+		"False (Reason)":       {"False", "Reason", ""},
+		"False":                {"False", "", ""},
+		"absent":               {},
+	} {
+		if got := words.Condition(parts[0], parts[1], parts[2]); got != want {
+			t.Errorf("%q is %q, want %q", parts, got, want)
+		}
+	}
+}
+
 func FuzzText(f *testing.F) {
 	f.Add("not\nfound", 3)
 	f.Add("\x1b\xff", 100)

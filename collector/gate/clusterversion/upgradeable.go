@@ -85,9 +85,10 @@ func (s situation) notUpgradeable(violation cvo.Violation) finding.Finding {
 		if !strings.HasPrefix(string(condition.Type), "Upgradeable") || condition.Status != configv1.ConditionFalse {
 			continue
 		}
-		causes[string(condition.Type)] = fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+		cause := strings.TrimPrefix(condition.Reason+": "+cmp.Or(condition.Message, "no message"), ": ")
+		causes[string(condition.Type)] = cause
 		if condition.Message != "" && !strings.Contains(violation.Message, condition.Message) {
-			violation.Message += fmt.Sprintf("\n* %s: %s", condition.Reason, condition.Message)
+			violation.Message += "\n* " + cause
 		}
 	}
 	violation.Message = cmp.Or(violation.Message, fmt.Sprintf("Upgradeable=False of ClusterVersion keeps the cluster in %s, without a message", s.minor()))

@@ -124,7 +124,7 @@ func Read(pod *corev1.Pod, waited time.Duration) (result Result, done bool) {
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			result.Incomplete += ": the pod cannot be scheduled (" + condition.Reason + ")"
+			result.Incomplete += ": the pod cannot be scheduled" + words.Aside(condition.Reason)
 		}
 	}
 	return result, false
