@@ -109,22 +109,84 @@ func namesSelected(clusterVersion *configv1.ClusterVersion) bool {
 	return false
 }
 
-// Failed is the condition ReleaseAccepted, where it is False and names the version or the image; else nil. The
-// cluster-version operator then does not carry out the request for it (pkg/cvo/status.go, sync_worker.go).
+// Failed is the condition ReleaseAccepted, where it is False and is about the version or the image; else nil.
+// Without an image, those by which the cluster knows the version count: a request by image has no version in
+// the message. The cluster-version operator then does not carry out the request for it (pkg/cvo/status.go,
+// sync_worker.go).
 func Failed(clusterVersion *configv1.ClusterVersion, version, image string) *configv1.ClusterOperatorStatusCondition {
+	images := []string{image}
+	if image == "" {
+		images = imagesOf(clusterVersion.Status, version)
+	}
 	for i := range clusterVersion.Status.Conditions {
 		condition := &clusterVersion.Status.Conditions[i]
 		if condition.Type != "ReleaseAccepted" || condition.Status != configv1.ConditionFalse {
 			continue
 		}
-		named := func(field, value string) bool {
-			return value != "" && strings.Contains(condition.Message, fmt.Sprintf("%s=%q", field, value))
-		}
-		if named("version", version) || named("image", image) {
+		if names(condition.Message, version, images) {
 			return condition
 		}
 	}
 	return nil
+}
+
+// imagesOf are the images by which the cluster knows a version.
+func imagesOf(status configv1.ClusterVersionStatus, version string) []string {
+	var images []string
+	for _, release := range status.AvailableUpdates {
+		if release.Version == version {
+			images = append(images, release.Image)
+		}
+	}
+	for _, conditional := range status.ConditionalUpdates {
+		if conditional.Release.Version == version {
+			images = append(images, conditional.Release.Image)
+		}
+	}
+	for _, past := range status.History {
+		if past.Version == version {
+			images = append(images, past.Image)
+		}
+	}
+	return images
+}
+
+// names reports whether the message of ReleaseAccepted is about the version or one of the images. It begins
+// with the fields version and image, of which one may be empty; what follows may name other releases. A
+// message without these fields is about any image that it has.
+func names(message, version string, images []string) bool {
+	field := func(name, value string) bool {
+		at := strings.Index(message, name+`="`)
+		return at >= 0 && value != "" && strings.HasPrefix(message[at+len(name)+2:], value+`"`)
+	}
+	if field("version", version) {
+		return true
+	}
+	fields := strings.Contains(message, `image="`)
+	return slices.ContainsFunc(images, func(image string) bool {
+		return field("image", image) || !fields && hasWord(message, image)
+	})
+}
+
+// hasWord reports whether a text has a word, which is not only the beginning of a longer one.
+func hasWord(text, word string) bool {
+	if word == "" {
+		return false
+	}
+	for {
+		at := strings.Index(text, word)
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(word):]
+		if rest := strings.TrimLeft(text, ".-_"); rest == "" || !isAlphanumeric(rest[0]) {
+			return true
+		}
+	}
+}
+
+func isAlphanumeric(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
 }
 
 // SpecChange is when the spec was last changed, by the clock of the API server: no later

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -102,4 +103,32 @@ func judgeRetrieved(s situation) []finding.Finding {
 		f = f.Do(finding.Run("oc adm upgrade channel stable-%s", s.minor()))
 	}
 	return []finding.Finding{f.Do(finding.Accept("CannotRetrieveUpdates"))}
+}
+
+var (
+	nameImplicitCapabilities = finding.NewName("ImplicitlyEnabledCapabilities",
+		"The condition ImplicitlyEnabledCapabilities of ClusterVersion (CVO pkg/cvo/status.go and lib/capability, since "+
+			"4.11): capabilities that are enabled although spec.capabilities does not name them. It is part of the check "+
+			"ClusterVersionRequest, concerns every update, and only warns.")
+
+	reasonImplicitlyEnabled = finding.NewReason("CapabilitiesImplicitlyEnabled", finding.Explanation{
+		Meaning: "Reported when capabilities are enabled that spec.capabilities of ClusterVersion does not enable: CVO does not " +
+			"disable one that was enabled before, and an update enables those to which objects of the cluster moved.",
+		Cause:   "The cluster was installed or updated with them, and spec.capabilities was changed or is narrower.",
+		Remedy:  "Add the capabilities that the message names to spec.capabilities.additionalEnabledCapabilities, so that the spec states what the cluster has.",
+		Command: "oc get clusterversion version -o jsonpath={.spec.capabilities}",
+	})
+)
+
+// maxStated bounds a message of CVO in a message, in bytes.
+const maxStated = 2048
+
+// implicitCapabilities is the finding about capabilities that are enabled in spite of the spec; false for none.
+func implicitCapabilities(condition configv1.ClusterOperatorStatusCondition) (finding.Finding, bool) {
+	if condition.Status == "" || condition.Status == configv1.ConditionFalse {
+		return finding.Finding{}, false
+	}
+	return finding.Warn(reasonImplicitlyEnabled, "the capabilities of the cluster are not those of spec.capabilities of ClusterVersion, and an update keeps them: ImplicitlyEnabledCapabilities is %s",
+		words.Condition(condition.Status, words.External(condition.Reason), cmp.Or(words.Line(condition.Message, maxStated), "no message"))).
+		Named(nameImplicitCapabilities).Do(finding.Run("oc get clusterversion version -o jsonpath={.spec.capabilities}")), true
 }

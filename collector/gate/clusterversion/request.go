@@ -58,8 +58,9 @@ var (
 			"--allow-explicit-upgrade --to-image PULLSPEC`.",
 	})
 	reasonRequestFailed = finding.NewReason("RequestFailed", finding.Explanation{
-		Meaning: "Reported when CVO cannot carry out the request for the target, which was made before: it does not pass. It warns where a precondition refuses, each of which has a check of its own.",
-		Cause:   "The condition ReleaseAccepted of ClusterVersion is False and names the target.",
+		Meaning: "Reported when CVO cannot carry out the request for the target, which was made before: it does not pass. It warns where a precondition refuses, " +
+			"each of which has a check of its own, and where CVO cannot retrieve or verify the release, which the preflight does itself.",
+		Cause:   "The condition ReleaseAccepted of ClusterVersion is False and names the version or the image of the target.",
 		Remedy:  "Fix what the message names, or take the request back: `oc adm upgrade --clear`.",
 		Command: "oc adm upgrade --clear",
 	})
@@ -97,18 +98,22 @@ func judgeRequest(s situation) []finding.Finding {
 	if invalid := s.condition("Invalid"); invalid.Status != "" && invalid.Status != configv1.ConditionFalse {
 		findings = append(findings, invalidClusterVersion(invalid))
 	}
+	if implicit, ok := implicitCapabilities(s.condition("ImplicitlyEnabledCapabilities")); ok {
+		findings = append(findings, implicit)
+	}
 	return findings
 }
 
 // failedRequest is the finding of a target with which CVO fails at present. The preconditions have checks
-// of their own, and the preflight may be one of them, so these only warn.
+// of their own, and the preflight may be one of them, so these only warn. So does the retrieval, which a run
+// repeats itself: it verifies and reads the release.
 func failedRequest(target string, condition *configv1.ClusterOperatorStatusCondition) finding.Finding {
 	outcome := preflight.Unknown
-	if condition.Reason == "PreconditionChecks" {
+	if condition.Reason == "PreconditionChecks" || condition.Reason == "RetrievePayload" {
 		outcome = preflight.Warn
 	}
-	return finding.New(outcome, reasonRequestFailed, "CVO fails with the request for %s at present (%s), and retries with the same result until the cause is gone: %s",
-		target, words.External(condition.Reason), words.External(condition.Message)).
+	return finding.New(outcome, reasonRequestFailed, "CVO fails with the request for %s at present%s, and retries with the same result until the cause is gone: %s",
+		target, words.Aside(words.External(condition.Reason)), cmp.Or(words.External(condition.Message), "no message")).
 		Do(finding.Run("oc adm upgrade --clear"))
 }
 

@@ -56,7 +56,17 @@ func TestRequest(t *testing.T) {
 	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Failed": {
 			reason: "CVO retries with the same result", cluster: failed("RetrievePayload", configv1.ConditionFalse, "4.18.9"), to: "4.18.9",
-			want: one(name, preflight.Unknown, "RequestFailed"), message: []string{"request for 4.18.9 at present (RetrievePayload)", `the cause version="4.18.9"`}, remedy: []string{"Run oc adm upgrade --clear"},
+			want: one(name, preflight.Warn, "RequestFailed"), message: []string{"request for 4.18.9 at present (RetrievePayload)", `the cause version="4.18.9"`}, remedy: []string{"Run oc adm upgrade --clear"},
+		},
+		"FailedImage": {
+			reason: "a request by image has no version in the message", to: "4.18.9",
+			cluster: checktest.With(available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9"))), "ReleaseAccepted", configv1.ConditionFalse, "RetrievePayload",
+				`Retrieving payload failed version="" image="`+checktest.PullSpec("4.18.9")+`" failure=timed out`),
+			want: one(name, preflight.Warn, "RequestFailed"), message: []string{"request for 4.18.9", "failure=timed out"},
+		},
+		"FailedWithoutReason": {
+			reason: "no message is made of an empty reason", to: "4.18.9", cluster: failed("", configv1.ConditionFalse, "4.18.9"),
+			want: one(name, preflight.Unknown, "RequestFailed"), message: []string{"at present, and retries"},
 		},
 		"FailedVersion": {
 			reason: "so does a payload of another version", cluster: failed("VerifyPayloadVersion", configv1.ConditionFalse, "4.18.9"), to: "4.18.9", want: one(name, preflight.Unknown, "RequestFailed"),
@@ -68,6 +78,20 @@ func TestRequest(t *testing.T) {
 		"FailedOther": {reason: "the request for another release is replaced", cluster: failed("RetrievePayload", configv1.ConditionFalse, "4.18.90"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
 		"Accepted":    {reason: "CVO has accepted the request", cluster: failed("PayloadLoaded", configv1.ConditionTrue, "4.18.9"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
 		"NotReported": {reason: "a condition that is Unknown is no failure", cluster: failed("RetrievePayload", configv1.ConditionUnknown, "4.18.9"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
+	})
+	runRows(t, clusterversion.RequestValid, map[string]row{
+		"Capabilities": {
+			reason: "the message is CVO's", to: "4.18.3",
+			cluster: checktest.With(checktest.At("4.18.3"), "ImplicitlyEnabledCapabilities", configv1.ConditionTrue, "CapabilitiesImplicitlyEnabled", "The following capabilities could not be disabled: Console"),
+			want: map[string]checktest.Result{
+				name: {Outcome: preflight.Warn, Reason: "NothingAsked"}, "ImplicitlyEnabledCapabilities": {Outcome: preflight.Warn, Reason: "CapabilitiesImplicitlyEnabled"},
+			},
+			message: []string{"True (CapabilitiesImplicitlyEnabled): The following capabilities could not be disabled: Console"}, remedy: []string{"additionalEnabledCapabilities"},
+		},
+		"AsConfigured": {
+			reason: "the capabilities match the spec", to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked"),
+			cluster: checktest.With(checktest.At("4.18.3"), "ImplicitlyEnabledCapabilities", configv1.ConditionFalse, "AsExpected", "Capabilities match configured spec"),
+		},
 	})
 	unavailable := "The cluster version is invalid: spec.desiredUpdate.version: Invalid value: \"4.18.16\": when image is empty the update must be an available update"
 	runRows(t, clusterversion.RequestValid, map[string]row{
