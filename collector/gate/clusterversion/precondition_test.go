@@ -138,6 +138,8 @@ func TestUpdating(t *testing.T) {
 	busy, next := one(name, preflight.Fail, "UpdateInProgress"), one(name, preflight.Warn, "MinorVersionClusterUpdateInProgress")
 	unreported := without(checktest.Toward("4.18.3", "4.19.2"), configv1.OperatorProgressing)
 	installing := without(checktest.At("4.18.3"), configv1.OperatorProgressing)
+	installation := checktest.With(checktest.At("4.18.3"), configv1.OperatorProgressing, configv1.ConditionTrue, "", "Working towards 4.18.3: 113 of 902 done (12% complete)")
+	installation.Status.History[0].State = configv1.PartialUpdate
 	runRows(t, clusterversion.Updating, map[string]row{
 		"Idle":        {reason: "no update in progress", cluster: checktest.At("4.18.3"), to: "4.19.0", want: one(name, preflight.Pass, "NotUpdating")},
 		"NoCondition": {reason: "CVO treats an absent condition as no update, and the history has none", cluster: installing, to: "4.19.0", want: one(name, preflight.Pass, "NotUpdating")},
@@ -154,7 +156,9 @@ func TestUpdating(t *testing.T) {
 		"Retarget":       {reason: "4.7.z to 4.7.z+n is not blocked", cluster: available(checktest.Toward("4.18.3", "4.19.2"), configv1.Release{Version: "4.19.5", Image: "quay.io/a@sha256:1"}), to: "4.19.5", want: next, message: []string{"would be retargeted to 4.19.5"}, remedy: []string{"--allow-upgrade-with-warnings --to 4.19.5"}},
 		"RetargetMajor":  {reason: "a retarget across a major version is not blocked", cluster: checktest.Toward("4.22.3", "5.0.1"), to: "5.0.2", want: one(name, preflight.Warn, "MajorVersionClusterUpdateInProgress")},
 		"RetargetPatch":  {reason: "a retarget of a patch update is not blocked", cluster: checktest.Toward("4.18.3", "4.18.5"), to: "4.18.6", want: one(name, preflight.Warn, "PatchVersionUpdateInProgress")},
-		"Same":           {reason: "the update in progress is the one to the target", cluster: checktest.Toward("4.18.3", "4.19.2"), to: "4.19.2", want: one(name, preflight.Warn, "UpdateInProgress"), message: []string{"is the update to the target"}},
+		"Same":           {reason: "the update in progress is the one to the target", cluster: checktest.Toward("4.18.3", "4.19.2"), to: "4.19.2", want: one(name, preflight.Warn, "UpdateInProgress"), message: []string{"leads to the target"}},
+		"Installing":     {reason: "no release is complete", cluster: installation, to: "4.19.0", want: busy, message: []string{"the installation of 4.18.3 is in progress (", "4.19.0 would leave 4.18"}},
+		"OtherImage":     {reason: "the release in progress has the version of the completed one", cluster: checktest.Toward("4.18.3", "4.18.3"), to: "4.19.0", want: busy, message: []string{"the update to another image of 4.18.3 is in progress"}},
 		"PartialHistory": {reason: "the history reports the update, the condition does not", cluster: unreported, to: "4.20.0", want: busy, message: []string{"Partial"}},
 		"Completed":      {reason: "4.7.z+n is complete, so 4.8.z is the next hop", cluster: checktest.At("4.7.5", "4.7.2", "4.6.9"), to: "4.8.1", want: one(name, preflight.Pass, "NotUpdating")},
 	})

@@ -3,6 +3,7 @@ package clusterversion
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -73,8 +74,7 @@ func judgeUpdating(s situation) []finding.Finding {
 // updating is the finding while an update is in progress.
 func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition) finding.Finding {
 	completed := cvo.CompletedVersion(s.version.Status)
-	progress := fmt.Sprintf("the update from %s to %s is in progress (%s)", cmp.Or(completed, "an unknown release"), s.update.From,
-		cmp.Or(progressing.Message, "it is Partial in status.history"))
+	progress := fmt.Sprintf("%s is in progress (%s)", inProgress(s.version.Status.History, completed, s.update.From.String()), cmp.Or(progressing.Message, "it is Partial in status.history"))
 	status := finding.Run("oc adm upgrade")
 	switch {
 	case s.update.LeavesMinor():
@@ -83,12 +83,24 @@ func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition)
 			progress, s.target(), s.minor(), s.update.From, s.minor()).
 			Remedy("Let the update complete, then run the preflight again.").Do(status, finding.Force())
 	case s.update.Kind() == update.Same:
-		return finding.Warn(reasonUpdateInProgress, "%s, and is the update to the target", progress).
+		return finding.Warn(reasonUpdateInProgress, "%s, and leads to the target", progress).
 			Remedy("Check how far the update is.").Do(status)
 	}
 	return finding.Warn(retargetReason(completed, s.update), "%s, and would be retargeted to %s; this does not block updates within %s", progress, s.target(), s.minor()).
 		Remedy("Let the update complete. If it is stuck and %s has the fix, retarget it.", s.target()).
 		Do(append([]finding.Action{status}, s.requests("--allow-upgrade-with-warnings ")...)...)
+}
+
+// inProgress names the update from the last completed release to another one.
+func inProgress(history []configv1.UpdateHistory, completed, desired string) string {
+	done := slices.ContainsFunc(history, func(past configv1.UpdateHistory) bool { return past.State == configv1.CompletedUpdate })
+	switch {
+	case len(history) > 0 && !done:
+		return "the installation of " + desired
+	case completed == desired:
+		return "the update to another image of " + desired
+	}
+	return fmt.Sprintf("the update from %s to %s", cmp.Or(completed, "an unknown release"), desired)
 }
 
 // retargetReason is the reason for the kind of update that is in progress.
