@@ -45,12 +45,19 @@ var (
 		Remedy: "Uncordon the nodes: `oc adm uncordon NAME`.",
 	})
 	reasonDrainIncomplete = finding.NewReason("DrainIncomplete", finding.Explanation{
-		Meaning: "Reported when nodes are cordoned because the machine-config-operator drains or updates them, while the " +
-			"machine-config-daemon reports no update in progress, for instance because it is degraded.",
-		Cause: "A drain that cannot complete, or an update of the node that failed after the drain.",
+		Meaning: "Reported when nodes are cordoned because the machine-config-operator drains or uncordons them and has not " +
+			"completed that, while the machine-config-daemon reports no update in progress, for instance because it is degraded.",
+		Cause: "A drain that cannot complete, or a machine-config-controller that does not run.",
 		Remedy: "Do not uncordon the nodes, which undoes the drain. Fix what keeps it from completing: `oc -n " +
 			"openshift-machine-config-operator logs -l k8s-app=machine-config-controller -c " +
 			"machine-config-controller`.",
+	})
+	reasonUpdateIncomplete = finding.NewReason("NodeUpdateIncomplete", finding.Explanation{
+		Meaning: "Reported when nodes are cordoned because the machine-config-operator has drained them, while the " +
+			"machine-config-daemon neither updates them nor has requested that they are uncordoned.",
+		Cause: "An update of the node that failed after its drain, or a daemon that does not run.",
+		Remedy: "Do not uncordon the nodes, whose update is not complete. Fix what the daemon reports: `oc -n " +
+			"openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c machine-config-daemon`.",
 	})
 	reasonMemoryPressure = finding.NewReason("MemoryPressure", finding.Explanation{
 		Meaning: "Reported when nodes are short of memory, so that pods are evicted and none are scheduled there.",
@@ -94,6 +101,7 @@ var (
 	nameNodesNotReported     = reasonNoReadyCondition.Names("NodesNotReported")
 	nameNodesCordoned        = reasonCordoned.Names("NodesCordoned")
 	nameNodesDraining        = reasonDrainIncomplete.Names("NodesDraining")
+	nameNodesDrained         = reasonUpdateIncomplete.Names("NodesDrained")
 	nameNodesPressureUnknown = reasonPressureNotReported.Names("NodesPressureUnknown")
 	nameNodesDegraded        = reasonMachineConfigDegraded.Names("NodesDegraded")
 	nameNodesUpdating        = reasonPoolUpdating.Names("NodesUpdating")
@@ -236,10 +244,16 @@ func nodeRules() []nodeRule {
 		},
 		{
 			name: nameNodesDraining, reason: reasonDrainIncomplete, outcome: preflight.Fail,
-			violation:  "cordoned by the machine-config-operator, whose drain or update of them has not completed",
+			violation:  "cordoned by the machine-config-operator, which has not completed the last request to drain or uncordon them",
 			remedy:     "Do not uncordon the nodes, which undoes the drain. Fix what keeps it from completing.",
 			actions:    inspectDrains,
 			violatedBy: beingDrained,
+		},
+		{
+			name: nameNodesDrained, reason: reasonUpdateIncomplete, outcome: preflight.Fail,
+			violation: "drained by the machine-config-operator, and neither updated nor uncordoned since",
+			remedy:    "Do not uncordon the nodes. Fix what the daemon of each node reports.",
+			actions:   inspectDaemons, violatedBy: drained,
 		},
 		pressureRule(nameNodesMemoryPressure, "short of memory", reasonMemoryPressure, corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
 		pressureRule(nameNodesDiskPressure, "short of disk space", reasonDiskPressure, corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
@@ -327,14 +341,24 @@ func cordoned(node *corev1.Node) (string, bool) {
 	return "", true
 }
 
-// beingDrained is about cordoned nodes that the machine-config-operator has not
-// uncordoned yet. Those that it is updating have their own rule.
+// beingDrained is about cordoned nodes whose drain or uncordon the machine-config-operator has not
+// completed. Those that it is updating have their own rule.
 func beingDrained(node *corev1.Node) (string, bool) {
-	if !node.Spec.Unschedulable || updating(node) || !drainRequested(node) {
+	if !node.Spec.Unschedulable || updating(node) || !drainRequested(node) || node.Annotations[desiredDrain] == node.Annotations[appliedDrain] {
 		return "", false
 	}
 	return fmt.Sprintf("requested %s, completed %s", words.Line(node.Annotations[desiredDrain], maxQuoted),
 		words.Line(cmp.Or(node.Annotations[appliedDrain], "none"), maxQuoted)), true
+}
+
+// drained is about cordoned nodes whose drain is complete, and that the machine-config-daemon does not
+// update: it requests the uncordon when the update of the node is complete.
+func drained(node *corev1.Node) (string, bool) {
+	if !node.Spec.Unschedulable || updating(node) || !drainRequested(node) || node.Annotations[desiredDrain] != node.Annotations[appliedDrain] {
+		return "", false
+	}
+	return fmt.Sprintf("%s is complete, the daemon is %s", words.Line(node.Annotations[desiredDrain], maxQuoted),
+		cmp.Or(words.Line(node.Annotations[configState], maxQuoted), "without a state")), true
 }
 
 // drainRequested reports whether the machine-config-operator keeps the node

@@ -126,15 +126,22 @@ func TestNodes(t *testing.T) {
 		"DegradedDrain": {
 			reason: "the daemon requested a drain that does not complete, and uncordoning the node undoes it",
 			nodes:  []*corev1.Node{node("a", cordoned, state("Degraded", "failed to drain node"), drain("drain-worker-2", "uncordon-worker-1")), node("b")},
-			message: "1 of 2 nodes cordoned by the machine-config-operator, whose drain or update of them has not completed: " +
+			message: "1 of 2 nodes cordoned by the machine-config-operator, which has not completed the last request to drain or uncordon them: " +
 				"a (requested drain-worker-2, completed uncordon-worker-1)",
 			remedy: "Do not uncordon",
 			want:   results{"NodesDraining": result(preflight.Fail, "DrainIncomplete"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
 		},
 		"DegradedAfterDrain": {
-			reason: "the drain is complete, the update of the node failed, and the operator has not uncordoned it",
-			nodes:  []*corev1.Node{node("a", cordoned, state("Degraded", "unexpected on-disk state"), drain("drain-worker-2", "drain-worker-2"))},
-			want:   results{"NodesDraining": result(preflight.Fail, "DrainIncomplete"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
+			reason:  "the drain is complete, the update of the node failed, and the operator has not uncordoned it",
+			nodes:   []*corev1.Node{node("a", cordoned, state("Degraded", "unexpected on-disk state"), drain("drain-worker-2", "drain-worker-2"))},
+			message: "a (drain-worker-2 is complete, the daemon is Degraded)", remedy: "Do not uncordon",
+			want: results{"NodesDrained": result(preflight.Fail, "NodeUpdateIncomplete"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
+		},
+		"DoneAfterDrain": {
+			reason:  "the drain is complete, and the daemon has nothing to do, but has not requested the uncordon",
+			nodes:   []*corev1.Node{node("a", cordoned, drain("drain-worker-2", "drain-worker-2"))},
+			message: "1 of 1 node drained by the machine-config-operator, and neither updated nor uncordoned since: a (drain-worker-2 is complete",
+			want:    results{"NodesDrained": result(preflight.Fail, "NodeUpdateIncomplete")},
 		},
 		"UncordonPending": {
 			reason:  "the operator has not completed the uncordon",
