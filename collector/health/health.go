@@ -4,7 +4,8 @@
 // [Checks] are what the managed-upgrade-operator (MUO) checks before it starts an
 // update, for any cluster: operators, nodes, what prevents nodes from being
 // drained, reserved capacity, external dependencies (package dependency), and the window of an
-// UpgradeConfig; and whether the update can make its own requests (package deadlock). Critical
+// UpgradeConfig; whether the update can make its own requests (package deadlock); and whether a
+// migration of the cluster is in progress (package migration). Critical
 // alerts, which MUO checks too, are among the risks (package risk).
 //
 // The findings may be accepted by name. They concern all updates: patch updates
@@ -24,6 +25,7 @@ import (
 	"github.com/openshift/update-preflight/collector/health/deadlock"
 	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/health/draining"
+	"github.com/openshift/update-preflight/collector/health/migration"
 )
 
 // Checks are all checks of the cluster's health. A new one is added here. Checks of
@@ -32,6 +34,7 @@ func Checks(dependencies *dependency.Set) []check.Check {
 	return []check.Check{
 		ClusterOperators(),
 		Nodes(),
+		migration.Check(),
 		draining.Check(),
 		Capacity(),
 		dependency.Check(dependencies),

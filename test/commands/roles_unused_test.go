@@ -32,7 +32,6 @@ func targetsWithout() map[string]string {
 func checksWithout() map[string]string {
 	const removed = "a client uses an API that the target removes"
 	return map[string]string{
-		"list networks":                     "an update from a release before 4.17 to a later one",
 		"get machineconfigurations cluster": "an update from a release before 4.22 to a later one",
 		"list machinesets":                  "an UpgradeConfig reserves capacity",
 		"list deployments":                  removed,

@@ -56,9 +56,13 @@ func contents() map[string]content {
 		// insights-operator writes a file for each key, so an empty ConfigMap leaves no trace.
 		"configmaps": {complete, absent},
 		// machine-config relates to them.
-		"nodes":                     {complete, complete},
-		"machineconfigpools." + mco: {complete, complete},
-		"machineconfigurations." + "operator.openshift.io": {absent, absent},
+		"nodes":                              {complete, complete},
+		"machineconfigpools." + mco:          {complete, complete},
+		"machineconfigurations." + operators: {absent, absent},
+		// The operators relate to their own objects.
+		"networks." + operators: {complete, absent}, "kubeapiservers." + operators: {complete, absent}, "openshiftapiservers." + operators: {complete, absent},
+		"authentications." + operators: {complete, absent}, "etcds." + operators: {complete, absent}, "kubestorageversionmigrators." + operators: {complete, absent},
+		"configs.imageregistry." + operators: {complete, absent}, "storageversionmigrations.migration.k8s.io": {complete, absent},
 		// machine-api relates to them, in its own namespace.
 		"machinesets.machine.openshift.io": {complete, complete}, "machinehealthchecks.machine.openshift.io": {partial, absent},
 		// kube-apiserver relates to them.
@@ -86,6 +90,7 @@ func contents() map[string]content {
 
 const (
 	mco         = "machineconfiguration.openshift.io"
+	operators   = "operator.openshift.io"
 	flowControl = "flowcontrol.apiserver.k8s.io"
 )
 

@@ -85,6 +85,12 @@ func TestReduce(t *testing.T) {
 			map[string]any{"spec": map[string]any{"machineManagers": []any{}, "a": nil}},
 			map[string]any{"spec": map[string]any{"machineManagers": []any{}, "a": nil}},
 		},
+		"Storage": {
+			"the types of storage of the image registry decide, and nothing that they have",
+			inventory.Resource{Group: "imageregistry.operator.openshift.io", Name: "configs"},
+			map[string]any{"spec": map[string]any{"managementState": "Managed", "httpSecret": "s", "storage": map[string]any{"s3": map[string]any{"bucket": "b"}, "emptyDir": map[string]any{}, "managementState": "Managed"}}},
+			map[string]any{"spec": map[string]any{"managementState": "Managed", "storage": map[string]any{"s3": map[string]any{}, "emptyDir": map[string]any{}}}},
+		},
 		"Form": {"a value of another form than the one that is read", deployments, map[string]any{"spec": "text"}, map[string]any{}},
 		"Named": {
 			"a ConfigMap that is read by its name",

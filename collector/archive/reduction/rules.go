@@ -110,13 +110,14 @@ func rules() map[inventory.Resource]tree {
 	for group, resources := range map[string]map[string]tree{
 		"": core(), "apps": apps(), "batch": batch(), "config.openshift.io": configuration(), "operator.openshift.io": operators(),
 		"admissionregistration.k8s.io": admission(), "hypershift.openshift.io": hosted(),
-		"apiextensions.k8s.io":              {"customresourcedefinitions": object("spec", "status")},
-		"apiregistration.k8s.io":            {"apiservices": object("spec.service", "spec.group", "spec.version", "status")},
-		"apiserver.openshift.io":            {"apirequestcounts": object("spec", "status")},
-		"certificates.k8s.io":               {"certificatesigningrequests": object("spec.signerName", "spec.username", "spec.groups", "spec.usages", "spec.expirationSeconds", "status.conditions")},
-		"coordination.k8s.io":               {"leases": object(append(writers(), "spec")...)},
-		"discovery.k8s.io":                  {"endpointslices": object("addressType", "ports", "endpoints.conditions", "endpoints.nodeName")},
-		"flowcontrol.apiserver.k8s.io":      {"flowschemas": object(writers()...), "prioritylevelconfigurations": object(writers()...)},
+		"apiextensions.k8s.io":                {"customresourcedefinitions": object("spec", "status")},
+		"apiregistration.k8s.io":              {"apiservices": object("spec.service", "spec.group", "spec.version", "status")},
+		"apiserver.openshift.io":              {"apirequestcounts": object("spec", "status")},
+		"certificates.k8s.io":                 {"certificatesigningrequests": object("spec.signerName", "spec.username", "spec.groups", "spec.usages", "spec.expirationSeconds", "status.conditions")},
+		"coordination.k8s.io":                 {"leases": object(append(writers(), "spec")...)},
+		"discovery.k8s.io":                    {"endpointslices": object("addressType", "ports", "endpoints.conditions", "endpoints.nodeName")},
+		"flowcontrol.apiserver.k8s.io":        {"flowschemas": object(writers()...), "prioritylevelconfigurations": object(writers()...)},
+		"imageregistry.operator.openshift.io": {"configs": imageRegistry()}, "migration.k8s.io": {"storageversionmigrations": object("status.conditions")},
 		"kubevirt.io":                       {"kubevirts": object("spec.configuration.evictionStrategy"), "virtualmachineinstances": object(append(conditions(), "spec.evictionStrategy")...)},
 		"machine.openshift.io":              {"machinehealthchecks": object("spec", "status"), "machinesets": object("spec.replicas", "spec.selector", "status")},
 		"machineconfiguration.openshift.io": {"machineconfignodes": object("spec", "status"), "machineconfigpools": object("spec", "status")},
@@ -187,7 +188,25 @@ func configuration() map[string]tree {
 }
 
 func operators() map[string]tree {
-	return map[string]tree{"imagecontentsourcepolicies": object("spec", "status"), "machineconfigurations": object("spec", "status")}
+	of := map[string]tree{
+		"imagecontentsourcepolicies": object("spec", "status"), "machineconfigurations": object("spec", "status"),
+		"networks": object("spec.migration", "status.conditions"),
+	}
+	for _, name := range []string{"authentications", "etcds", "kubeapiservers", "kubestorageversionmigrators", "openshiftapiservers"} {
+		of[name] = object("status.conditions")
+	}
+	return of
+}
+
+// imageRegistry are the conditions of the image registry, and which types of storage it has.
+func imageRegistry() tree {
+	paths := []string{"spec.managementState", "status.conditions"}
+	for _, part := range []string{"spec.storage", "status.storage"} {
+		for _, storage := range []string{"azure", "emptyDir", "gcs", "ibmcos", "oss", "pvc", "s3", "swift"} {
+			paths = append(paths, part+"."+storage+"."+none)
+		}
+	}
+	return object(paths...)
 }
 
 func admission() map[string]tree {

@@ -1,0 +1,204 @@
+package migration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// The resources of the table.
+const (
+	network         = "networks.config.openshift.io"
+	networkOperator = "networks.operator.openshift.io"
+	kubeAPIServer   = "kubeapiservers.operator.openshift.io"
+	openShiftAPI    = "openshiftapiservers.operator.openshift.io"
+	authentication  = "authentications.operator.openshift.io"
+	etcd            = "etcds.operator.openshift.io"
+	migrator        = "kubestorageversionmigrators.operator.openshift.io"
+	imageRegistry   = "configs.imageregistry.operator.openshift.io"
+	storedVersions  = "storageversionmigrations.migration.k8s.io"
+)
+
+const (
+	// maxStated bounds the message of a condition in a message, in bytes.
+	maxStated = 1024
+	// progressing is the condition that several operators have without another word.
+	progressing = "Progressing"
+)
+
+// migration is a kind of migrations, and how it shows.
+type migration struct {
+	name   string
+	reason finding.Reason
+	// what begins the message, as a clause.
+	what    string
+	actions []finding.Action
+	signs   []sign
+}
+
+// sign is a condition or a field by which an object shows a migration.
+type sign struct {
+	resource string
+	// of describes the sign; empty where the object does not have it.
+	of func(*object) string
+}
+
+// migrations are all that are known, each with the source of its rule.
+func migrations() []migration {
+	return []migration{
+		networkMigration(), encryptionMigration(), storageVersionMigration(), registryStorage(), controlPlaneRollout(),
+	}
+}
+
+func networkMigration() migration {
+	return migration{
+		name: nameNetworkMigration, reason: reasonNetworkMigration, what: "the network of the cluster is being migrated",
+		actions: []finding.Action{finding.Run("oc get network.config cluster -o yaml"), finding.Run("oc get network.operator cluster -o yaml")},
+		signs: []sign{
+			// 4.15 to 4.21: cluster-network-operator pkg/controller/operconfig/migration.go,
+			// initMigrationConditions; okd-project/okd#2190. When it has ended, the condition is False.
+			{network, isTrue("NetworkTypeMigrationInProgress")},
+			// openshift/api config/v1, NetworkMigration. The operator copies it from the field below:
+			// cluster-network-operator pkg/network/cluster_config.go.
+			{network, func(o *object) string { return o.Status.Migration.describe("status.migration") }},
+			// openshift/api operator/v1, NetworkMigration; cluster-network-operator README.md: the administrator
+			// ends the migration of the MTU by removing it. Mode, type and features are up to 4.21.
+			{networkOperator, func(o *object) string { return o.Spec.Migration.describe("spec.migration") }},
+		},
+	}
+}
+
+func encryptionMigration() migration {
+	of := migration{
+		name: nameEncryptionMigration, reason: reasonEncryptionMigration, what: "the resources in etcd are being encrypted, decrypted or moved to another key",
+		actions: []finding.Action{finding.Run("oc get kubeapiserver,openshiftapiserver,authentication.operator.openshift.io cluster -o yaml")},
+	}
+	for _, resource := range []string{kubeAPIServer, openShiftAPI, authentication} {
+		of.signs = append(of.signs,
+			// library-go pkg/operator/encryption/controllers/migration_controller.go, since 4.3.
+			sign{resource, isTrue("EncryptionMigrationControllerProgressing")},
+			// library-go pkg/operator/encryption/controllers/condition_controller.go. False alone means no encryption.
+			sign{resource, isFalse("Encrypted", "EncryptionInProgress", "DecryptionInProgress")},
+			// library-go pkg/operator/encryption/controllers/kms_preflight_controller.go, since 5.0.
+			sign{resource, isTrue("EncryptionKMSPreflightControllerProgressing")},
+		)
+	}
+	return of
+}
+
+func storageVersionMigration() migration {
+	return migration{
+		name: nameStorageVersionMigration, reason: reasonStorageVersionMigration, what: "stored objects are not all migrated to their present version",
+		actions: []finding.Action{finding.Run("oc get storageversionmigrations.migration.k8s.io -o yaml")},
+		signs: []sign{
+			// kube-storage-version-migrator USER_GUIDE.md, "Check if migration has completed".
+			{storedVersions, unlessTrue("Succeeded", "Running", "Failed")},
+			// library-go pkg/operator/deploymentcontroller, of cluster-kube-storage-version-migrator-operator; up
+			// to 4.9 without the name.
+			{migrator, isTrue("KubeStorageVersionMigratorProgressing")},
+			{migrator, isTrue(progressing)},
+		},
+	}
+}
+
+func registryStorage() migration {
+	return migration{
+		name: nameRegistryStorage, reason: reasonRegistryStorage, what: "the image registry is being changed",
+		actions: []finding.Action{finding.Run("oc get configs.imageregistry.operator.openshift.io cluster -o yaml")},
+		signs: []sign{
+			// cluster-image-registry-operator pkg/operator/status.go: the rollout after a change.
+			{imageRegistry, isTrue(progressing)},
+			// pkg/resource/generator.go, syncStorage: the operator creates storage where the spec has other than
+			// the status.
+			{imageRegistry, otherStorage},
+			// pkg/storage/*, StorageChanged: Unknown until the storage is created.
+			{imageRegistry, storageUnknown},
+			// pkg/operator/azurepathfixcontroller.go, 4.14 to 4.16: a Job moves the images.
+			{imageRegistry, isTrue("AzurePathFixProgressing")},
+		},
+	}
+}
+
+func controlPlaneRollout() migration {
+	return migration{
+		name: nameControlPlaneRollout, reason: reasonControlPlaneRollout, what: "the control plane is being moved to another revision",
+		actions: []finding.Action{finding.Run("oc get etcd,kubeapiserver cluster -o yaml")},
+		signs: []sign{
+			// library-go pkg/operator/condition/condition.go: new certificates, keys and settings are a revision.
+			{kubeAPIServer, isTrue("NodeInstallerProgressing")},
+			{etcd, isTrue("NodeInstallerProgressing")},
+			// cluster-etcd-operator pkg/operator/etcdmemberscontroller: a member has not started.
+			{etcd, isTrue("EtcdMembersProgressing")},
+		},
+	}
+}
+
+// isTrue is the sign of a condition that is True. One that is Unknown counts, since the operator could not
+// determine it.
+func isTrue(kind string) func(*object) string {
+	return func(o *object) string {
+		if c, ok := o.condition(kind); ok && c.Status != metav1.ConditionFalse {
+			return c.describe()
+		}
+		return ""
+	}
+}
+
+// isFalse is the sign of a condition that is False for one of the reasons.
+func isFalse(kind string, reasons ...string) func(*object) string {
+	return func(o *object) string {
+		if c, ok := o.condition(kind); ok && c.Status == metav1.ConditionFalse && slices.Contains(reasons, c.Reason) {
+			return c.describe()
+		}
+		return ""
+	}
+}
+
+// unlessTrue is the sign of one of several conditions that is True, while another one is not.
+func unlessTrue(end string, kinds ...string) func(*object) string {
+	return func(o *object) string {
+		if c, ok := o.condition(end); ok && c.Status == metav1.ConditionTrue {
+			return ""
+		}
+		for _, kind := range kinds {
+			if text := isTrue(kind)(o); text != "" {
+				return text
+			}
+		}
+		return ""
+	}
+}
+
+// storageUnknown is the sign that the operator of the image registry has seen another configuration of its
+// storage: the reason is one of several words.
+func storageUnknown(o *object) string {
+	if c, ok := o.condition("StorageExists"); ok && c.Status == metav1.ConditionUnknown && strings.HasSuffix(c.Reason, "Configuration Changed") {
+		return c.describe()
+	}
+	return ""
+}
+
+// otherStorage is the sign that the spec of the image registry has another type of storage than its status.
+func otherStorage(o *object) string {
+	before, after := storageOf(o.Status.Storage), storageOf(o.Spec.Storage)
+	if o.Spec.ManagementState != "Managed" || len(before) != 1 || len(after) != 1 || before[0] == after[0] {
+		return ""
+	}
+	return fmt.Sprintf("spec.storage has %s, and status.storage still has %s", words.External(after[0]), words.External(before[0]))
+}
+
+// storageOf are the types of a storage.
+func storageOf(storage map[string]any) []string {
+	var types []string
+	for name := range storage {
+		if name != "managementState" {
+			types = append(types, name)
+		}
+	}
+	return types
+}
