@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +28,8 @@ var (
 		Cause: "The condition Available of its APIService is not True: its server is not installed any more, has no " +
 			"ready pod, or cannot be reached. The deletion of every namespace stops " +
 			"(NamespaceDeletionDiscoveryFailure), and the discovery of all APIs is incomplete.",
-		Remedy: "Repair the server, or delete the APIService of one that was removed: `oc get apiservice NAME -o yaml`.",
+		Remedy:  "Repair the server. Delete the APIService of one that was removed, and first the operator that creates it again.",
+		Command: "oc delete apiservice NAME",
 	})
 )
 
@@ -77,7 +79,17 @@ func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
 	return finding.Warn(reasonAPIServiceUnavailable,
 		"APIService %s, which the Service %s/%s serves, is not available, so no namespace can be deleted: %s", service.Name, backend.Namespace, backend.Name, cause).
 		Named(nameAPIService+"-"+service.Name).
-		Remedy("Repair the server. If it was removed, delete the APIService.").
-		Do(finding.Run("oc get apiservice %s -o yaml", service.Name), finding.Run("oc -n %s get service,pods", backend.Namespace)).
+		Remedy("Repair the server. If it was removed, delete the APIService%s.", unlessOwned(service)).
+		Do(finding.Run("oc -n %s get service,pods", backend.Namespace), finding.Run("oc get apiservice %s -o yaml", service.Name), finding.Run("oc delete apiservice %s", service.Name)).
 		About(finding.Object{APIVersion: "apiregistration.k8s.io/v1", Kind: "APIService", Name: service.Name}), true
+}
+
+// unlessOwned is what deletes the APIService of an operator that OLM has installed: OLM creates it again while the
+// ClusterServiceVersion exists (operator-lifecycle-manager pkg/lib/ownerutil labels it).
+func unlessOwned(service *snapshot.APIService) string {
+	owner, namespace := service.Labels["olm.owner"], service.Labels["olm.owner.namespace"]
+	if owner == "" || namespace == "" {
+		return ""
+	}
+	return fmt.Sprintf(", after ClusterServiceVersion %s/%s, for which OLM creates it again", namespace, owner)
 }

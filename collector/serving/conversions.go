@@ -36,9 +36,10 @@ var (
 		Cause: "The Service of its conversion webhook does not exist, or has no ready endpoint. Every read of an object " +
 			"that is stored in another version fails, and with it the garbage collection and the migration of stored " +
 			"objects (kubernetes#110720).",
-		Remedy: "Repair the operator that serves the webhook. If it was removed, delete the " +
-			"CustomResourceDefinition, which deletes its objects.",
-		Command: "oc get crd NAME -o yaml",
+		Remedy: "Restore the Service. If its operator was removed for good, set spec.conversion.strategy of the " +
+			"CustomResourceDefinition to None first: until then its deletion does not end, nor does that of a namespace " +
+			"with such an object (kubernetes#71925). Then delete it with its objects, if they are not needed.",
+		Command: `oc patch crd NAME --type merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`,
 	})
 )
 
@@ -76,15 +77,15 @@ func judgeConversions(ctx context.Context, conversions []snapshot.Conversion, ba
 	var found []finding.Finding
 	var unread error
 	for _, each := range conversions {
-		namespace, why := unavailable(each, backends)
-		if why == "" || appliedByCVO(each.Definition) || !mayConvert(each) {
+		down := outageOf(each, backends)
+		if down.why == "" || appliedByCVO(each.Definition) || !mayConvert(each) {
 			continue
 		}
-		if err := listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices")); err != nil {
+		if err := listed(ctx, down.service.Namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices")); err != nil {
 			unread = err
 			continue
 		}
-		found = append(found, conversionFinding(each, why))
+		found = append(found, conversionFinding(each, down))
 	}
 	if len(found) == 0 && unread == nil {
 		return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "all %d conversion webhooks have an endpoint", len(conversions))}, nil
@@ -92,9 +93,15 @@ func judgeConversions(ctx context.Context, conversions []snapshot.Conversion, ba
 	return finding.Bounded(finding.Drafts(found...)), unread
 }
 
-// unavailable is why the webhook cannot be called, and the namespace of its Service; empty where it can, or where
-// its URL is not one of this cluster.
-func unavailable(each snapshot.Conversion, backends *backend.Backends) (namespace, why string) {
+// outage is why a webhook cannot be called; the zero value where it can, or where its URL is not one of this cluster.
+type outage struct {
+	why string
+	// service is that of the webhook, with its namespace.
+	service backend.Reference
+	state   backend.State
+}
+
+func outageOf(each snapshot.Conversion, backends *backend.Backends) outage {
 	config := admissionregistrationv1.WebhookClientConfig{URL: each.Webhook.URL}
 	if service := each.Webhook.Service; service != nil {
 		config.Service = &admissionregistrationv1.ServiceReference{Namespace: service.Namespace, Name: service.Name, Port: service.Port}
@@ -102,20 +109,21 @@ func unavailable(each snapshot.Conversion, backends *backend.Backends) (namespac
 	reference, ok := backend.ReferenceOf(config)
 	if !ok {
 		if reference, ok = backend.ReferenceIn(config); !ok {
-			return "", ""
+			return outage{}
 		}
 	}
+	found := outage{service: reference, state: backends.Of(reference).State}
 	name := reference.Namespace + "/" + reference.Name
-	switch backends.Of(reference).State {
+	switch found.state {
 	case backend.Missing:
-		return reference.Namespace, fmt.Sprintf("its Service %s does not exist", name)
+		found.why = fmt.Sprintf("its Service %s does not exist", name)
 	case backend.NoPort:
-		return reference.Namespace, fmt.Sprintf("its Service %s has no port %d", name, reference.Port)
+		found.why = fmt.Sprintf("its Service %s has no port %d", name, reference.Port)
 	case backend.Empty:
-		return reference.Namespace, fmt.Sprintf("its Service %s has no ready endpoint", name)
+		found.why = fmt.Sprintf("its Service %s has no ready endpoint", name)
 	case backend.Serving, backend.Elsewhere:
 	}
-	return "", ""
+	return found
 }
 
 // mayConvert is true where an object may be read in another version than it is stored in.
@@ -123,14 +131,42 @@ func mayConvert(each snapshot.Conversion) bool {
 	return len(each.Served) > 1 || len(each.Stored) > 1 || !slices.Equal(each.Served, each.Stored)
 }
 
-func conversionFinding(each snapshot.Conversion, why string) finding.Finding {
+func conversionFinding(each snapshot.Conversion, down outage) finding.Finding {
 	name := each.Definition.Name
 	return finding.Warn(reasonConversionUnavailable,
 		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every read of the kind %s fails",
-		name, words.List(each.Served, maxVersions), why, each.Kind).
+		name, words.List(each.Served, maxVersions), down.why, each.Kind).
 		Named(nameConversion+"-"+name).
-		Do(finding.Run("oc get crd %s -o jsonpath='{.spec.conversion}'", name), finding.Run("oc get %s -A", name)).
+		Remedy("%s", down.remedy()).
+		Do(down.actions(name)...).
 		About(finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: name})
+}
+
+// The commands that delete a definition whose conversion webhook is gone. The deletion reads every object
+// (apiextensions-apiserver pkg/controller/finalizer), and converts none by the strategy None (kubernetes#71925). An
+// object with a finalizer stays until a program removes it.
+const (
+	withoutConversion = `oc patch crd %s --type merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`
+	listFinalizers    = "oc get %s -A -o custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name,FINALIZERS:.metadata.finalizers"
+)
+
+// remedy is about what is lost by it, too. OLM sets the strategy None itself where it removes an operator, since 4.12
+// (operator-lifecycle-manager#2832).
+func (o outage) remedy() string {
+	if o.state != backend.Missing {
+		return "Start the pods of the Service. The definition, and a namespace with its objects, cannot be deleted until then."
+	}
+	return fmt.Sprintf("Restore Service %s/%s, such as by installing its operator again. Only if the operator was removed for good, set the strategy None: "+
+		"then the objects can be read, and a write of one that is stored in another version loses the fields that only that version has. If the "+
+		"objects are not needed either, remove the finalizers that the second command lists, which the operator removed before, and delete the definition with its objects.",
+		o.service.Namespace, o.service.Name)
+}
+
+func (o outage) actions(definition string) []finding.Action {
+	if o.state != backend.Missing {
+		return []finding.Action{finding.Run("oc -n %s get service,endpointslices,pods", o.service.Namespace), finding.Run("oc get crd %s -o jsonpath='{.spec.conversion}'", definition)}
+	}
+	return []finding.Action{finding.Run(withoutConversion, definition), finding.Run(listFinalizers, definition), finding.Run("oc delete crd %s --timeout=1m", definition)}
 }
 
 // maxVersions bounds the versions in a message.

@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,8 +74,8 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 		return finding.Finding{}, false
 	}
 	return f.Named(nameNamespaceTerminating+"-"+namespace.Name).
-		Remedy("Remove what stops the deletion, and check that the namespace is gone or was created again.").
-		Do(finding.Run("oc get namespace %s -o yaml", namespace.Name), finding.Run("oc get apiservices")).
+		Remedy("%s", obstaclesOf(namespace)).
+		Do(finding.Run("oc get namespace %s -o yaml", namespace.Name)).Do(inspect(namespace)...).
 		About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name}), true
 }
 
@@ -103,4 +104,63 @@ func stopped(namespace *corev1.Namespace) string {
 		return "its conditions name no cause"
 	}
 	return strings.Join(causes, "; ")
+}
+
+// obstacle is what stops the deletion of a namespace by one of its conditions, and what ends that.
+type obstacle struct {
+	remedy  string
+	command string
+}
+
+// obstacles are those of the conditions of the namespace controller. A new deletion changes nothing: the present one
+// continues by itself when the obstacle is gone.
+func obstacles() map[corev1.NamespaceConditionType]obstacle {
+	left := "oc api-resources --verbs=list --namespaced -o name | xargs -n 1 oc -n %s get --ignore-not-found --show-kind -o " +
+		"custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers"
+	remaining := obstacle{"Let the operator of the objects that remain remove their finalizers; remove those of an operator that is gone.", left}
+	return map[corev1.NamespaceConditionType]obstacle{
+		corev1.NamespaceDeletionDiscoveryFailure: {"Repair the servers of the APIServices that are not available, or delete those of servers that were removed.", "oc get apiservices"},
+		corev1.NamespaceDeletionGVParsingFailure: {"Correct the API group whose version cannot be parsed.", "oc api-versions"},
+		corev1.NamespaceDeletionContentFailure: {
+			"Restore what the message names. If it is a conversion webhook that was removed, set spec.conversion.strategy of the CustomResourceDefinition to None.",
+			"oc get crd -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,SERVICE:.spec.conversion.webhook.clientConfig.service.namespace",
+		},
+		corev1.NamespaceContentRemaining:    remaining,
+		corev1.NamespaceFinalizersRemaining: remaining,
+	}
+}
+
+// present are the obstacles of a namespace, each once, in the order of its conditions.
+func present(namespace *corev1.Namespace) []obstacle {
+	var found []obstacle
+	for _, condition := range namespace.Status.Conditions {
+		each, known := obstacles()[condition.Type]
+		if known && condition.Status == corev1.ConditionTrue && !slices.Contains(found, each) {
+			found = append(found, each)
+		}
+	}
+	return found
+}
+
+func obstaclesOf(namespace *corev1.Namespace) string {
+	var remedies []string
+	for _, each := range present(namespace) {
+		remedies = append(remedies, each.remedy)
+	}
+	if len(remedies) == 0 {
+		remedies = []string{"Remove what stops the deletion."}
+	}
+	return strings.Join(append(remedies, "The deletion then ends by itself: check that the namespace is gone or was created again."), " ")
+}
+
+func inspect(namespace *corev1.Namespace) []finding.Action {
+	var actions []finding.Action
+	for _, each := range present(namespace) {
+		command := each.command
+		if strings.Contains(command, "%s") {
+			command = fmt.Sprintf(command, namespace.Name)
+		}
+		actions = append(actions, finding.Run("%s", command))
+	}
+	return actions
 }

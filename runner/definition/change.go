@@ -93,7 +93,8 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 	const authors = "Do not update to this release, and report it to its publisher: the cluster cannot store the definition."
 	if errs := groups[reasonIdentityChanged]; len(errs) > 0 {
 		found = append(found, c.refused(reasonIdentityChanged, errs).
-			Remedy("Save the objects, delete the CustomResourceDefinition before the update, and create the objects again after it."))
+			Remedy("Save the objects, delete the CustomResourceDefinition before the update, and create the objects again after it.%s", c.deletion()).
+			Do(finding.Run("oc get %s -A -o yaml", c.target.Name), finding.Run("oc delete crd %s --timeout=1m", c.target.Name)))
 	}
 	for _, reason := range []finding.Reason{reasonPreserveUnknownFields, reasonDefinitionInvalid} {
 		if errs := groups[reason]; len(errs) > 0 {
@@ -128,6 +129,16 @@ func (c change) refused(reason finding.Reason, errs field.ErrorList) finding.Fin
 	return finding.Fail(reason, "the API server rejects %s of the target: %s", describe(c.target), texts(errs)).
 		Named(nameUpdate).About(object(c.target)).
 		Do(finding.Run("oc get crd %s -o yaml", c.target.Name))
+}
+
+// deletion is what the deletion of a definition waits for: it reads all objects, which an unavailable conversion
+// webhook prevents (kubernetes#71925).
+func (c change) deletion() string {
+	if webhookOf(c.present) == nil {
+		return ""
+	}
+	return fmt.Sprintf(" If its conversion webhook does not respond, the objects can neither be read nor deleted: "+
+		"first run oc patch crd %s --type merge -p '{\"spec\":{\"conversion\":{\"strategy\":\"None\",\"webhook\":null}}}'.", c.present.Name)
 }
 
 // storedVersions reports stored versions that the target lacks, with the commands of
