@@ -44,7 +44,7 @@ func (a *Archive) objects(of target, path []string, request *http.Request) (answ
 	switch {
 	case len(path) > 2 || query.Get("watch") != "":
 		return absent(gap.Gap{Group: of.Group, Resource: strings.Join(path, "/"), Namespace: of.namespace}), nil
-	case of.resource == resource{Name: "secrets"}: // an archive has no values of Secrets
+	case of.resource == resource{Name: "secrets"} && !of.metadata: // an archive has no values of Secrets
 		return absent(gap.Gap{Resource: of.Name, Namespace: of.namespace, Name: strings.Join(path[1:], ""), Cause: "an archive has no values of Secrets"}), nil
 	case a.state.Unserved(of.resource):
 		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource", gap.Gap{Group: of.Group, Resource: of.Name}), nil

@@ -82,6 +82,9 @@ type Check struct {
 	// Reads are the requests that Run makes. They are optional permissions: where
 	// one is missing, the check is Unknown, unless its constructor states otherwise.
 	Reads []access.Request
+	// IfPermitted are requests that Run makes only where a review states that the user may make them. No role
+	// has them: they permit more than the check does.
+	IfPermitted []access.Request
 	// Run returns at least one finding. Fail and Unknown block the update; what is
 	// worth knowing and does not block is a Warn. An error means that the check
 	// was inconclusive.

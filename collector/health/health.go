@@ -22,6 +22,7 @@ package health
 
 import (
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/health/certificate"
 	"github.com/openshift/update-preflight/collector/health/deadlock"
 	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/health/draining"
@@ -41,6 +42,9 @@ func Checks(dependencies *dependency.Set) []check.Check {
 		UpgradeWindow(),
 		deadlock.Webhooks(),
 		deadlock.Policies(),
+		certificate.Authorities(),
+		certificate.Secrets(),
+		certificate.PausedPools(),
 	}
 }
 

@@ -13,12 +13,14 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/internal/reading"
@@ -99,6 +101,33 @@ func (c *Cluster) Infrastructure(ctx context.Context) (*configv1.Infrastructure,
 func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
 	return once(ctx, c, "configMap "+namespace+"/"+name, func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return c.api.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+}
+
+// Permitted is true where the API server states that the user may make a request.
+func (c *Cluster) Permitted(ctx context.Context, request access.Request) (bool, error) {
+	return once(ctx, c, "may "+access.Describe(request), func(ctx context.Context) (bool, error) {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &request}}
+		reviewed, err := c.api.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return false, err
+		}
+		return reviewed.Status.Allowed, nil
+	})
+}
+
+// SecretMetadata are the metadata of the Secrets in a namespace, by name: the API server sends nothing else.
+func (c *Cluster) SecretMetadata(ctx context.Context, namespace string) (map[string]*metav1.PartialObjectMetadata, error) {
+	return once(ctx, c, "metadata of secrets in "+namespace, func(ctx context.Context) (map[string]*metav1.PartialObjectMetadata, error) {
+		secrets := c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace)
+		all, err := list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return secrets.List(ctx, options)
+		}, func(secret *metav1.PartialObjectMetadata) { secret.OwnerReferences, secret.Labels = nil, nil })
+		found := make(map[string]*metav1.PartialObjectMetadata, len(all))
+		for i := range all {
+			found[all[i].Name] = &all[i]
+		}
+		return found, err
 	})
 }
 

@@ -55,14 +55,16 @@ const (
 	maxDepth = 4
 )
 
-// Wanted reports whether the content of a file can be needed. Logs, events and Secrets, whose
-// values an archive does not have, are not.
+// Wanted reports whether the content of a file can be needed. Logs and events are not, and neither are Secrets, whose
+// values an archive does not have, except those of which the annotations are read.
 func Wanted(name string) bool {
 	base := path.Base(name)
 	switch {
 	case strings.HasPrefix(base, "."), strings.Contains("/"+name, "/."):
 		return base == "HEAD" && path.Base(path.Dir(name)) == ".git" // of resourcewatch
 	case base == "timestamp", base == "version":
+		return true
+	case base == "secrets.yaml" && slices.Contains(withCertificates(), path.Base(path.Dir(path.Dir(name)))):
 		return true
 	case base == "events.yaml", base == "secrets.yaml", strings.Contains(name, "/core/events/"), strings.Contains(name, "/core/secrets/"):
 		return false
@@ -72,6 +74,12 @@ func Wanted(name string) bool {
 		return true
 	}
 	return false
+}
+
+// withCertificates are the namespaces in which Secrets have the validity of certificates as annotations (package
+// health/certificate).
+func withCertificates() []string {
+	return []string{"openshift-config-managed", "openshift-etcd", "openshift-kube-apiserver", "openshift-kube-apiserver-operator", "openshift-kube-controller-manager-operator"}
 }
 
 // Roots are the trees in which at least one of the files is, sorted.

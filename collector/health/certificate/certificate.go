@@ -1,0 +1,258 @@
+// Package certificate answers: which certificates of the cluster end before an update is over, or soon after it?
+//
+// The certificate authorities that verify are public, in ConfigMaps. Of Secrets only the metadata is read, which has
+// the validity as annotations, and only where the user may list Secrets anyway: no role has that permission, since it
+// permits to read the keys as well.
+package certificate
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+var (
+	nameCertificates = finding.NewName("Certificates",
+		"The check for certificate authorities of the cluster, and for the default certificate of its ingress, that end: a "+
+			"finding Certificate-<namespace>.<name> for each ConfigMap with them. It fails for one that has ended. It warns of one "+
+			"that ends within the duration of the update and a week, if its operator should have renewed it by then, which it does at 80 % of the "+
+			"validity (library-go pkg/operator/certrotation), or if no operator renews it. It concerns every update, and "+
+			"makes at most 9 requests. What it may not read, or an archive lacks, is Skipped (CertificatesNotCovered): it does not count. A cluster of less than a day has authorities that end within a day, and are renewed.")
+
+	nameCertificate = finding.NewName("Certificate",
+		"A finding of the checks Certificates and CertificateSecrets about an object whose certificate ends or has ended: "+
+			"Certificate-<namespace>.<name>.")
+
+	reasonCertificateEnded = finding.NewReason("CertificateEnded", finding.Explanation{
+		Meaning: "Reported for a certificate, or the authorities of one purpose, that are no longer valid.",
+		Cause: "They were not renewed: the cluster was shut down when they had to be, the operator that renews them does not run, or " +
+			"no operator renews them. What they are for does not work, and neither does an update that needs it.",
+		Remedy: "Renew the certificate; where an operator renews it, find out why that has not: `oc get clusteroperators`.",
+	})
+	reasonCertificateEnds = finding.NewReason("CertificateEnds", finding.Explanation{
+		Meaning: "Reported for a certificate that ends within the duration of the update and a week, and was not renewed.",
+		Cause: "No operator renews it, or the operator that does has not done so at 80 % of its validity " +
+			"(library-go pkg/operator/certrotation).",
+		Remedy: "Renew the certificate; where an operator renews it, find out why that has not: `oc get clusteroperators`.",
+	})
+	reasonCertificatesValid = finding.NewReason("CertificatesValid", finding.Explanation{
+		Meaning: "Reported when no certificate that was read ends soon.",
+		Cause:   "All are valid for the duration of the update and a week, or are renewed before they end.",
+	})
+	reasonNotCovered = finding.NewReason("CertificatesNotCovered", finding.Explanation{
+		Meaning: "Reported for certificates that were not read: nothing is known about them. It does not count against the update.",
+		Cause: "The user may not list Secrets, which no role of `oc preflight auth` permits, since their keys could be read as well; or an archive " +
+			"does not have them: PEM is left out by --redact, and Secrets are not collected.",
+		Remedy: "Run the preflight as a user who may list Secrets, or on a must-gather. Only their metadata is read.",
+	})
+)
+
+// authority is a ConfigMap with certificates for one purpose, in the key ca-bundle.crt.
+type authority struct {
+	namespace, name string
+	// purpose is what the certificates verify, as a noun phrase.
+	purpose string
+	// operator is the ClusterOperator that renews them; empty where none does.
+	operator string
+	// chain is true for the chain of one certificate, which comes first. Otherwise any certificate verifies, so that the
+	// one counts that is valid the longest.
+	chain bool
+}
+
+const (
+	managed    = "openshift-config-managed"
+	configured = "openshift-config"
+	apiServers = "openshift-kube-apiserver-operator"
+	// toKubelets is the authority by which kubelets verify the API server.
+	toKubelets = "kube-apiserver-to-kubelet-client-ca"
+)
+
+// authorities are those that exist in every release since 4.8. The operators renew their signers
+// (cluster-kube-apiserver-operator pkg/operator/certrotationcontroller, cluster-kube-controller-manager-operator
+// pkg/operator/certrotationcontroller, service-ca-operator pkg/operator/rotate.go). The ingress operator renews neither
+// its signer nor the default certificate that it makes (documentation of OpenShift, Ingress certificates, Expiration).
+func authorities() []authority {
+	return []authority{
+		{namespace: managed, name: "kube-apiserver-aggregator-client-ca", purpose: "the requests of the API server to aggregated APIs", operator: "kube-apiserver"},
+		{namespace: managed, name: "csr-controller-ca", purpose: "the client and serving certificates of kubelets", operator: "kube-controller-manager"},
+		{namespace: apiServers, name: toKubelets, purpose: "the requests of the API server to kubelets", operator: "kube-apiserver"},
+		{namespace: apiServers, name: "kube-control-plane-signer-ca", purpose: "the requests of the control plane to the API server", operator: "kube-apiserver"},
+		{namespace: managed, name: "service-ca", purpose: "the serving certificates of Services", operator: "service-ca"},
+		{namespace: configured, name: "etcd-serving-ca", purpose: "etcd", operator: "etcd"},
+		{namespace: managed, name: "default-ingress-cert", purpose: "the default certificate of the ingress", chain: true},
+	}
+}
+
+func (a authority) object() finding.Object {
+	return finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: a.namespace, Name: a.name}
+}
+
+// validity is from when until when a certificate is valid.
+type validity struct{ from, until time.Time }
+
+// late is true from when an operator should have renewed the certificate: at 80 % of its validity (library-go
+// pkg/operator/certrotation/signer.go, needNewSigningCertKeyPair).
+func (v validity) late(now time.Time) bool {
+	return !now.Before(v.until.Add(-v.until.Sub(v.from) / 5))
+}
+
+// Authorities is the check Certificates.
+func Authorities() check.Check {
+	reads := check.ReadsTopology()
+	for _, each := range authorities() {
+		reads = append(reads, check.Get("", "configmaps", each.namespace, each.name))
+	}
+	return check.Check{
+		Name: nameCertificates, Kind: finding.SourceHealth, NotHosted: "its authorities are in the management cluster",
+		Reads: append(reads, readsPools()...),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			if skipped, err := notSelfManaged(ctx, s); skipped != nil || err != nil {
+				return skipped, err
+			}
+			return judgeAuthorities(ctx, s), ctx.Err()
+		},
+	}
+}
+
+// notSelfManaged is the result where the control plane is not in the cluster.
+func notSelfManaged(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+	switch topology, err := s.Topology(ctx); {
+	case err != nil:
+		return nil, err
+	case topology == snapshot.Kubernetes:
+		return []finding.Finding{check.PlainKubernetes("certificates that its operators renew")}, nil
+	case topology == snapshot.HyperShift:
+		return []finding.Finding{finding.Skipped(check.ReasonHyperShift, "the certificates of a hosted control plane are in the management cluster")}, nil
+	}
+	return nil, nil
+}
+
+// What is not permitted, or not in an archive, is not covered: it is no gap of the other checks.
+func judgeAuthorities(ctx context.Context, s check.Subject) []finding.Finding {
+	ctx, log := gap.Track(ctx)
+	limit := s.Now.Add(window(ctx, s))
+	var found []finding.Finding
+	var notRead []string
+	var first validity
+	for _, each := range authorities() {
+		bundle, err := s.Cluster.ConfigMap(ctx, each.namespace, each.name)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		valid, ok := each.validity(bundle)
+		if err != nil || !ok {
+			notRead = append(notRead, each.namespace+"/"+each.name)
+			continue
+		}
+		if first.until.IsZero() || valid.until.Before(first.until) {
+			first = valid
+		}
+		if f, ok := (subject{what: "the certificates for " + each.purpose, operator: each.operator, object: each.object()}).judge(valid, s.Now, limit); ok {
+			found = append(found, f)
+		}
+	}
+	switch {
+	case len(notRead) > 0:
+		found = append(found, finding.Skipped(reasonNotCovered, "no certificate of these ConfigMaps was read, so nothing is known about them: %s", words.List(notRead, len(notRead))))
+	case first.until.IsZero():
+		found = append(found, finding.Skipped(reasonNotCovered, "the cluster has none of the ConfigMaps with the authorities of a cluster"))
+	case len(found) == 0:
+		found = append(found, finding.Pass(log.Extent(), reasonCertificatesValid, "no authority of the cluster ends before %s without being renewed; the first one ends at %s", words.Time(limit), words.Time(first.until)))
+	}
+	return found
+}
+
+// maxCertificates bounds the certificates of a ConfigMap.
+const maxCertificates = 500
+
+// validity is false where there is no certificate.
+func (a authority) validity(bundle *corev1.ConfigMap) (validity, bool) {
+	if bundle == nil {
+		return validity{}, false
+	}
+	certificates := parse(bundle.Data["ca-bundle.crt"])
+	if len(certificates) == 0 {
+		return validity{}, false
+	}
+	counted := certificates[0]
+	if !a.chain {
+		counted = slices.MaxFunc(certificates, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	}
+	return validity{counted.NotBefore, counted.NotAfter}, true
+}
+
+func parse(text string) []*x509.Certificate {
+	var certificates []*x509.Certificate
+	rest := []byte(text)
+	for range maxCertificates {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil {
+			certificates = append(certificates, certificate)
+		}
+	}
+	return certificates
+}
+
+// subject is what has a validity.
+type subject struct {
+	// what is a plural.
+	what string
+	// operator is the ClusterOperator that renews it; empty where none does.
+	operator string
+	object   finding.Object
+}
+
+// judge is false where nothing is wrong.
+func (s subject) judge(valid validity, now, limit time.Time) (finding.Finding, bool) {
+	var f finding.Finding
+	switch {
+	case !now.Before(valid.until):
+		f = finding.Fail(reasonCertificateEnded, "%s ended at %s", s.described(), words.Time(valid.until))
+	case valid.until.After(limit), s.operator != "" && !valid.late(now):
+		return finding.Finding{}, false
+	case s.operator == "":
+		f = finding.Warn(reasonCertificateEnds, "%s end at %s, and no operator renews them", s.described(), words.Time(valid.until))
+	default:
+		f = finding.Warn(reasonCertificateEnds, "%s end at %s, and ClusterOperator %q has not renewed them", s.described(), words.Time(valid.until), s.operator)
+	}
+	return f.Named(finding.NameOf(nameCertificate, s.object.Namespace+"."+s.object.Name)).
+		Remedy("%s", s.remedy()).Do(s.actions()...).About(s.object), true
+}
+
+func (s subject) described() string {
+	return fmt.Sprintf("%s (%s %s/%s)", s.what, s.object.Kind, s.object.Namespace, s.object.Name)
+}
+
+func (s subject) remedy() string {
+	if s.operator != "" {
+		return fmt.Sprintf("Find out why ClusterOperator %q does not renew them, and approve certificate requests that are pending. After all control plane nodes were off when they had to be renewed, follow the documentation on expired control plane certificates.", s.operator)
+	}
+	return "Replace the certificate before the update."
+}
+
+func (s subject) actions() []finding.Action {
+	operator := cmp.Or(s.operator, "ingress")
+	return []finding.Action{finding.Run("oc describe clusteroperator %s", operator), finding.Run("oc get certificatesigningrequests")}
+}
+
+// readsPools are the requests of window.
+func readsPools() []access.Request {
+	return []access.Request{check.List("machineconfiguration.openshift.io", "machineconfigpools")}
+}
