@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/health/migration"
+	"github.com/openshift/update-preflight/collector/health/subscription"
 )
 
 // Checks are all checks of the cluster's health. A new one is added here. Checks of
@@ -45,6 +46,7 @@ func Checks(dependencies *dependency.Set) []check.Check {
 		certificate.Authorities(),
 		certificate.Secrets(),
 		certificate.PausedPools(),
+		subscription.Check(),
 	}
 }
 

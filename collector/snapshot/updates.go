@@ -2,12 +2,16 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -125,4 +129,95 @@ func (c *Cluster) UpgradeConfigs(ctx context.Context) ([]UpgradeConfig, error) {
 		}
 		return nil, err
 	})
+}
+
+// Subscription is an operator that OLM updates (operators.coreos.com/v1alpha1), with the fields that checks read.
+type Subscription struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status struct {
+		// InstalledCSV is the ClusterServiceVersion that runs, and CurrentCSV the one to which the operator is updated.
+		InstalledCSV string `json:"installedCSV"`
+		CurrentCSV   string `json:"currentCSV"`
+		State        string `json:"state"`
+		// InstallPlanRef is the InstallPlan of CurrentCSV; nil before there is one.
+		InstallPlanRef *corev1.ObjectReference `json:"installPlanRef"`
+		Conditions     []struct {
+			Type    string                 `json:"type"`
+			Status  corev1.ConditionStatus `json:"status"`
+			Reason  string                 `json:"reason"`
+			Message string                 `json:"message"`
+		} `json:"conditions"`
+	} `json:"status"`
+}
+
+// Subscriptions are all Subscriptions, sorted by namespace and name.
+func (c *Cluster) Subscriptions(ctx context.Context) ([]Subscription, error) {
+	return List[Subscription](ctx, c, schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions"})
+}
+
+// CatalogSource has the operators that OLM may install (operators.coreos.com/v1alpha1), with the fields that checks read.
+type CatalogSource struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status struct {
+		// ConnectionState is nil for a source without a server.
+		ConnectionState *struct {
+			// LastObservedState is a state of gRPC.
+			LastObservedState string `json:"lastObservedState"`
+		} `json:"connectionState"`
+	} `json:"status"`
+}
+
+// CatalogSources are all CatalogSources, sorted by namespace and name.
+func (c *Cluster) CatalogSources(ctx context.Context) ([]CatalogSource, error) {
+	return List[CatalogSource](ctx, c, schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "catalogsources"})
+}
+
+// InstalledOperator is a ClusterServiceVersion with its state.
+type InstalledOperator struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status struct {
+		// Phase is Succeeded where the operator runs.
+		Phase   string `json:"phase"`
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	} `json:"status"`
+}
+
+// operatorsPage is the number of ClusterServiceVersions that are read at a time: each has hundreds of kilobytes.
+const operatorsPage = 10
+
+// InstalledOperators are the ClusterServiceVersions that are no copies, sorted by namespace and name. Their content is
+// dropped page by page.
+func (c *Cluster) InstalledOperators(ctx context.Context) ([]InstalledOperator, error) {
+	return once(ctx, c, "statesOfOperators", func(ctx context.Context) ([]InstalledOperator, error) {
+		resource := schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
+		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector, options.Limit = notCopied, operatorsPage
+			return c.api.Dynamic.Resource(resource).List(ctx, options)
+		}
+		var all []InstalledOperator
+		err := each(ctx, page, func(object *unstructured.Unstructured) error {
+			var operator InstalledOperator
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &operator); err != nil {
+				return fmt.Errorf("ClusterServiceVersion %s/%s cannot be decoded: %w", object.GetNamespace(), object.GetName(), err)
+			}
+			operator.Annotations = map[string]string{operatorHome: operator.Annotations[operatorHome]}
+			operator.ManagedFields = nil
+			all = append(all, operator)
+			return nil
+		})
+		return all, err
+	})
+}
+
+// operatorHome is the annotation with the namespace of the operator; older versions of OLM mark a copy by it alone.
+const operatorHome = "olm.operatorNamespace"
+
+// Copied is true for a copy that OLM made of another namespace's operator.
+func (o InstalledOperator) Copied() bool {
+	home := o.Annotations[operatorHome]
+	return home != "" && home != o.Namespace
 }

@@ -38,14 +38,11 @@ func checksWithout() map[string]string {
 		"list cronjobs":                     removed,
 		"list flowschemas":                  removed,
 		"list prioritylevelconfigurations":  removed,
+		"list catalogsources":               "OLM has Subscriptions",
 	}
 }
 
-func statusWithout() map[string]string {
-	return both(checksWithout(), map[string]string{
-		"get configmaps default-ingress-cert in openshift-config-managed": "there is a Route to the monitoring",
-	})
-}
+func statusWithout() map[string]string { return checksWithout() }
 
 // jobsWithout are the rules to run Jobs.
 func jobsWithout() map[string]string {
@@ -88,6 +85,9 @@ func collectsWithout() map[string]string {
 		"get validatingadmissionpolicybindings update-preflight": listed,
 		"get deployments cluster-version-operator in openshift-cluster-version": listed,
 		"get prometheusrules update-preflight":                                  served,
+
+		"list subscriptions":  served,
+		"list catalogsources": served,
 	}
 }
 

@@ -58,7 +58,7 @@ func purposes() map[string]string {
 		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfigurations": builtIn, "machineconfignodes": builtIn,
 		"authentications": builtIn, "configs": builtIn, "etcds": builtIn, "kubeapiservers": builtIn, "kubestorageversionmigrators": builtIn, "openshiftapiservers": builtIn,
 		"storageversionmigrations": builtIn,
-		"clusterserviceversions":   builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,
+		"clusterserviceversions":   builtIn, "subscriptions": builtIn, "catalogsources": builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,
 		"clusterroles": checksOfRelease, "clusterrolebindings": checksOfRelease, "roles": checksOfRelease, "rolebindings": checksOfRelease,
 		"managedclusters": placed, "placements": placed, "placementdecisions": placed, "managedclusterviews": "what the clusters of a hub report",
 		"manifestworks": "what the clusters of a hub report", "manifestworkreplicasets": "by what a hub asks its clusters",

@@ -122,7 +122,7 @@ func rules() map[inventory.Resource]tree {
 		"machine.openshift.io":              {"machinehealthchecks": object("spec", "status"), "machinesets": object("spec.replicas", "spec.selector", "status")},
 		"machineconfiguration.openshift.io": {"machineconfignodes": object("spec", "status"), "machineconfigpools": object("spec", "status")},
 		"monitoring.coreos.com":             {"prometheusrules": object()},
-		"operators.coreos.com":              {"clusterserviceversions": object()},
+		"operators.coreos.com":              {"clusterserviceversions": object("status.phase", "status.reason", "status.message"), "subscriptions": object("status"), "catalogsources": object("status.connectionState")},
 		"policy":                            {"poddisruptionbudgets": object("spec", "status")},
 		"postgresql.cnpg.io":                {"clusters": object("spec.instances", "spec.enablePDB", "spec.nodeMaintenanceWindow", "status.readyInstances")},
 		"route.openshift.io":                {"routes": object("spec.host", "status.ingress.host")},
