@@ -3,7 +3,10 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,10 +18,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/pager"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/nodeconfig"
 )
 
 // MachineSets are all MachineSets, sorted by namespace and name, without the templates
@@ -198,4 +206,180 @@ func poolOf(node *corev1.Node, pools []pool) pool {
 		}
 	}
 	return best
+}
+
+// OSImageStream is which images of the operating system there are: OSImageStream "cluster" of
+// machineconfiguration.openshift.io/v1, which 5.0 and later have.
+func (c *Cluster) OSImageStream(ctx context.Context) (*machineconfigurationv1.OSImageStream, error) {
+	return once(ctx, c, "osImageStream", func(ctx context.Context) (*machineconfigurationv1.OSImageStream, error) {
+		found, err := c.api.Dynamic.Resource(machineconfigurationv1.GroupVersion.WithResource("osimagestreams")).Get(ctx, "cluster", metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		stream := &machineconfigurationv1.OSImageStream{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, stream); err != nil {
+			return nil, fmt.Errorf("OSImageStream cluster cannot be decoded: %w", err)
+		}
+		return stream, nil
+	})
+}
+
+// MachineConfig is the configuration of nodes (machineconfiguration.openshift.io/v1), with the fields that checks read:
+// never the content of its files, which has secrets.
+type MachineConfig struct {
+	// ObjectMeta has the name, the UID, the labels, the owners and the annotations of the machine-config-operator.
+	metav1.ObjectMeta
+
+	// CgroupArguments are the kernel arguments about cgroups (package nodeconfig).
+	CgroupArguments []string
+	// Extensions are the first of them, at most 100.
+	Extensions []string
+	// KernelType is empty for the default one.
+	KernelType string
+	// OSImageURL is empty where the release decides. A rendered configuration always has it.
+	OSImageURL string
+	// DefaultRuntime is the container runtime that its files make the default of CRI-O; empty for that of the release.
+	DefaultRuntime string
+	// RuntimeUnread is true where the default runtime is not known, since files cannot be decoded.
+	RuntimeUnread bool
+}
+
+const (
+	// configsPage is the number of MachineConfigs that are read at a time: a rendered one has up to one and a half megabytes,
+	// the limit of etcd, and ten where that was raised. Those that sort first are small, so their size states nothing.
+	configsPage = 5
+	// maxExtensions bounds the extensions that are kept of one MachineConfig.
+	maxExtensions = 100
+	// configAnnotations begin the annotations of the machine-config-operator.
+	configAnnotations = "machineconfiguration.openshift.io/"
+)
+
+// MachineConfigs are all MachineConfigs, also those that were rendered for pools and are not used any more, sorted by
+// name. They are decoded one by one as they arrive.
+func (c *Cluster) MachineConfigs(ctx context.Context) ([]MachineConfig, error) {
+	return once(ctx, c, "machineConfigs", func(ctx context.Context) ([]MachineConfig, error) {
+		r := &configReader{cluster: c}
+		pages := pager.New(r.page)
+		pages.PageBufferSize = 1
+		if err := pages.EachListItem(ctx, metav1.ListOptions{}, func(runtime.Object) error { return nil }); err != nil {
+			return nil, err
+		}
+		return r.found, nil
+	})
+}
+
+// configReader reads the pages of one list of MachineConfigs.
+type configReader struct {
+	cluster *Cluster
+	found   []MachineConfig
+}
+
+// page reads a page, and returns the metadata of its list alone.
+func (r *configReader) page(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options.Limit = configsPage
+	group := machineconfigurationv1.GroupVersion
+	// The client of any group decodes the error of an API server.
+	body, err := r.cluster.api.Kubernetes.CoreV1().RESTClient().Get().AbsPath("/apis", group.Group, group.Version, "machineconfigs").
+		SetHeader("Accept", runtime.ContentTypeJSON).VersionedParams(&options, scheme.ParameterCodec).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	err = r.decode(json.NewDecoder(body), &list.ListMeta)
+	if err := errors.Join(err, body.Close()); err != nil {
+		return nil, fmt.Errorf("the list of MachineConfigs cannot be read: %w", err)
+	}
+	return list, nil
+}
+
+// decode decodes a list.
+func (r *configReader) decode(from *json.Decoder, into *metav1.ListMeta) error {
+	if begin, err := from.Token(); err != nil || begin != json.Delim('{') {
+		return errors.Join(err, errors.New("it is no list"))
+	}
+	for from.More() {
+		key, err := from.Token()
+		if err == nil {
+			err = r.decodeMember(from, key, into)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := from.Token()
+	return err
+}
+
+// decodeMember decodes the value of a key of a list.
+func (r *configReader) decodeMember(from *json.Decoder, key json.Token, into *metav1.ListMeta) error {
+	if key == "items" {
+		return r.decodeItems(from)
+	}
+	var value json.RawMessage
+	if err := from.Decode(&value); err != nil {
+		return err
+	}
+	if key == "metadata" {
+		return kjson.UnmarshalCaseSensitivePreserveInts(value, into)
+	}
+	return nil
+}
+
+func (r *configReader) decodeItems(from *json.Decoder) error {
+	begin, err := from.Token()
+	if err != nil || begin == nil { // null is a list without items
+		return err
+	}
+	if begin != json.Delim('[') {
+		return errors.New("its items are no list")
+	}
+	for from.More() {
+		var item json.RawMessage
+		if err := from.Decode(&item); err != nil {
+			return err
+		}
+		if len(r.found) == maxObjects {
+			return fmt.Errorf("it has more than %d objects", maxObjects)
+		}
+		config, err := decodeConfig(item)
+		if err != nil {
+			return err
+		}
+		r.found = append(r.found, config)
+	}
+	_, err = from.Token()
+	return err
+}
+
+// decodeConfig decodes one MachineConfig.
+func decodeConfig(item json.RawMessage) (MachineConfig, error) {
+	var fields struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			Config          json.RawMessage `json:"config"`
+			KernelArguments []string        `json:"kernelArguments"`
+			Extensions      []string        `json:"extensions"`
+			KernelType      string          `json:"kernelType"`
+			OSImageURL      string          `json:"osImageURL"`
+		} `json:"spec"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(item, &fields); err != nil {
+		var named unstructured.Unstructured
+		_ = json.Unmarshal(item, &named.Object) // the name is empty otherwise
+		return MachineConfig{}, fmt.Errorf("MachineConfig %q cannot be decoded: %w", named.GetName(), err)
+	}
+	config := MachineConfig{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fields.Metadata.Name, UID: fields.Metadata.UID, Labels: fields.Metadata.Labels,
+			OwnerReferences: fields.Metadata.OwnerReferences, Annotations: fields.Metadata.Annotations,
+		},
+		CgroupArguments: nodeconfig.CgroupArguments(fields.Spec.KernelArguments),
+		Extensions:      fields.Spec.Extensions[:min(len(fields.Spec.Extensions), maxExtensions)],
+		KernelType:      fields.Spec.KernelType, OSImageURL: fields.Spec.OSImageURL,
+	}
+	maps.DeleteFunc(config.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, configAnnotations) })
+	var err error
+	config.DefaultRuntime, err = nodeconfig.DefaultRuntime(fields.Spec.Config)
+	config.RuntimeUnread = err != nil
+	return config, nil
 }

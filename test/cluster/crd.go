@@ -36,7 +36,7 @@ func crdResources() map[string][]string {
 		"operator/v1":             {"cloudcredentials", "etcds", "ingresscontrollers", "machineconfigurations"},
 		"operator/v1alpha1":       {"imagecontentsourcepolicies"},
 		"machine/v1beta1":         {"machinehealthchecks", "machinesets"},
-		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfignodes", "machineconfigpools", "machineconfigs"},
+		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfignodes", "machineconfigpools", "machineconfigs", "osimagestreams"},
 	}
 }
 

@@ -8,12 +8,14 @@ package reduction
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/archive/inventory"
+	"github.com/openshift/update-preflight/collector/nodeconfig"
 )
 
 // Reducer reduces the objects of one collection.
@@ -50,6 +52,9 @@ func (r *Reducer) Reduce(object map[string]any, resource inventory.Resource) (ma
 	reduced, _ := rule.of(object).(map[string]any)
 	if (resource == inventory.Resource{Group: "apps", Name: "deployments"}) {
 		keepSettings(object, reduced)
+	}
+	if (resource == inventory.Resource{Group: "machineconfiguration.openshift.io", Name: "machineconfigs"}) {
+		keepConfiguration(object, reduced)
 	}
 	return reduced, nil
 }
@@ -112,6 +117,36 @@ func keepSettings(object, reduced map[string]any) {
 		if kept != nil {
 			into[i]["env"] = kept
 		}
+	}
+}
+
+// keepConfiguration keeps of the kernel arguments and files of a MachineConfig what checks read. Both may have secrets: of
+// the files the name of the default runtime remains, in one that has nothing else.
+func keepConfiguration(object, reduced map[string]any) {
+	from, _ := object["spec"].(map[string]any)
+	into, _ := reduced["spec"].(map[string]any)
+	if from == nil || into == nil {
+		return
+	}
+	if listed, ok := from["kernelArguments"].([]any); ok {
+		var arguments []string
+		for _, each := range listed {
+			argument, _ := each.(string) // another value is none
+			arguments = append(arguments, argument)
+		}
+		kept := []any{}
+		for _, each := range nodeconfig.CgroupArguments(arguments) {
+			kept = append(kept, each)
+		}
+		into["kernelArguments"] = kept
+	}
+	encoded, err := json.Marshal(from["config"])
+	runtime := ""
+	if err == nil {
+		runtime, err = nodeconfig.DefaultRuntime(encoded)
+	}
+	if config := nodeconfig.Ignition(runtime, err); config != nil {
+		into["config"] = config
 	}
 }
 

@@ -120,7 +120,7 @@ func rules() map[inventory.Resource]tree {
 		"imageregistry.operator.openshift.io": {"configs": imageRegistry()}, "migration.k8s.io": {"storageversionmigrations": object("status.conditions")},
 		"kubevirt.io":                       {"kubevirts": object("spec.configuration.evictionStrategy"), "virtualmachineinstances": object(append(conditions(), "spec.evictionStrategy")...)},
 		"machine.openshift.io":              {"machinehealthchecks": object("spec", "status"), "machinesets": object("spec.replicas", "spec.selector", "status")},
-		"machineconfiguration.openshift.io": {"machineconfignodes": object("spec", "status"), "machineconfigpools": object("spec", "status")},
+		"machineconfiguration.openshift.io": configurations(),
 		"monitoring.coreos.com":             {"prometheusrules": object()},
 		"operators.coreos.com":              {"clusterserviceversions": object("status.phase", "status.reason", "status.message"), "subscriptions": object("status"), "catalogsources": object("status.connectionState")},
 		"policy":                            {"poddisruptionbudgets": object("spec", "status")},
@@ -207,6 +207,14 @@ func imageRegistry() tree {
 		}
 	}
 	return object(paths...)
+}
+
+func configurations() map[string]tree {
+	return map[string]tree{
+		"machineconfignodes": object("spec", "status"), "machineconfigpools": object("spec", "status"),
+		"machineconfigs": object("spec.extensions", "spec.kernelType", "spec.osImageURL"), // and what keepConfiguration keeps
+		"osimagestreams": object("spec.defaultStream", "status.defaultStream"),
+	}
 }
 
 func admission() map[string]tree {
