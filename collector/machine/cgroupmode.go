@@ -8,26 +8,18 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/machine/machineconfig"
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-var (
-	nameCgroupMode = finding.NewName("CgroupMode",
-		"The check for cgroup v1 before an update to 4.19 or later, which does not support it (enhancement "+
-			"cgroupv1-removal; machine-config-operator#4921). The machine-config-operator of 4.18 reports it by "+
-			"Upgradeable=False, where its gate says it; an earlier one does not.")
-
-	reasonCgroupV1 = finding.NewReason("CgroupV1", finding.Explanation{
-		Meaning: "Reported when the nodes are configured to use cgroup v1, which the target does not support.",
-		Cause:   "spec.cgroupMode of nodes.config.openshift.io/cluster is v1.",
-		Remedy: "Configure v2, and wait until all nodes have rebooted: `oc patch nodes.config.openshift.io cluster " +
-			"--type=merge -p '{\"spec\":{\"cgroupMode\":\"v2\"}}'`.",
-	})
-)
+var nameCgroupMode = finding.NewName("CgroupMode",
+	"The check for cgroup v1 before an update to 4.19 or later, which does not support it (enhancement "+
+		"cgroupv1-removal; machine-config-operator#4921). The machine-config-operator of 4.18 reports what "+
+		"nodes.config.openshift.io configures by Upgradeable=False, where its gate says it; an earlier one does not, and "+
+		"none reports the kernel arguments of MachineConfigs (okd#710, okd#2148).")
 
 // reportedReason is the reason of Upgradeable=False of the machine-config-operator for
 // cgroup v1 (pkg/operator/status.go).
@@ -36,37 +28,43 @@ const reportedReason = "ClusterOnCgroupV1"
 // cgroupModeV1 is no longer a constant of the API.
 const cgroupModeV1 configv1.CgroupMode = "v1"
 
-// firstWithoutV1 is the first release whose nodes do not support cgroup v1.
-func firstWithoutV1() semver.Version { return semver.Version{Major: 4, Minor: 19} }
-
 // CgroupMode is the check CgroupMode.
 func CgroupMode() check.Check {
 	return check.Check{
 		Name: nameCgroupMode, Kind: finding.SourceHealth,
-		Concerns: func(u update.Update) bool {
-			return u.From.LT(firstWithoutV1()) && withoutPre(u.To).GTE(firstWithoutV1())
-		},
-		Reads: []access.Request{
-			check.Get(configv1.GroupName, "nodes", "", "cluster"), check.List(configv1.GroupName, "clusteroperators"),
-		},
+		Concerns: func(u update.Update) bool { return withoutPre(u.To).GTE(machineconfig.FirstWithoutV1()) },
+		Reads: append(machineconfig.Reads(),
+			check.Get(configv1.GroupName, "nodes", "", "cluster"), check.List(configv1.GroupName, "clusteroperators")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
-			config, err := s.Cluster.NodeConfig(ctx)
-			if apierrors.IsNotFound(err) {
-				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "no cgroup mode is configured")}, nil
+			if s.Update.From.LT(machineconfig.FirstWithoutV1()) { // later ones have no such mode
+				found, err := judgeMode(ctx, s)
+				if found != nil || err != nil {
+					return found, err
+				}
 			}
-			if err != nil {
-				return nil, fmt.Errorf("could not read Node \"cluster\" of config.openshift.io: %w", err)
-			}
-			if config.Spec.CgroupMode != cgroupModeV1 {
+			found, err := machineconfig.JudgeArguments(ctx, s)
+			if err == nil && len(found) == 0 {
 				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the nodes are not configured to use cgroup v1")}, nil
 			}
-			operators, err := s.Cluster.ClusterOperators(ctx)
-			if err != nil {
-				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
-			}
-			return []finding.Finding{cgroupV1(operators, s.Update.To.String())}, nil
+			return found, err
 		},
 	}
+}
+
+// judgeMode is about the mode of all nodes; nothing where it is not v1.
+func judgeMode(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+	config, err := s.Cluster.NodeConfig(ctx)
+	if apierrors.IsNotFound(err) || err == nil && config.Spec.CgroupMode != cgroupModeV1 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("could not read Node \"cluster\" of config.openshift.io: %w", err)
+	}
+	operators, err := s.Cluster.ClusterOperators(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
+	}
+	return []finding.Finding{cgroupV1(operators, s.Update.To.String())}, nil
 }
 
 // withoutPre is a version without its prerelease: that of 4.19.0 is one of 4.19.
@@ -79,11 +77,11 @@ func cgroupV1(operators []configv1.ClusterOperator, target string) finding.Findi
 	for _, operator := range operators {
 		for _, condition := range operator.Status.Conditions {
 			if condition.Type == configv1.OperatorUpgradeable && condition.Status == configv1.ConditionFalse && condition.Reason == reportedReason {
-				return finding.Skipped(reasonCgroupV1, "the ClusterOperator %s reports cgroup v1 itself, by Upgradeable=False", operator.Name)
+				return finding.Skipped(machineconfig.ReasonCgroupV1, "the ClusterOperator %s reports cgroup v1 itself, by Upgradeable=False", operator.Name)
 			}
 		}
 	}
-	return finding.Fail(reasonCgroupV1, "spec.cgroupMode of nodes.config.openshift.io/cluster is v1, which %s does not support", target).
+	return finding.Fail(machineconfig.ReasonCgroupV1, "spec.cgroupMode of nodes.config.openshift.io/cluster is v1, which %s does not support", target).
 		Remedy("Configure cgroup v2, check that workloads run with it, and wait until all nodes have rebooted.").
 		Do(finding.Run(`oc patch nodes.config.openshift.io cluster --type=merge -p '{"spec":{"cgroupMode":"v2"}}'`),
 			finding.Run("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).

@@ -33,6 +33,8 @@ func checksWithout() map[string]string {
 	const removed = "a client uses an API that the target removes"
 	return map[string]string{
 		"get machineconfigurations cluster": "an update from a release before 4.22 to a later one",
+		"get osimagestreams cluster":        "a pool without a stream of its own makes runc the default runtime, before an update to 4.23 or later",
+		"list machineconfigs":               "a node or a pool names a rendered MachineConfig",
 		"list machinesets":                  "an UpgradeConfig reserves capacity",
 		"list deployments":                  removed,
 		"list cronjobs":                     removed,

@@ -63,6 +63,9 @@ func contents() map[string]content {
 		"networks." + operators: {complete, absent}, "kubeapiservers." + operators: {complete, absent}, "openshiftapiservers." + operators: {complete, absent},
 		"authentications." + operators: {complete, absent}, "etcds." + operators: {complete, absent}, "kubestorageversionmigrators." + operators: {complete, absent},
 		"configs.imageregistry." + operators: {complete, absent}, "storageversionmigrations.migration.k8s.io": {complete, absent},
+		"machineconfigs." + mco: {complete, absent},
+		// One object, which is read where a pool has runc and no stream of its own.
+		"osimagestreams." + mco: {partial, absent},
 		// machine-api relates to them, in its own namespace.
 		"machinesets.machine.openshift.io": {complete, complete}, "machinehealthchecks.machine.openshift.io": {partial, absent},
 		// kube-apiserver relates to them.

@@ -55,7 +55,7 @@ func purposes() map[string]string {
 		"virtualmachineinstances": drains, "kubevirts": drains, "clusters": drains,
 		"hostedclusters": hostedSide, "nodepools": hostedSide, "hcpetcdbackups": hostedSide,
 		"leases": records, "endpointslices": webhooks,
-		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfigurations": builtIn, "machineconfignodes": builtIn,
+		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machinehealthchecks": builtIn, "certificatesigningrequests": builtIn, "machineconfigpools": builtIn, "machineconfigurations": builtIn, "machineconfignodes": builtIn, "machineconfigs": builtIn, "osimagestreams": builtIn,
 		"authentications": builtIn, "configs": builtIn, "etcds": builtIn, "kubeapiservers": builtIn, "kubestorageversionmigrators": builtIn, "openshiftapiservers": builtIn,
 		"storageversionmigrations": builtIn,
 		"clusterserviceversions":   builtIn, "subscriptions": builtIn, "catalogsources": builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,
