@@ -169,7 +169,7 @@ func TestNoTargets(t *testing.T) {
 		t.Errorf("%+v, want no targets, and a finding with the reason", decided)
 	}
 	for reason, target := range map[string]runner.Target{"the version": {Version: "4.18.99"}, "the latest": {Latest: true}} {
-		if _, err := runner.Run(t.Context(), w.cluster, target, w.options); err == nil || !strings.Contains(err.Error(), `VersionNotFound: not found in the "stable" channel`) {
+		if _, err := runner.Run(t.Context(), w.cluster, target, w.options); err == nil || !strings.Contains(err.Error(), `(VersionNotFound): not found in the "stable" channel`) {
 			t.Errorf("%s: %v, want CVO's reason why the cluster knows no update", reason, err)
 		}
 	}
