@@ -44,7 +44,29 @@ func checksWithout() map[string]string {
 	}
 }
 
-func statusWithout() map[string]string { return checksWithout() }
+func statusWithout() map[string]string {
+	const openShift = "the cluster is one of OpenShift"
+	return both(checksWithout(), operatorsWithout(openShift), map[string]string{
+		"list networks":     openShift,
+		"get etcds cluster": openShift,
+		"get configmaps etcd-serving-ca in openshift-config":                                      openShift,
+		"get configmaps csr-controller-ca in openshift-config-managed":                            openShift,
+		"get configmaps service-ca in openshift-config-managed":                                   openShift,
+		"get configmaps default-ingress-cert in openshift-config-managed":                         openShift,
+		"get configmaps kube-apiserver-aggregator-client-ca in openshift-config-managed":          openShift,
+		"get configmaps kube-apiserver-to-kubelet-client-ca in openshift-kube-apiserver-operator": openShift,
+		"get configmaps kube-control-plane-signer-ca in openshift-kube-apiserver-operator":        openShift,
+	})
+}
+
+// operatorsWithout are the rules to read what operators report of migrations.
+func operatorsWithout(condition string) map[string]string {
+	made := map[string]string{"list storageversionmigrations": condition}
+	for _, resource := range []string{"networks", "kubeapiservers", "authentications", "openshiftapiservers", "configs", "kubestorageversionmigrators"} {
+		made["get "+resource+" cluster"] = condition
+	}
+	return made
+}
 
 // jobsWithout are the rules to run Jobs.
 func jobsWithout() map[string]string {
@@ -79,7 +101,7 @@ func verifiesWithout() map[string]string {
 
 func collectsWithout() map[string]string {
 	const served, listed = "the cluster serves this API", "none: the archive has the list of these objects"
-	return map[string]string{
+	return both(operatorsWithout(served), map[string]string{
 		"list clusters":                                          served,
 		"list kubevirts":                                         served,
 		"list virtualmachineinstances":                           served,
@@ -87,10 +109,9 @@ func collectsWithout() map[string]string {
 		"get validatingadmissionpolicybindings update-preflight": listed,
 		"get deployments cluster-version-operator in openshift-cluster-version": listed,
 		"get prometheusrules update-preflight":                                  served,
-
-		"list subscriptions":  served,
-		"list catalogsources": served,
-	}
+		"list subscriptions":                                                    served,
+		"list catalogsources":                                                   served,
+	})
 }
 
 func conformsWithout() map[string]string {

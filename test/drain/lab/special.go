@@ -27,9 +27,6 @@ func ReplicaSet() schema.GroupVersionKind {
 // Pod is the kind.
 func Pod() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Pod") }
 
-// Quota is the kind.
-func Quota() schema.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("ResourceQuota") }
-
 // KruiseStatefulSet is a StatefulSet of another API group, with a scale.
 func KruiseStatefulSet() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apps.kruise.io", Version: "v1beta1", Kind: "StatefulSet"}
