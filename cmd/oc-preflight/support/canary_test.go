@@ -237,17 +237,21 @@ func (s server) answer(group string, path []string) any {
 // kept are the fields of which the text may be in a collection, with the reason: RESOURCE[.GROUP] is empty
 // for all resources.
 func kept() []struct{ resource, fields, reason string } {
+	const security = `seLinuxOptions|runAsUser|seccompProfile|appArmorProfile|supplementalGroupsPolicy|fsGroupChangePolicy|sysctls|seLinuxChangePolicy|capabilities|procMount`
 	const pod = `nodeName|nodeSelector|affinity|tolerations|topologySpreadConstraints|schedulerName|schedulingGates|priorityClassName|preemptionPolicy|overhead|resources|` +
-		`resourceClaims.name|serviceAccountName|volumes.persistentVolumeClaim.claimName|(containers|initContainers).(name|resources|ports|restartPolicy)`
+		`resourceClaims.name|serviceAccountName|volumes.persistentVolumeClaim.claimName|os.name|((containers|initContainers).)?securityContext.(` + security + `)|` +
+		`(containers|initContainers).(name|resources|ports|restartPolicy)`
+	const template = `metadata.(labels|finalizers)`
 	const whole = `(spec|status)`
 	return []struct{ resource, fields, reason string }{
 		{"", `metadata.(uid|resourceVersion|finalizers|ownerReferences)`, "they identify an object and its owners"},
 		{"", `metadata.labels`, "selectors of budgets, webhooks and Services select by any label"},
 		{"", `metadata.managedFields.(manager|operation|apiVersion|subresource|fieldsType)`, "checks name who writes through an API that is removed"},
-		{"", `(spec|spec.jobTemplate.spec).template.(metadata.labels|spec.(` + pod + `))`, "the placement, the quotas and the account of the pods of a template"},
+		{"", `(spec|spec.jobTemplate.spec).template.(` + template + `|spec.(` + pod + `))`, "the placement, the quotas, the level of Pod Security and the account of the pods of a template"},
 		{"pods", `spec.(` + pod + `)`, "the placement and the eviction of pods"},
 		{"", `status.conditions.(type|status|reason)`, "why an object is as it is"},
 		{"", `spec.(selector|strategy|updateStrategy)`, "how pods are replaced"},
+		{"statefulsets.apps", `spec.(podManagementPolicy|volumeClaimTemplates.metadata.name)`, "in which order pods are created, and with which volumes"},
 		{"pods", `status.phase`, "whether the pod has ended"},
 		{"cronjobs.batch", `spec.(schedule|timeZone)`, "when an API was requested"},
 		{"jobs.batch", `spec.podFailurePolicy`, "whether an evicted pod counts as failed"},

@@ -63,13 +63,20 @@ func podSpec() []string {
 	all := []string{
 		"nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates", "priority", "priorityClassName",
 		"preemptionPolicy", "terminationGracePeriodSeconds", "activeDeadlineSeconds", "overhead", "resources", claims + ".name", "serviceAccountName",
-		"hostNetwork", "hostPID", "hostIPC", "hostUsers", "os", "securityContext",
+		"hostNetwork", "hostPID", "hostIPC", "hostUsers", "os",
 	}
+	all = append(all, under("securityContext", append(securityContext(), "supplementalGroups", "supplementalGroupsPolicy", "fsGroup", "fsGroupChangePolicy", "sysctls", "seLinuxChangePolicy")...)...)
 	for _, containers := range []string{container, "initContainers"} {
-		all = append(all, under(containers, "name", "resources", "ports", "restartPolicy", "securityContext")...)
+		all = append(all, under(containers, "name", "resources", "ports", "restartPolicy")...)
+		all = append(all, under(containers+".securityContext", append(securityContext(), "capabilities", "privileged", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "procMount")...)...)
 		all = append(all, under(containers+".startupProbe", "initialDelaySeconds", "periodSeconds", "failureThreshold")...)
 	}
 	return append(all, under("volumes", volumes()...)...)
+}
+
+// securityContext are the fields that pods and containers have, without accounts of Windows.
+func securityContext() []string {
+	return []string{"seLinuxOptions", "windowsOptions.hostProcess", "runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "appArmorProfile"}
 }
 
 // volumes are the types of volumes, with the names of claims.
@@ -122,7 +129,7 @@ func rules() map[inventory.Resource]tree {
 		"machine.openshift.io":              {"machinehealthchecks": object("spec", "status"), "machinesets": object("spec.replicas", "spec.selector", "status")},
 		"machineconfiguration.openshift.io": configurations(),
 		"monitoring.coreos.com":             {"prometheusrules": object()},
-		"operators.coreos.com":              {"clusterserviceversions": object("status.phase", "status.reason", "status.message"), "subscriptions": object("status"), "catalogsources": object("status.connectionState")},
+		"operators.coreos.com":              {"clusterserviceversions": object("status.phase", "status.reason", "status.message"), "subscriptions": object("status.installPlanRef", "status.installedCSV", "status.currentCSV", "status.state", "status.conditions"), "catalogsources": object("status.connectionState")},
 		"policy":                            {"poddisruptionbudgets": object("spec", "status")},
 		"postgresql.cnpg.io":                {"clusters": object("spec.instances", "spec.enablePDB", "spec.nodeMaintenanceWindow", "status.readyInstances")},
 		"route.openshift.io":                {"routes": object("spec.host", "status.ingress.host")},
