@@ -74,7 +74,7 @@ func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
 	}
 	cause := "it has no condition Available"
 	if available != nil {
-		cause = "Available=" + string(available.Status) + " (" + words.Line(available.Reason, maxCause) + "): " + words.Line(available.Message, maxCause)
+		cause = "Available=" + words.Condition(available.Status, words.Line(available.Reason, maxCause), words.Line(available.Message, maxCause))
 	}
 	return finding.Warn(reasonAPIServiceUnavailable,
 		"APIService %s, which the Service %s/%s serves, is not available, so no namespace can be deleted: %s", service.Name, backend.Namespace, backend.Name, cause).
