@@ -1,14 +1,68 @@
 // Package nodeconfig answers: what does a MachineConfig set that decides whether a release takes it?
 //
 // A MachineConfig has files with secrets, and megabytes of them. Of these this package reads one
-// setting, the default runtime of CRI-O, and of the kernel arguments those that select the version
-// of cgroups. [Ignition] is the reverse: a configuration with nothing but that setting.
+// setting, the default runtime of CRI-O, and the paths of network scripts; of the kernel arguments those
+// that select the version of cgroups, and whether one configures a network team. [Files.Ignition] is the
+// reverse: a configuration with nothing else.
 package nodeconfig
 
 import (
+	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 )
+
+// Files is what the files of an Ignition configuration state, as far as it is read.
+type Files struct {
+	// DefaultRuntime is the container runtime that they make the default of CRI-O. RuntimeUnread is ErrUnread where it is
+	// not known.
+	DefaultRuntime string
+	RuntimeUnread  error
+	// NetworkScripts are paths. ScriptsUnread is ErrScriptsUnread where they are not known.
+	NetworkScripts []string
+	ScriptsUnread  error
+}
+
+// FilesOf reads a configuration.
+func FilesOf(ignition json.RawMessage) Files {
+	var f Files
+	f.DefaultRuntime, f.RuntimeUnread = DefaultRuntime(ignition)
+	f.NetworkScripts, f.ScriptsUnread = NetworkScripts(ignition)
+	return f
+}
+
+// Ignition is a configuration of which FilesOf is the same; nil where there is nothing to state. It has the content of no file.
+func (f Files) Ignition() map[string]any {
+	var files []any
+	if f.DefaultRuntime != "" || f.RuntimeUnread != nil {
+		source := "unread:"
+		if f.RuntimeUnread == nil && runtimeName.MatchString(f.DefaultRuntime) {
+			source = "data:," + url.PathEscape("[crio.runtime]\ndefault_runtime = \""+f.DefaultRuntime+"\"\n")
+		}
+		files = append(files, map[string]any{"path": dropIns + "default-runtime", "contents": map[string]any{"source": source}})
+	}
+	for _, script := range f.NetworkScripts {
+		files = append(files, map[string]any{"path": script})
+	}
+	if f.ScriptsUnread != nil {
+		files = append(files, map[string]any{"path": []any{scriptsDirectory}}) // which is no path
+	}
+	if files == nil {
+		return nil
+	}
+	return map[string]any{"storage": map[string]any{"files": files}}
+}
+
+// KeptArguments are the kernel arguments that are read, in their order, and at the end the name of the one that configures a
+// network team. All others may be confidential.
+func KeptArguments(arguments []string) []string {
+	kept := CgroupArguments(arguments)
+	if HasNetworkTeam(arguments) {
+		kept = append(kept, team)
+	}
+	return kept
+}
 
 const (
 	// unified and legacy are the kernel arguments by which systemd selects the hierarchy of cgroups (kernel-command-line(7)).

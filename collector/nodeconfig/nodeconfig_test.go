@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/openshift/update-preflight/collector/nodeconfig"
 )
@@ -77,19 +78,67 @@ func TestDefaultRuntime(t *testing.T) {
 	}
 }
 
-// FuzzDefaultRuntime holds that nothing of a configuration ends it, and that what is kept of one states the same.
-func FuzzDefaultRuntime(f *testing.F) {
+func TestNetworkScripts(t *testing.T) {
+	const directory = "/etc/sysconfig/network-scripts/"
+	for name, tc := range map[string]struct {
+		reason, files string
+		want          []string
+		failed        bool
+	}{
+		"None":      {reason: "keyfiles are read by all releases", files: file("/etc/NetworkManager/system-connections/eth0.nmconnection", "network-scripts")},
+		"Sorted":    {reason: "each is named once", files: file(directory+"ifcfg-eth1", "a") + "," + file(directory+"ifcfg-bond0", "a") + "," + file(directory+"ifcfg-eth1", "b"), want: []string{directory + "ifcfg-bond0", directory + "ifcfg-eth1"}},
+		"Clean":     {reason: "another notation is the same file", files: file("/etc/sysconfig//network-scripts/./ifcfg-eth0", "a"), want: []string{directory + "ifcfg-eth0"}},
+		"Other":     {reason: "routes alone are no connection", files: file(directory+"route-eth0", "a") + "," + file(directory+"keys/ifcfg-eth0", "a")},
+		"Loopback":  {reason: "NetworkManager ignores it", files: file(directory+"ifcfg-lo", "a")},
+		"Elsewhere": {reason: "it is another directory", files: file("/root/network-scripts/ifcfg-eth0", "a")},
+		"Remote":    {reason: "the content does not matter", files: `{"path": "` + directory + `ifcfg-eth0", "contents": {"source": "https://example.com/a"}}`, want: []string{directory + "ifcfg-eth0"}},
+		"Form":      {reason: "the path is no text", files: `{"path": ["` + directory + `ifcfg-eth0"]}`, failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := nodeconfig.NetworkScripts(json.RawMessage(`{"storage": {"files": [` + tc.files + `]}}`))
+			if diff := cmp.Diff(tc.want, got); diff != "" || errors.Is(err, nodeconfig.ErrScriptsUnread) != tc.failed {
+				t.Errorf("%s: %v; -want +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
+func TestHasNetworkTeam(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason    string
+		arguments []string
+		want      bool
+	}{
+		"None":    {reason: "a bond is none", arguments: []string{"bond=team0:em1,em2", "teams=1"}},
+		"Team":    {reason: "it is configured", arguments: []string{"ip=team0:dhcp", "team=team0:em1,em2"}, want: true},
+		"Several": {reason: "an element may have several", arguments: []string{"quiet team=team0:em1 psi=1"}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := nodeconfig.HasNetworkTeam(tc.arguments); got != tc.want {
+				t.Errorf("%s: %v", tc.reason, got)
+			}
+			kept := nodeconfig.KeptArguments(tc.arguments)
+			if again := nodeconfig.HasNetworkTeam(kept); again != tc.want || len(kept) > 1 {
+				t.Errorf("%s: kept are %q", tc.reason, kept)
+			}
+		})
+	}
+}
+
+// FuzzFiles holds that nothing of a configuration ends it, and that what is kept of one states the same.
+func FuzzFiles(f *testing.F) {
 	f.Add([]byte(`{"storage": {"files": [` + file("/etc/crio/crio.conf.d/a", "[crio.runtime]\ndefault_runtime=\"runc\"") + `]}}`))
 	f.Add([]byte(`{"storage": {"files": [{"path": "/etc/crio/crio.conf.d/a", "contents": {"source": "data:;base64,=", "compression": "gzip"}}]}}`))
+	f.Add([]byte(`{"storage": {"files": [{"path": "/etc/sysconfig/network-scripts/ifcfg-eth0"}, {"path": "/etc/crio/crio.conf.d/a", "contents": {"source": "a"}}]}}`))
+	f.Add([]byte(`{"storage": {"files": [{"path": ["/etc/sysconfig/network-scripts/ifcfg-eth0"]}]}}`))
 	f.Fuzz(func(t *testing.T, config []byte) {
-		runtime, err := nodeconfig.DefaultRuntime(config)
-		kept, encodeErr := json.Marshal(nodeconfig.Ignition(runtime, err))
-		if encodeErr != nil {
-			t.Fatal(encodeErr)
+		files := nodeconfig.FilesOf(config)
+		kept, err := json.Marshal(files.Ignition())
+		if err != nil {
+			t.Fatal(err)
 		}
-		again, againErr := nodeconfig.DefaultRuntime(kept)
-		if again != runtime || (againErr == nil) != (err == nil) {
-			t.Errorf("%q, %v became %q, %v", runtime, err, again, againErr)
+		if diff := cmp.Diff(files, nodeconfig.FilesOf(kept), cmpopts.EquateErrors()); diff != "" {
+			t.Errorf("it became another one: %s", diff)
 		}
 	})
 }

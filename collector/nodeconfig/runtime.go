@@ -54,11 +54,11 @@ func DefaultRuntime(ignition json.RawMessage) (string, error) {
 	if !bytes.Contains(ignition, []byte("crio.conf.d")) {
 		return "", nil
 	}
-	var config ignitionConfig
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(ignition, &config); err != nil {
+	all, ok := filesOf(ignition)
+	if !ok {
 		return "", ErrUnread
 	}
-	files := slices.DeleteFunc(config.Storage.Files, func(file ignitionFile) bool { return !strings.HasPrefix(file.Path, dropIns) })
+	files := slices.DeleteFunc(all, func(file ignitionFile) bool { return !strings.HasPrefix(file.Path, dropIns) })
 	if len(files) > maxDropIns {
 		return "", ErrUnread
 	}
@@ -74,18 +74,11 @@ func DefaultRuntime(ignition json.RawMessage) (string, error) {
 	return runtime, nil
 }
 
-// Ignition is a configuration of which DefaultRuntime is that, with or without the error; nil where there is nothing to state. It
-// has no file of another one.
-func Ignition(runtime string, unread error) map[string]any {
-	if runtime == "" && unread == nil {
-		return nil
-	}
-	source := "unread:"
-	if unread == nil && runtimeName.MatchString(runtime) {
-		source = "data:," + url.PathEscape("[crio.runtime]\ndefault_runtime = \""+runtime+"\"\n")
-	}
-	file := map[string]any{"path": dropIns + "default-runtime", "contents": map[string]any{"source": source}}
-	return map[string]any{"storage": map[string]any{"files": []any{file}}}
+// filesOf are the files of a configuration; false where it cannot be decoded.
+func filesOf(ignition json.RawMessage) ([]ignitionFile, bool) {
+	var config ignitionConfig
+	err := kjson.UnmarshalCaseSensitivePreserveInts(ignition, &config)
+	return config.Storage.Files, err == nil
 }
 
 // content is that of the data URL of a file (RFC 2397), decompressed; false where it cannot be decoded.

@@ -242,6 +242,12 @@ type MachineConfig struct {
 	DefaultRuntime string
 	// RuntimeUnread is true where the default runtime is not known, since files cannot be decoded.
 	RuntimeUnread bool
+	// NetworkScripts are the paths of its files that configure connections in the format ifcfg.
+	NetworkScripts []string
+	// ScriptsUnread is true where these are not known, since files cannot be decoded.
+	ScriptsUnread bool
+	// NetworkTeam is true where a kernel argument configures a network team.
+	NetworkTeam bool
 }
 
 const (
@@ -376,10 +382,11 @@ func decodeConfig(item json.RawMessage) (MachineConfig, error) {
 		CgroupArguments: nodeconfig.CgroupArguments(fields.Spec.KernelArguments),
 		Extensions:      fields.Spec.Extensions[:min(len(fields.Spec.Extensions), maxExtensions)],
 		KernelType:      fields.Spec.KernelType, OSImageURL: fields.Spec.OSImageURL,
+		NetworkTeam: nodeconfig.HasNetworkTeam(fields.Spec.KernelArguments),
 	}
 	maps.DeleteFunc(config.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, configAnnotations) })
-	var err error
-	config.DefaultRuntime, err = nodeconfig.DefaultRuntime(fields.Spec.Config)
-	config.RuntimeUnread = err != nil
+	files := nodeconfig.FilesOf(fields.Spec.Config)
+	config.DefaultRuntime, config.RuntimeUnread = files.DefaultRuntime, files.RuntimeUnread != nil
+	config.NetworkScripts, config.ScriptsUnread = files.NetworkScripts, files.ScriptsUnread != nil
 	return config, nil
 }

@@ -121,7 +121,7 @@ func keepSettings(object, reduced map[string]any) {
 }
 
 // keepConfiguration keeps of the kernel arguments and files of a MachineConfig what checks read. Both may have secrets: of
-// the files the name of the default runtime remains, in one that has nothing else.
+// the files the name of the default runtime remains, in one that has nothing else, and the paths of network scripts.
 func keepConfiguration(object, reduced map[string]any) {
 	from, _ := object["spec"].(map[string]any)
 	into, _ := reduced["spec"].(map[string]any)
@@ -135,17 +135,16 @@ func keepConfiguration(object, reduced map[string]any) {
 			arguments = append(arguments, argument)
 		}
 		kept := []any{}
-		for _, each := range nodeconfig.CgroupArguments(arguments) {
+		for _, each := range nodeconfig.KeptArguments(arguments) {
 			kept = append(kept, each)
 		}
 		into["kernelArguments"] = kept
 	}
-	encoded, err := json.Marshal(from["config"])
-	runtime := ""
-	if err == nil {
-		runtime, err = nodeconfig.DefaultRuntime(encoded)
+	files := nodeconfig.Files{RuntimeUnread: nodeconfig.ErrUnread, ScriptsUnread: nodeconfig.ErrScriptsUnread}
+	if encoded, err := json.Marshal(from["config"]); err == nil {
+		files = nodeconfig.FilesOf(encoded)
 	}
-	if config := nodeconfig.Ignition(runtime, err); config != nil {
+	if config := files.Ignition(); config != nil {
 		into["config"] = config
 	}
 }

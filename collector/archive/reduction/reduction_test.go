@@ -105,23 +105,25 @@ func TestReduce(t *testing.T) {
 			map[string]any{"metadata": map[string]any{"annotations": map[string]any{"include.release.openshift.io/x": "true"}}},
 		},
 		"MachineConfig": {
-			"files and kernel arguments have secrets: what is kept is the default runtime, and arguments about cgroups",
+			"files and kernel arguments have secrets: what is kept is the default runtime, paths of network scripts, arguments about cgroups, and that of a network team without its value",
 			inventory.Resource{Group: "machineconfiguration.openshift.io", Name: "machineconfigs"},
 			map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{
-				"kernelType": "realtime", "fips": true, "kernelArguments": []any{"rd.iscsi.password=secret systemd.unified_cgroup_hierarchy=0"},
+				"kernelType": "realtime", "fips": true, "kernelArguments": []any{"rd.iscsi.password=secret team=secret:em1 systemd.unified_cgroup_hierarchy=0"},
 				"config": map[string]any{
 					"passwd": map[string]any{"users": []any{map[string]any{"passwordHash": "secret"}}},
 					"storage": map[string]any{"files": []any{
 						map[string]any{"path": "/etc/secret", "contents": map[string]any{"source": "data:,secret"}},
+						map[string]any{"path": "/etc/sysconfig/network-scripts/ifcfg-eth0", "contents": map[string]any{"source": "data:,secret"}},
 						map[string]any{"path": "/etc/crio/crio.conf.d/01-secret", "contents": map[string]any{"source": "data:,%5Bcrio.runtime%5D%0Asecret=1%0Adefault_runtime=%22runc%22"}},
 					}},
 				},
 			}},
 			map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{
-				"kernelType": "realtime", "kernelArguments": []any{"systemd.unified_cgroup_hierarchy=0"},
-				"config": map[string]any{"storage": map[string]any{"files": []any{map[string]any{
-					"path": "/etc/crio/crio.conf.d/default-runtime", "contents": map[string]any{"source": "data:,%5Bcrio.runtime%5D%0Adefault_runtime%20=%20%22runc%22%0A"},
-				}}}},
+				"kernelType": "realtime", "kernelArguments": []any{"systemd.unified_cgroup_hierarchy=0", "team"},
+				"config": map[string]any{"storage": map[string]any{"files": []any{
+					map[string]any{"path": "/etc/crio/crio.conf.d/default-runtime", "contents": map[string]any{"source": "data:,%5Bcrio.runtime%5D%0Adefault_runtime%20=%20%22runc%22%0A"}},
+					map[string]any{"path": "/etc/sysconfig/network-scripts/ifcfg-eth0"},
+				}}},
 			}},
 		},
 		"Listed": {
