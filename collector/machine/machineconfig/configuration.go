@@ -2,7 +2,8 @@
 //
 // A MachineConfig configures the nodes of pools: the machine-config-controller merges those of a pool into a rendered
 // one, and names that in an annotation of each node. The checks read the metadata and a few fields of each, in one list
-// for all of them; of their files only the default runtime of CRI-O is decoded (package nodeconfig).
+// for all of them; of their files only the default runtime of CRI-O and the paths of network scripts are decoded (package
+// nodeconfig).
 package machineconfig
 
 import (

@@ -291,6 +291,67 @@ func TestMachineConfigs(t *testing.T) {
 	}
 }
 
+// TestNetworks is about what RHEL 10 does not have: files in the format ifcfg, and network teams.
+func TestNetworks(t *testing.T) {
+	const name, eth0, team = "MachineConfigs", "/etc/sysconfig/network-scripts/ifcfg-eth0", "kernelArguments: ['rd.neednet=1 team=team0:em1,em2']"
+	pass := only(name, preflight.Pass, "AsExpected")
+	scripts, teams := only("MachineConfigNetworkScripts-worker", preflight.Warn, "NetworkScriptsNotRead"), only("MachineConfigNetworkTeam-worker", preflight.Warn, "NetworkTeamNotAvailable")
+	ifcfg := dropIn(eth0, "data:,DEVICE=eth0")
+	for label, tc := range map[string]row{
+		"Script": {
+			reason: "RHEL 10 does not read it", of: getting("rhel-10", nil, config(worker, ifcfg), source("99-eth0", ifcfg)), want: scripts,
+			text: eth0 + ` of MachineConfig 99-eth0|MachineConfigPool "worker" has the stream "rhel-10"|oc get machineconfig 99-eth0`,
+		},
+		"ScriptDefault":  {reason: "the stream is that of the cluster", of: getting("", stream("rhel-10"), config(worker, ifcfg)), want: scripts},
+		"ScriptPreview":  {reason: "4.21 has RHEL 10 as a preview", of: getting("rhel-10", nil, config(worker, ifcfg)), from: "4.20.3", to: "4.21.2", want: scripts},
+		"ScriptCentOS":   {reason: "neither does CentOS Stream 10", of: getting("centos-10", nil, config(worker, ifcfg)), want: scripts},
+		"ScriptRHEL9":    {reason: "RHEL 9 reads it", of: getting("rhel-9", stream("rhel-10"), config(worker, ifcfg)), want: pass},
+		"ScriptNoStream": {reason: "a cluster without streams has RHEL 9", of: getting("", nil, config(worker, ifcfg)), want: pass},
+		"ScriptEarly":    {reason: "4.20 has no RHEL 10", of: getting("rhel-10", nil, config(worker, ifcfg)), from: "4.19.3", to: "4.20.1", want: pass},
+		"ScriptAlready":  {reason: "the update does not change it", of: having("rhel-10", config(worker, ifcfg)), want: pass},
+		"ScriptInImage": {
+			reason: "the update does not change the image", of: getting("rhel-10", nil, annotated(worker, "osImageURL: quay.io/custom/os@sha256:1, "+ifcfg)),
+			want: map[string]checktest.Result{
+				"MachineConfigOSImage-worker":  {Outcome: preflight.Warn, Reason: "OSImageOverridden"},
+				"MachineConfigOSStream-worker": {Outcome: preflight.Fail, Reason: "OSImageAndStream"},
+			},
+		},
+		"ScriptUndecodable": {
+			reason: "its path is not known", of: getting("rhel-10", nil, config(worker, "config: {storage: {files: [{path: ["+eth0+"]}]}}")),
+			want: only("MachineConfigNetworkScripts-worker", preflight.Unknown, "NetworkScriptsNotRead"), text: "MachineConfig " + worker,
+		},
+		"Keyfile": {reason: "RHEL 10 reads it", of: getting("rhel-10", nil, config(worker, dropIn("/etc/NetworkManager/system-connections/eth0.nmconnection", "data:,a"))), want: pass},
+		"Team": {
+			reason: "RHEL 10 has no teams", of: getting("rhel-10", nil, config(worker, team), source("99-team", team)), want: teams,
+			text: `the kernel argument team of MachineConfig 99-team|the stream "rhel-10"`,
+		},
+		"TeamRHEL9": {reason: "RHEL 9 has teams", of: getting("rhel-9", nil, config(worker, team)), want: pass},
+		"Bond":      {reason: "RHEL 10 has bonds", of: getting("rhel-10", nil, config(worker, "kernelArguments: ['bond=bond0:em1,em2']")), want: pass},
+		"NoStreams": {
+			reason: "what was not read is no pass", of: refusedStreams(getting("", nil, config(worker, team))), want: only(name, preflight.Unknown, "Forbidden"),
+		},
+	} {
+		t.Run(label, func(t *testing.T) { tc.run(t, machineconfig.MachineConfigs()) })
+	}
+}
+
+// getting is a cluster with streams, whose pool worker gets one, and with these MachineConfigs.
+func getting(ofPool string, ofCluster []string, all ...string) state {
+	return cluster(map[string][]string{pools: {streamed("worker", worker, worker, ofPool)}, configs: all, streams: ofCluster})
+}
+
+// having is a cluster whose pool worker has a stream already.
+func having(ofPool string, all ...string) state {
+	of := getting(ofPool, nil, all...)
+	of.objects[pools][0] = strings.Replace(of.objects[pools][0], "status: {", "status: {osImageStream: {name: "+ofPool+"}, ", 1)
+	return of
+}
+
+func refusedStreams(of state) state {
+	of.refused = "osimagestreams"
+	return of
+}
+
 // withRuntime is a cluster with a default runtime and streams.
 func withRuntime(runtime, ofPool string, ofCluster []string) state {
 	return cluster(map[string][]string{pools: {streamed("worker", worker, worker, ofPool)}, configs: {config(worker, runtimeFile(runtime))}, streams: ofCluster})

@@ -20,9 +20,9 @@ import (
 
 var (
 	nameMachineConfigs = finding.NewName("MachineConfigs",
-		"The check for MachineConfigs that the machine-config-operator of the target does not render, or whose operating "+
-			"system image it does not update: a finding for each pool and rule. It concerns every update. What it "+
-			"compares is the code of the operator from 4.8 to 5.2.")
+		"The check for MachineConfigs that the machine-config-operator of the target does not render, whose operating "+
+			"system image it does not update, or whose network configuration RHEL 10 does not have: a finding for each pool "+
+			"and rule. It concerns every update. What it compares is the code of the operator from 4.8 to 5.2.")
 
 	reasonExtension = finding.NewReason("ExtensionNotSupported", finding.Explanation{
 		Meaning: "Reported when MachineConfigs of a pool have extensions that the target does not install.",
@@ -153,7 +153,7 @@ func MachineConfigs() check.Check {
 	}
 }
 
-// judgeContent applies each rule to each pool. The error is that of reading the streams, beside what was found.
+// judgeContent applies each rule to each pool. The error is that of reading the streams, beside what was found before.
 func (c *configuration) judgeContent(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 	var found []finding.Finding
 	target := withoutPre(s.Update.To)
@@ -165,8 +165,13 @@ func (c *configuration) judgeContent(ctx context.Context, s check.Subject) ([]fi
 			}
 		}
 	}
-	runtimes, err := c.judgeRuntimes(ctx, s)
-	return append(found, runtimes...), err
+	for _, judge := range []func(context.Context, check.Subject) ([]finding.Finding, error){c.judgeRuntimes, c.judgeNetworks} {
+		more, err := judge(ctx, s)
+		if found = append(found, more...); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
 }
 
 // configuredPool is a pool with its MachineConfigs, and the release that it is to be updated to.
