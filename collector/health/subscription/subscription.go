@@ -132,8 +132,8 @@ func judgeOperator(operator *snapshot.InstalledOperator) (finding.Finding, bool)
 	if operator.Copied() || status.Phase == "Succeeded" {
 		return finding.Finding{}, false
 	}
-	return finding.Warn(reasonOperatorUpdating, "ClusterServiceVersion %s/%s has the phase %q (%s): %s",
-		operator.Namespace, operator.Name, words.Line(status.Phase, maxText), words.Line(status.Reason, maxText), words.Line(status.Message, maxText)).
+	return finding.Warn(reasonOperatorUpdating, "ClusterServiceVersion %s/%s has the phase %s", operator.Namespace, operator.Name,
+		words.Condition(words.Line(status.Phase, maxText), words.Line(status.Reason, maxText), words.Line(status.Message, maxText))).
 		Named(finding.NameOf(nameOperator, operator.Namespace+"."+operator.Name)).
 		Do(finding.Run("oc -n %s describe clusterserviceversions.%s %s", operator.Namespace, group, operator.Name)).
 		About(object("ClusterServiceVersion", operator.Namespace, operator.Name)), true
@@ -181,13 +181,13 @@ func stateOf(subscription *snapshot.Subscription) (finding.Finding, bool) {
 	}
 	for _, fault := range faults() {
 		if reason, message, ok := condition(subscription, fault); ok {
-			return finding.Warn(reasonOperatorNotUpdated, "OLM cannot update the operator of Subscription %s: %s=True (%s): %s",
-				name, fault, words.Line(reason, maxText), words.Line(message, maxText)).Do(describe), true
+			return finding.Warn(reasonOperatorNotUpdated, "OLM cannot update the operator of Subscription %s: %s=%s",
+				name, fault, words.Condition(corev1.ConditionTrue, words.Line(reason, maxText), words.Line(message, maxText))).Do(describe), true
 		}
 	}
 	if status.CurrentCSV != "" && status.CurrentCSV != status.InstalledCSV {
-		return finding.Warn(reasonOperatorUpdating, "the operator of Subscription %s is being replaced (%s): %s",
-			name, words.Line(status.State, maxText), step(status.InstalledCSV, status.CurrentCSV)).
+		return finding.Warn(reasonOperatorUpdating, "the operator of Subscription %s is being replaced%s: %s",
+			name, words.Aside(words.Line(status.State, maxText)), step(status.InstalledCSV, status.CurrentCSV)).
 			Do(finding.Run("oc -n %s get clusterserviceversions.%s", subscription.Namespace, group), describe), true
 	}
 	return finding.Finding{}, false

@@ -96,6 +96,8 @@ func TestCheck(t *testing.T) {
 		"Ready":       {reason: "it can be read", of: with("catalogsources", catalog("READY")), want: pass},
 		"Pending":     {reason: "a requirement is not met", of: with("clusterserviceversions", version("Pending")), want: "ClusterServiceVersion-operators.etcd.v2 Warn OperatorUpdating", command: "oc -n operators describe clusterserviceversions.operators.coreos.com etcd.v2"},
 		"Replacing":   {reason: "another version takes over", of: with("clusterserviceversions", version("Replacing")), want: "ClusterServiceVersion-operators.etcd.v2 Warn OperatorUpdating"},
+		"NoReason":    {reason: "no message is made of an empty reason", of: with("subscriptions", operator("etcd.v1", "InstallPlanFailed", "")), want: ofOperator + "OperatorNotUpdated"},
+		"NoPhase":     {reason: "nor of an empty phase", of: with("clusterserviceversions", of("ClusterServiceVersion", "etcd.v2", map[string]any{})), want: "ClusterServiceVersion-operators.etcd.v2 Warn OperatorUpdating"},
 		"Succeeded":   {reason: "the operator runs", of: with("clusterserviceversions", version("Succeeded")), want: pass},
 		"Copy":        {reason: "a copy is judged in its original namespace", of: with("clusterserviceversions", copied()), want: pass},
 		"NotServed":   {reason: "OLM is optional", of: state{}, want: "Subscriptions Skipped NoOLM"},
@@ -118,6 +120,9 @@ func TestCheck(t *testing.T) {
 			commands := ""
 			for _, f := range collector.Collect(t.Context(), collector.Bind(subject, []check.Check{subscription.Check()}), func(collector.Source, []finding.Finding) {}).Findings {
 				got = append(got, fmt.Sprintf("%s %s %s", f.Name, f.Outcome, f.Reason))
+				if strings.Contains(f.Message, "()") || strings.HasSuffix(f.Message, ": ") {
+					t.Errorf("%s: %q", tc.reason, f.Message)
+				}
 				for _, action := range f.Actions {
 					commands += action.Command + "\n"
 				}
