@@ -12,6 +12,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,6 +101,17 @@ func (r *reported) protect(namespace, name string) {
 	})
 }
 
+// serve adds a Service with a ready endpoint.
+func (r *reported) serve(namespace, name string) {
+	r.add(
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}}},
+		&discoveryv1.EndpointSlice{
+			ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+			AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(8443))}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}, NodeName: new("worker-1")}},
+		})
+}
+
 func container() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/app@sha256:" + strings.Repeat("0", 64)}}, TerminationGracePeriodSeconds: new(int64(30)), SecurityContext: &corev1.PodSecurityContext{}}
 }
@@ -167,10 +179,11 @@ func TestReported(t *testing.T) {
 			},
 		},
 		"Gatekeeper": {
-			reason: "the webhook of Gatekeeper's chart receives all requests, and decides on no eviction", to: patch,
+			reason: "the webhook of Gatekeeper's chart receives all requests: one warning of its name", to: patch, outcome: preflight.Warn, finding: "DrainWebhook-",
 			change: func(_ *testing.T, r *reported) {
-				r.run("shop", metav1.OwnerReference{APIVersion: "kafka.strimzi.io/v1", Kind: "StrimziPodSet", Name: "kafka"}, container())
+				r.run("shop", metav1.OwnerReference{APIVersion: "core.strimzi.io/v1beta2", Kind: "StrimziPodSet", Name: "kafka"}, container())
 				r.protect("shop", "kafka")
+				r.serve("shop", "gatekeeper")
 				r.add(&admissionregistrationv1.ValidatingWebhookConfiguration{
 					ObjectMeta: metav1.ObjectMeta{Name: "gatekeeper-validating-webhook-configuration"},
 					Webhooks: []admissionregistrationv1.ValidatingWebhook{{
