@@ -148,7 +148,6 @@ func (r review) notAcceptable(targets []Target) []finding.Finding {
 		findings = append(findings, warning(reasonNotAcceptable, nameWithoutEffect,
 			"the acceptance of %s has no effect: %s", acceptance, whyNot(unacceptable.Source)).
 			Remedy("Follow the remedy of the finding %s.", acceptance.Risk).
-			Do(finding.Force()).
 			About(unacceptable.Objects...))
 	}
 	return findings

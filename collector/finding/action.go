@@ -17,8 +17,6 @@ const (
 	ActionAccept ActionType = "Accept"
 	// ActionAcknowledge acknowledges the admin gate named by Action.Value.
 	ActionAcknowledge ActionType = "Acknowledge"
-	// ActionForce bypasses the finding by force, which is the only way.
-	ActionForce ActionType = "Force"
 	// ActionTargets lists the updates that the cluster knows.
 	ActionTargets ActionType = "Targets"
 	// ActionRoles prints the roles that grant what is missing.
@@ -87,9 +85,6 @@ func Accept(name string) Action { return Action{Type: ActionAccept, Value: name}
 
 // Acknowledge is the action of acknowledging an admin gate.
 func Acknowledge(gate string) Action { return Action{Type: ActionAcknowledge, Value: gate} }
-
-// Force is the action of forcing the update past the finding.
-func Force() Action { return Action{Type: ActionForce} }
 
 // Targets is the action of listing the updates that the cluster knows.
 func Targets() Action { return Action{Type: ActionTargets} }

@@ -75,11 +75,11 @@ func TestTextsAreSanitizedAndBounded(t *testing.T) {
 
 func TestDoDoesNotShareActions(t *testing.T) {
 	base := finding.Fail(finding.ReportedReason("R"), "m").Do(finding.Run("a"))
-	one, other := base.Do(finding.Force()), base.Do(finding.Targets())
-	if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: "a"}, {Type: finding.ActionForce}}, one.Actions); diff != "" {
+	one, other := base.Do(finding.Targets()), base.Do(finding.Roles())
+	if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: "a"}, {Type: finding.ActionTargets}}, one.Actions); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: "a"}, {Type: finding.ActionTargets}}, other.Actions); diff != "" {
+	if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: "a"}, {Type: finding.ActionRoles}}, other.Actions); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

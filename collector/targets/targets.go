@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/blang/semver/v4"
@@ -38,7 +39,7 @@ var (
 	reasonNoUpdates = finding.NewReason("NoUpdates", finding.Explanation{
 		Meaning: "Reported when the cluster knows no update.",
 		Cause:   "The channel has no update from the cluster's version.",
-		Remedy:  "Choose another channel with \"oc adm upgrade channel\", or ask for a release by its image.",
+		Remedy:  "Choose another channel with `oc adm upgrade channel CHANNEL`, or ask for a release by its image.",
 	})
 	reasonUpdatesNotRetrieved = finding.NewReason("UpdatesNotRetrieved", finding.Explanation{
 		Meaning: "Reported when the cluster knows no update because it could not retrieve the update graph.",
@@ -188,6 +189,28 @@ func judgeTarget(ctx context.Context, s scene.Scene, candidate *report.Candidate
 	return acceptance.Target{Account: s.Account(candidate.Version), Findings: slices.Clip(counting), NoJobs: true}, findings
 }
 
+// maxChannels bounds the channels of which a command is printed.
+const maxChannels = 3
+
+// channelName matches a name that is one word of a command: it comes from the update service.
+var channelName = regexp.MustCompile(`^[a-z][a-z0-9.-]{0,62}$`)
+
+// channels are commands that set a channel: the last ones that the cluster knows, and of a cluster that knows none the
+// one of its minor version. Without an argument the command would remove the channel.
+func channels(clusterVersion *configv1.ClusterVersion) []finding.Action {
+	known := slices.DeleteFunc(slices.Clone(clusterVersion.Status.Desired.Channels), func(name string) bool {
+		return name == clusterVersion.Spec.Channel || !channelName.MatchString(name)
+	})
+	if version, err := semver.Parse(clusterVersion.Status.Desired.Version); err == nil && len(known) == 0 {
+		known = []string{"stable-" + update.Line(version)}
+	}
+	var commands []finding.Action
+	for _, name := range known[max(0, len(known)-maxChannels):] {
+		commands = append(commands, finding.Run("oc adm upgrade channel %s", name))
+	}
+	return commands
+}
+
 // noUpdates is the finding of a cluster that knows no update.
 func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
 	known := "the cluster has no channel, and knows no update"
@@ -201,6 +224,6 @@ func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
 		}
 	}
 	return f.Named(nameNoUpdates).From(finding.SourceRisk).
-		Remedy("Choose another channel, or name a version, which is judged though it is not listed.").Do(finding.Run("oc adm upgrade channel")).
+		Remedy("Choose another channel, or name a version, which is judged though it is not listed.").Do(channels(clusterVersion)...).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name})
 }

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/blang/semver/v4"
+
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/image/imagepolicy"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/refusal"
@@ -33,10 +36,13 @@ type Proof struct {
 
 // notListed is the proof of a version that the cluster does not list; known names those that it does.
 func notListed(version, known string) Proof {
-	unlisted := finding.Unknown(reasonNotListed,
+	f := finding.Unknown(reasonNotListed,
 		"the cluster knows %s, and not %s, so the image of the release is unknown: its signature, its content and its checks were not evaluated", known, version).
-		Named(nameSignature).Remedy("Name the release by its image, or set a channel that has it.").Do(finding.Run("oc adm upgrade channel"), finding.Targets())
-	return Proof{Sources: []collector.Source{collector.Known(nameSignature, finding.SourceSignature, unlisted)}}
+		Named(nameSignature).Remedy("Name the release by its image, or set a channel that has it.").Do(finding.Targets())
+	if parsed, err := semver.Parse(version); err == nil {
+		f = f.Do(finding.Run("oc adm upgrade channel stable-%s", update.Line(parsed)))
+	}
+	return Proof{Sources: []collector.Source{collector.Known(nameSignature, finding.SourceSignature, f)}}
 }
 
 // Signers names the signers of a signature that the cluster trusts; none for a release that is

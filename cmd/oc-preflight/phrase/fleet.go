@@ -69,7 +69,7 @@ func (f Fleet) command(action finding.Action, member []string) string {
 		return p.Verb("auth", strings.TrimPrefix(f.verb, "fleet "), p.Given)
 	case finding.ActionRetry:
 		return f.again(f.given)
-	case finding.ActionForce, finding.ActionAttach, finding.ActionRun:
+	case finding.ActionAttach, finding.ActionRun:
 	}
 	return ""
 }

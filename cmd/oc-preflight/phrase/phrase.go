@@ -139,8 +139,6 @@ func (p Phrase) command(action finding.Action) string {
 			return "" // the acknowledgement belongs to the guest, not to the cluster of the connection
 		}
 		return p.Verb("ack", action.Value, p.Given.Global())
-	case finding.ActionForce:
-		return p.again(p.Given.with("force"))
 	case finding.ActionTargets:
 		return p.Verb("targets", "", p.Given.cluster())
 	case finding.ActionRoles:

@@ -100,7 +100,7 @@ func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Fi
 	switch {
 	case condition.Status == configv1.ConditionFalse:
 		f = finding.Fail(reason, "%s\nThis blocks updates to another minor version than %s.", message, minor).
-			Remedy("Do what the operator's message requires, then check the condition.").Do(inspect, finding.Force())
+			Remedy("Do what the operator's message requires, then check the condition.").Do(inspect)
 	case condition.Status == configv1.ConditionUnknown && condition.Reason != "NoData":
 		f = finding.Warn(reason, "%s", message).
 			Remedy("CVO accepts the update, but the operator could not determine whether it is safe. Check the operator.").Do(inspect)

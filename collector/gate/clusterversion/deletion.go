@@ -70,7 +70,7 @@ func (s situation) deletion(minor string) finding.Finding {
 		if resources != nil {
 			f = f.Observed(map[string]string{"resources": resources[1]}).Do(inspectDeleted(resources[1])...)
 		}
-		return f.Do(finding.Force())
+		return f
 	case all.Status == configv1.ConditionUnknown:
 		if s.update.LeavesMinor() { // one cause is one finding
 			return finding.Skipped(reasonEvaluationFailed,

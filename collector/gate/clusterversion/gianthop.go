@@ -55,7 +55,7 @@ func judgeGiantHop(s situation) []finding.Finding {
 	}
 	return []finding.Finding{violated(violation, notes...).
 		Remedy("%s A forced update over several minor versions is neither tested nor supported.", hopsTo(s)).
-		Do(finding.Targets(), finding.Force())}
+		Do(finding.Targets())}
 }
 
 // hopsTo is the way to the target, one minor version at a time.

@@ -21,7 +21,7 @@ func TestRollback(t *testing.T) {
 		},
 		"Older": {
 			reason: "an earlier release than the previous one", cluster: checktest.At("4.18.9", "4.18.5", "4.18.3"), to: "4.18.3", want: low,
-			message: []string{"4.18.3 is less than the current target 4.18.9", checktest.PullSpec("4.18.5")}, remedy: []string{"Targets", "Force"},
+			message: []string{"4.18.3 is less than the current target 4.18.9", checktest.PullSpec("4.18.5")}, remedy: []string{"Targets"},
 		},
 		"Minor":    {reason: "the previous release, in another minor version", cluster: checktest.At("4.18.3", "4.17.9"), to: "4.17.9", want: low},
 		"Oldest":   {reason: "the CVO of 4.13 allows no rollback", cluster: checktest.At("4.13.9", "4.13.3"), to: "4.13.3", want: low, message: []string{"rollbacks and downgrades are not recommended"}},
@@ -73,7 +73,7 @@ func TestUpgradeable(t *testing.T) {
 		"True":   {reason: "the condition is True", cluster: checktest.With(checktest.At("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionTrue, "", ""), to: "4.19.0", want: one(name, preflight.Pass, "Upgradeable")},
 		"False": {
 			reason: "the reason and the message are CVO's", cluster: ack(checktest.At("4.18.3")), to: "4.19.0", want: one(name, preflight.Fail, "AdminAckRequired"),
-			message: []string{"Kubernetes 1.33 removes an API.\nSee https://example.com/kb."}, remedy: []string{"leave 4.18", "Force"},
+			message: []string{"Kubernetes 1.33 removes an API.\nSee https://example.com/kb."}, remedy: []string{"leave 4.18"},
 		},
 		"Patch": {reason: "patch updates are not blocked", cluster: ack(checktest.At("4.18.3")), to: "4.18.9", want: skipped, message: []string{"Upgradeable=False", "within 4.18"}},
 		"Unknown": {
@@ -121,7 +121,7 @@ func TestOverrides(t *testing.T) {
 		"Unmanaged": {
 			reason: "the message names the objects, and the remedy removes the overrides", cluster: override(checktest.At("4.18.3"), false, true, true), to: "4.19.0", want: one(name, preflight.Fail, set),
 			message: []string{"2 objects", "Deployment openshift-monitoring/operatorb, Deployment openshift-monitoring/operatorc", "leave 4.18"},
-			remedy:  []string{`oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/overrides"}]'`, "Force"},
+			remedy:  []string{`oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/overrides"}]'`},
 		},
 		"ClusterScoped": {reason: "an object without a namespace", cluster: cluster, to: "4.19.0", want: one(name, preflight.Fail, set), message: []string{`ClusterRole "reader"`}},
 		"Many": {
@@ -146,7 +146,7 @@ func TestUpdating(t *testing.T) {
 		"Next": {
 			reason: "4.6.z to 4.7.z', then 4.8.z\" before 4.7.z' is complete", cluster: checktest.Toward("4.6.9", "4.7.2"), to: "4.8.1", want: busy,
 			message: []string{"the update from 4.6.9 to 4.7.2 is in progress (Working towards 4.7.2", "4.8.1 would leave 4.7", "updates within 4.7 are not blocked"},
-			remedy:  []string{"Let the update complete", "oc adm upgrade", "Force"},
+			remedy:  []string{"Let the update complete", "oc adm upgrade"},
 		},
 		"NextAfterRetarget": {
 			reason: "4.6.z to 4.7.z to 4.7.z+n to 4.8.z, without 4.7.z completed", cluster: checktest.Toward("4.6.9", "4.7.2", "4.7.5"), to: "4.8.1", want: busy,
@@ -172,7 +172,7 @@ func TestDeletion(t *testing.T) {
 	own := checktest.With(checktest.At("4.18.3"), "UpgradeableDeletesInProgress", configv1.ConditionFalse, "ResourceDeletesInProgress", old)
 	runRows(t, clusterversion.Deletion, map[string]row{
 		"None":    {reason: "no condition reports a deletion", cluster: checktest.At("4.18.3"), to: "4.19.0", want: one(name, preflight.Pass, "NothingDeleted")},
-		"Own":     {reason: "up to 4.22 CVO has a separate condition", cluster: own, to: "4.19.0", want: deleting, message: []string{`service "a/b"`, "leave 4.18"}, remedy: []string{"finalizer", "Run oc -n a get service b -o yaml", "Force"}},
+		"Own":     {reason: "up to 4.22 CVO has a separate condition", cluster: own, to: "4.19.0", want: deleting, message: []string{`service "a/b"`, "leave 4.18"}, remedy: []string{"finalizer", "Run oc -n a get service b -o yaml"}},
 		"Alone":   {reason: "later the deletion is in Upgradeable", cluster: checktest.With(checktest.At("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, name, since), to: "5.1.0", want: deleting, message: []string{`pod "e/f"`}},
 		"Among":   {reason: "the deletion is one of several causes", cluster: checktest.With(checktest.At("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "MultipleReasons", "for multiple reasons:\n* "+since+"\n* Wait."), to: "5.1.0", want: deleting},
 		"Other":   {reason: "another cause is no deletion", cluster: checktest.With(checktest.At("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "AdminAckRequired", "Do it."), to: "5.1.0", want: one(name, preflight.Pass, "NothingDeleted")},

@@ -39,7 +39,7 @@ func judgeRollback(s situation) []finding.Finding {
 	case violation != nil:
 		return []finding.Finding{violated(*violation).
 			Remedy("Choose a release that is not before %s. A forced rollback is neither tested nor supported.", s.update.From).
-			Do(finding.Targets(), finding.Force())}
+			Do(finding.Targets())}
 	case s.update.Kind() == update.Rollback:
 		return []finding.Finding{finding.Warn(reasonPreviousRelease,
 			"%s is the cluster's previous release; a rollback from %s reverts the fixes made since", s.target(), s.update.From).

@@ -81,7 +81,7 @@ func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition)
 		return finding.Fail(reasonUpdateInProgress,
 			"%s, and %s would leave %s before the operators of %s can report what blocks that; updates within %s are not blocked",
 			progress, s.target(), s.minor(), s.update.From, s.minor()).
-			Remedy("Let the update complete, then run the preflight again.").Do(status, finding.Force())
+			Remedy("Let the update complete, then run the preflight again.").Do(status)
 	case s.update.Kind() == update.Same:
 		return finding.Warn(reasonUpdateInProgress, "%s, and leads to the target", progress).
 			Remedy("Check how far the update is.").Do(status)

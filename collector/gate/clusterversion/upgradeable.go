@@ -56,7 +56,7 @@ func judgeUpgradeable(s situation) []finding.Finding {
 	return []finding.Finding{finding.Unknown(cmp.Or(finding.ReportedReason(condition.Reason), reasonEvaluationFailed),
 		"CVO could not evaluate whether the cluster can leave %s: Upgradeable=%s of ClusterVersion: %s", s.minor(), condition.Status, cmp.Or(condition.Message, "no message")).
 		Remedy("Check what CVO could not evaluate. CVO itself would accept the update.").
-		Do(cvoLog(), finding.Force())}
+		Do(cvoLog())}
 }
 
 // isOwnViolation reports whether the preflight's own ClusterOperator is the only cause of a
@@ -95,5 +95,5 @@ func (s situation) notUpgradeable(violation cvo.Violation) finding.Finding {
 	return violated(violation).
 		Observed(causes).
 		Remedy("Fix what the message names, or acknowledge it where it is an admin gate. This blocks updates that leave %s; until then, update to the newest release within it.", s.minor()).
-		Do(finding.Run("oc adm upgrade"), finding.Targets(), finding.Force())
+		Do(finding.Run("oc adm upgrade"), finding.Targets())
 }
