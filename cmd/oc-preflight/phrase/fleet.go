@@ -74,19 +74,27 @@ func (f Fleet) command(action finding.Action, member []string) string {
 	return ""
 }
 
-// directed is a command of oc with the flags that select the cluster. One that is more than a single
-// call of oc, or is none, stays as it is.
+// directed is a command of oc with the flags that select the cluster of a member.
 func (f Fleet) directed(command string, member []string) string {
-	rest, ok := strings.CutPrefix(command, "oc ")
-	several := strings.ContainsAny(rest, "|;&`\n") || strings.Contains(rest, "$(")
-	if !ok || several || strings.HasPrefix(rest, "preflight ") || len(member) != 2 || member[0] != "context" && member[0] != "kubeconfig" {
+	if len(member) != 2 || member[0] != "context" && member[0] != "kubeconfig" {
 		return command
 	}
 	var kubeconfig Flags
 	if member[0] == "context" { // of the kubeconfig of the request
 		kubeconfig = f.given.only("kubeconfig")
 	}
-	return "oc" + kubeconfig.with(member[0], member[1]).String() + " " + rest
+	return directed(command, kubeconfig.with(member[0], member[1]))
+}
+
+// directed is a command of oc with flags. One that has some already, that is more than a single call of oc, or that is
+// none, stays as it is.
+func directed(command string, flags Flags) string {
+	rest, ok := strings.CutPrefix(command, "oc ")
+	several := strings.ContainsAny(rest, "|;&`\n") || strings.Contains(rest, "$(")
+	if !ok || several || strings.HasPrefix(rest, "preflight ") || strings.HasPrefix(rest, "--") {
+		return command
+	}
+	return "oc" + flags.String() + " " + rest
 }
 
 // selecting are the global flags, with the one that selects the cluster.

@@ -125,9 +125,18 @@ func (p Phrase) Findings(findings []finding.Finding) []finding.Finding {
 func (p Phrase) actions(actions []finding.Action) []finding.Action {
 	phrased := slices.Clone(actions)
 	for i := range phrased {
-		phrased[i].Command = cmp.Or(phrased[i].Command, p.command(phrased[i]))
+		phrased[i].Command = cmp.Or(p.directed(phrased[i].Command), p.command(phrased[i]))
 	}
 	return phrased
+}
+
+// directed is a command of oc about the cluster of the request. An archive has no connection, and of a request for a
+// hosted cluster the finding states which of the two clusters it is about.
+func (p Phrase) directed(command string) string {
+	if p.Given.has("archive") || p.Given.has(hostedCluster) {
+		return command
+	}
+	return directed(command, p.Given.Global())
 }
 
 func (p Phrase) command(action finding.Action) string {
