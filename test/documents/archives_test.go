@@ -3,6 +3,7 @@ package documents_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,9 +130,9 @@ func ofCheck(t *testing.T, name string, reads []access.Request) content {
 	return least
 }
 
-// TestArchives writes which checks can be evaluated on which kind of archive.
+// TestArchives writes which checks can be evaluated on which kind of archive: a row for those that are alike.
 func TestArchives(t *testing.T) {
-	rows := [][]string{{"check", "default must-gather", "insights", "collect"}}
+	alike := map[[3]extent][]string{}
 	for _, c := range builtin.Checks(scene.Judgement{}) {
 		if len(c.Reads) == 0 {
 			continue
@@ -141,9 +142,15 @@ func TestArchives(t *testing.T) {
 		if len(c.IfPermitted) > 0 {
 			collected, of.insights = absent, absent // and no Secrets
 		}
-		rows = append(rows, []string{"`" + c.Name + "`", of.mustGather.String(), of.insights.String(), collected.String()})
+		kind := [3]extent{of.mustGather, of.insights, collected}
+		alike[kind] = append(alike[kind], "`"+c.Name+"`")
 	}
-	slices.SortFunc(rows[1:], func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	rows := [][]string{{"default must-gather", "insights", "collect", "checks"}}
+	for _, kind := range slices.SortedFunc(maps.Keys(alike), func(a, b [3]extent) int { return slices.Compare(b[:], a[:]) }) {
+		names := alike[kind]
+		slices.Sort(names)
+		rows = append(rows, []string{kind[0].String(), kind[1].String(), kind[2].String(), strings.Join(names, ", ")})
+	}
 	expectGenerated(t, archives, "archives", table(rows...))
 }
 
