@@ -2,6 +2,7 @@ package documents_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ func folded(f finding.Finding, policy verdict.Policy) string {
 	return string(findings[0].Effect) + ": " + string(decided.Decision)
 }
 
-// TestEffects writes the effect and the decision of each kind of finding.
+// TestEffects writes the effect and the decision of each kind of finding: a row for those that are alike.
 func TestEffects(t *testing.T) {
 	const name = "Some.Finding"
 	made := func(outcome preflight.Outcome, source finding.Source) finding.Finding {
@@ -46,11 +47,16 @@ func TestEffects(t *testing.T) {
 		if row.of.Source == finding.SourceGate && row.of.Stops() {
 			acknowledged = folded(row.of.Bypassed(finding.Bypass{By: finding.ByAdminAck}), verdict.Policy{})
 		}
-		rows = append(rows, []string{
-			row.title, folded(row.of, verdict.Policy{}),
+		cells := []string{
+			folded(row.of, verdict.Policy{}),
 			folded(row.of, verdict.Policy{Accepted: map[string]string{name: "--accept"}}),
 			folded(row.of, verdict.Policy{Force: true}), acknowledged,
-		})
+		}
+		if at := slices.IndexFunc(rows, func(other []string) bool { return slices.Equal(other[1:], cells) }); at >= 0 {
+			rows[at][0] += "; " + row.title
+			continue
+		}
+		rows = append(rows, append([]string{row.title}, cells...))
 	}
 	expectGenerated(t, model, "effects", table(rows...))
 }
