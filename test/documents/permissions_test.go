@@ -43,10 +43,10 @@ func authCommand(t *testing.T) *cobra.Command {
 // reads are the verbs that change nothing.
 var reads = []string{"get", "list", "watch"}
 
-// written are the resources that roles permit to change, by namespace ("" for the cluster).
-func written(t *testing.T, roles string) map[string][]string {
+// rules are those of all roles, by namespace ("" for the cluster).
+func rules(t *testing.T, roles string) map[string][]rbacv1.PolicyRule {
 	t.Helper()
-	all := map[string][]string{}
+	all := map[string][]rbacv1.PolicyRule{}
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(roles), len(roles))
 	for {
 		var role rbacv1.Role
@@ -55,10 +55,20 @@ func written(t *testing.T, roles string) map[string][]string {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		for _, rule := range role.Rules {
-			all[role.Namespace] = append(all[role.Namespace], writtenBy(rule)...)
+		all[role.Namespace] = append(all[role.Namespace], role.Rules...)
+	}
+}
+
+// written are the resources that roles permit to change, by namespace ("" for the cluster).
+func written(t *testing.T, roles string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for namespace, each := range rules(t, roles) {
+		for _, rule := range each {
+			all[namespace] = append(all[namespace], writtenBy(rule)...)
 		}
 	}
+	return all
 }
 
 // writtenBy are the resources that a rule permits to change. A review changes nothing, though it is
@@ -101,6 +111,23 @@ func TestPermissions(t *testing.T) {
 	}
 	rows = append(rows, []string{strings.Join(readers, ", "), "nothing"})
 	expectGenerated(t, permissions, "permissions", table(rows...))
+}
+
+// TestSecretsByName fails for a role with which Secrets without a name can be read, since the page states that
+// none can.
+func TestSecretsByName(t *testing.T) {
+	if !strings.Contains(read(t, permissions), "Secrets are read by name only.") {
+		t.Fatalf("%s does not state how Secrets are read", permissions)
+	}
+	for _, name := range authCommand(t).ValidArgs {
+		for namespace, each := range rules(t, printedRoles(t, name)) {
+			for _, rule := range each {
+				if slices.Contains(rule.Resources, "secrets") && len(rule.ResourceNames) == 0 && !slices.Equal(rule.Verbs, []string{"create"}) {
+					t.Errorf("auth %s, namespace %q: %v of Secrets of any name", name, namespace, rule.Verbs)
+				}
+			}
+		}
+	}
 }
 
 // rolesOf are the commands whose roles the calls of "auth" in a page request.
