@@ -40,7 +40,9 @@ type Document struct {
 	// Title and Source, which states where the document comes from, are those of a page: a
 	// text follows the command that asks for it.
 	Title, Source string
-	Blocks        []Block
+	// Cluster is the ID of the cluster that the document is about; empty for none, several, or one without an ID.
+	Cluster string
+	Blocks  []Block
 }
 
 // Compact is the document without blocks that have no content. A writer writes such a document.

@@ -310,7 +310,7 @@ func TestAcceptingDoesNotOpenGates(t *testing.T) {
 	e.reconcile()
 	e.run(exit.Blocked, "--to", "4.19.1").
 		expectCauses(causes{blocking: []string{ack, etcd, "ClusterVersionUpgradeable"}}).
-		expectFinding(etcd, preflight.Fail, "NoQuorum", "a member is missing", "--force").
+		expectFinding(etcd, preflight.Fail, "NoQuorum", "a member is missing", "oc get clusteroperator etcd").
 		expectFinding(ack, preflight.Fail, "AdminAckRequired", "https://docs.example.com/boot-images", "oc preflight ack ack-4.18-boot-images").
 		expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable").
 		expectCVORejects("PreconditionChecks", "a member is missing")

@@ -75,6 +75,14 @@ func (c *Client) ArchiveFlag(verb *cobra.Command) {
 // Archived reports whether an archive replaces the cluster.
 func (c *Client) Archived() bool { return len(c.archives) > 0 }
 
+// Subject names what is judged, for a report that people read: the archives, or the API server and the context.
+func (c *Client) Subject() string {
+	if c.Archived() {
+		return "archive " + strings.Join(c.archives, ", ")
+	}
+	return c.flags.subject()
+}
+
 // Connect makes the clients. It sends no request.
 func (c *Client) Connect() (*cluster.Cluster, error) {
 	if err := c.checkFiles(); err != nil {

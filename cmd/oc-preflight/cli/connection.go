@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -49,6 +50,30 @@ func (c *connection) config() clientcmd.ClientConfig {
 		c.overrides.AuthInfo.ImpersonateUserExtra = extra
 	}
 	return c.deferred
+}
+
+// subject names the API server and the context, without credentials; empty where neither is configured.
+func (c *connection) subject() string {
+	var named []string
+	if config, err := c.config().ClientConfig(); err == nil {
+		named = append(named, withoutUserInfo(config.Host))
+	}
+	context := c.overrides.CurrentContext
+	if raw, err := c.config().RawConfig(); context == "" && err == nil {
+		context = raw.CurrentContext
+	}
+	if context != "" {
+		named = append(named, "context "+context)
+	}
+	return strings.Join(named, ", ")
+}
+
+// withoutUserInfo is the address of an API server without a password. client-go accepts one without a scheme.
+func withoutUserInfo(host string) string {
+	if address, err := url.Parse(host); err == nil {
+		return address.Redacted()
+	}
+	return host[strings.LastIndex(host, "@")+1:]
 }
 
 // overrideFlags are the flags of kubectl without those for a password, which no API server

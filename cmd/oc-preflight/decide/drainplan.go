@@ -81,6 +81,7 @@ func planDrains(c *cobra.Command, client *cli.Client, flags drainPlanFlags) erro
 		return err
 	}
 	defer out.Close()
+	out.Style.Cluster = flags.hosted.Subject(client)
 	made, err := rehearseDrains(c.Context(), client, flags)
 	if err != nil {
 		return err
@@ -115,5 +116,7 @@ func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlag
 		}
 		selected.NodePools = hosted.Drains(pools, s.Start)
 	}
-	return draining.Rehearse(ctx, s.Snapshot, s.Start, selected)
+	made, err := draining.Rehearse(ctx, s.Snapshot, s.Start, selected)
+	made.Cluster = s.About.ID
+	return made, err
 }

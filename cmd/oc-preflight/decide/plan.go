@@ -186,6 +186,9 @@ func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
 		return err
 	}
 	defer out.Close()
+	if flags.from == "" {
+		out.Style.Cluster = flags.hosted.Subject(client)
+	}
 	request, err := flags.request(c.Context(), client)
 	if err != nil {
 		return err

@@ -105,6 +105,7 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	}
 	defer out.Close()
 	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	out.Style.Cluster = flags.hosted.Subject(client)
 	if flags.all {
 		out.Style.Limit = -1
 	}

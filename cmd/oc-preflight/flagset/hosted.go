@@ -35,6 +35,14 @@ func (h *Hosted) AddCluster(c *cobra.Command) {
 // Named reports whether a hosted cluster is selected.
 func (h *Hosted) Named() bool { return h.cluster != "" }
 
+// Subject names what is judged: as [cli.Client.Subject] does, or the hosted cluster there.
+func (h *Hosted) Subject(client *cli.Client) string {
+	if !h.Named() {
+		return client.Subject()
+	}
+	return "hosted cluster " + h.cluster + " of " + client.Subject()
+}
+
 // Open opens the cluster whose updates are judged: the guest of the hosted cluster with the side of its
 // management cluster, or the cluster of the client without one. A guest that cannot be reached is
 // no error.

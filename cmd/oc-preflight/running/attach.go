@@ -57,7 +57,7 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 		return err
 	}
 	defer out.Close()
-	flags.out = out
+	flags.out, out.Style.Cluster = out, flags.hosted.Subject(client)
 	store, side, err := runs.OpenHosted(c.Context(), client, flags.hosted, runs.RecordNeeds())
 	if err != nil {
 		return err

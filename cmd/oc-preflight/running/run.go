@@ -104,7 +104,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 		return err
 	}
 	defer out.Close()
-	flags.out = out
+	flags.out, out.Style.Cluster = out, flags.hosted.Subject(client)
 	if flags.signed, err = flags.signing.Open(c.Context(), client); err != nil {
 		return err
 	}

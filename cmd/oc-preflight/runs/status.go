@@ -121,6 +121,7 @@ as you may read them, with the limits of each.
 				return err
 			}
 			defer out.Close()
+			out.Style.Cluster = flags.Hosted.Subject(client)
 			return Status(c, client, args, flags, out)
 		},
 	}

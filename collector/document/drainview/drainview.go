@@ -38,7 +38,7 @@ func (p Plan) Document(view document.View) document.Document {
 		list("Nodes that are not drained:", p.skipped(), view),
 		document.List{Lead: "Could not be read, so that what depends on it is unknown:", Entries: p.Unread},
 	)
-	return document.Document{Title: "Rehearsal of the drains", Source: "The JSON document has all data.", Blocks: blocks}
+	return document.Document{Title: "Rehearsal of the drains", Source: "The JSON document has all data.", Cluster: p.Cluster, Blocks: blocks}
 }
 
 // Wide is the document with all entries of its lists.

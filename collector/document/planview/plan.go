@@ -40,7 +40,7 @@ func (p Plan) Document(view document.View) document.Document {
 		blocks = append(blocks, p.about())
 	}
 	return document.Document{
-		Title: fmt.Sprintf("Update plan from %s to %s", p.From, p.To), Blocks: blocks,
+		Title: fmt.Sprintf("Update plan from %s to %s", p.From, p.To), Cluster: p.Cluster, Blocks: blocks,
 		Source: fmt.Sprintf("Written by oc preflight %s. The JSON document of the plan has all data.", p.ToolVersion),
 	}
 }

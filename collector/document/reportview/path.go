@@ -35,7 +35,7 @@ func (p Path) Document(view document.View) document.Document {
 		})
 	}
 	return document.Document{
-		Title: "Update preflight of the path " + p.route(), Source: sourceOf(p.ToolVersion, "one for each update"),
+		Title: "Update preflight of the path " + p.route(), Source: sourceOf(p.ToolVersion, "one for each update"), Cluster: p.Cluster.ID,
 		Blocks: append(blocks, document.Conclusion{Text: "Decision for the path: " + p.standing()}),
 	}
 }

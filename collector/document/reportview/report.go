@@ -26,7 +26,7 @@ type Report struct{ report.Report }
 func (r Report) Document(view document.View) document.Document {
 	return document.Document{
 		Title:  "Update preflight: " + cmp.Or(r.From(), "unknown version") + " to " + cmp.Or(r.Target.Version, "unknown version"),
-		Source: sourceOf(r.Run.ToolVersion, cmp.Or(r.Run.ID, "not recorded")),
+		Source: sourceOf(r.Run.ToolVersion, cmp.Or(r.Run.ID, "not recorded")), Cluster: r.Cluster.ID,
 		Blocks: r.blocks(view),
 	}
 }

@@ -32,7 +32,7 @@ const (
 func (t Targets) Document(view document.View) document.Document {
 	made := document.Document{
 		Title:  "Updates of the cluster from " + t.origin(),
-		Source: fmt.Sprintf("Written by oc preflight %s from the cluster at %s. The JSON document has all data.", t.ToolVersion, t.Time),
+		Source: fmt.Sprintf("Written by oc preflight %s from the cluster at %s. The JSON document has all data.", t.ToolVersion, t.Time), Cluster: t.Cluster.ID,
 	}
 	if len(t.Targets.Targets) == 1 {
 		made.Blocks = t.candidate(view)
@@ -79,7 +79,7 @@ func (t Targets) Wide(view document.View) document.Document {
 			target.Version, target.UpdateKind, target.Recommended, standingOf(target), expected, strings.Join(causes(target), ","), target.Image, target.URL,
 		})
 	}
-	return document.Document{Blocks: []document.Block{table}}
+	return document.Document{Cluster: t.Cluster.ID, Blocks: []document.Block{table}}
 }
 
 func (t Targets) findings() []finding.Finding {

@@ -31,6 +31,9 @@ type Style struct {
 	// AllHint names what lists all, such as a flag; empty for none.
 	Limit   int
 	AllHint string
+	// Cluster is how the cluster of the document is reached, such as its API server and the context; empty for a
+	// document without a cluster.
+	Cluster string
 }
 
 const (

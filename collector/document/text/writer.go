@@ -23,7 +23,10 @@ const (
 // Write writes a document.
 func Write(w io.Writer, d document.Document, style Style) error {
 	written := &writer{style: style}
-	written.blocks(d.Blocks)
+	first := min(1, len(d.Blocks))
+	written.blocks(d.Blocks[:first])
+	written.cluster(d.Cluster)
+	written.blocks(d.Blocks[first:])
 	_, err := io.WriteString(w, written.text.String())
 	return err
 }
@@ -72,6 +75,17 @@ func (w *writer) block(b document.Block) {
 	case document.Conclusion:
 		w.separate(b)
 		w.line(w.style.clean(b.Text)) // in one line, however narrow the terminal is
+	}
+}
+
+// cluster is the line that names the cluster of the document, so that the reader of a terminal that reaches several
+// clusters sees which one was judged: by the first group of its ID where space is short.
+func (w *writer) cluster(id string) {
+	if w.style.Brief() {
+		id, _, _ = strings.Cut(id, "-")
+	}
+	if text := w.style.clean(strings.TrimPrefix(strings.TrimSuffix(id+", "+w.style.Cluster, ", "), ", ")); text != "" {
+		w.line(wrap(fmt.Sprintf("%-11s", "Cluster"), text, valueIndent, w.style.limit()))
 	}
 }
 

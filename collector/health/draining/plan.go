@@ -33,6 +33,8 @@ type Selection struct {
 type Plan struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	// Cluster is the ID of the cluster, of a hosted one that of the guest; empty where it has none.
+	Cluster string `json:"cluster,omitempty"`
 	// Time is when the cluster was read, in UTC (RFC 3339).
 	Time string `json:"time"`
 	// Outcome is the worst of the pools that are shown; Unknown where nothing worse is known
