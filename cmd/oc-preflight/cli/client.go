@@ -80,6 +80,9 @@ func (c *Client) Subject() string {
 	if c.Archived() {
 		return "archive " + strings.Join(c.archives, ", ")
 	}
+	if c.checkFiles() != nil {
+		return "" // Connect reports it
+	}
 	return c.flags.subject()
 }
 

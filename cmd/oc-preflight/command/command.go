@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/fleets"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
@@ -29,8 +30,8 @@ func Execute(ctx context.Context, args []string, streams genericiooptions.IOStre
 	called := parseInvocation(args)
 	root := New(called.name, streams) //nolint:contextcheck // cobra hands the context to each verb
 	root.SetArgs(called.args)
-	err := root.ExecuteContext(ctx)
-	return exitcode.Code(err, called.name, streams.ErrOut)
+	verb, err := root.ExecuteContextC(ctx)
+	return exitcode.Code(err, phrase.Of(verb).Text, streams.ErrOut)
 }
 
 // New returns the command with all its verbs. name is how the user calls it,

@@ -165,9 +165,9 @@ type (
 	}
 )
 
-// Code prints the error, if the command has not, and returns its exit code. name is how
-// the user calls the program.
-func Code(err error, name string, stderr io.Writer) int {
+// Code prints the error, if the command has not, and returns its exit code. worded are texts with the
+// commands as the user types them.
+func Code(err error, worded func(string) string, stderr io.Writer) int {
 	if err == nil {
 		return Ready
 	}
@@ -175,7 +175,7 @@ func Code(err error, name string, stderr io.Writer) int {
 	if decided && exit.err == nil {
 		return exit.Code
 	}
-	printError(stderr, err, name)
+	printError(stderr, err, worded)
 	known, ok := errors.AsType[coded](err)
 	switch {
 	case ok:
@@ -195,8 +195,8 @@ func isUnknownCommand(err error) bool {
 
 // printError prints the error on one line, and its hint on the next. The suggestions
 // for an unknown command have lines of their own.
-func printError(stderr io.Writer, err error, name string) {
-	text := WithName(strings.TrimRight(err.Error(), "\n"), name)
+func printError(stderr io.Writer, err error, worded func(string) string) {
+	text := worded(strings.TrimRight(err.Error(), "\n"))
 	if !isUnknownCommand(err) {
 		text = strings.ReplaceAll(text, "\n", "; ")
 	}
@@ -206,7 +206,7 @@ func printError(stderr io.Writer, err error, name string) {
 		return
 	}
 	for line := range strings.Lines(hint.Hint()) {
-		fmt.Fprintf(stderr, "hint: %s\n", WithName(strings.TrimRight(line, "\n"), name))
+		fmt.Fprintf(stderr, "hint: %s\n", worded(strings.TrimRight(line, "\n")))
 	}
 }
 

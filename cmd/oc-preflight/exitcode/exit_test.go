@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
@@ -24,7 +25,7 @@ func TestCode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			if got := exitcode.Code(tc.err, "oc preflight", &stderr); got != tc.want {
+			if got := exitcode.Code(tc.err, strings.TrimSpace, &stderr); got != tc.want {
 				t.Errorf("%s: exit code %d (%s), want %d", tc.reason, got, &stderr, tc.want)
 			}
 		})
@@ -38,7 +39,7 @@ func TestOfPlan(t *testing.T) {
 		updateplan.Undecided: exitcode.Undecided, updateplan.Inconclusive: exitcode.Undecided, "Fine": exitcode.Undecided,
 	} {
 		var stderr bytes.Buffer
-		if got := exitcode.Code(exitcode.OfPlan(updateplan.Plan{Decision: decision}), "oc preflight", &stderr); got != want {
+		if got := exitcode.Code(exitcode.OfPlan(updateplan.Plan{Decision: decision}), strings.TrimSpace, &stderr); got != want {
 			t.Errorf("a plan %s has the exit code %d, want %d", decision, got, want)
 		}
 	}

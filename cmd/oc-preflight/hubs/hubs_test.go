@@ -63,7 +63,7 @@ func call(t *testing.T, args ...string) (output string, code int) {
 	root.AddCommand(hubs.NewHub(client), hubs.NewGate(client), hubs.NewRequest(streams))
 	root.SetArgs(append(args, "--kubeconfig", kubeconfig))
 	err := root.ExecuteContext(t.Context())
-	code = exitcode.Code(err, "oc preflight", &errOut)
+	code = exitcode.Code(err, strings.TrimSpace, &errOut)
 	return out.String() + errOut.String(), code
 }
 

@@ -19,8 +19,8 @@ type givenFlag struct {
 	Values []string
 	// global is true for a flag of all commands, such as --kubeconfig.
 	global bool
-	// attach is true for a flag that "attach" has, too.
-	attach bool
+	// verbs are the commands that have it, unless all have.
+	verbs []string
 }
 
 // notRepeated are the flags that select the target, which a phrase words itself, and those
@@ -35,25 +35,42 @@ func notRepeated() []string {
 // hostedCluster is the flag that selects a hosted cluster.
 const hostedCluster = "hosted-cluster"
 
-// reaching are the flags by which a request reaches another cluster than that of the connection.
-func reaching() []string { return []string{"archive", hostedCluster, "nodepool", "guest-kubeconfig"} }
+// reaching are the flags by which a request reaches another cluster than that of the connection, or the monitoring of
+// the cluster.
+func reaching() []string {
+	return []string{"archive", hostedCluster, "nodepool", "guest-kubeconfig", "prometheus"}
+}
 
-// givenTo are the flags that the user gave to a command, as far as "run" has them too, and those that
+// givenTo are the flags that the user gave to a command, as far as "run" beside it has them too, and those that
 // select the cluster.
 func givenTo(c *cobra.Command) Flags {
-	var given Flags
-	known := map[string]*pflag.FlagSet{}
-	for _, verb := range c.Parent().Commands() {
-		known[verb.Name()] = verb.Flags()
+	beside := "run"
+	if c.HasParent() && c.Parent().HasParent() {
+		beside = c.Parent().Name() + " run"
 	}
+	var given Flags
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		global := c.InheritedFlags().Lookup(flag.Name) != nil
-		if !slices.Contains(notRepeated(), flag.Name) && (global || known["run"].Lookup(flag.Name) != nil || slices.Contains(reaching(), flag.Name)) {
-			attach := global || known["attach"] != nil && known["attach"].Lookup(flag.Name) != nil
-			given = append(given, givenFlag{Name: flag.Name, Values: ValuesOf(flag), global: global, attach: attach})
+		each := givenFlag{
+			Name: flag.Name, Values: ValuesOf(flag), global: c.Root().PersistentFlags().Lookup(flag.Name) != nil, verbs: verbsWith(c.Root(), flag.Name),
+		}
+		if !slices.Contains(notRepeated(), flag.Name) && (each.global || slices.Contains(each.verbs, beside) || slices.Contains(reaching(), flag.Name)) {
+			given = append(given, each)
 		}
 	})
 	return given
+}
+
+// verbsWith are the commands below root that have a flag, or all for no flag: by their names after that of root.
+func verbsWith(root *cobra.Command, flag string) []string {
+	var names []string
+	for _, verb := range root.Commands() {
+		for _, each := range append([]*cobra.Command{verb}, verb.Commands()...) {
+			if flag == "" || each.Flags().Lookup(flag) != nil {
+				names = append(names, strings.TrimPrefix(each.CommandPath(), root.CommandPath()+" "))
+			}
+		}
+	}
+	return names
 }
 
 // ValuesOf are the values of a flag; none for a switch that is on. Reports are stored and
@@ -113,9 +130,9 @@ func (g Flags) has(name string) bool {
 	return slices.ContainsFunc(g, func(flag givenFlag) bool { return flag.Name == name })
 }
 
-// attaching are the flags that "attach" has, too: the record of a run has the others.
-func (g Flags) attaching() Flags {
-	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.attach })
+// of are the flags that a verb has, too.
+func (g Flags) of(verb string) Flags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global && !slices.Contains(flag.verbs, verb) })
 }
 
 // Global are the flags of all commands among them.

@@ -24,11 +24,13 @@ import (
 type Phrase struct {
 	program, Target string
 	Given           Flags
+	// verbs are the commands of the program.
+	verbs []string
 }
 
 // Of words the actions of the request that the user typed.
 func Of(c *cobra.Command) Phrase {
-	return Phrase{program: c.Root().CommandPath(), Given: givenTo(c)}
+	return Phrase{program: c.Root().CommandPath(), Given: givenTo(c), verbs: verbsWith(c.Root(), "")}
 }
 
 // WithCommands fills in the commands of the actions that are requests to this program.
@@ -133,6 +135,9 @@ func (p Phrase) actions(actions []finding.Action) []finding.Action {
 // directed is a command of oc about the cluster of the request. An archive has no connection, and of a request for a
 // hosted cluster the finding states which of the two clusters it is about.
 func (p Phrase) directed(command string) string {
+	if strings.HasPrefix(command, plugin) {
+		return p.Text(command)
+	}
 	if p.Given.has("archive") || p.Given.has(hostedCluster) {
 		return command
 	}
@@ -149,13 +154,13 @@ func (p Phrase) command(action finding.Action) string {
 		}
 		return p.Verb("ack", action.Value, p.Given.Global())
 	case finding.ActionTargets:
-		return p.Verb("targets", "", p.Given.cluster())
+		return p.About("targets", "")
 	case finding.ActionRoles:
 		return p.Verb("auth", "run", p.Given.Global())
 	case finding.ActionRetry:
 		return p.again(p.retried(action.Value))
 	case finding.ActionAttach:
-		return p.Verb("attach", action.Value, p.Given.attaching())
+		return p.About("attach", action.Value)
 	case finding.ActionRun:
 	}
 	return action.Command

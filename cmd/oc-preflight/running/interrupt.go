@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/runner"
 )
@@ -30,9 +31,11 @@ func checkInterrupt(how string) error {
 // interruptPrompt decides what becomes of a run that the user interrupts.
 type interruptPrompt struct {
 	streams genericiooptions.IOStreams
-	// how is the value of --on-interrupt, program the name of the program.
-	how, program string
-	display      terminal.Display
+	// how is the value of --on-interrupt.
+	how string
+	// again words the commands with which the user continues.
+	again   phrase.Phrase
+	display terminal.Display
 	// quiet leaves out what needs no attention.
 	quiet bool
 
@@ -61,7 +64,7 @@ func (p *interruptPrompt) leave() {
 	if p.run == "" {
 		fmt.Fprintln(p.streams.ErrOut, "stopped without clean-up")
 	} else {
-		fmt.Fprintf(p.streams.ErrOut, "stopped without clean-up; the Jobs of run %s are still in the cluster. Continue with: %s attach %[1]s\n", p.run, p.program)
+		fmt.Fprintf(p.streams.ErrOut, "stopped without clean-up; the Jobs of run %s are still in the cluster. Continue with: %s\n", p.run, p.again.About("attach", p.run))
 	}
 	os.Exit(exitcode.Interrupted)
 }

@@ -42,7 +42,7 @@ func runPath(c *cobra.Command, client *cli.Client, flags RunFlags, reached *clus
 		return err
 	}
 	display := client.Display(flags.about(c, client))
-	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
+	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, again: phrase.Of(c)}
 	defer prompt.watch(c.Context())()
 	options.Hooks.Observer = &observer{Observer: terminal.ProgressOnly(display), prompt: prompt, write: func(report.Report) error { return nil }}
 	options.Hooks.OnInterrupt = prompt.choose

@@ -20,7 +20,7 @@ import (
 // runAndShow runs a preflight, and shows it while it runs and when it ends.
 func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
 	display := client.Display(flags.about(c, client))
-	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
+	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, again: phrase.Of(c)}
 	defer prompt.watch(c.Context())()
 	follower := &observer{Observer: terminal.ProgressOnly(display), prompt: prompt, write: func(decided report.Report) error {
 		request := phrase.Of(c)

@@ -1,0 +1,71 @@
+package phrase
+
+import (
+	"slices"
+	"strings"
+)
+
+// plugin is how texts outside of this package name the program.
+const plugin = "oc preflight "
+
+// unconnected are the commands that need no cluster, and "auth", whose roles another user applies.
+func unconnected() []string {
+	return []string{"auth", "completion", "conformance", "explain", "help", "init", "options", "render", "schema", "verify-verdict"}
+}
+
+// About is the command line of a verb about the cluster of the request, with its first words.
+func (p Phrase) About(verb, words string) string {
+	return p.Verb(verb, words, p.about(verb))
+}
+
+// about are the flags of a verb about the cluster of the request; "attach" has all again that the record of a run does
+// not have.
+func (p Phrase) about(verb string) Flags {
+	if verb == "attach" {
+		return p.Given.of(verb)
+	}
+	return p.Given.cluster().of(verb)
+}
+
+// Text is a text, such as an error or a hint, whose commands call this program by the name that the user calls it, and
+// are about the cluster of the request: each verb is followed by the flags that reach it. Only a command that has
+// flags of its own, or that needs no cluster, has none.
+func (p Phrase) Text(text string) string {
+	var worded strings.Builder
+	for {
+		before, after, found := strings.Cut(text, plugin)
+		worded.WriteString(before)
+		if !found {
+			return worded.String()
+		}
+		verb := p.verbOf(after)
+		worded.WriteString(p.program + " " + verb)
+		text = after[len(verb):]
+		if verb != "" && !strings.HasPrefix(text, " --help") && !slices.Contains(unconnected(), verb) {
+			worded.WriteString(p.about(verb).missing(text).String())
+		}
+	}
+}
+
+// verbOf is the command of this program with which a text begins; empty for none.
+func (p Phrase) verbOf(text string) string {
+	longest := ""
+	for _, verb := range p.verbs {
+		rest, begins := strings.CutPrefix(text, verb)
+		if begins && (rest == "" || !isNameByte(rest[0])) && len(verb) > len(longest) {
+			longest = verb
+		}
+	}
+	return longest
+}
+
+func isNameByte(b byte) bool { return b == '-' || 'a' <= b && b <= 'z' }
+
+// missing are the flags that the command with which a text begins does not have.
+func (g Flags) missing(text string) Flags {
+	if end := strings.IndexAny(text, ";`\"\n"); end >= 0 {
+		text = text[:end]
+	}
+	words := strings.Fields(text)
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return slices.Contains(words, "--"+flag.Name) })
+}
