@@ -56,7 +56,16 @@ type Action struct {
 	Value string `json:"value,omitempty"`
 	// Command is the whole command line.
 	Command string `json:"command,omitempty"`
+	// Cluster is [Management] for a command about the management cluster of a hosted cluster, and may be [Guest] for
+	// one about the guest. It is empty for one about the cluster that is judged.
+	Cluster string `json:"cluster,omitempty"`
 }
+
+// The clusters of a hosted cluster (HyperShift).
+const (
+	Management = "management"
+	Guest      = "guest"
+)
 
 // MaxCommand bounds a command in bytes. A longer one is left out: what remains of a
 // command that is cut may do something else.
@@ -65,6 +74,13 @@ const MaxCommand = 4 << 10
 // Run is the action of typing a command of another program, on one line.
 func Run(format string, args ...any) Action {
 	return whole(words.Line(fmt.Sprintf(format, args...), MaxCommand+1))
+}
+
+// InManagement is Run for a command about the management cluster of a hosted cluster.
+func InManagement(format string, args ...any) Action {
+	action := Run(format, args...)
+	action.Cluster = Management
+	return action
 }
 
 // Script is the action of typing a command that the author of a check wrote: its line

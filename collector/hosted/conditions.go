@@ -220,7 +220,7 @@ func unmetConditions(c *ControlPlane) []finding.Finding {
 			unknown = append(unknown, each.condition)
 		default:
 			found = append(found, c.about(finding.Fail(reasonControlPlaneUnhealthy, "the control plane of HostedCluster %s: %s", c.name(), inWords(condition))).
-				Do(finding.Run("oc -n %s get pods", c.Namespace())))
+				Do(finding.InManagement("oc -n %s get pods", c.Namespace())))
 		}
 	}
 	if len(unknown) > 0 {

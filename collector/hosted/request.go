@@ -132,7 +132,7 @@ func judgePending(c *ControlPlane, version string) []finding.Finding {
 		found = found.Judged(preflight.Warn)
 	}
 	if command := Request(found.Objects[0], c.Cluster.Desired()); command != "" {
-		found = found.Do(finding.Run("%s", command))
+		found = found.Do(finding.InManagement("%s", command))
 	}
 	return []finding.Finding{found}
 }
@@ -192,7 +192,7 @@ func predictRequest(c *ControlPlane, version string) report.CVO {
 }
 
 func removeForce(c *ControlPlane) finding.Action {
-	return finding.Run("oc -n %s annotate hostedcluster %s %s-", c.Cluster.Namespace, c.Cluster.Name, hypershift.AnnotationForce)
+	return finding.InManagement("oc -n %s annotate hostedcluster %s %s-", c.Cluster.Namespace, c.Cluster.Name, hypershift.AnnotationForce)
 }
 
 func upgradeable(c *ControlPlane) string {

@@ -134,6 +134,13 @@ func (c Coverage) ConfirmOrigin(wanted Coverage, run record.Record) error {
 	return input.Errorf("run %s was begun with other values of %s: pass those with which it was begun", run.ID, strings.Join(flags, ", "))
 }
 
+// OtherMonitoring reports whether the alerts and metrics of a recorded run came from another monitoring than this
+// identity, which is empty for that of the cluster. It is false for a record that states none.
+func OtherMonitoring(run record.Record, identity string) bool {
+	covered, err := Recorded(run)
+	return err == nil && run.Verified() == nil && covered.Monitoring != identity
+}
+
 // otherCluster is the error for settings of another cluster than the run covers: half of its findings
 // could not be made again.
 func (c Coverage) otherCluster(run record.Record) error {

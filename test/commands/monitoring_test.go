@@ -3,6 +3,7 @@ package commands_test
 import (
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -71,5 +72,19 @@ func TestInvalidQueryResults(t *testing.T) {
 		e.evaluate(exit.Undecided, "4.18.17").
 			expectCauses(causes{undecided: []string{bootImages}}).
 			expectFinding(bootImages, preflight.Unknown, want.reason, want.message)
+	}
+}
+
+// The URL of a monitoring is not recorded, since it may have a password: who shows a run by another one is told so.
+func TestStatusByAnotherMonitoring(t *testing.T) {
+	byDefault.use(t)
+	publish(t, map[string]animal{"healthy": {Plain: true}})
+	run := runPreflight(t, exit.Undecided, "--to", to, "--no-jobs").Run.ID
+	const note = "from another monitoring than those of the run"
+	if got := call(t, "status", run, "--prometheus", testCluster.Monitoring); strings.Contains(got.Stderr, note) {
+		t.Errorf("status by the monitoring of the run: %s", got.Stderr)
+	}
+	if got := call(t, "status", run); !strings.Contains(got.Stderr, note) {
+		t.Errorf("status by the monitoring of the cluster: %s, want a note", got.Stderr)
 	}
 }

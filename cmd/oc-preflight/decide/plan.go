@@ -202,6 +202,9 @@ func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
 		p.Target = "--to " + made.Updates[i].To
 		made.Updates[i].Findings = p.Findings(made.Updates[i].Findings)
 	}
+	for i, step := range made.Steps {
+		made.Steps[i].Command = p.Management(step.Command)
+	}
 	if err := flags.write(out, made); err != nil {
 		return err
 	}

@@ -123,11 +123,17 @@ func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster
 
 // origin identifies the monitoring and the dependencies.
 func (f Judge) origin() runner.Origin {
-	made := runner.Origin{Dependencies: runner.Identity(f.dependencies...)}
-	if f.Prometheus != "" {
-		made.Monitoring = runner.Identity(f.Prometheus)
-	}
+	made := MonitoringOrigin(f.Prometheus)
+	made.Dependencies = runner.Identity(f.dependencies...)
 	return made
+}
+
+// MonitoringOrigin identifies a monitoring by the value of --prometheus; empty for that of the cluster.
+func MonitoringOrigin(prometheus string) runner.Origin {
+	if prometheus == "" {
+		return runner.Origin{}
+	}
+	return runner.Origin{Monitoring: runner.Identity(prometheus)}
 }
 
 // fixed is the time of --since; without the flag nothing is stated.

@@ -39,7 +39,7 @@ func OfFleet(c *cobra.Command, target string) Fleet {
 func (f Fleet) Actions(actions []finding.Action, of roster.Member) []finding.Action {
 	phrased, member := slices.Clone(actions), of.Flags
 	for i := range phrased {
-		phrased[i].Command = cmp.Or(f.directed(phrased[i].Command, member), f.command(phrased[i], member))
+		phrased[i].Command = cmp.Or(f.directed(phrased[i], member), f.command(phrased[i], member))
 	}
 	phrased = slices.DeleteFunc(phrased, func(action finding.Action) bool { return action.Command == "" })
 	named := func(action finding.Action) bool {
@@ -75,7 +75,11 @@ func (f Fleet) command(action finding.Action, member []string) string {
 }
 
 // directed is a command of oc with the flags that select the cluster of a member.
-func (f Fleet) directed(command string, member []string) string {
+func (f Fleet) directed(action finding.Action, member []string) string {
+	command := action.Command
+	if action.Cluster == finding.Management {
+		return directed(command, f.given.Global())
+	}
 	if len(member) != 2 || member[0] != "context" && member[0] != "kubeconfig" {
 		return command
 	}

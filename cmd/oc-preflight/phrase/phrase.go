@@ -126,22 +126,37 @@ func (p Phrase) Findings(findings []finding.Finding) []finding.Finding {
 
 func (p Phrase) actions(actions []finding.Action) []finding.Action {
 	phrased := slices.Clone(actions)
-	for i := range phrased {
-		phrased[i].Command = cmp.Or(p.directed(phrased[i].Command), p.command(phrased[i]))
+	for i, each := range phrased {
+		phrased[i].Command = cmp.Or(p.directed(each), p.command(each))
+		if p.Given.has(hostedCluster) && each.Type == finding.ActionRun && each.Cluster == "" {
+			phrased[i].Cluster = finding.Guest
+		}
 	}
 	return phrased
 }
 
-// directed is a command of oc about the cluster of the request. An archive has no connection, and of a request for a
-// hosted cluster the finding states which of the two clusters it is about.
-func (p Phrase) directed(command string) string {
-	if strings.HasPrefix(command, plugin) {
-		return p.Text(command)
+// directed is the command of an action about the cluster of the request. An archive has no connection. The connection of
+// a request for a hosted cluster is that of its management cluster; that of the guest may be unknown.
+func (p Phrase) directed(action finding.Action) string {
+	connection := p.Given.Global()
+	if guest := p.Given.only("guest-kubeconfig"); p.Given.has(hostedCluster) && action.Cluster != finding.Management {
+		connection = nil
+		if len(guest) > 0 {
+			connection = connection.with("kubeconfig", guest[0].Values...)
+		}
 	}
-	if p.Given.has("archive") || p.Given.has(hostedCluster) {
-		return command
+	switch {
+	case strings.HasPrefix(action.Command, plugin):
+		return p.Text(action.Command)
+	case p.Given.has("archive"):
+		return action.Command
 	}
-	return directed(command, p.Given.Global())
+	return directed(action.Command, connection)
+}
+
+// Management is a command about the management cluster of the request.
+func (p Phrase) Management(command string) string {
+	return p.directed(finding.InManagement("%s", command))
 }
 
 func (p Phrase) command(action finding.Action) string {

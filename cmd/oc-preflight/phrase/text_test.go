@@ -54,6 +54,7 @@ func TestCommandsOfOC(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		given   []string
+		cluster string
 		command string
 		want    string
 	}{
@@ -77,13 +78,21 @@ func TestCommandsOfOC(t *testing.T) {
 			reason: "the cluster of an archive has no connection", given: []string{"targets", "--archive", "a", "--context", "prod"},
 			command: "oc get nodes", want: "oc get nodes",
 		},
-		"Hosted": {
-			reason: "the finding states in which of the two clusters its command is run", given: []string{"targets", "--hosted-cluster", "clusters/a", "--context", "prod"},
+		"Guest": {
+			reason: "the connection of the request is that of the management cluster", given: []string{"targets", "--hosted-cluster", "clusters/a", "--context", "prod"},
 			command: "oc get nodes", want: "oc get nodes",
+		},
+		"GuestKubeconfig": {
+			reason: "the kubeconfig of the guest is known", given: []string{"targets", "--hosted-cluster", "clusters/a", "--context", "prod", "--guest-kubeconfig", "guest"},
+			command: "oc get nodes", want: "oc --kubeconfig guest get nodes",
+		},
+		"Management": {
+			reason: "the NodePool is in the cluster of the connection", given: []string{"targets", "--hosted-cluster", "clusters/a", "--context", "prod", "--guest-kubeconfig", "guest"},
+			cluster: finding.Management, command: "oc -n clusters get nodepool a", want: "oc --context prod -n clusters get nodepool a",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := finding.Finding{Actions: []finding.Action{finding.Run("%s", tc.command)}}
+			found := finding.Finding{Actions: []finding.Action{{Type: finding.ActionRun, Command: tc.command, Cluster: tc.cluster}}}
 			worded := requested(t, "", tc.given...).Findings([]finding.Finding{found})
 			if got := worded[0].Actions[0].Command; got != tc.want {
 				t.Errorf("%s:\n%s, want\n%s", tc.reason, got, tc.want)

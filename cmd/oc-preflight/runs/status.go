@@ -30,6 +30,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/record/standing"
+	"github.com/openshift/update-preflight/runner/selection"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 )
@@ -149,7 +150,7 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 			return false, err
 		}
 		// Metrics and alerts are read once by each client.
-		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hosted: side, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
+		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hosted: side, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}, Origin: flagset.MonitoringOrigin(flags.Prometheus)}
 		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
 		if err != nil {
 			return false, err
@@ -186,6 +187,9 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 		return report.Report{}, err
 	}
 	warnOfGaps(client.Streams.ErrOut, gaps)
+	if selection.OtherMonitoring(run.Record, options.Origin.Monitoring) {
+		fmt.Fprintln(client.Streams.ErrOut, "the alerts and metrics are read from another monitoring than those of the run: give the same --prometheus; its URL is not recorded, since it may have a password")
+	}
 	for _, other := range run.alsoRunning {
 		fmt.Fprintf(client.Streams.ErrOut, "another run is in progress: %s\n", short(other))
 	}

@@ -7,6 +7,7 @@ package place
 
 import (
 	"context"
+	"slices"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/check"
@@ -58,13 +59,10 @@ func (p Place) Run(of jobplan.Run) jobplan.Run {
 	return of
 }
 
-// management is how objects and Jobs name a management cluster.
-const management = "management"
-
 // name is how an object names this place; empty for the cluster that is judged.
 func (p Place) name() string {
 	if p.Side == check.Management {
-		return management
+		return finding.Management
 	}
 	return ""
 }
@@ -98,7 +96,7 @@ func (p Place) Sources(sources []collector.Source) []collector.Source {
 	return placed
 }
 
-// about notes once that the commands of a finding are for the management cluster.
+// about states once that a finding and its commands are about the management cluster.
 func (p Place) about(f finding.Finding) finding.Finding {
 	if f.Job != nil {
 		if f.Job.Cluster == p.name() {
@@ -110,5 +108,9 @@ func (p Place) about(f finding.Finding) finding.Finding {
 	if f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped {
 		return f
 	}
-	return f.Noted("This is about the management cluster, for which the commands are.")
+	f.Actions = slices.Clone(f.Actions)
+	for i := range f.Actions {
+		f.Actions[i].Cluster = finding.Management
+	}
+	return f.Noted("This is about the management cluster.")
 }
