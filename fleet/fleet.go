@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -147,7 +146,7 @@ func CausesOf(findings []finding.Finding) []Cause {
 		causes = append(causes, Cause{
 			Name: f.Name, Outcome: f.Outcome, Reason: f.Reason, Message: f.Message,
 			Remediation: f.Remediation, Actions: f.Actions, Acceptable: f.Source.Acceptable(),
-			Repeats: clusterversion.Repeats(f, findings),
+			Repeats: f.CausedBy,
 		})
 	}
 	return causes

@@ -125,7 +125,7 @@ func (r Row) repeated(cause Cause) bool {
 	}
 	for _, name := range cause.Repeats {
 		has := func(other Cause) bool {
-			return other.Name == name && other.Name != cause.Name && len(other.Repeats) == 0
+			return other.Name == name && other.Name != cause.Name && !slices.Contains(other.Repeats, cause.Name)
 		}
 		if !slices.ContainsFunc(r.Causes, has) {
 			return false

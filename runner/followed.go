@@ -9,7 +9,6 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene/departure"
-	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/contents"
@@ -63,7 +62,7 @@ func (f followed) refold(stored report.Report) report.Report {
 	p, before := f.preparation, stored.Verdict
 	policy := departure.Policy(p.scene, p.request.from, stored.Target.Version)
 	policy.Provisional = before.Provisional
-	stored.Verdict, stored.Findings = verdict.Fold(findings, stored.Expected, policy)
+	stored.Verdict, stored.Findings = departure.Fold(findings, stored.Expected, policy)
 	stored.Verdict.ValidUntil, stored.Verdict.Narrowed = before.ValidUntil, before.Narrowed
 	until, known := standing.ValidUntil(stored)
 	if ends := p.scene.Account(stored.Target.Version).Until(stored.Verdict.Accepted); known && !ends.IsZero() && ends.Before(until) {

@@ -48,7 +48,7 @@ func (p preparation) judge(inside contents.Contents, collected collector.Collect
 	from := p.request.from
 	policy := departure.Policy(p.scene, from, p.target.Version)
 	expected := collected.Expectation()
-	decided, findings := verdict.Fold(collected.Findings, expected, policy)
+	decided, findings := departure.Fold(collected.Findings, expected, policy)
 	decided.Narrowed = selection.Narrowed(p.options.Selection, p.options.Judgement)
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, AskedAgain: from.Postponed(p.scene),

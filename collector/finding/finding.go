@@ -60,6 +60,9 @@ type Finding struct {
 	Bypass *Bypass `json:"bypass,omitempty"`
 	// Effect is what the finding does to the verdict; set when the verdict is made.
 	Effect Effect `json:"effect,omitempty"`
+	// CausedBy are the names of the findings of the report that this one only repeats: it ends when they do. Set when
+	// the verdict is made.
+	CausedBy []string `json:"causedBy,omitempty"`
 	// Job is where the check ran; nil for built-in checks.
 	Job *Job `json:"job,omitempty"`
 }

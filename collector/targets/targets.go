@@ -29,7 +29,6 @@ import (
 	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/updateplan/duration"
-	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -183,7 +182,7 @@ func judgeTarget(ctx context.Context, s scene.Scene, candidate *report.Candidate
 	candidate.UpdateKind = departure.Kind(s, present, candidate.Version)
 	candidate.Expected, candidate.Duration = collected.Expectation(), duration.Of(ctx, s, update.Kind(candidate.UpdateKind))
 	var findings []finding.Finding
-	candidate.Verdict, findings = verdict.Fold(collected.Findings, candidate.Expected, policy)
+	candidate.Verdict, findings = departure.Fold(collected.Findings, candidate.Expected, policy)
 	candidate.CVO = s.Predict(cvo.Request{Version: candidate.Version}, policy, findings)
 	counting := slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return f.Effect == finding.EffectNone })
 	return acceptance.Target{Account: s.Account(candidate.Version), Findings: slices.Clip(counting), NoJobs: true}, findings

@@ -63,7 +63,7 @@ func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report
 	policy := departure.Policy(s, from, version)
 	policy.Force = false
 	stored.Expected = expectedAgain(s.Settings.Judgement, stored.Expected, present)
-	decided, folded := verdict.Fold(findings, stored.Expected, policy)
+	decided, folded := departure.Fold(findings, stored.Expected, policy)
 	decided.Forced, decided.ValidUntil, decided.Narrowed = stored.Verdict.Forced, stored.Verdict.ValidUntil, stored.Verdict.Narrowed
 	stored.Verdict, stored.Findings = decided, folded
 	stored.CVO = s.Predict(cvo.Request{Version: version, Signed: signed(stored.Target), PayloadVersion: version}, policy, folded)

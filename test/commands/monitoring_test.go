@@ -75,7 +75,7 @@ func TestInvalidQueryResults(t *testing.T) {
 	}
 }
 
-// The URL of a monitoring is not recorded, since it may have a password: who shows a run by another one is told so.
+// The URL of a monitoring is not recorded, since it may have a password: a note states that the run had another one.
 func TestStatusByAnotherMonitoring(t *testing.T) {
 	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})

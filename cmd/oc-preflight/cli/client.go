@@ -76,7 +76,7 @@ func (c *Client) ArchiveFlag(verb *cobra.Command) {
 func (c *Client) Archived() bool { return len(c.archives) > 0 }
 
 // Subject names what is judged, for a report that people read: the archives, or the API server and the context.
-func (c *Client) Subject() string {
+func Subject(c *Client) string {
 	if c.Archived() {
 		return "archive " + strings.Join(c.archives, ", ")
 	}

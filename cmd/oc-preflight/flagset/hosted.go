@@ -35,12 +35,12 @@ func (h *Hosted) AddCluster(c *cobra.Command) {
 // Named reports whether a hosted cluster is selected.
 func (h *Hosted) Named() bool { return h.cluster != "" }
 
-// Subject names what is judged: as [cli.Client.Subject] does, or the hosted cluster there.
+// Subject names what is judged: as [cli.Subject] does, or the hosted cluster there.
 func (h *Hosted) Subject(client *cli.Client) string {
 	if !h.Named() {
-		return client.Subject()
+		return cli.Subject(client)
 	}
-	return "hosted cluster " + h.cluster + " of " + client.Subject()
+	return "hosted cluster " + h.cluster + " of " + cli.Subject(client)
 }
 
 // Open opens the cluster whose updates are judged: the guest of the hosted cluster with the side of its

@@ -74,7 +74,7 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 	}
 	defer out.Close()
 	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
-	out.Style.Cluster = "hub " + client.Subject()
+	out.Style.Cluster = "hub " + cli.Subject(client)
 	reached, err := flags.open(c.Context(), client)
 	if err != nil {
 		return err

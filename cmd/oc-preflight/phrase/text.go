@@ -15,16 +15,16 @@ func unconnected() []string {
 
 // About is the command line of a verb about the cluster of the request, with its first words.
 func (p Phrase) About(verb, words string) string {
-	return p.Verb(verb, words, p.about(verb))
+	return p.Verb(verb, words, p.Given.about(verb))
 }
 
 // about are the flags of a verb about the cluster of the request; "attach" has all again that the record of a run does
 // not have.
-func (p Phrase) about(verb string) Flags {
+func (g Flags) about(verb string) Flags {
 	if verb == "attach" {
-		return p.Given.of(verb)
+		return g.of(verb)
 	}
-	return p.Given.cluster().of(verb)
+	return g.cluster().of(verb)
 }
 
 // Text is a text, such as an error or a hint, whose commands call this program by the name that the user calls it, and
@@ -38,19 +38,19 @@ func (p Phrase) Text(text string) string {
 		if !found {
 			return worded.String()
 		}
-		verb := p.verbOf(after)
+		verb := longestPrefix(after, p.verbs)
 		worded.WriteString(p.program + " " + verb)
 		text = after[len(verb):]
 		if verb != "" && !strings.HasPrefix(text, " --help") && !slices.Contains(unconnected(), verb) {
-			worded.WriteString(p.about(verb).missing(text).String())
+			worded.WriteString(p.Given.about(verb).missing(text).String())
 		}
 	}
 }
 
-// verbOf is the command of this program with which a text begins; empty for none.
-func (p Phrase) verbOf(text string) string {
+// longestPrefix is the command with which a text begins; empty for none.
+func longestPrefix(text string, verbs []string) string {
 	longest := ""
-	for _, verb := range p.verbs {
+	for _, verb := range verbs {
 		rest, begins := strings.CutPrefix(text, verb)
 		if begins && (rest == "" || !isNameByte(rest[0])) && len(verb) > len(longest) {
 			longest = verb

@@ -80,7 +80,7 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 		return err
 	}
 	defer out.Close()
-	out.Style.Cluster = client.Subject()
+	out.Style.Cluster = cli.Subject(client)
 	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
 	store, err := OpenRunStore(c.Context(), client, HistoryNeeds())
 	if err != nil {

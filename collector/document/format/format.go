@@ -38,7 +38,11 @@ func formats() []format {
 			return text.Write(w, d.Document(style.View()).Compact(), style)
 		}),
 		of("wide", func(w io.Writer, d wide, style Style) error {
-			return text.Write(w, d.Wide(style.View()).Compact(), style)
+			shown := d.Wide(style.View()).Compact()
+			if _, ok := shown.Blocks[0].(document.Table); ok && len(shown.Blocks) == 1 {
+				style.Cluster, shown.Cluster = "", "" // for scripts: all lines are rows
+			}
+			return text.Write(w, shown, style)
 		}),
 		of("name", writeNames),
 		of("short", writeShort),

@@ -38,15 +38,17 @@ func groupOf(f finding.Finding) int {
 	return 2
 }
 
-// itemsOf are the findings that need attention, by group, those with the same cause as one.
-// What was bypassed has no number.
+// itemsOf are the findings that need attention, by group, those with the same cause as one. What was
+// bypassed has no number, and what only repeats another finding is shown beneath it.
 func itemsOf(findings []finding.Finding) []document.Item {
-	causes := causesOf(findings)
+	leading, beneath := repeatedOf(findings)
+	causes := causesOf(leading)
 	slices.SortStableFunc(causes, func(a, b cause) int { return cmp.Compare(groupOf(a.finding), groupOf(b.finding)) })
 	var items []document.Item
 	for i, each := range causes {
 		item := findingview.Item(each.finding)
 		item.Names, item.Group = each.names, groups()[groupOf(each.finding)]
+		addBeneath(&item, each.finding, beneath)
 		if each.finding.Bypass == nil {
 			item.Number = i + 1
 		}
@@ -176,10 +178,11 @@ func (r Report) counts() string {
 	return cmp.Or(text, "no findings")
 }
 
-// countsOf are the numbers of findings by what they require.
+// countsOf are the numbers of findings by what they require, without those that are shown beneath others.
 func countsOf(findings []finding.Finding) string {
 	numbers := map[string]int{}
-	for _, f := range findings {
+	leading, _ := repeatedOf(findings)
+	for _, f := range leading {
 		numbers[requires(f)]++
 	}
 	var parts []string

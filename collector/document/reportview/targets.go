@@ -79,7 +79,7 @@ func (t Targets) Wide(view document.View) document.Document {
 			target.Version, target.UpdateKind, target.Recommended, standingOf(target), expected, strings.Join(causes(target), ","), target.Image, target.URL,
 		})
 	}
-	return document.Document{Cluster: t.Cluster.ID, Blocks: []document.Block{table}}
+	return document.Document{Blocks: []document.Block{table}}
 }
 
 func (t Targets) findings() []finding.Finding {
@@ -235,6 +235,14 @@ func (t Targets) common() document.List {
 // items are findings with the targets that they are about; in a brief view the first ones.
 func (t Targets) items(view document.View, findings []shared) document.Items {
 	var items document.Items
+	plain := make([]finding.Finding, 0, len(findings))
+	for _, each := range findings {
+		plain = append(plain, each.Finding)
+	}
+	leading, beneath := repeatedOf(plain)
+	findings = slices.DeleteFunc(slices.Clone(findings), func(s shared) bool {
+		return !slices.ContainsFunc(leading, func(f finding.Finding) bool { return f.Name == s.Name })
+	})
 	for i, each := range findings {
 		if view.Brief && i == briefFindings {
 			items.More = len(findings) - i
@@ -246,6 +254,7 @@ func (t Targets) items(view document.View, findings []shared) document.Items {
 		if view.Full {
 			item.Group, about = "Findings", limited(each.Targets, mostNamesOnPage)
 		}
+		addBeneath(&item, each.Finding, beneath)
 		if len(each.Targets) > 0 {
 			item.Facts = append([]document.Fact{{Lead: "Targets:", Text: about, Brief: true}}, item.Facts...)
 		}

@@ -107,9 +107,12 @@ func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Fi
 	default:
 		return finding.Finding{}, false
 	}
-	return f.Named(nameClusterOperatorUpgradeable + "-" + operator.Name).
+	return f.Named(NameOfOperator(operator.Name)).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operator.Name}), true
 }
+
+// NameOfOperator is the name of the finding about the condition Upgradeable of a ClusterOperator.
+func NameOfOperator(name string) string { return nameClusterOperatorUpgradeable + "-" + name }
 
 func upgradeableOf(operator *configv1.ClusterOperator) configv1.ClusterOperatorStatusCondition {
 	for _, condition := range operator.Status.Conditions {

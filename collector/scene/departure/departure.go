@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/builtin"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/update"
@@ -84,6 +85,12 @@ func Kind(s scene.Scene, d Departure, version string) string {
 // Policy is what the administrator decided about a target of that version.
 func Policy(s scene.Scene, d Departure, version string) verdict.Policy {
 	return verdict.Policy{Accepted: s.Account(version).Accepted(), Force: s.Settings.Judgement.Force, Provisional: Provisional(d)}
+}
+
+// Fold makes one verdict of all findings, as [verdict.Fold], and names the causes of those that only repeat others.
+func Fold(findings []finding.Finding, expected verdict.Expectation, policy verdict.Policy) (verdict.Verdict, []finding.Finding) {
+	decided, folded := verdict.Fold(findings, expected, policy)
+	return decided, gate.WithCauses(folded)
 }
 
 // Subject is what built-in checks of the update to a version are run on. The error is about
