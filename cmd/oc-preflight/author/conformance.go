@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document/format"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -39,22 +40,13 @@ func NewConformance(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conformance (IMAGE | MANIFEST)",
 		Short: "Test whether a check meets the conformance requirements",
-		Long: `Run a check in this cluster as a preflight would, in several trials with one
-constraint each, and report the requirements that it violates: the policy for
-manifests, read-only access, a result also when it is killed, a non-root user, a
-read-only file system, little memory, little space for its result, the same result
-twice, no pass without an API server.
+		Long: `Run a check in this cluster as a preflight would, in several trials with one constraint each, and report the requirements that it violates: the policy for manifests, read-only access, a result also when it is killed, a non-root user, a read-only file system, little memory, little space for its result, the same result twice, no pass without an API server.
 
-MANIFEST is a file or a directory with the annotated Job and the objects that it
-needs, as in the repository of the operator. A release build replaces the tags of the
-images by digests; here --image does, and without it a tag is resolved to its current
-digest. IMAGE is tested as a Job that runs /bin/preflight without any permissions.
+MANIFEST is a file or a directory with the annotated Job and the objects that it needs, as in the repository of the operator. A release build replaces the tags of the images by digests; here --image does, and without it a tag is resolved to its current digest. IMAGE is tested as a Job that runs /bin/preflight without any permissions.
 
-Everything that is created is deleted at the end, including the namespaces of the
-manifest that the cluster did not have.
+Everything that is created is deleted at the end, including the namespaces of the manifest that the cluster did not have.
 
-Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input, 3 the
-check does not conform, 4 a trial was inconclusive, 130 interrupted.`,
+Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input, 3 the check does not conform, 4 a trial was inconclusive, 130 interrupted.`,
 		Example: `  # The manifests of a repository, with the image of a pull request
   oc preflight conformance manifests/ --image registry.example.com/pr/my-operator:123
 
@@ -71,6 +63,8 @@ check does not conform, 4 a trial was inconclusive, 130 interrupted.`,
 	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version of the target that is passed to the check.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "Time limit of one trial; up to three are made one after another.")
 	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: "+strings.Join(format.Names(conformance.Report{}), ", ")+".")
+	help.Declare(c.Flags(), help.Target, "image", "from", "to", "timeout")
+	help.Declare(c.Flags(), help.Output, "output")
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
 )
 
@@ -30,13 +31,9 @@ func NewInit(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init NAME",
 		Short: "Start a new check in the repository of an operator",
-		Long: `Write the files of a new check into the repository of an operator: a program with a
-check and its test, a Dockerfile to try it with, and the manifests of its Job. They
-build, pass their test and conform unchanged. NAME is the condition that the check
-examines, such as storage-driver or StorageDriver.
+		Long: `Write the files of a new check into the repository of an operator: a program with a check and its test, a Dockerfile to try it with, and the manifests of its Job. They build, pass their test and conform unchanged. NAME is the condition that the check examines, such as storage-driver or StorageDriver.
 
-With --site it is a check of your own site, for "run --checks": a Go program, or a script
-in sh or Python in a ConfigMap, with the manifest in the directory checks.
+With --site it is a check of your own site, for "run --checks": a Go program, or a script in sh or Python in a ConfigMap, with the manifest in the directory checks.
 
 No file is replaced: where one of them exists, nothing is written. No cluster is used.
 
@@ -60,6 +57,7 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
 	c.Flags().BoolVar(&flags.site, "site", false, "Start a check of your own site instead of an operator.")
 	c.Flags().StringVar(&flags.language, "language", "", "With --site: language of the check: go, sh or python. Default: go.")
 	c.Flags().StringVar(&flags.image, "image", "", "With --site: image that runs the check, by digest. Default: a name to replace.")
+	help.Declare(c.Flags(), help.Target, "component", "dir", "image", "language", "namespace", "site")
 	return c
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
@@ -46,15 +47,9 @@ func newAuth(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "auth [COMMAND...]",
 		Short: "Print the roles that the commands need",
-		Long: `Print the ClusterRole and the Roles with exactly the permissions that a command needs;
-without COMMAND, those of every command. Nothing is created.
+		Long: `Print the ClusterRole and the Roles with exactly the permissions that a command needs; without COMMAND, those of every command. Nothing is created.
 
-A run creates temporary read-only roles for the checks of a release, and the API
-server refuses to create a role with permissions that its creator does not have. With
---to, --to-latest or --to-image the release is read with your own permissions, and the
-roles are for that release: they include the rules of its roles, and allow creation in
-its namespaces only. A run with --images=pull needs more permissions: pass the same
---images here.`,
+A run creates temporary read-only roles for the checks of a release, and the API server refuses to create a role with permissions that its creator does not have. With --to, --to-latest or --to-image the release is read with your own permissions, and the roles are for that release: they include the rules of its roles, and allow creation in its namespaces only. A run with --images=pull needs more permissions: pass the same --images here.`,
 		Example: `  # For the users who run preflights of one release
   oc preflight auth run --to 4.19.3 --bind group:update-team | oc apply -f -
 
@@ -89,6 +84,9 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	c.Flags().StringVar(&flags.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone. Applies to "+strings.Join(hubCommands(), ", ")+".")
 	c.Flags().StringVar(&flags.keys, "keys", "", "configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it. Applies to "+fleetHub+" and "+fleetGate+".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
+	help.Declare(c.Flags(), help.Output, "bind")
+	help.Declare(c.Flags(), help.Hosted, "hosted-cluster")
+	help.Declare(c.Flags(), help.Clusters, "hive", "hosted", "placement", "keys")
 	return c
 }
 

@@ -16,7 +16,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/fleets"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
@@ -39,13 +41,10 @@ func Execute(ctx context.Context, args []string, streams genericiooptions.IOStre
 func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   strings.ReplaceAll(name, " ", "-"), // completion is for the program, which is not called "preflight"
-		Short: "Check whether it is safe to update this cluster",
-		Long: `Before a cluster is updated, preflight answers one question: is it safe to go to
-that release, and if not, what exactly must be done?
+		Short: "Is it safe to update this cluster to a release, and if not, what must be done?",
+		Long: `Before a cluster is updated, preflight answers one question: is it safe to go to that release, and if not, what exactly must be done?
 
-It verifies the signature of the target release, runs the read-only checks that the
-release ships, evaluates the gates, the risks and the health of this cluster, and
-combines the findings into one verdict.`,
+It verifies the signature of the target release, runs the read-only checks that the release ships, evaluates the gates, the risks and the health of this cluster, and combines the findings into one verdict.`,
 		Example: strings.ReplaceAll(`  # Is it safe to update to the newest available release?
   PREFLIGHT run --to-latest
 
@@ -69,21 +68,26 @@ combines the findings into one verdict.`,
 		SilenceErrors: true,
 		Version:       program.Version(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Args:          flagset.OneVerb,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	client := cli.New(root.PersistentFlags(), streams)
 	root.PersistentPreRun = func(*cobra.Command, []string) { client.StartLog() }
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
-	addGroups(root, []verbGroup{
-		{"decide", "Decide on an update:", []*cobra.Command{decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), fleets.New(client), decide.NewAck(client), decide.NewAccept(client), decide.NewExplain(streams)}},
-		{"runs", "Follow and compare runs:", []*cobra.Command{
-			runs.NewStatus(client), runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewRender(streams), runs.NewVerifyVerdict(streams), runs.NewCancel(client), runs.NewCleanup(client),
-		}},
-		{"release", "Inspect a release:", []*cobra.Command{release.NewVerify(client), release.NewChecks(client)}},
-		{"support", "Work without access to a cluster:", []*cobra.Command{support.NewCollect(client)}},
-		{"author", "Write a check:", []*cobra.Command{author.NewInit(streams), author.NewConformance(client)}},
-		{"other", "Other commands:", []*cobra.Command{newAuth(client), newSchema(streams), newVersion(client), newOptions()}},
+	root.SetHelpCommand(newHelp())
+	addVerbs(root, []help.Section{
+		{Title: "Decide on an update", Verbs: []*cobra.Command{
+			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), runs.NewStatus(client), decide.NewAck(client), decide.NewExplain(streams),
+		}, Rare: []*cobra.Command{decide.NewAccept(client)}},
+		{Title: "Follow and compare runs", Verbs: []*cobra.Command{
+			runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewCancel(client), runs.NewCleanup(client),
+		}, Rare: []*cobra.Command{runs.NewRender(streams), runs.NewVerifyVerdict(streams)}},
+		{Title: "Decide on many clusters", Verbs: []*cobra.Command{fleets.New(client)}},
+		{Title: "Write a check", Verbs: []*cobra.Command{author.NewInit(streams), author.NewConformance(client)}},
+		{Title: "Inspect a release", Rare: []*cobra.Command{release.NewVerify(client), release.NewChecks(client)}},
+		{Title: "Other commands", Rare: []*cobra.Command{newAuth(client), support.NewCollect(client), newSchema(streams), newVersion(client), newOptions()}},
 	})
 	setName(root, name)
 	addCompletions(client, root)

@@ -2,51 +2,86 @@ package command
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 )
 
-type verbGroup struct {
-	id, title string
-	verbs     []*cobra.Command
-}
-
-// addGroups adds the verbs to root, by group and in order. The flags of all verbs are in
-// the help of "options" alone.
-func addGroups(root *cobra.Command, groups []verbGroup) {
-	for _, group := range groups {
-		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
-		for _, verb := range group.verbs {
-			verb.GroupID = group.id
-			withRemedies(verb)
-			root.AddCommand(verb)
-		}
-	}
-	last := groups[len(groups)-1].id
+// addVerbs adds the verbs to root, and the help of all.
+func addVerbs(root *cobra.Command, sections []help.Section) {
+	help.AddSections(root, sections...)
+	last := sections[len(sections)-1].Title
 	root.SetHelpCommandGroupID(last)
 	root.SetCompletionCommandGroupID(last)
-	root.SetUsageFunc(withoutGlobalFlags(root, root.UsageFunc()))
+	for _, verb := range root.Commands() {
+		withRemedies(verb)
+	}
+	root.SetUsageFunc(func(c *cobra.Command) error { return help.Usage(c.OutOrStderr(), c, columns(c.OutOrStderr())) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		write := help.Command
+		if !c.HasParent() {
+			write = help.Overview
+		}
+		_ = write(c.OutOrStdout(), c, columns(c.OutOrStdout())) // cobra has no use for the error
+	})
 }
 
-// withoutGlobalFlags returns usage without the flags that every command has. They are
-// hidden while it is written: a template of our own would make the linker keep the
-// methods of every type, a third of the binary.
-func withoutGlobalFlags(root *cobra.Command, usage func(*cobra.Command) error) func(*cobra.Command) error {
-	return func(c *cobra.Command) error {
-		hide := func(hidden bool) {
-			root.PersistentFlags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = hidden })
-		}
-		hide(true)
-		defer hide(false)
-		if err := usage(c); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(c.OutOrStderr(), "\nUse \"%s options\" for the flags of all commands, such as --kubeconfig.\n", root.CommandPath())
-		return err
+// columns is the width in which help is written: that of a terminal up to a width that is still easy to read, and 80
+// elsewhere.
+func columns(w io.Writer) int {
+	const usual, most = 80, 120
+	file, ok := terminal.Of(w)
+	if !ok {
+		return usual
 	}
+	width, _ := terminal.Size(file)
+	return min(width, most)
+}
+
+// newHelp makes "help", in place of that of cobra, whose exit code is 0 for an unknown command.
+func newHelp() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the help of a command, or list all commands",
+		Long:  "Show the help of a command. Without one, list the commands that most users need; with --all, list every command.",
+		Example: `  oc preflight help --all
+  oc preflight help fleet targets`,
+		RunE: func(c *cobra.Command, args []string) error {
+			root := c.Root()
+			shown, rest, err := root.Find(args)
+			switch {
+			case err != nil:
+				return err
+			case len(rest) > 0:
+				return flagset.OneVerb(shown, rest)
+			case all:
+				return help.Command(c.OutOrStdout(), shown, columns(c.OutOrStdout()))
+			}
+			return shown.Help()
+		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			shown, _, err := c.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var found []cobra.Completion
+			for _, verb := range shown.Commands() {
+				if strings.HasPrefix(verb.Name(), prefix) && !verb.Hidden {
+					found = append(found, cobra.CompletionWithDesc(verb.Name(), verb.Short))
+				}
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "List every command.")
+	help.Declare(c.Flags(), help.Output, "all")
+	return c
 }
 
 func newOptions() *cobra.Command {
@@ -57,7 +92,7 @@ func newOptions() *cobra.Command {
 		Long:    "List the flags that every command has: how the cluster is reached, and how much is logged.",
 		Args:    flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(c.OutOrStdout(), c.Root().PersistentFlags().FlagUsages())
+			_, err := fmt.Fprint(c.OutOrStdout(), c.Root().PersistentFlags().FlagUsagesWrapped(columns(c.OutOrStdout())))
 			return err
 		},
 	}

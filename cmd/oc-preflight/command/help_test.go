@@ -1,13 +1,19 @@
 package command_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/test/golden"
+	"github.com/openshift/update-preflight/test/terminal"
 )
 
 // The help of every command has an example of that command.
@@ -22,4 +28,81 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 func verbs() []*cobra.Command {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	return command.New("oc preflight", streams).Commands()
+}
+
+// allVerbs are those of commands that have verbs, too.
+func allVerbs(verbs []*cobra.Command) []*cobra.Command {
+	var all []*cobra.Command
+	for _, verb := range verbs {
+		all = append(append(all, verb), allVerbs(verb.Commands())...)
+	}
+	return all
+}
+
+func TestEveryFlagHasAGroup(t *testing.T) {
+	for _, verb := range allVerbs(verbs()) {
+		for _, name := range help.Undeclared(verb) {
+			t.Errorf("%s: --%s is in no group: declare it with help.Declare where the flag is defined", verb.CommandPath(), name)
+		}
+	}
+}
+
+// shownOn is what a command prints on a terminal with that many columns.
+func shownOn(t *testing.T, columns uint16, args ...string) string {
+	t.Helper()
+	const rows = 24
+	opened := terminal.Open(t, columns, rows)
+	streams := genericiooptions.IOStreams{In: opened.Stream, Out: opened.Stream, ErrOut: opened.Stream}
+	if code := command.Execute(context.Background(), append([]string{"oc-preflight"}, args...), streams); code != 0 {
+		t.Errorf("%q: exit code %d", args, code)
+	}
+	return opened.Received()
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{"-h"}, {"run", "-h"}, {"fleet", "-h"}, {"fleet", "targets", "-h"}, {"help", "--all"}} {
+		for _, columns := range []uint16{80, 120} {
+			name := strings.ReplaceAll("preflight-"+strings.Join(args, "-"), "--", "-")
+			golden.Compare(t, fmt.Sprintf("testdata/help/%s.%d.text", name, columns), shownOn(t, columns, args...))
+		}
+	}
+}
+
+// The verbs of the workflow are on one screen of 80 by 24, with the next prompt, however the program is called.
+func TestOverviewFitsOneScreen(t *testing.T) {
+	const columns, rows = 80, 24
+	for _, name := range []string{"oc-preflight", "kubectl-preflight", "/usr/local/bin/preflight"} {
+		for _, args := range [][]string{{"-h"}, {}, {"help"}} {
+			var out strings.Builder
+			command.Execute(context.Background(), append([]string{name}, args...), genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out})
+			lines := strings.Split(out.String(), "\n")
+			if len(lines) > rows {
+				t.Errorf("%s %q: %d lines with that of the prompt, want %d", name, args, len(lines), rows)
+			}
+			for _, line := range lines {
+				if utf8.RuneCountInString(line) > columns {
+					t.Errorf("%s %q: more than %d columns: %s", name, args, columns, line)
+				}
+			}
+		}
+	}
+}
+
+// No line is longer than the terminal, but for examples, which are for pasting.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	for _, verb := range allVerbs(verbs()) {
+		for _, columns := range []int{80, 120} {
+			var out strings.Builder
+			if err := help.Command(&out, verb, columns); err != nil {
+				t.Fatal(err)
+			}
+			before, after, _ := strings.Cut(out.String(), "\nExamples:\n")
+			_, after, _ = strings.Cut(strings.TrimPrefix(after, verb.Example), "\n")
+			for line := range strings.Lines(before + "\n" + after) {
+				if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > columns && strings.Contains(strings.TrimSpace(line), " ") {
+					t.Errorf("%s in %d columns: %s", verb.CommandPath(), columns, line)
+				}
+			}
+		}
+	}
 }

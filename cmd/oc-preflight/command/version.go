@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
 	"github.com/openshift/update-preflight/collector/document/format"
@@ -25,9 +26,7 @@ func newVersion(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of this program and of the cluster",
-		Long: `Print the version of this program, and those of the cluster: of the release that
-ClusterVersion has as desired, and of Kubernetes. Where they cannot be read within five
-seconds, the cause is printed to standard error.
+		Long: `Print the version of this program, and those of the cluster: of the release that ClusterVersion has as desired, and of Kubernetes. Where they cannot be read within five seconds, the cause is printed to standard error.
 
 Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wrong usage.`,
 		Example: `  oc preflight version
@@ -51,6 +50,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")
+	help.Declare(c.Flags(), help.Output, "client")
 	flagset.OutputFlag(c, &output, versions.Versions{})
 	return c
 }

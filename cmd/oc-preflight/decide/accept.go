@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
@@ -24,18 +25,11 @@ func NewAccept(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "accept (RISK[,RISK-...] [--replace] | --clear)",
 		Short: "Have the cluster accept risks of updates",
-		Long: `Write the risks of updates that are acceptable to this cluster to ClusterVersion,
-spec.desiredUpdate.acceptRisks, and print the value that the server stored. RISK adds
-a risk to those that are accepted; RISK- removes one. Nothing else is changed: no
-update is requested or canceled.
+		Long: `Write the risks of updates that are acceptable to this cluster to ClusterVersion, spec.desiredUpdate.acceptRisks, and print the value that the server stored. RISK adds a risk to those that are accepted; RISK- removes one. Nothing else is changed: no update is requested or canceled.
 
-"run" and "targets" report the names of the risks. An acceptance bypasses risks only:
-gates, such as Upgradeable=False, block whatever is accepted.
+"run" and "targets" report the names of the risks. An acceptance bypasses risks only: gates, such as Upgradeable=False, block whatever is accepted.
 
-The field exists only where the feature gate ClusterUpdateAcceptRisks is enabled,
-which is not the default. Where it is disabled, nothing is written and the exit code
-is 1: name the risks with --accept or --accept-file of "run" and "targets" instead.
-Only a file has reasons and limits:
+The field exists only where the feature gate ClusterUpdateAcceptRisks is enabled, which is not the default. Where it is disabled, nothing is written and the exit code is 1: name the risks with --accept or --accept-file of "run" and "targets" instead. Only a file has reasons and limits:
 
   apiVersion: preflight.openshift.io/v1alpha1
   kind: AcceptedRisks
@@ -43,9 +37,9 @@ Only a file has reasons and limits:
   - risk: OldBootImagesPodmanMissingAuthFlag
     reason: nodes of this cluster are not scaled up from boot images
     owner: ann@example.com
-    expires: 2027-03-31             # to the end of that day, UTC; default: never
-    versions: ">=4.18.0 <4.19.0"    # of the target; default: all
-    clusters:                       # spec.clusterID of ClusterVersion; default: all
+    expires: 2027-03-31           # to the end of that day, UTC; default: never
+    versions: ">=4.18.0 <4.19.0"  # of the target; default: all
+    clusters:                     # by spec.clusterID; default: all
     - 1c182977-5663-428d-92a3-3d2bdf3fffb6
 
 For "fleet", "clusters" may have the names and labels of clusters instead; all must match:
@@ -68,6 +62,7 @@ For "fleet", "clusters" may have the names and labels of clusters instead; all m
 	}
 	c.Flags().BoolVar(&flags.replace, "replace", false, "Replace the accepted risks by these.")
 	c.Flags().BoolVar(&flags.clear, "clear", false, "Remove all accepted risks.")
+	help.Declare(c.Flags(), help.Judgement, "clear", "replace")
 	return c
 }
 

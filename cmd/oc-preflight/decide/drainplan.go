@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/drainview"
@@ -31,23 +32,14 @@ func NewDrainPlan(client *cli.Client) *cobra.Command {
 	var flags drainPlanFlags
 	c := &cobra.Command{
 		Use:   "drain-plan [--pool POOL] [--node NODE]",
-		Short: "Show what the drains of an update evict, node by node, and where they do not end",
-		Long: `Rehearse the drains of the next update without evicting a pod: the nodes of each pool that
-an update drains, in the order of the machine-config-operator, what the API server answers to
-each eviction, and where the pods find another node. The plan has the node at which the drains
-of a pool do not end, with the pods, their PodDisruptionBudgets and what to do; the pods that
-stay without a node; and the Services that are interrupted.
+		Short: "Show which drains of the update do not end, and why",
+		Long: `Rehearse the drains of the next update without evicting a pod: the nodes of each pool that an update drains, in the order of the machine-config-operator, what the API server answers to each eviction, and where the pods find another node. The plan has the node at which the drains of a pool do not end, with the pods, their PodDisruptionBudgets and what to do; the pods that stay without a node; and the Services that are interrupted.
 
-What depends on a webhook on evictions, on a choice of the scheduler, or on an operator whose
-PodDisruptionBudget allows no eviction now is Unknown, never Clear. Other operators are taken to
-create their pods again.
-The cluster is read, and nothing is created in it.
+What depends on a webhook on evictions, on a choice of the scheduler, or on an operator whose PodDisruptionBudget allows no eviction now is Unknown, never Clear. Other operators are taken to create their pods again. The cluster is read, and nothing is created in it.
 
-With --hosted-cluster, the drains are those of all its NodePools, or of those that --nodepool
-names, in the guest of a hosted cluster (HyperShift).
+With --hosted-cluster, the drains are those of all its NodePools, or of those that --nodepool names, in the guest of a hosted cluster (HyperShift).
 
-Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a drain does not
-end or a pool drains no node, 4 it is unknown whether all drains end, 130 interrupted.`,
+Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a drain does not end or a pool drains no node, 4 it is unknown whether all drains end, 130 interrupted.`,
 		Example: `  # Do the drains of the next update end, and which pods hold them up?
   oc preflight drain-plan
 
@@ -68,6 +60,8 @@ end or a pool drains no node, 4 it is unknown whether all drains end, 130 interr
 	c.Flags().StringVar(&flags.selected.Pool, "pool", "", "Show only the nodes of this MachineConfigPool or NodePool. All pools are rehearsed, since they are drained at the same time.")
 	c.Flags().StringVar(&flags.selected.Node, "node", "", "Show only the drain of this node.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
+	help.Declare(c.Flags(), help.Target, "node", "pool")
+	help.Declare(c.Flags(), help.Advanced, "timeout")
 	flags.output.AddText(c, drainview.Plan{})
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)

@@ -22,9 +22,7 @@ func NewExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [REASON | FINDING]",
 		Short: "Explain a reason or the name of a finding",
-		Long: `Print what a reason or the name of a finding means, what causes it and what to do.
-Without an argument, list all reasons and names. A finding of a check that a release
-ships is documented by its operator, at the URL of the finding. No cluster is used.
+		Long: `Print what a reason or the name of a finding means, what causes it and what to do. Without an argument, list all reasons and names. A finding of a check that a release ships is documented by its operator, at the URL of the finding. No cluster is used.
 
 Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown word.`,
 		Example: `  # A finding of a report

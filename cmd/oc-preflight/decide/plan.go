@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/acceptance"
@@ -73,41 +74,22 @@ func NewPlan(client *cli.Client) *cobra.Command {
 	var flags planFlags
 	c := &cobra.Command{
 		Use:   "plan [--to VERSION | --to-minor X.Y | --to-latest | --follow FILE]",
-		Short: "Plan the updates to a release, with risks, pauses, durations and images to mirror",
-		Long: `Find the best path of updates from the release of this cluster to a target: the fewest
-open risks, then the fewest updates, then the newest releases. A risk is open if it
-applies to this cluster, or might, and is not accepted. For each update the plan has the
-channel, the risks, the gates that can be evaluated in advance, and when to unpause which
-pool; for the path, the duration and the images. Nothing is created.
+		Short: "Plan the updates to a release: risks, pauses, durations, images",
+		Long: `Find the best path of updates from the release of this cluster to a target: the fewest open risks, then the fewest updates, then the newest releases. A risk is open if it applies to this cluster, or might, and is not accepted. For each update the plan has the channel, the risks, the gates that can be evaluated in advance, and when to unpause which pool; for the path, the duration and the images. Nothing is created.
 
-The graph is that of the update service of the cluster; --graph names files or other
-services, and --channel the channels, whose union is searched. A file is named after its
-channel, such as eus-4.18.json. A graph is advice: "run" decides on each update. Risks
-and gates of later updates are provisional, since the cluster will have changed.
+The graph is that of the update service of the cluster; --graph names files or other services, and --channel the channels, whose union is searched. A file is named after its channel, such as eus-4.18.json. A graph is advice: "run" decides on each update. Risks and gates of later updates are provisional, since the cluster will have changed.
 
-A graph of an update service is stored in the user's cache directory, and used instead of
-a request for ten minutes. --offline uses the stored graph however old it is, and the plan
-has its age.
+A graph of an update service is stored in the user's cache directory, and used instead of a request for ten minutes. --offline uses the stored graph however old it is, and the plan has its age.
 
-With --hosted-cluster, the plan is that of a hosted cluster (HyperShift): the updates of its
-control plane, and where those of its NodePools come between them, with the commands for the
-management cluster.
+With --hosted-cluster, the plan is that of a hosted cluster (HyperShift): the updates of its control plane, and where those of its NodePools come between them, with the commands for the management cluster.
 
-With --from, no cluster is used: no risk is evaluated, and durations are those of the
-documentation.
+With --from, no cluster is used: no risk is evaluated, and durations are those of the documentation.
 
-The decision is that of the first update: what a gate has against it makes the plan Blocked or
-Undecided. What admin acknowledgements, removed APIs and OLM operators have against a later
-update does not change the exit code. Alerts and health are judged by "targets" and "run".
+The decision is that of the first update: what a gate has against it makes the plan Blocked or Undecided. What admin acknowledgements, removed APIs and OLM operators have against a later update does not change the exit code. Alerts and health are judged by "targets" and "run".
 
-A target without a path is an error; with -o json, yaml, markdown or html, the plan with
-the decision NoPath and its reason is written as well.
+A target without a path is an error; with -o json, yaml, markdown or html, the plan with the decision NoPath and its reason is written as well.
 
-Exit codes: 0 a path without open risks whose first update has nothing against it, 1 the tool
-failed, 2 wrong usage or bad input, such as a target without a path, 3 the first update is
-Blocked, every path has open risks and one applies, or the plan of --follow no longer holds,
-4 a finding about the first update is inconclusive, or every path has open risks and it is
-unknown whether they apply, 130 interrupted.`,
+Exit codes: 0 a path without open risks whose first update has nothing against it, 1 the tool failed, 2 wrong usage or bad input, such as a target without a path, 3 the first update is Blocked, every path has open risks and one applies, or the plan of --follow no longer holds, 4 a finding about the first update is inconclusive, or every path has open risks and it is unknown whether they apply, 130 interrupted.`,
 		Example: planExamples,
 		Args:    flagset.NoArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
@@ -131,6 +113,10 @@ func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
 	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
+	help.Declare(c.Flags(), help.Target, "to", "to-minor", "to-latest", "follow", "from")
+	help.Declare(c.Flags(), help.Judgement, "prometheus")
+	help.Declare(c.Flags(), help.Output, "dir")
+	help.Declare(c.Flags(), help.Advanced, "imageset-version", "cache-dir", "no-cache")
 	f.output.Add(c, planview.Plan{})
 }
 

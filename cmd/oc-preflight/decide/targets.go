@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
@@ -43,24 +44,16 @@ func NewTargets(client *cli.Client) *cobra.Command {
 	var flags targetsFlags
 	c := &cobra.Command{
 		Use:   "targets [--to VERSION]",
-		Short: "List the updates of the cluster with the findings that block each of them",
-		Long: `List the available and conditional updates of this cluster, those that are clear first,
-with the findings of gates, risks and health that block them. No signature is verified, no release
-is read and none of its checks is run, so "run" may still find more: a target without
-such a finding is Clear, not Ready. The cluster is read once for all targets, and
-nothing is created in it.
+		Short: "List the updates of the cluster and what blocks each of them",
+		Long: `List the available and conditional updates of this cluster, those that are clear first, with the findings of gates, risks and health that block them. No signature is verified, no release is read and none of its checks is run, so "run" may still find more: a target without such a finding is Clear, not Ready. The cluster is read once for all targets, and nothing is created in it.
 
-With --archive, the updates of the cluster of an archive are listed. What rests on state
-that the archive does not have is Unknown, NotInArchive.
+With --archive, the updates of the cluster of an archive are listed. What rests on state that the archive does not have is Unknown, NotInArchive.
 
-With --hosted-cluster, the updates of a hosted cluster (HyperShift) are listed, with the kubeconfig
-of its management cluster: HostedCluster and NodePools are judged there, everything else in
-the guest.
+With --hosted-cluster, the updates of a hosted cluster (HyperShift) are listed, with the kubeconfig of its management cluster: HostedCluster and NodePools are judged there, everything else in the guest.
 
 With --to, one update is shown with every finding and its remedy.
 
-Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Blocked,
-4 Undecided. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
+Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Blocked, 4 Undecided. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
 		Example: `  # Which updates are there, and what blocks each of them?
   oc preflight targets
 
@@ -91,6 +84,9 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	const standard, interval = 10, 30 * time.Second
 	flagset.LimitFlag(c, &flags.limit, standard)
 	c.Flags().BoolVar(&flags.all, "all", false, "The same as --limit 0.")
+	help.Declare(c.Flags(), help.Target, "to")
+	help.Declare(c.Flags(), help.Output, "all")
+	help.Declare(c.Flags(), help.Advanced, "timeout")
 	flags.Watching.Add(c, interval, "Ctrl-C")
 	return c
 }

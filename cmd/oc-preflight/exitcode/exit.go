@@ -37,8 +37,7 @@ const (
 
 // Help is the help of the commands whose exit code is a decision.
 const Help = `
-Exit codes: 0 Ready, 1 the tool failed, 2 wrong usage or bad input, 3 Blocked,
-4 Undecided, 130 interrupted.`
+Exit codes: 0 Ready, 1 the tool failed, 2 wrong usage or bad input, 3 Blocked, 4 Undecided, 130 interrupted.`
 
 // Error carries an exit code up to Execute. A nil err is not printed: the output
 // of the command has the cause.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
 	"github.com/openshift/update-preflight/runner/cache"
@@ -29,6 +30,7 @@ func (f *Pull) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.CacheDirectory, "cache-dir", "", "Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Read releases from the registry only, and cache nothing.")
 	question.Declare(c.Flags(), question.OnDisplay, "cache-dir", "no-cache") // digests are verified at each use
+	help.Declare(c.Flags(), help.Advanced, "cache-dir", "no-cache")
 }
 
 // Validate rejects a directory for a cache that is not to be used.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/site"
@@ -21,6 +22,7 @@ type Site struct{ Checks []string }
 func (f *Site) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.Checks, "checks", nil, "Directory with annotated manifests of your own checks, or an image by digest with them in /manifests, to run besides those of the release; repeatable. Their names start with Site.")
 	question.Declare(c.Flags(), question.OnAnswerByContent, "checks")
+	help.Declare(c.Flags(), help.Jobs, "checks")
 }
 
 // Sources reads the directories; images are read in the run. A path that exists is a

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
@@ -30,6 +31,8 @@ func (f *Target) Add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.Release.Latest, "to-latest", false, "Select the newest available update.")
 	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
 	c.Flags().BoolVar(&f.Force, "force", false, "Bypass the verification of the release and every finding that blocks. The verdict reports it.")
+	help.Declare(c.Flags(), help.Target, "to", "to-latest", "to-image")
+	help.Declare(c.Flags(), help.Judgement, "force")
 }
 
 // Selected are the flags that select the same release again; empty for the latest, which
@@ -107,6 +110,8 @@ func (f *Trust) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Repositories, "repository", nil, "Repository that the signature of a release may name, independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
 	question.Declare(c.Flags(), question.OnAnswerByContent, "keyring", "signature-store")
 	question.Declare(c.Flags(), question.OnAnswer, "repository")
+	help.Declare(c.Flags(), help.Trust, "keyring", "signature-store")
+	help.Declare(c.Flags(), help.Advanced, "repository")
 }
 
 // Read reads the keyrings and makes the stores. A file that cannot be read is bad

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/hubs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
@@ -37,28 +38,29 @@ func New(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet COMMAND",
 		Short: "Judge many clusters, and show them in one table",
-		Long: `Judge many clusters, and show them in one table: which may be updated, which may not, and for
-which few causes. The causes come first: those that alone keep the most clusters from the
-update, each with its clusters, its remedy and the command for it. Then come the clusters.
+		Long: `Judge many clusters, and show them in one table: which may be updated, which may not, and for which few causes. The causes come first: those that alone keep the most clusters from the update, each with its clusters, its remedy and the command for it. Then come the clusters.
 
-The clusters are those of contexts, kubeconfigs and archives, and those that Hive or HyperShift
-know. One that cannot be read, or does not answer in time, is a row of the table.`,
+The clusters are those of contexts, kubeconfigs and archives, and those that Hive or HyperShift know. One that cannot be read, or does not answer in time, is a row of the table.`,
 		Example: `  # Which clusters can go to 4.19.12, and what keeps the others from it?
   oc preflight fleet targets --contexts 'prod-*' --to 4.19.12
 
   # The whole preflight in each
   oc preflight fleet run --contexts 'prod-*' --to 4.19.12`,
-		Args: flagset.NoArguments,
+		Args: flagset.OneVerb,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return errors.Join(c.Help(), &exitcode.Error{Code: exitcode.Usage})
+		},
 	}
-	c.AddCommand(newTargets(client), newRun(client), hubs.NewHub(client), hubs.NewGate(client), hubs.NewRequest(client.Streams))
+	help.AddSections(c,
+		help.Section{Title: "Ask the clusters", Verbs: []*cobra.Command{newTargets(client), newRun(client)}},
+		help.Section{Title: "Read what the clusters of a hub report", Verbs: []*cobra.Command{hubs.NewRequest(client.Streams), hubs.NewHub(client), hubs.NewGate(client)}},
+	)
 	return c
 }
 
 // exitCodes ends the help of each command.
 const exitCodes = `
-Exit codes are those of the worst cluster: 0 all are Ready or Clear, 3 one is Blocked, 4 one is
-Undecided, Unreachable or Hibernating, or there is none. 1 the tool failed, 2 wrong usage or bad
-input, 130 interrupted.`
+Exit codes are those of the worst cluster: 0 all are Ready or Clear, 3 one is Blocked, 4 one is Undecided, Unreachable or Hibernating, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`
 
 // request is what the commands have in common.
 type request struct {
@@ -81,6 +83,7 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 	c.Flags().DurationVar(&r.timeout, "cluster-timeout", timeout, "Time limit of one cluster. One that answers later is Unreachable.")
 	question.Declare(c.Flags(), question.OnDisplay, "max-parallel")
 	question.Declare(c.Flags(), question.OnAnswer, "cluster-timeout") // a check that ends later has no result
+	help.Declare(c.Flags(), help.Clusters, "max-parallel", "cluster-timeout")
 	r.results.add(c)
 	r.output.AddText(c, tableview.Table{})
 	flagset.LimitFlag(c, &r.limit, limit)

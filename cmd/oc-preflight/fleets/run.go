@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/collector/words"
@@ -32,9 +33,7 @@ func newRun(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run --to VERSION",
 		Short: "Run the preflight of many clusters, and give one table of verdicts",
-		Long: `Run the whole preflight of an update in many clusters, as "run" does in one: the release is
-verified as each cluster would, its checks run as read-only Jobs there, and each run is recorded in
-its cluster. Nothing is updated, and the Jobs are deleted at the end.
+		Long: `Run the whole preflight of an update in many clusters, as "run" does in one: the release is verified as each cluster would, its checks run as read-only Jobs there, and each run is recorded in its cluster. Nothing is updated, and the Jobs are deleted at the end.
 
 In the cluster of an archive no checks are run, so it is Undecided at best.
 
@@ -53,6 +52,7 @@ Ctrl-C ends all runs, and deletes what they have created.
 	}
 	c.Flags().Var(flagset.UpdateValue(&flags.Release.Version), "to", "Version of the update.")
 	question.Declare(c.Flags(), question.OnAnswer, "to")
+	help.Declare(c.Flags(), help.Target, "to")
 	flags.AddForFleet(c)
 	flags.request.add(c, client, runner.DefaultTimeout)
 	return c

@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
@@ -30,14 +31,11 @@ func newTargets(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "targets",
 		Short: "List which clusters may be updated, and what keeps the others from it",
-		Long: `Judge the updates of many clusters by gates, risks and health, as "targets" does for one: no
-release is read and none of its checks is run. Nothing is created in any cluster.
+		Long: `Judge the updates of many clusters by gates, risks and health, as "targets" does for one: no release is read and none of its checks is run. Nothing is created in any cluster.
 
-With --to, each cluster is judged for that version, also where it does not list it. Without, the
-row of a cluster is about the best of its updates: the newest that is Clear.
+With --to, each cluster is judged for that version, also where it does not list it. Without, the row of a cluster is about the best of its updates: the newest that is Clear.
 
-The causes are ranked by what their remedy achieves: "Frees" is the number of clusters that have
-no other cause.
+The causes are ranked by what their remedy achieves: "Frees" is the number of clusters that have no other cause.
 ` + exitCodes,
 		Example: `  # Which clusters of these contexts can go to 4.19.12, and what keeps the others from it?
   oc preflight fleet targets --contexts 'prod-*' --to 4.19.12
@@ -56,6 +54,7 @@ no other cause.
 	const timeout = 2 * time.Minute
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Version of the update. Default: the best update of each cluster.")
 	question.Declare(c.Flags(), question.OnAnswer, "to")
+	help.Declare(c.Flags(), help.Target, "to")
 	flags.AddForFleet(c)
 	flags.request.add(c, client, timeout)
 	return c

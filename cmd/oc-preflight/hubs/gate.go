@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/fleet/hub"
 	"github.com/openshift/update-preflight/fleet/wave"
@@ -35,23 +36,13 @@ func NewGate(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gate --to VERSION {--placement NAMESPACE/NAME [--wave GROUP] | --table FILE}",
 		Short: "Decide whether the next wave of an update may start",
-		Long: `Decide whether the next wave of an update may start: when the clusters of this one run the
-release, their pools and operators have settled, and they have been so for the soak. It reads
-the reports of the clusters from a hub of Open Cluster Management, as "fleet hub" does, and
-changes nothing. Without a hub, --table reads them from the table that "fleet run -o json" or
-"fleet targets -o json" has written: the wave is its rows, and no cluster is used. A row that is
-older than --max-age is Unknown.
+		Long: `Decide whether the next wave of an update may start: when the clusters of this one run the release, their pools and operators have settled, and they have been so for the soak. It reads the reports of the clusters from a hub of Open Cluster Management, as "fleet hub" does, and changes nothing. Without a hub, --table reads them from the table that "fleet run -o json" or "fleet targets -o json" has written: the wave is its rows, and no cluster is used. A row that is older than --max-age is Unknown.
 
-A wave is a decision group of a Placement. The terms are those of OCM's rollout strategy:
---soak is minSuccessTime, --max-failed maxFailures, and --progress-deadline progressDeadline.
-A group of mandatoryDecisionGroups tolerates no failures: leave out --max-failed. A cluster
-that does not answer is Unknown: it counts neither as success nor as failure, and keeps the
-gate closed.
+A wave is a decision group of a Placement. The terms are those of OCM's rollout strategy: --soak is minSuccessTime, --max-failed maxFailures, and --progress-deadline progressDeadline. A group of mandatoryDecisionGroups tolerates no failures: leave out --max-failed. A cluster that does not answer is Unknown: it counts neither as success nor as failure, and keeps the gate closed.
 
 With --watch, it ends when the gate opens, or when more clusters have failed than may fail.
 
-Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail, 4 too early,
-or too little is known. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
+Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail, 4 too early, or too little is known. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
 		Example: `  # May the clusters after the canaries be updated?
   oc preflight fleet gate --to 4.19.12 --placement fleets/production --wave canary --soak 24h
 
@@ -72,6 +63,8 @@ or too little is known. 1 the tool failed, 2 wrong usage or bad input, 130 inter
 	const maxAge = time.Hour
 	c.Flags().StringVar(&flags.table, "table", "", "File with the JSON of \"fleet run\" or \"fleet targets\" for the clusters of the wave. No cluster is used.")
 	c.Flags().DurationVar(&flags.maxAge, "max-age", maxAge, "With --table: age at which the row of a cluster no longer counts.")
+	help.Declare(c.Flags(), help.Target, "table", "max-age")
+	help.Declare(c.Flags(), help.Judgement, "soak", "max-failed", "progress-deadline")
 	flags.output.AddText(c, wave.Gate{})
 	const limit, interval = 20, time.Minute
 	flagset.LimitFlag(c, &flags.limit, limit)

@@ -31,23 +31,13 @@ func NewHub(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hub [--placement NAMESPACE/NAME] [--to VERSION]",
 		Short: "Show the verdicts that the clusters of a hub report, in one table",
-		Long: `Show the verdicts that the clusters of a hub of Open Cluster Management report, in one table.
-The controller runs the preflights in the clusters, and ManifestWorks bring the verdicts to the
-hub: manifests/open-cluster-management has both. No cluster is asked, no credential of one is
-used, and no Secret is read.
+		Long: `Show the verdicts that the clusters of a hub of Open Cluster Management report, in one table. The controller runs the preflights in the clusters, and ManifestWorks bring the verdicts to the hub: manifests/open-cluster-management has both. No cluster is asked, no credential of one is used, and no Secret is read.
 
-A hub keeps the last values of a cluster that does not answer. Such a cluster is Unreachable,
-and one whose report is older than 90 minutes Undecided. Without a ManifestWork, a cluster may
-report by a ManagedClusterView with the label preflight.openshift.io/fleet of its
-UpdatePreflight, or of a ConfigMap whose verdict.dsse.json is a signed verdict.
+A hub keeps the last values of a cluster that does not answer. Such a cluster is Unreachable, and one whose report is older than 90 minutes Undecided. Without a ManifestWork, a cluster may report by a ManagedClusterView with the label preflight.openshift.io/fleet of its UpdatePreflight, or of a ConfigMap whose verdict.dsse.json is a signed verdict.
 
-With --keys, a verdict counts only if the key of its cluster signed it; that a cluster runs the
-release already is not signed, and so Undecided. Without, who may write the status of
-ManifestWorks on the hub may write any verdict.
+With --keys, a verdict counts only if the key of its cluster signed it; that a cluster runs the release already is not signed, and so Undecided. Without, who may write the status of ManifestWorks on the hub may write any verdict.
 
-Exit codes are those of the worst cluster: 0 all are Ready, 3 one is Blocked, 4 one is Undecided
-or Unreachable, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130
-interrupted.`,
+Exit codes are those of the worst cluster: 0 all are Ready, 3 one is Blocked, 4 one is Undecided or Unreachable, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
 		Example: `  # Which clusters of a Placement may be updated, and what keeps the others from it?
   oc preflight fleet hub --placement fleets/production --to 4.19.12
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/fleet/hub"
 )
 
@@ -25,11 +26,7 @@ func NewRequest(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "request --to VERSION --placement NAMESPACE/NAME",
 		Short: "Print the object by which a hub asks its clusters about an update",
-		Long: `Print the ManifestWorkReplicaSet by which a hub of Open Cluster Management asks the clusters of
-a Placement about an update: it brings an UpdatePreflight to each, whose preflight the
-controller runs there, and its verdict back to the hub. Nothing is created, and no cluster is
-used. The controller has to be installed in the clusters: manifests/open-cluster-management. Who
-applies the object needs the roles that "auth fleet-request" prints.
+		Long: `Print the ManifestWorkReplicaSet by which a hub of Open Cluster Management asks the clusters of a Placement about an update: it brings an UpdatePreflight to each, whose preflight the controller runs there, and its verdict back to the hub. Nothing is created, and no cluster is used. The controller has to be installed in the clusters: manifests/open-cluster-management. Who applies the object needs the roles that "auth fleet-request" prints.
 
 Delete the object when the update is done: oc delete manifestworkreplicaset.`,
 		Example: `  # Ask the clusters of a Placement, and show what they report
@@ -41,6 +38,8 @@ Delete the object when the update is done: oc delete manifestworkreplicaset.`,
 	c.Flags().StringVar(&version, "to", "", "Version of the update. Required.")
 	c.Flags().StringVar(&placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters. Required.")
 	c.Flags().StringSliceVar(&accepted, "accept", nil, "Names of findings that the clusters accept for this update.")
+	help.Declare(c.Flags(), help.Target, "to", "placement")
+	help.Declare(c.Flags(), help.Judgement, "accept")
 	return c
 }
 

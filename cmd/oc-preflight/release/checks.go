@@ -21,9 +21,7 @@ func NewChecks(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "checks (--to VERSION | --to-latest | --to-image PULLSPEC)",
 		Short: "List the checks of a release without running them",
-		Long: `List the preflight checks that the target release ships, after verifying its
-signature, and with --checks those of your own that a run would have besides. Nothing is
-created in the cluster.
+		Long: `List the preflight checks that the target release ships, after verifying its signature, and with --checks those of your own that a run would have besides. Nothing is created in the cluster.
 ` + exitcode.Help,
 		Example: `  # The checks of the newest available release
   oc preflight checks --to-latest

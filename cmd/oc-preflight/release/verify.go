@@ -25,9 +25,7 @@ func NewVerify(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify PULLSPEC@sha256:DIGEST",
 		Short: "Verify the signature of a release image",
-		Long: `Verify that a release image is signed by the keys that this cluster trusts. With
---keyring and --signature-store no cluster is used. The image is not pulled: the
-signature is of its digest.
+		Long: `Verify that a release image is signed by the keys that this cluster trusts. With --keyring and --signature-store no cluster is used. The image is not pulled: the signature is of its digest.
 ` + exitcode.Help,
 		Example: `  # With the keys and stores of the cluster
   oc preflight verify quay.io/openshift-release-dev/ocp-release@sha256:...

@@ -21,15 +21,10 @@ func NewAttach(client *cli.Client) *cobra.Command {
 	var flags RunFlags
 	c := &cobra.Command{
 		Use:   "attach [RUN]",
-		Short: "Wait for a run in progress, and continue it if its process is gone",
-		Long: `Attach to a run in progress. Results that have been reported are shown at once. Where
-another process holds the run, this command waits for its end; otherwise it continues
-the run, and launches no check twice. For a run that has ended, it shows its status.
+		Short: "Wait for a run in progress, or continue it if its process ended",
+		Long: `Attach to a run in progress. Results that have been reported are shown at once. Where another process holds the run, this command waits for its end; otherwise it continues the run, and launches no check twice. For a run that has ended, it shows its status.
 
-RUN is the ID of the run or a prefix of it; without it, it is the run in progress. The values of --accept, --keyring and similar
-flags are not recorded: pass them again. Those of --keyring, --signature-store, --repository, --prometheus
-and --dependency must be those with which the run was begun. Pass the flags about the update graph,
-too, for a run of a later update of a path: without a graph that has the update, its risks are Unknown.
+RUN is the ID of the run or a prefix of it; without it, it is the run in progress. The values of --accept, --keyring and similar flags are not recorded: pass them again. Those of --keyring, --signature-store, --repository, --prometheus and --dependency must be those with which the run was begun. Pass the flags about the update graph, too, for a run of a later update of a path: without a graph that has the update, its risks are Unknown.
 ` + exitcode.Help,
 		Example: `  # The run in progress
   oc preflight attach

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
 	"github.com/openshift/update-preflight/collector/cluster"
@@ -50,6 +51,7 @@ func (f *RunFlags) AddForFleet(c *cobra.Command) {
 	f.Pull.Add(c)
 	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of Jobs that are unfinished at one time in one cluster.")
 	question.Declare(c.Flags(), question.OnAnswer, "parallelism") // a check that starts too late has no result
+	help.Declare(c.Flags(), help.Jobs, "parallelism")
 	f.addSelection(c)
 }
 
@@ -60,6 +62,7 @@ func (f *RunFlags) addSelection(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().BoolVar(&f.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
 	question.Declare(c.Flags(), question.OnAnswer, "rerun", "only", "skip", "no-jobs")
+	help.Declare(c.Flags(), help.Jobs, "rerun", "only", "skip", "no-jobs")
 	f.Site.Add(c)
 	f.AddImages(c)
 }
@@ -74,6 +77,7 @@ func (f *RunFlags) addCommon(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", Ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
+	help.Declare(c.Flags(), help.Jobs, "parallelism", "timeout", "keep", "on-interrupt")
 	f.Output.AddText(c, reportview.Report{})
 }
 
@@ -81,6 +85,7 @@ func (f *RunFlags) addCommon(c *cobra.Command) {
 func (f *RunFlags) AddImages(c *cobra.Command) {
 	c.Flags().StringVar(&f.Images, "images", string(image.Manifests), "How to check the images of the release: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
 	question.Declare(c.Flags(), question.OnAnswer, "images")
+	help.Declare(c.Flags(), help.Jobs, "images")
 }
 
 func (f *RunFlags) checkCommon() error {

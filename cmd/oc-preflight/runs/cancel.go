@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/hold"
@@ -26,12 +27,9 @@ func NewCancel(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run in progress",
-		Long: `Request the process that holds a run to end it, and wait until all objects of the run
-are deleted and its phase is Canceled. Where that process is gone, the run is taken
-over and ended here. RUN is the ID of the run or a prefix of it.
+		Long: `Request the process that holds a run to end it, and wait until all objects of the run are deleted and its phase is Canceled. Where that process is gone, the run is taken over and ended here. RUN is the ID of the run or a prefix of it.
 
-Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong usage,
-130 interrupted; the request stands all the same.`,
+Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong usage, 130 interrupted; the request stands all the same.`,
 		Example: `  oc preflight cancel 3b6f2c1e`,
 		Args:    flagset.OneArgument("the ID of one run"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,6 +40,7 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 	}
 	selected.AddCluster(c)
 	c.Flags().DurationVar(&timeout, "timeout", timeout, "Time limit for the end of the run.")
+	help.Declare(c.Flags(), help.Advanced, "timeout")
 	return c
 }
 

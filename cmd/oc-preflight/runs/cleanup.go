@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch/cleanup"
@@ -43,20 +44,13 @@ func NewCleanup(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cleanup (RUN | --all)",
 		Short: "Delete what a run left in the cluster",
-		Long: `Delete everything that a run created: Jobs, pods, the temporary copies of
-supporting objects, and the read-only guard. A run deletes it at its end, unless it
-was killed or was started with --keep. RUN is the ID of the run or a prefix of it.
+		Long: `Delete everything that a run created: Jobs, pods, the temporary copies of supporting objects, and the read-only guard. A run deletes it at its end, unless it was killed or was started with --keep. RUN is the ID of the run or a prefix of it.
 
-A run that another process holds is refused: cancel ends it. The process is gone when it
-does not renew the Lease of the run, which takes up to 40 seconds. --force-live deletes the
-objects of such a run as well; its process then reports the checks as Unknown.
+A run that another process holds is refused: cancel ends it. The process is gone when it does not renew the Lease of the run, which takes up to 40 seconds. --force-live deletes the objects of such a run as well; its process then reports the checks as Unknown.
 
-An object is of a run if it has the label preflight.openshift.io/run of the run, and
-a name with its suffix. Objects with the label alone are listed and not deleted; the
-exit code is 1 then.
+An object is of a run if it has the label preflight.openshift.io/run of the run, and a name with its suffix. Objects with the label alone are listed and not deleted; the exit code is 1 then.
 
-A run of a hosted cluster has objects in the guest, which has its record, and in the namespace of
-the control plane: --hosted-cluster, with the kubeconfig of the management cluster, deletes both.`,
+A run of a hosted cluster has objects in the guest, which has its record, and in the namespace of the control plane: --hosted-cluster, with the kubeconfig of the management cluster, deletes both.`,
 		Example: `  # After "run --keep", with the ID from the report
   oc preflight cleanup 3b6f2c1e
 
@@ -73,6 +67,7 @@ the control plane: --hosted-cluster, with the kubeconfig of the management clust
 	c.Flags().BoolVar(&all, "all", false, "Clean up after all runs that have objects in the cluster.")
 	flags.hosted.AddCluster(c)
 	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
+	help.Declare(c.Flags(), help.Target, "all", "force-live")
 	return c
 }
 

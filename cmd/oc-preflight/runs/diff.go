@@ -27,14 +27,9 @@ func NewDiff(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [RUN|FILE [RUN|FILE]]",
 		Short: "Show what is new, fixed or changed since a run",
-		Long: `Compare the findings of two runs: those that are new in the second run, those of the
-first that were fixed, and those that changed. Without the second RUN, it is the newest
-run that has ended; without both, the two newest that have ended are compared. Names of Jobs, times and IDs, which differ in every run, are not
-compared. A FILE has the report of a run in JSON, such as one of an archive; runs of two
-clusters are reported as such. For two files no cluster is needed.
+		Long: `Compare the findings of two runs: those that are new in the second run, those of the first that were fixed, and those that changed. Without the second RUN, it is the newest run that has ended; without both, the two newest that have ended are compared. Names of Jobs, times and IDs, which differ in every run, are not compared. A FILE has the report of a run in JSON, such as one of an archive; runs of two clusters are reported as such. For two files no cluster is needed.
 
-Exit codes: 0 the runs were compared, whatever the differences, 1 the tool failed,
-2 wrong usage.`,
+Exit codes: 0 the runs were compared, whatever the differences, 1 the tool failed, 2 wrong usage.`,
 		Example: `  # What did the last run change?
   oc preflight diff
 

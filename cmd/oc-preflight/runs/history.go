@@ -24,24 +24,13 @@ func NewHistory(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history",
 		Short: "List the runs that are recorded in the cluster",
-		Long: `List the runs that are recorded in the cluster, newest first, with their target,
-decision and requester: user, or selected or ahead for the controller. The newest 20 runs
-with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is
-"(outdated)" when it has expired or a newer run of the same target has ended; whether the
-cluster has changed since, "status" reports. A run in progress whose process is gone is
-"left": continue it with attach, or end it with cancel. The decision "Unverified" is that
-of a record that was edited, or that cannot be authenticated; "status" reports the cause.
-Each update of a path is a run of its own, and a later one is listed with its path.
+		Long: `List the runs that are recorded in the cluster, newest first, with their target, decision and requester: user, or selected or ahead for the controller. The newest 20 runs with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is "(outdated)" when it has expired or a newer run of the same target has ended; whether the cluster has changed since, "status" reports. A run in progress whose process is gone is "left": continue it with attach, or end it with cancel. The decision "Unverified" is that of a record that was edited, or that cannot be authenticated; "status" reports the cause. Each update of a path is a run of its own, and a later one is listed with its path.
 
-With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace
-openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID,
-which every command that takes a RUN accepts as well.
+With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID, which every command that takes a RUN accepts as well.
 
-With --archive, these are the runs that were recorded in the cluster of an archive. The key
-by which records are authenticated is a Secret, which an archive does not have.
+With --archive, these are the runs that were recorded in the cluster of an archive. The key by which records are authenticated is a Secret, which an archive does not have.
 
-Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
-2 wrong usage.`,
+Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed, 2 wrong usage.`,
 		Example: `  oc preflight history
 
   # Every run with its image, times and full ID

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/logs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
@@ -30,17 +31,11 @@ func NewLogs(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs [RUN] CHECK",
 		Short: "Show the output of a check",
-		Long: `Show the output of the pods of a check while they exist: during the run, and after a
-run with --keep. Where they have been deleted, the recorded findings of the check are
-shown instead, with a note on standard error. The checks of a hosted cluster are found with
---hosted-cluster, in the guest and in the namespace of the control plane.
+		Long: `Show the output of the pods of a check while they exist: during the run, and after a run with --keep. Where they have been deleted, the recorded findings of the check are shown instead, with a note on standard error. The checks of a hosted cluster are found with --hosted-cluster, in the guest and in the namespace of the control plane.
 
-RUN is the ID of the run or a prefix of it; without it, it is the run in progress, or the
-newest one. CHECK is the name of a check as "checks"
-and "status" report it, or the name of one of its findings.
+RUN is the ID of the run or a prefix of it; without it, it is the run in progress, or the newest one. CHECK is the name of a check as "checks" and "status" report it, or the name of one of its findings.
 
-Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usage,
-130 interrupted.`,
+Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usage, 130 interrupted.`,
 		Example: `  # Of the run in progress, or the newest one
   oc preflight logs Etcd.Quorum
 
@@ -58,6 +53,7 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
 	}
 	selected.AddCluster(c)
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "Follow the output until the check has ended.")
+	help.Declare(c.Flags(), help.Output, "follow")
 	return c
 }
 

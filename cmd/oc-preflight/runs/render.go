@@ -27,15 +27,9 @@ func NewRender(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "render (FILE | -)",
 		Short: "Show a stored report in another format",
-		Long: `Show a report that was stored with "-o json" or "-o yaml" in another format. FILE "-"
-is standard input. No cluster is used. The document of "run --path" or "run --hop" and
-that of "plan" are shown as well, in the formats that these commands have; the
-configurations of oc-mirror are not part of a stored plan.
+		Long: `Show a report that was stored with "-o json" or "-o yaml" in another format. FILE "-" is standard input. No cluster is used. The document of "run --path" or "run --hop" and that of "plan" are shown as well, in the formats that these commands have; the configurations of oc-mirror are not part of a stored plan.
 
-The verdict and the exit code are those of the time of the report. A verdict that has
-expired no longer holds, and the exit code is 4; whether the cluster has changed since,
-only "status" reports. A report whose decision contradicts its findings is bad input. A
-file is not authenticated: its findings are those that its author wrote.
+The verdict and the exit code are those of the time of the report. A verdict that has expired no longer holds, and the exit code is 4; whether the cluster has changed since, only "status" reports. A report whose decision contradicts its findings is bad input. A file is not authenticated: its findings are those that its author wrote.
 ` + exitcode.Help,
 		Example: `  # Show the report that a script stored
   oc preflight run --to-latest -o json > report.json

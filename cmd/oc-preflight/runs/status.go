@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
@@ -49,6 +50,8 @@ func (f *StatusFlags) add(c *cobra.Command) {
 	c.Flags().Var(flagset.UpdateValue(&f.target.Version), "to", "Show the newest run of the update to this version.")
 	c.Flags().StringVar(&f.target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	help.Declare(c.Flags(), help.Target, "to", "to-image")
+	help.Declare(c.Flags(), help.Judgement, "prometheus")
 	f.Add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
 }
 
@@ -82,34 +85,19 @@ func NewStatus(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show whether the cluster may be updated now, by a recorded run",
-		Long: `Show a run: RUN, an ID or a prefix of one; with --to or --to-image, the newest run of that
-target; without them, the run in progress, or the newest run. Where several targets have
-verdicts that differ, name the target: without it no verdict is Ready.
+		Long: `Show a run: RUN, an ID or a prefix of one; with --to or --to-image, the newest run of that target; without them, the run in progress, or the newest run. Where several targets have verdicts that differ, name the target: without it no verdict is Ready.
 
-For a run that has ended, this is its report. Gates, risks and the health of the cluster are
-judged now; the results of the release's checks are those of the run. These no longer hold
-when the run is older than a day, when a kubelet, the version of an operator or of the
-cluster, or a CustomResourceDefinition has changed, or when a newer run of the same target has
-ended; the exit code is 4 then. What a run bypassed by force counts. A record that was
-edited, or that cannot be authenticated, has no verdict, and the exit code is 4.
+For a run that has ended, this is its report. Gates, risks and the health of the cluster are judged now; the results of the release's checks are those of the run. These no longer hold when the run is older than a day, when a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition has changed, or when a newer run of the same target has ended; the exit code is 4 then. What a run bypassed by force counts. A record that was edited, or that cannot be authenticated, has no verdict, and the exit code is 4.
 
-For a run in progress, these are the findings so far, the checks that have not reported
-and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks,
-otherwise 4.
+For a run in progress, these are the findings so far, the checks that have not reported and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks, otherwise 4.
 
-With --watch, changes of the run are shown at once where the user may watch ConfigMaps in
-the namespace openshift-cluster-version, and otherwise after --interval. When the run has
-ended, the exit code is that of its report; Ctrl-C before is no error, exit code 0.
+With --watch, changes of the run are shown at once where the user may watch ConfigMaps in the namespace openshift-cluster-version, and otherwise after --interval. When the run has ended, the exit code is that of its report; Ctrl-C before is no error, exit code 0.
 
-With --hosted-cluster, the run is one of a hosted cluster, whose guest has the record; the
-HostedCluster and its NodePools are judged now as well.
+With --hosted-cluster, the run is one of a hosted cluster, whose guest has the record; the HostedCluster and its NodePools are judged now as well.
 
-With --archive, the run is one that was recorded in the cluster of an archive, and the gates,
-risks and health are those of the archive. The key by which records are authenticated is a
-Secret, which an archive does not have, so the exit code is 4.
+With --archive, the run is one that was recorded in the cluster of an archive, and the gates, risks and health are those of the archive. The key by which records are authenticated is a Secret, which an archive does not have, so the exit code is 4.
 
-The report names the switches by which the controller has CVO honor its verdicts, as far
-as you may read them, with the limits of each.
+The report names the switches by which the controller has CVO honor its verdicts, as far as you may read them, with the limits of each.
 ` + exitcode.Help,
 		Example: statusExamples,
 		Args:    flagset.AtMostOneRun,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -30,23 +31,13 @@ func NewVerifyVerdict(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify-verdict (FILE | -) --key KEY [--cluster ID] [--to VERSION]",
 		Short: "Verify a verdict that was signed with \"run --sign\"",
-		Long: `Verify a verdict that was signed with "run --sign": that the private key of KEY signed it,
-that it is about this cluster and this release, and that it holds now. FILE "-" is standard
-input. No cluster is used: whether the cluster has changed since, only "status" reports.
+		Long: `Verify a verdict that was signed with "run --sign": that the private key of KEY signed it, that it is about this cluster and this release, and that it holds now. FILE "-" is standard input. No cluster is used: whether the cluster has changed since, only "status" reports.
 
-A valid verdict may be Blocked: its exit code is that of its decision. One that was forced
-permits the update to the user who forced it, and not to those who verify it: it is
-Undecided here, and so is a narrowed one, whose request left out checks, alerts or
-clients of removed APIs. What the file states is believed only if the key signed it, and a key
-signs for whatever it is given: name the cluster with --cluster, and keep one key per
-cluster, or the key of one cluster signs for another.
+A valid verdict may be Blocked: its exit code is that of its decision. One that was forced permits the update to the user who forced it, and not to those who verify it: it is Undecided here, and so is a narrowed one, whose request left out checks, alerts or clients of removed APIs. What the file states is believed only if the key signed it, and a key signs for whatever it is given: name the cluster with --cluster, and keep one key per cluster, or the key of one cluster signs for another.
 
-A verdict holds until the time that it states, at most 24 hours after its run, by the clock
-of this machine.
+A verdict holds until the time that it states, at most 24 hours after its run, by the clock of this machine.
 
-Exit codes: 0 valid and Ready, 1 the tool failed, 2 wrong usage or bad input, 3 valid and
-Blocked, 4 valid and Undecided, forced or narrowed, 5 expired, 6 about another cluster, 7 about
-another release, 8 forged: not signed by this key, changed, or not a verdict.`,
+Exit codes: 0 valid and Ready, 1 the tool failed, 2 wrong usage or bad input, 3 valid and Blocked, 4 valid and Undecided, forced or narrowed, 5 expired, 6 about another cluster, 7 about another release, 8 forged: not signed by this key, changed, or not a verdict.`,
 		Example: `  # A key for this cluster; its public half, cosign.pub, is for those who verify
   cosign generate-key-pair
 
@@ -63,6 +54,8 @@ another release, 8 forged: not signed by this key, changed, or not a verdict.`,
 	c.Flags().StringVar(&flags.key, "key", "", "File with the public key in PEM, ECDSA P-256 or Ed25519. Required.")
 	c.Flags().StringVar(&flags.expected.Cluster, "cluster", "", "ID of the cluster that the verdict must be about: spec.clusterID of ClusterVersion. Default: any.")
 	c.Flags().StringVar(&flags.expected.Release, "to", "", "Version or digest (sha256:...) of the release that the verdict must be about. Default: any.")
+	help.Declare(c.Flags(), help.Trust, "key")
+	help.Declare(c.Flags(), help.Target, "cluster", "to")
 	flags.output.Add(c, attestation.Verification{})
 	return c
 }

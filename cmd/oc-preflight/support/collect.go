@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
@@ -46,32 +47,17 @@ func NewCollect(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "collect [-o FILE.tar.gz | -o DIR]",
 		Short: "Write an archive of the cluster, for commands with --archive",
-		Long: `Write an archive from which "targets", "plan", "run", "status" and "history" give the
-answers of this cluster with --archive, for users who cannot reach it. It has what the
-built-in checks read and no more, the active alerts, the results of the queries of
-conditional risks, and the recorded runs. The layout is that of "oc adm inspect", so other
-tools for must-gathers open it. The cluster is only read.
+		Long: `Write an archive from which "targets", "plan", "run", "status" and "history" give the answers of this cluster with --archive, for users who cannot reach it. It has what the built-in checks read and no more, the active alerts, the results of the queries of conditional risks, and the recorded runs. The layout is that of "oc adm inspect", so other tools for must-gathers open it. The cluster is only read.
 
-What you may not read is stated in the archive, and checks that need it are Unknown,
-NotInArchive. "auth collect" prints the roles that allow everything.
+What you may not read is stated in the archive, and checks that need it are Unknown, NotInArchive. "auth collect" prints the roles that allow everything.
 
-Of each object the archive has the fields that checks read. Secrets are not read. The
-environment, commands, arguments, probes and volumes of containers are not written, of any
-kind of workload; neither are annotations that no check reads, the data of other
-ConfigMaps, and the user info of URLs, such as the password of a proxy.
+Of each object the archive has the fields that checks read. Secrets are not read. The environment, commands, arguments, probes and volumes of containers are not written, of any kind of workload; neither are annotations that no check reads, the data of other ConfigMaps, and the user info of URLs, such as the password of a proxy.
 
-With --redact, the names of nodes, IP addresses and domains are replaced, each by the same
-text everywhere, so the decision and the findings stay the same; recorded runs are left out
-then. It is read as a whole before it is written: a temporary file beside the archive has
-it meanwhile. Other names stay, such as those of namespaces, and the ID of the cluster.
-So do texts that people have written, such as labels, messages and host names without a
-domain: look through the archive before you publish it.
+With --redact, the names of nodes, IP addresses and domains are replaced, each by the same text everywhere, so the decision and the findings stay the same; recorded runs are left out then. It is read as a whole before it is written: a temporary file beside the archive has it meanwhile. Other names stay, such as those of namespaces, and the ID of the cluster. So do texts that people have written, such as labels, messages and host names without a domain: look through the archive before you publish it.
 
-A name that ends in .tar.gz or .tgz is that of a file, and another one that of a
-directory; nothing is overwritten. An interrupted command leaves nothing.
+A name that ends in .tar.gz or .tgz is that of a file, and another one that of a directory; nothing is overwritten. An interrupted command leaves nothing.
 
-Exit codes: 0 the archive was written, also where something is missing in it, 1 the tool
-failed, 2 wrong usage or bad input, 130 interrupted.`,
+Exit codes: 0 the archive was written, also where something is missing in it, 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
 		Example: `  # For support
   oc preflight collect -o cluster.tar.gz
 
@@ -87,6 +73,9 @@ failed, 2 wrong usage or bad input, 130 interrupted.`,
 	c.Flags().BoolVar(&flags.redact, "redact", false, "Replace the names of nodes, IP addresses and domains.")
 	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "Time limit.")
+	help.Declare(c.Flags(), help.Output, "output", "redact")
+	help.Declare(c.Flags(), help.Judgement, "prometheus")
+	help.Declare(c.Flags(), help.Advanced, "timeout")
 	_ = c.MarkFlagFilename("output") // fails only for a flag that does not exist
 	client.QuietFlag(c)
 	return c
