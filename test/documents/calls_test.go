@@ -1,6 +1,7 @@
 package documents_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/combination"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 	"github.com/openshift/update-preflight/test/documents"
 )
@@ -112,7 +114,7 @@ func accepts(call []string) error {
 	if err := verb.ValidateArgs(verb.Flags().Args()); err != nil {
 		return err
 	}
-	return formats(verb)
+	return errors.Join(combination.Check(verb), formats(verb))
 }
 
 // formats returns an error for a format that the command does not have, in the flags
@@ -189,6 +191,7 @@ func TestRejected(t *testing.T) {
 		"a report without a format": "run --to-latest --report xml=report.xml",
 		"too many arguments":        "attach 3b6f 4c7a",
 		"a missing argument":        "logs",
+		"two targets":               "run --to 4.19.3 --to-latest",
 	} {
 		if accepts(strings.Fields(call)) == nil {
 			t.Errorf("%s: oc preflight %s is accepted", reason, call)

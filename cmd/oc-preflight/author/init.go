@@ -85,15 +85,9 @@ func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool 
 // scaffold returns the files of an operator or of a site.
 func (f initFlags) scaffold(name string) (scaffold.Scaffold, error) {
 	if f.site {
-		if f.component != "" {
-			return scaffold.Scaffold{}, errors.New("--site and --component exclude each other")
-		}
 		return scaffold.NewSite(scaffold.SiteParameters{
 			Name: name, Namespace: cmp.Or(f.namespace, "site-checks"), Image: f.image, Language: scaffold.Language(cmp.Or(f.language, string(scaffold.Go))),
 		})
-	}
-	if f.language != "" || f.image != "" {
-		return scaffold.Scaffold{}, errors.New("--language and --image require --site")
 	}
 	parameters, err := f.parameters(name)
 	if err != nil {

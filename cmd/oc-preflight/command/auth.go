@@ -168,9 +168,6 @@ func auth(c *cobra.Command, client *cli.Client, flags authFlags, commands []stri
 		}
 		chosen = []commandRole{{command: "run", needs: func() access.Needs { return needs }, remarks: []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.Images), copiesGrant, jobsRunAs, createsSecrets}}}
 	}
-	if len(flags.Checks) > 0 && flags.Release == (runner.Target{}) {
-		return exitcode.BadUsage(errors.New("--checks requires --to, --to-latest or --to-image"))
-	}
 	for _, each := range chosen {
 		if err := each.write(client.Streams.Out, c.Root().CommandPath(), subjects); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,13 +39,11 @@ func (f authFlags) ofMembers(members []commandRole) ([]commandRole, error) {
 	return all, nil
 }
 
-// checkMembers is an error for flags that exclude each other.
+// checkMembers is an error for the roles of no command.
 func (f authFlags) checkMembers(commands []string) error {
 	switch {
 	case !f.hive && !f.hosted:
 		return nil
-	case f.hostedCluster != "":
-		return errors.New("--hosted-cluster is for one cluster, and --hive and --hosted are for many")
 	case len(commands) == 0:
 		return fmt.Errorf("--hive and --hosted require a command: %s", strings.Join(ofFleet(), " or "))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/author"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/combination"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
@@ -72,7 +73,10 @@ It verifies the signature of the target release, runs the read-only checks that 
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	client := cli.New(root.PersistentFlags(), streams)
-	root.PersistentPreRun = func(*cobra.Command, []string) { client.StartLog() }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		client.StartLog()
+		return combination.Check(c)
+	}
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)

@@ -114,8 +114,6 @@ const maxKnown = 10
 
 func (f acceptFlags) change(args []string) (acceptance.Change, error) {
 	switch {
-	case f.clear && f.replace:
-		return acceptance.Change{}, errors.New("--clear and --replace exclude each other")
 	case f.clear && len(args) > 0:
 		return acceptance.Change{}, fmt.Errorf("--clear takes no risks, but got %q", args[0])
 	case f.clear:

@@ -124,14 +124,8 @@ func (f planFlags) validate() error {
 	if err := f.output.Check(planview.Plan{}); err != nil {
 		return err
 	}
-	if f.targets() > 1 {
-		return errors.New("--to, --to-minor, --to-latest and --follow exclude each other")
-	}
 	if f.imageSet != string(imageset.V2) && f.imageSet != string(imageset.V1) {
 		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.imageSet, imageset.V2, imageset.V1)
-	}
-	if err := f.stored.Validate(); err != nil {
-		return err
 	}
 	if f.directory != "" && f.output.Format != "imageset" {
 		return errors.New("--dir needs -o imageset")
@@ -139,20 +133,9 @@ func (f planFlags) validate() error {
 	return f.validateNames()
 }
 
-// targets counts the flags that name a target.
-func (f planFlags) targets() int {
-	count := 0
-	for _, named := range []bool{f.target.Version != "", f.target.Minor != "", f.latest, f.follow != ""} {
-		if named {
-			count++
-		}
-	}
-	return count
-}
-
 // validateNames rejects channels and versions that are none.
 func (f planFlags) validateNames() error {
-	if err := errors.Join(f.Validate(f.stored), flagset.CheckMinor(f.target.Minor)); err != nil {
+	if err := errors.Join(f.Validate(), flagset.CheckMinor(f.target.Minor)); err != nil {
 		return err
 	}
 	for flag, version := range map[string]string{"--to": f.target.Version, "--from": f.from} {
@@ -236,9 +219,6 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 		return updateplan.Plan{}, err
 	}
 	options := runner.Options{Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...)}, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
-	if f.from != "" && f.hosted.Named() {
-		return updateplan.Plan{}, exitcode.BadUsage(errors.New("--from uses no cluster, and --hosted-cluster names one: leave out one of them"))
-	}
 	if f.from != "" {
 		request.Transport = registry.OwnOutbound()
 		return planner.PlanWithout(ctx, request, options.Settings())

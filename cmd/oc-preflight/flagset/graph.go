@@ -2,7 +2,6 @@ package flagset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -38,19 +37,11 @@ func (f *Graph) Add(c *cobra.Command) {
 	help.Declare(c.Flags(), help.Advanced, "arch", "graph", "offline")
 }
 
-// Given reports whether one of the flags is.
-func (f Graph) Given() bool {
-	return f.offline || f.architecture != "" || len(f.channels)+len(f.graphs) > 0
-}
-
 // architectures lists the values that update services accept.
 func architectures() []string { return []string{"amd64", "arm64", "ppc64le", "s390x", "multi"} }
 
-// Validate rejects values that are none, and flags that exclude those of the store.
-func (f Graph) Validate(stored Pull) error {
-	if f.offline && stored.NoCache {
-		return errors.New("--offline and --no-cache exclude each other")
-	}
+// Validate rejects values that are none.
+func (f Graph) Validate() error {
 	if f.architecture != "" && !slices.Contains(architectures(), f.architecture) {
 		return fmt.Errorf("--arch: %q is not one of %s", f.architecture, strings.Join(architectures(), ", "))
 	}

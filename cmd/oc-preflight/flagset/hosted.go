@@ -51,9 +51,6 @@ func (h *Hosted) Subject(client *cli.Client) string {
 // no error.
 func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster, *hosted.ControlPlane, error) {
 	if h.cluster == "" {
-		if len(h.pools) > 0 || h.guestKubeconfig != "" {
-			return nil, nil, exitcode.BadUsage(errors.New("--nodepool and --guest-kubeconfig need --hosted-cluster"))
-		}
 		reached, err := client.Open(ctx)
 		return reached, nil, err
 	}
@@ -81,9 +78,6 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 
 // openArchive opens both sides of a dump of HyperShift.
 func (h *Hosted) openArchive(ctx context.Context, client *cli.Client, namespace, name string) (*cluster.Cluster, *hosted.ControlPlane, error) {
-	if h.guestKubeconfig != "" {
-		return nil, nil, exitcode.BadUsage(errors.New("--guest-kubeconfig cannot be combined with --archive, which has the guest"))
-	}
 	management, guest, err := client.OpenHosted(ctx, name)
 	if err != nil {
 		return nil, nil, err

@@ -1,7 +1,6 @@
 package flagset
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,14 +30,6 @@ func (f *Pull) Add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Read releases from the registry only, and cache nothing.")
 	question.Declare(c.Flags(), question.OnDisplay, "cache-dir", "no-cache") // digests are verified at each use
 	help.Declare(c.Flags(), help.Advanced, "cache-dir", "no-cache")
-}
-
-// Validate rejects a directory for a cache that is not to be used.
-func (f *Pull) Validate() error {
-	if f.NoCache && f.CacheDirectory != "" {
-		return errors.New("--no-cache and --cache-dir exclude each other")
-	}
-	return nil
 }
 
 // Cache opens the cache; nil is none. For a directory that the user did not name, a

@@ -68,7 +68,7 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 	if flags.Release.Version == "" {
 		return exitcode.BadUsage(errors.New("--to is required: the version to which the clusters are to be updated"))
 	}
-	if err := errors.Join(flags.Target.Validate(), flags.Pull.Validate()); err != nil {
+	if err := flags.Validate(); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	asking := survey.Survey{Timeout: flags.request.timeout + removalTime, Grace: removalTime}

@@ -81,8 +81,6 @@ func (f *gateFlags) check() error {
 		return errors.New("--to is required: the version to which the wave is updated")
 	case f.placement == "" && f.table == "":
 		return errors.New("--placement or --table is required: the Placement that selects the clusters, or the file with their table")
-	case f.table != "" && f.placement+f.keys+f.query.Group != "":
-		return errors.New("--table cannot be combined with --placement, --wave and --keys, which are about a hub")
 	case f.maxAge <= 0:
 		return fmt.Errorf("--max-age=%s: it must be positive", f.maxAge)
 	case f.strategy.MinSuccessTime < 0 || f.strategy.ProgressDeadline < 0:

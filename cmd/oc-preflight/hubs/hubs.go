@@ -7,7 +7,6 @@ package hubs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -46,9 +45,6 @@ func (s *selection) open(ctx context.Context, client *cli.Client) (*cluster.Clus
 			return nil, exitcode.BadUsage(err)
 		}
 		s.query.Placement = placement
-	}
-	if s.query.Group != "" && s.placement == "" {
-		return nil, exitcode.BadUsage(errors.New("--wave needs --placement, whose decision group it is"))
 	}
 	reached, err := client.Connect()
 	if err != nil {

@@ -201,7 +201,6 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 		"Foreign":   {"the file is another document", table(`{"kind": "PreflightReport"}`), 2, "it is no table of a fleet"},
 		"NoJSON":    {"a table for people", table("READY"), 2, `it is no JSON that "fleet run -o json"`},
 		"NoFile":    {"the file does not exist", []string{"gate", "--to", "4.19.12", "--table", "/nonexistent"}, 2, "--table /nonexistent"},
-		"Both":      {"two sources of one wave", gate("--table", "x"), 2, "--table cannot be combined with --placement"},
 		"NoSource":  {"the clusters of the wave are not named", []string{"gate", "--to", "4.19.12"}, 2, "--placement or --table is required"},
 		"Open":      {"the canary is updated for long enough", gate("--wave", "canary", "--soak", "2h"), 0, "READY"},
 		"Soaking":   {"an hour is missing", gate("--wave", "canary", "--soak", "4h"), 4, "updated for 3h0m0s of 4h0m0s"},

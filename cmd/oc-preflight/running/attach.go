@@ -44,7 +44,7 @@ RUN is the ID of the run or a prefix of it; without it, it is the run in progres
 }
 
 func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string) error {
-	if err := errors.Join(flags.checkCommon(), flags.route.graph.Validate(flags.Pull)); err != nil {
+	if err := errors.Join(flags.checkCommon(), flags.route.graph.Validate()); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.Output.Open(client.Streams.Out, reportview.Report{})

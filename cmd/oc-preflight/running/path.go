@@ -29,25 +29,9 @@ func (f *pathFlags) add(c *cobra.Command) {
 // requested reports whether a path is.
 func (f pathFlags) requested() bool { return f.path || len(f.hops) > 0 }
 
-// check rejects flags that exclude each other or have no effect.
-func (f pathFlags) check(target flagset.Target, stored flagset.Pull) error {
-	named := 0
-	for _, set := range []bool{target.Release.Version != "", target.Release.Latest, f.minor != ""} {
-		if set {
-			named++
-		}
-	}
-	switch {
-	case f.path && len(f.hops) > 0:
-		return errors.New("--path and --hop exclude each other")
-	case len(f.hops) > 0 && named > 0, f.requested() && target.Release.Image != "":
-		return errors.New("--hop takes no other target, and --path no --to-image")
-	case f.path && named > 1:
-		return errors.New("--to, --to-minor and --to-latest exclude each other")
-	case !f.requested() && (f.minor != "" || f.graph.Given()):
-		return errors.New("--to-minor, --channel, --graph, --arch and --offline require --path or --hop")
-	}
-	return errors.Join(f.graph.Validate(stored), flagset.CheckMinor(f.minor))
+// check rejects values that are none.
+func (f pathFlags) check() error {
+	return errors.Join(f.graph.Validate(), flagset.CheckMinor(f.minor))
 }
 
 // flag selects the same path again, in the graph that other flags select.

@@ -81,7 +81,7 @@ The report is written to standard output, progress to standard error. The report
 }
 
 func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
-	if err := errors.Join(flags.checkCommon(), flags.route.check(flags.Target, flags.Pull), flags.checkSigning(client)); err != nil {
+	if err := errors.Join(flags.checkCommon(), flags.route.check()); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.Output.Open(client.Streams.Out, flags.document())
@@ -103,9 +103,6 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 		return err
 	}
 	options.Access.Partial, options.Hosted = true, side
-	if side != nil && flags.route.requested() {
-		return exitcode.BadUsage(errors.New("--path and --hop cannot be combined with --hosted-cluster: a hosted cluster updates control plane and NodePools apart; \"plan --hosted-cluster\" has the order"))
-	}
 	if flags.route.requested() {
 		return runPath(c, client, flags, reached, options)
 	}

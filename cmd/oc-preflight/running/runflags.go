@@ -92,15 +92,6 @@ func (f *RunFlags) checkCommon() error {
 	return errors.Join(f.Output.Check(f.document()), checkInterrupt(f.onInterrupt))
 }
 
-// checkSigning rejects what others could not rely on: a file that any user may have edited, and
-// a path, of which only the first update can be Ready.
-func (f *RunFlags) checkSigning(client *cli.Client) error {
-	if f.signing.Requested() && (client.Archived() || f.route.requested()) {
-		return errors.New("--sign cannot be combined with --archive, --path or --hop: what is signed is the verdict on the next update of a cluster")
-	}
-	return f.signing.Check()
-}
-
 // document is an empty document of the kind that the run makes.
 func (f *RunFlags) document() any {
 	if f.route.requested() {
@@ -111,7 +102,7 @@ func (f *RunFlags) document() any {
 
 // Options validates the flags, reads their files, and returns the options of a run on the cluster.
 func (f RunFlags) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (runner.Options, error) {
-	if err := errors.Join(f.Target.Validate(), f.Pull.Validate()); err != nil {
+	if err := f.Validate(); err != nil {
 		return runner.Options{}, exitcode.BadUsage(err)
 	}
 	keyrings, stores, err := f.Read(ctx)

@@ -61,7 +61,7 @@ type historyFlags struct {
 }
 
 func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error {
-	if err := errors.Join(flags.Check(), flagset.CheckLimit(flags.limit), checkWatch(client, flags.Watching)); err != nil {
+	if err := errors.Join(flags.Check(), flagset.CheckLimit(flags.limit)); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.output.Open(client.Streams.Out, history.History{})
@@ -93,14 +93,6 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 
 // HistoryNeeds are the permissions to list records, and to watch them with --watch.
 func HistoryNeeds() access.Needs { return recordstore.ListNeeds().And(recordstore.WatchNeeds()) }
-
-// checkWatch returns an error for --watch with an archive, which does not change.
-func checkWatch(client *cli.Client, watching flagset.Watching) error {
-	if watching.Watch && client.Archived() {
-		return errors.New("--watch and --archive exclude each other: an archive does not change")
-	}
-	return nil
-}
 
 // warnOfGaps reports which records may be missing. What else an archive does not have, such as the
 // key of the records, changes what is reported of a record.

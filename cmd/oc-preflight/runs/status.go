@@ -56,10 +56,7 @@ func (f *StatusFlags) add(c *cobra.Command) {
 }
 
 func (f *StatusFlags) check(args []string) error {
-	switch named := len(args) > 0; {
-	case f.target.Version != "" && f.target.Image != "":
-		return errors.New("--to and --to-image exclude each other")
-	case named && (f.target.Version != "" || f.target.Image != ""):
+	if len(args) > 0 && (f.target.Version != "" || f.target.Image != "") {
 		return fmt.Errorf("%q is a run; name either a run or a target", args[0])
 	}
 	return f.Check()
@@ -102,7 +99,7 @@ The report names the switches by which the controller has CVO honor its verdicts
 		Example: statusExamples,
 		Args:    flagset.AtMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := errors.Join(flags.check(args), checkWatch(client, flags.Watching)); err != nil {
+			if err := flags.check(args); err != nil {
 				return exitcode.BadUsage(err)
 			}
 			out, err := output.Open(client.Streams.Out, reportview.Report{})

@@ -39,14 +39,6 @@ func (f *Flags) Add(c *cobra.Command) {
 // Requested reports whether the verdict is to be signed.
 func (f *Flags) Requested() bool { return f.key != "" }
 
-// Check returns an error for flags that need another one.
-func (f *Flags) Check() error {
-	if !f.Requested() && f.verdict+f.summary != "" {
-		return errors.New("--signed-verdict and --signed-svr need --sign")
-	}
-	return nil
-}
-
 // Destination signs verdicts and writes them. The nil Destination writes nothing.
 type Destination struct {
 	key              signature.Signer
