@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
 	"github.com/openshift/update-preflight/test/golden"
+	"github.com/openshift/update-preflight/test/terminal"
 )
 
 // start is when the run of the frames started; they are drawn 12 seconds later.
@@ -194,37 +196,75 @@ func columns(line string) int {
 	return displaywidth.Options{ControlSequences: true}.String(line)
 }
 
+// shown draws frames of text on a screen of 80 by 6 characters, after a line of the shell.
+func shown(t *testing.T, frames ...string) *terminal.Screen {
+	t.Helper()
+	const columns, rows = 80, 6
+	drawn := terminal.NewScreen(columns, rows)
+	fmt.Fprintln(drawn, "$ preflight")
+	region := screen.NewRegion(drawn)
+	for _, frame := range frames {
+		scroll, lines, found := strings.Cut(frame, "|")
+		if !found {
+			scroll, lines = "", frame
+		}
+		if err := region.Draw(slices.Collect(strings.SplitSeq(lines, "/")), scroll, columns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return drawn
+}
+
 func TestRegion(t *testing.T) {
-	const begin, end = "\x1b[?2026h", "\x1b[?2026l"
-	wide := strings.Repeat("x", 79)
 	tests := map[string]struct {
-		reason string
-		before []string
-		width  int
-		scroll string
-		want   string
+		reason     string
+		frames     []string
+		want       string
+		scrollback []string
 	}{
-		"same size":  {"each line takes one row", []string{wide, "", "ab"}, 80, "", begin + "\r\x1b[3A\x1b[Jnew\n" + end},
-		"narrower":   {"the terminal wraps a line of 79 columns into two rows of 40", []string{wide, "", "ab"}, 40, "", begin + "\r\x1b[4A\x1b[Jnew\n" + end},
-		"wide runes": {"a character of two columns counts twice", []string{strings.Repeat("長", 39)}, 40, "", begin + "\r\x1b[2A\x1b[Jnew\n" + end},
-		"colors":     {"a color takes no column", []string{"\x1b[31m" + strings.Repeat("x", 40) + "\x1b[0m"}, 40, "", begin + "\r\x1b[1A\x1b[Jnew\n" + end},
-		"scroll":     {"other text is above the lines", []string{"ab"}, 80, "above\n", begin + "\r\x1b[1A\x1b[Jabove\nnew\n" + end},
-		"first":      {"nothing is erased before the first frame", nil, 80, "", begin + "new\n" + end},
+		"Same":    {reason: "lines are overwritten", frames: []string{"first/second line", "1/2"}, want: "$ preflight\n1\n2"},
+		"Fewer":   {reason: "what is left of a longer frame is erased", frames: []string{"a/b/c", "x"}, want: "$ preflight\nx"},
+		"More":    {reason: "a longer frame begins in the same row", frames: []string{"a", "x/y/z"}, want: "$ preflight\nx\ny\nz"},
+		"Scroll":  {reason: "other text is above the lines", frames: []string{"a/b", "above\n|x"}, want: "$ preflight\nabove\nx"},
+		"Longer":  {reason: "text of two rows erases both", frames: []string{"aaaa/bbbb/cccc", strings.Repeat("t", 81) + "\n|x"}, want: "$ preflight\n" + strings.Repeat("t", 80) + "\nt\nx"},
+		"Whole":   {reason: "frames as high as the screen leave nothing but the line of the shell in the scrollback", frames: []string{"1/2/3/4/5", "1/2/3/4/5", "a/b/c/d/e", "x"}, want: "x", scrollback: []string{"$ preflight"}},
+		"Colored": {reason: "colors take no columns", frames: []string{"\x1b[31m" + strings.Repeat("r", 79) + "\x1b[0m", "x"}, want: "$ preflight\nx"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var terminal bytes.Buffer
-			region := screen.NewRegion(&terminal)
-			if err := region.Draw(test.before, "", 80); err != nil {
-				t.Fatal(err)
-			}
-			terminal.Reset()
-			if err := region.Draw([]string{"new"}, test.scroll, test.width); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, terminal.String()); diff != "" {
+			drawn := shown(t, test.frames...)
+			if diff := cmp.Diff(test.want, drawn.Shown()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
+			if diff := cmp.Diff(test.scrollback, drawn.Scrollback); diff != "" {
+				t.Errorf("%s: the scrollback (-want +got):\n%s", test.reason, diff)
+			}
 		})
+	}
+}
+
+// A terminal that became narrower shows a line in more rows, which are erased.
+func TestRegionOfANarrowerTerminal(t *testing.T) {
+	const wide, narrow = 80, 40
+	for name, tc := range map[string]struct {
+		reason, line string
+		rows         int
+	}{
+		"Lines":     {reason: "79 columns take two rows of 40", line: strings.Repeat("x", 79), rows: 2},
+		"WideRunes": {reason: "a character of two columns counts twice", line: strings.Repeat("長", 39), rows: 2},
+		"Colors":    {reason: "a color takes no column", line: "\x1b[31m" + strings.Repeat("x", 40) + "\x1b[0m", rows: 1},
+	} {
+		var written bytes.Buffer
+		region := screen.NewRegion(&written)
+		if err := region.Draw([]string{tc.line}, "", wide); err != nil {
+			t.Fatal(err)
+		}
+		written.Reset()
+		if err := region.Draw([]string{"new"}, "", narrow); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("\r\x1b[%dA", tc.rows); !strings.Contains(written.String(), want) {
+			t.Errorf("%s: %s: %q, want %q", name, tc.reason, written.String(), want)
+		}
 	}
 }
