@@ -104,9 +104,6 @@ func (t Targets) candidate(view document.View) []document.Block {
 	}
 	blocks = append(blocks, document.Items{Entries: itemsOf(about.Findings)})
 	blocks = append(blocks, quietOf(about.Findings)...)
-	if view.Brief {
-		return blocks
-	}
 	return append(blocks, document.Conclusion{Text: "Decision of gates, risks and health: " + standingOf(target)})
 }
 
@@ -180,6 +177,9 @@ func (t Targets) all(view document.View) []document.Block {
 	blocks = append(blocks, t.items(view, findings))
 	if view.Full {
 		blocks = append(blocks, quietOf(t.findings())...)
+	}
+	if view.Brief && len(rows) > 0 { // the table may have left the screen
+		blocks = append(blocks, document.Conclusion{Text: fmt.Sprintf("Decision: %s; first %s: %s", decisions.Word, rows[0].Version, standingOf(rows[0]))})
 	}
 	return blocks
 }
