@@ -51,8 +51,8 @@ const maxText = 32 << 10
 // only a program knows its own command line.
 type Action struct {
 	Type ActionType `json:"type"`
-	// Value is what the step is about: the name of a finding, of an admin gate or
-	// of an option, or the ID of a run.
+	// Value is what the step is about: the name of a finding, of an admin gate,
+	// of an option or of a user, or the ID of a run.
 	Value string `json:"value,omitempty"`
 	// Command is the whole command line.
 	Command string `json:"command,omitempty"`
@@ -107,6 +107,10 @@ func Targets() Action { return Action{Type: ActionTargets} }
 
 // Roles is the action of granting the permissions that are missing.
 func Roles() Action { return Action{Type: ActionRoles} }
+
+// RolesOf is the action of granting the permissions that a user of another cluster
+// lacks, by the name that its API server gives; empty for one who is unknown.
+func RolesOf(user string) Action { return Action{Type: ActionRoles, Value: user} }
 
 // Retry is the action of running the preflight again, with one option changed;
 // option is empty when the same request is to be repeated.

@@ -135,13 +135,10 @@ func Read(ctx context.Context, hub *cluster.Cluster, query Query) (Fleet, error)
 		made.Notices = append(made.Notices, incomplete)
 	}
 	if len(reports.unread) > 0 {
-		made.Notices = append(made.Notices, fmt.Sprintf("%s of the hub were not read: the user may not list them; have an administrator apply the roles that this prints: %s", strings.Join(reports.unread, " and "), rolesCommand))
+		made.Notices = append(made.Notices, fmt.Sprintf("%s of the hub were not read: the user may not list them; have an administrator apply the roles that this prints: %s", strings.Join(reports.unread, " and "), reports.rolesCommand()))
 	}
 	return made, nil
 }
-
-// rolesCommand prints the roles for a query.
-const rolesCommand = "oc preflight auth fleet-hub"
 
 // members are those of the clusters that the query selects, sorted by name.
 func (q Query) members(managed map[string]managedCluster, placed map[string]string, reports reports, now time.Time) Fleet {
@@ -162,7 +159,7 @@ func (q Query) members(managed map[string]managedCluster, placed map[string]stri
 			of = managedCluster{name: name, absent: "the Placement selects a cluster that is not on this hub"}
 		}
 		of.shared = shared[strings.ToLower(of.id)]
-		about := q.about(reports.of[name], reports.unread)
+		about := q.about(name, reports)
 		member := Member{Row: q.row(of, about, now), Group: group, Update: q.update(of, about, now)}
 		if q.To != "" {
 			member.Row.Update = stated(member.Update)

@@ -52,16 +52,17 @@ func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row 
 	return q.decided(row, of, report, now)
 }
 
-// about is the newest report about the version of the query. unread are the kinds of objects that may
-// have one, and were not read.
-func (q Query) about(all []reported, unread []string) reported {
-	for _, each := range all {
+// about is the newest report of a cluster about the version of the query.
+func (q Query) about(cluster string, all reports) reported {
+	for _, each := range all.of[cluster] {
 		if q.To == "" || each.values.version == q.To || each.values.version == "" && (each.signedOnly || each.name == "" || each.name == ObjectName(q.To)) {
 			return each
 		}
 	}
-	if len(unread) > 0 {
-		return reported{problem: problemf("NotRead", "the user may not list the %s of the hub, so it is unknown what this cluster reports on the update", strings.Join(unread, " and "))}
+	if len(all.unread) > 0 {
+		unread := problemf("NotRead", "the user may not list the %s of the hub, so it is unknown what this cluster reports on the update", strings.Join(all.unread, " and "))
+		unread.command = all.rolesCommand()
+		return reported{problem: unread}
 	}
 	return reported{problem: problemf("NotAsked", "the hub has no report of this cluster on the update")}
 }
@@ -77,7 +78,7 @@ func (q Query) current(of managedCluster, report reported, now time.Time) *probl
 	case of.shared:
 		return problemf("SameID", "another cluster of this hub claims the same ID %s", words.External(of.id))
 	case of.clock != "":
-		return &problem{"ClockNotSynced", of.clock}
+		return &problem{reason: "ClockNotSynced", message: of.clock}
 	case report.signedOnly:
 		return nil // the statement has its own time
 	case report.values.reportTime == "":
@@ -114,7 +115,7 @@ func (q Query) decided(row fleet.Row, of managedCluster, report reported, now ti
 	}
 	made := attestation.Verify([]byte(report.values.attestation), key, attestation.Expectation{Cluster: of.id, Release: row.Target}, now)
 	if made.Result != attestation.Valid {
-		return undecided(row, &problem{made.Reason, made.Message})
+		return undecided(row, &problem{reason: made.Reason, message: made.Message})
 	}
 	row.Evidence = "signed by the key of the cluster"
 	stated := made.Statement
@@ -164,7 +165,7 @@ func causesOf(names []string, outcome preflight.Outcome, message string) []fleet
 	for _, name := range names {
 		causes = append(causes, fleet.Cause{
 			Name: name, Outcome: outcome, Reason: reason, Message: cmp.Or(message, "The finding is in the verdict of the cluster."),
-			Remediation: "Read the finding and its remedy in the cluster.", Actions: []finding.Action{finding.Run("oc preflight status")},
+			Remediation: "Show the report of the cluster, where the finding has its remedy: `oc preflight status` in that cluster.",
 		})
 	}
 	return causes
@@ -177,8 +178,8 @@ func undecided(row fleet.Row, because *problem) fleet.Row {
 	row.Causes = []fleet.Cause{{
 		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: sentence(because.message), Remediation: remedy(because.reason),
 	}}
-	if because.reason == "NotRead" {
-		row.Causes[0].Actions = []finding.Action{finding.Run(rolesCommand)}
+	if because.command != "" {
+		row.Causes[0].Actions = []finding.Action{finding.Run("%s", because.command)}
 	}
 	return row
 }

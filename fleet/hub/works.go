@@ -17,6 +17,7 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 	workv1alpha1 "open-cluster-management.io/api/work/v1alpha1"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -41,6 +42,17 @@ type reports struct {
 	of map[string][]reported
 	// unread are the kinds of objects with reports that the user may not list.
 	unread []string
+	// user is the name of that user; empty where it is unknown.
+	user string
+}
+
+// rolesCommand prints the roles for a query, bound to the user who lacks them.
+func (r reports) rolesCommand() string {
+	command := "oc preflight auth fleet-hub"
+	if subject := access.Subject(r.user); subject != "" {
+		command += " --bind " + words.ShellWord(subject)
+	}
+	return command
 }
 
 // reports reads what the clusters report.
@@ -55,7 +67,7 @@ func (r reader) reports(ctx context.Context, query Query) (reports, error) {
 	} {
 		switch err := source.read(); {
 		case apierrors.IsForbidden(err):
-			found.unread = append(found.unread, source.kind)
+			found.unread, found.user = append(found.unread, source.kind), access.Refused(err)
 		case err != nil:
 			return reports{}, err
 		}
@@ -124,10 +136,14 @@ type reported struct {
 }
 
 // problem is why a report does not count.
-type problem struct{ reason, message string }
+type problem struct {
+	reason, message string
+	// command is the first of the remedy; empty for none.
+	command string
+}
 
 func problemf(reason, format string, args ...any) *problem {
-	return &problem{reason, fmt.Sprintf(format, args...)}
+	return &problem{reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
 // workOf is the report in the feedback of a ManifestWork. Its conditions are those of this

@@ -139,7 +139,7 @@ func (r *round) first(ctx context.Context, member roster.Member) (row fleet.Row,
 			return r.complete(way, row), true
 		}
 		if i == 0 {
-			failed = r.complete(way, unread(way.Cluster, reached, err))
+			failed = r.complete(way, unread(asking, way.Cluster, reached, err))
 		}
 		if asking.Err() != nil {
 			break

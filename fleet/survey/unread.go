@@ -26,13 +26,27 @@ import (
 )
 
 // unread is the row of a cluster that gave no verdict.
-func unread(of fleet.Cluster, reached roster.Connection, cause error) fleet.Row {
+func unread(ctx context.Context, of fleet.Cluster, reached roster.Connection, cause error) fleet.Row {
 	why := explain(reached, cause)
+	for i, action := range why.actions {
+		if action.Type == finding.ActionRoles {
+			why.actions[i] = finding.RolesOf(refused(ctx, reached, cause))
+		}
+	}
 	message := words.External(cause.Error())
 	if why.detail != "" {
 		message = words.External(why.detail + ": " + cause.Error())
 	}
 	return fleet.Unread(of, why.reason, message, why.remedy, why.actions...)
+}
+
+// refused is the user who lacks a permission in a cluster; empty where it is unknown.
+func refused(ctx context.Context, reached roster.Connection, cause error) string {
+	user := access.Refused(cause)
+	if user == "" && reached.Cluster != nil {
+		user = access.User(ctx, reached.Cluster.Kubernetes)
+	}
+	return user
 }
 
 // explanation is why a cluster gave no verdict.
@@ -68,7 +82,7 @@ func ofRequest(cause error) (explanation, bool) {
 	case missing, apierrors.IsForbidden(cause):
 		return explanation{
 			reason: "Forbidden", remedy: "Have an administrator of the cluster apply the roles that the command prints.",
-			actions: []finding.Action{{Type: finding.ActionRoles}},
+			actions: []finding.Action{finding.Roles()},
 		}, true
 	case apierrors.IsUnauthorized(cause):
 		return explanation{reason: "Unauthorized", remedy: `Log in to the cluster again with "oc login", or get a new kubeconfig of it: the API server rejects the credentials, which may have expired.`}, true

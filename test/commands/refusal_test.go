@@ -115,7 +115,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		"Permissions": {
 			reason: "one error has the command that prints the roles, and the first of the missing permissions",
 			args:   []string{"--to", to, "--as", "stranger"}, code: exit.Failed,
-			want: []string{"apply the roles that this prints: oc preflight auth run --to " + to + " --as stranger; the user lacks ", "list configmaps; ", " more"},
+			want: []string{"apply the roles that this prints: oc preflight auth run --to " + to + " --bind user:stranger; the user lacks ", "list configmaps; ", " more"},
 		},
 		"PermissionToRun": {
 			reason: "a user with read access cannot run Jobs",

@@ -330,7 +330,7 @@ func TestRecordsOfAStranger(t *testing.T) {
 		"status": nil, "history": nil, "diff": nil, "logs": {"Etcd.Quorum"}, "cancel": {"00000000"},
 	} {
 		got := call(t, append([]string{command, "--as", "stranger"}, args...)...)
-		want := "error: have an administrator apply the roles that this prints: oc preflight auth " + command + " --as stranger; the user lacks "
+		want := "error: have an administrator of the cluster " + byDefault.Config.Host + " apply the roles that this prints: oc preflight auth " + command + " --bind user:stranger; the user lacks "
 		if got.Code != exit.Failed || !strings.HasPrefix(errorLine(got.Stderr), want) {
 			t.Errorf("%s: exit code %d, %q; want %d and %q", command, got.Code, got.Stderr, exit.Failed, want)
 		}

@@ -75,6 +75,7 @@ It verifies the signature of the target release, runs the read-only checks that 
 	client := cli.New(root.PersistentFlags(), streams)
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		client.StartLog()
+		c.SetContext(phrase.WithRequester(c.Context(), func(ctx context.Context) cli.Requester { return cli.RequesterOf(ctx, client) }))
 		return combination.Check(c)
 	}
 	root.SetOut(streams.Out)

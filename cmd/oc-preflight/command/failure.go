@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // withRemedies explains the errors that every verb may return.
@@ -36,11 +38,10 @@ func explained(c *cobra.Command, err error) error {
 	if exit, ok := errors.AsType[*exitcode.Error](err); ok && exit.Code != exitcode.Failed {
 		return err
 	}
-	_, missing := errors.AsType[*access.MissingError](err)
 	unreached, unreachable := errors.AsType[*url.Error](err)
 	switch {
-	case missing, apierrors.IsForbidden(err) && strings.Contains(err.Error(), `is forbidden: User "`): // not of admission
-		return fmt.Errorf("have an administrator apply the roles that this prints: %s; %w", authCommand(c), err)
+	case isMissing(err):
+		return forbidden(c, err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server rejects the credentials, which may have expired; log in again with \"oc login\": %w", err)
 	case unreachable && !strings.Contains(err.Error(), "could not reach the API server") && isAPI(unreached.URL):
@@ -55,29 +56,57 @@ func isAPI(address string) bool {
 	return err == nil && (strings.HasPrefix(parsed.Path, "/api/") || strings.HasPrefix(parsed.Path, "/apis/") || parsed.Path == "/version")
 }
 
-// authCommand is the command that prints the roles for a verb and its request.
-func authCommand(c *cobra.Command) string {
-	verb, words := c.Name(), ""
-	if of := "fleet-" + verb; c.HasParent() && c.Parent().Name() == fleetName && slices.Contains(hubCommands(), of) {
-		verb = of
+// isMissing is true for a user who lacks a permission, and false for a request that an admission refuses.
+func isMissing(err error) bool {
+	_, missing := errors.AsType[*access.MissingError](err)
+	return missing || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `is forbidden: User "`)
+}
+
+// forbidden has what an administrator does about a user who lacks permissions.
+func forbidden(c *cobra.Command, err error) error {
+	by := phrase.RequesterOf(c.Context())
+	user := cmp.Or(access.Refused(err), by.User)
+	if user == access.Anonymous {
+		return fmt.Errorf("the API server was sent no credentials; log in with \"oc login\": %w", err)
 	}
-	if !slices.Contains(commandNames(), verb) {
+	administrator, bound := "an administrator", ""
+	if by.Server != "" {
+		administrator += " of the cluster " + words.Line(by.Server, maxServer)
+	}
+	if user == "" {
+		bound = ", bound with --bind to the user"
+	}
+	return fmt.Errorf("have %s apply the roles that this prints%s: %s; %w", administrator, bound, authCommand(c, user), err)
+}
+
+// maxServer bounds the URL of an API server in a message, in bytes.
+const maxServer = 256
+
+// authCommand is the command that prints the roles for a verb and its request.
+func authCommand(c *cobra.Command, user string) string {
+	verb, repeated := c.Name(), []string{}
+	ofFleet := c.HasParent() && c.Parent().Name() == fleetName
+	switch {
+	case ofFleet && slices.Contains(hubCommands(), fleetName+"-"+verb):
+		verb, repeated = fleetName+"-"+verb, []string{"placement"}
+	case ofFleet:
+		repeated = []string{"hive", "hosted"}
+	case verb == "auth":
+		verb = "checks" // the roles for a release need what a list of its checks needs
+	case !slices.Contains(commandNames(), verb):
 		verb = "run" // attach needs what run needs
 	}
-	request := phrase.Of(c)
-	flags := request.Given.Global()
-	repeated := []string{"to", "to-image", "to-latest", "images", "checks"}
-	if c.HasParent() && c.Parent().Name() == fleetName {
-		repeated = []string{"hive", "hosted"}
-	} else if verb != "run" {
-		repeated = nil
+	if verb == "run" && !ofFleet {
+		repeated = []string{"to", "to-image", "to-latest", "images", "checks"}
 	}
+	if _, judges := hostedCommands("")[verb]; judges {
+		repeated = append(repeated, "hosted-cluster")
+	}
+	var flags phrase.Flags
 	for _, name := range repeated {
-		flag := c.Flags().Lookup(name)
-		if flag == nil || !flag.Changed {
-			continue
+		if flag := c.Flags().Lookup(name); flag != nil && flag.Changed {
+			flags = append(flags, phrase.Flags{{Name: name, Values: phrase.ValuesOf(flag)}}...)
 		}
-		words += phrase.Flags{{Name: name, Values: phrase.ValuesOf(flag)}}.String()
 	}
-	return request.Verb("auth", verb+words, flags)
+	return phrase.Of(c).Roles(verb, flags, user)
 }

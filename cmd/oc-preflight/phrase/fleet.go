@@ -66,7 +66,7 @@ func (f Fleet) command(action finding.Action, member []string) string {
 	case finding.ActionTargets:
 		return p.Verb("targets", "", p.Given)
 	case finding.ActionRoles:
-		return p.Verb("auth", strings.TrimPrefix(f.verb, "fleet "), p.Given)
+		return p.Roles(strings.TrimPrefix(f.verb, "fleet "), nil, action.Value)
 	case finding.ActionRetry:
 		return f.again(f.given)
 	case finding.ActionAttach, finding.ActionRun:

@@ -2,12 +2,13 @@ package phrase
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Flags are the flags of a request that a repeated one has again.
@@ -164,9 +165,4 @@ func (g Flags) String() string {
 }
 
 // shellWord is text as one word of a shell.
-func shellWord(text string) string {
-	if regexp.MustCompile("^[0-9A-Za-z.:/@+_,=-]+$").MatchString(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
+func shellWord(text string) string { return words.ShellWord(text) }

@@ -5,6 +5,7 @@ package phrase
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -26,11 +27,14 @@ type Phrase struct {
 	Given           Flags
 	// verbs are the commands of the program.
 	verbs []string
+	verb string
+	// context is that of the command; nil where the user is of no matter.
+	context func() context.Context
 }
 
 // Of words the actions of the request that the user typed.
 func Of(c *cobra.Command) Phrase {
-	return Phrase{program: c.Root().CommandPath(), Given: givenTo(c), verbs: verbsWith(c.Root(), "")}
+	return Phrase{program: c.Root().CommandPath(), Given: givenTo(c), verbs: verbsWith(c.Root(), ""), verb: c.Name(), context: c.Context}
 }
 
 // WithCommands fills in the commands of the actions that are requests to this program.
@@ -171,7 +175,7 @@ func (p Phrase) command(action finding.Action) string {
 	case finding.ActionTargets:
 		return p.About("targets", "")
 	case finding.ActionRoles:
-		return p.Verb("auth", "run", p.Given.Global())
+		return p.rolesOfFinding(action.Value)
 	case finding.ActionRetry:
 		return p.again(p.retried(action.Value))
 	case finding.ActionAttach:

@@ -1,0 +1,68 @@
+package phrase
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/collector/access"
+)
+
+// requesterKey is the key of the function that WithRequester adds to a context.
+type requesterKey struct{}
+
+// WithRequester is the context of a command with who makes its requests. ask is called at most once,
+// and only where a permission is missing.
+func WithRequester(ctx context.Context, ask func(context.Context) cli.Requester) context.Context {
+	return context.WithValue(ctx, requesterKey{}, sync.OnceValue(func() cli.Requester {
+		return ask(context.WithoutCancel(ctx)) // a report of an interrupted run has the command, too
+	}))
+}
+
+// RequesterOf is who makes the requests of a command with this context; zero where it is unknown.
+func RequesterOf(ctx context.Context) cli.Requester {
+	if ctx == nil {
+		return cli.Requester{}
+	}
+	if ask, ok := ctx.Value(requesterKey{}).(func() cli.Requester); ok {
+		return ask()
+	}
+	return cli.Requester{}
+}
+
+// Roles is the command by which an administrator prints the roles of a verb, bound to the user who lacks
+// them. It has none of the flags by which that user reaches the cluster.
+func (p Phrase) Roles(verb string, flags Flags, user string) string {
+	return p.Verb("auth", verb, append(slices.Clone(flags), binding(user)...))
+}
+
+// rolesOfFinding is the command for a finding about a missing permission.
+func (p Phrase) rolesOfFinding(user string) string {
+	verb, flags := p.verb, Flags(nil)
+	if !slices.Contains([]string{"targets", "plan", "drain-plan", "checks", "verify"}, verb) {
+		verb, flags = "run", append(flags, p.Given.only("images")...)
+		if strings.HasPrefix(p.Target, "--to") { // no other flag of a target is one of "auth"
+			verb += " " + p.Target
+		}
+	}
+	return p.Roles(verb, append(flags, p.Given.only(hostedCluster)...), cmp.Or(user, p.requester().User))
+}
+
+// requester is who made the request.
+func (p Phrase) requester() cli.Requester {
+	if p.context == nil {
+		return cli.Requester{}
+	}
+	return RequesterOf(p.context())
+}
+
+// binding is the flag that binds roles to a user; none for one who has no roles of their own.
+func binding(user string) Flags {
+	if subject := access.Subject(user); subject != "" {
+		return Flags{{Name: "bind", Values: []string{subject}}}
+	}
+	return nil
+}
