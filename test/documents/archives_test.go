@@ -172,7 +172,7 @@ func TestInsightsContents(t *testing.T) {
 func TestMustGatherContents(t *testing.T) {
 	var printed, failed bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &printed, ErrOut: &failed}
-	command.Execute(t.Context(), []string{"oc-preflight", "targets", "--archive", filepath.Join(root, "examples/archive"), "--to", "4.19.1", "-o", "json"}, streams)
+	command.Execute(t.Context(), []string{"/usr/local/bin/oc-preflight", "targets", "--archive", filepath.Join(root, "examples/archive"), "--to", "4.19.1", "-o", "json"}, streams)
 	var judged report.Targets
 	if err := json.Unmarshal(printed.Bytes(), &judged); err != nil {
 		t.Fatalf("%v: %s", err, failed.String())

@@ -24,7 +24,7 @@ func printedRoles(t *testing.T, name string) string {
 	t.Helper()
 	var printed, failed bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &printed, ErrOut: &failed}
-	if code := command.Execute(t.Context(), []string{"oc-preflight", "auth", name}, streams); code != 0 {
+	if code := command.Execute(t.Context(), []string{"/usr/local/bin/oc-preflight", "auth", name}, streams); code != 0 {
 		t.Fatalf("auth %s: exit code %d: %s", name, code, failed.String())
 	}
 	return printed.String()

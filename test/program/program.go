@@ -17,8 +17,8 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 )
 
-// name is how the program is called, unless a test calls it by another name.
-const name = "oc-preflight"
+// name is how the program is called, unless a test calls it by another name. oc calls a plugin by its path.
+const name = "/usr/local/bin/oc-preflight"
 
 // limit bounds each wait.
 const limit = 10 * time.Minute
@@ -35,7 +35,7 @@ func Call(tb testing.TB, arguments ...string) Result {
 	return Start(tb, arguments...).Wait()
 }
 
-// CallAs is Call by another name of the program.
+// CallAs is Call by another name of the program: a path that is not absolute is how a user calls it, and not oc.
 func CallAs(tb testing.TB, name string, arguments ...string) Result {
 	tb.Helper()
 	return start(tb, name, arguments).Wait()

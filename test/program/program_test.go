@@ -36,7 +36,7 @@ func TestCall(t *testing.T) {
 			}
 		})
 	}
-	if got := program.CallAs(t, "kubectl-preflight", "verify"); !strings.Contains(got.Stderr, `"kubectl preflight verify"`) {
+	if got := program.CallAs(t, "/usr/local/bin/kubectl-preflight", "verify"); !strings.Contains(got.Stderr, `"kubectl preflight verify"`) {
 		t.Errorf("%q lacks the name by which the program was called", got.Stderr)
 	}
 }

@@ -6,6 +6,7 @@ package command
 
 import (
 	"context"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func Execute(ctx context.Context, args []string, streams genericiooptions.IOStre
 // e.g. "oc preflight".
 func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
-		Use:   strings.ReplaceAll(name, " ", "-"), // completion is for the program, which is not called "preflight"
+		Use:   strings.ReplaceAll(path.Base(name), " ", "-"), // completion is for the program, which is not called "preflight"
 		Short: "Is it safe to update this cluster to a release, and if not, what must be done?",
 		Long: `Before a cluster is updated, preflight answers one question: is it safe to go to that release, and if not, what exactly must be done?
 

@@ -64,7 +64,8 @@ func variables() []string {
 	return []string{"COSIGN_PASSWORD", "HOME", "KUBECONFIG", "NO_COLOR", "TMPDIR", "XDG_CACHE_HOME"}
 }
 
-// exits calls a command in this process, without input, and compares its exit code: exits CODE COMMAND ARG...
+// exits calls a command in this process, without input, and compares its exit code: exits CODE COMMAND ARG... A plugin
+// is called by its absolute path, as oc and kubectl do.
 func exits(script *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		script.Fatalf("usage: exits CODE COMMAND [ARG...]")
@@ -79,7 +80,11 @@ func exits(script *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	t.Chdir(script.MkAbs("."))
-	got := program.CallAs(t, args[1], args[2:]...)
+	path := args[1]
+	if strings.HasSuffix(strings.TrimSuffix(path, ".exe"), "-preflight") && !strings.Contains(path, "/") {
+		path = "/usr/local/bin/" + path
+	}
+	got := program.CallAs(t, path, args[2:]...)
 	for text, output := range map[string]io.Writer{got.Stdout: script.Stdout(), got.Stderr: script.Stderr()} {
 		if _, err := io.WriteString(output, text); err != nil {
 			script.Fatalf("%v", err)

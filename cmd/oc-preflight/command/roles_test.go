@@ -87,7 +87,7 @@ func TestRolesForTheUser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newRefusing(t, tc.user)
-			got := program.CallAs(t, "oc-preflight", append(tc.args, "--kubeconfig", writeKubeconfig(t, server))...)
+			got := program.Call(t, append(tc.args, "--kubeconfig", writeKubeconfig(t, server))...)
 			want := "error: have an administrator of the cluster " + server + " apply the roles that this prints: oc preflight " + tc.want + "; "
 			switch name {
 			case "Unknown":

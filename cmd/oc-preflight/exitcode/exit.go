@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
@@ -209,8 +210,5 @@ func printError(stderr io.Writer, err error, worded func(string) string) {
 	}
 }
 
-// ocPlugin is how the help and the errors of this package name the program.
-const ocPlugin = "oc preflight"
-
-// WithName is the text with the name of the program.
-func WithName(text, name string) string { return strings.ReplaceAll(text, ocPlugin, name) }
+// WithName is the text with the commands of a user who calls the program by that name.
+func WithName(text, name string) string { return called.Text(text, name) }

@@ -119,7 +119,7 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		if err != nil {
 			return false, err
 		}
-		asking.Complete = r.members.noted(worded(phrase.OfFleet(c, to)))
+		asking.Complete = r.members.noted(phrase.OfFleet(c, to).Row)
 		rows, kept := ask(c.Context(), client, asking, measured(judge, to), members)
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
@@ -183,17 +183,6 @@ func measured(judge survey.Judge, to string) survey.Judge {
 			row.Update = settled.Of(ctx, reached.Cluster, to)
 		}
 		return row, err
-	}
-}
-
-// worded adds the commands of this program to the causes of a row. A cause that may be accepted has
-// the command for that last.
-func worded(words phrase.Fleet) func(roster.Member, fleet.Row) fleet.Row {
-	return func(member roster.Member, row fleet.Row) fleet.Row {
-		for i, cause := range row.Causes {
-			row.Causes[i].Actions = words.Actions(cause.Remedies(), member)
-		}
-		return row
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/fleet"
 	"github.com/openshift/update-preflight/fleet/hub"
@@ -75,7 +77,14 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 		if err != nil {
 			return false, err
 		}
-		table := fleet.Of(flags.query.To, found.Rows())
+		name, rows := c.Root().CommandPath(), found.Rows()
+		for i := range rows {
+			rows[i] = phrase.Named(rows[i], name)
+		}
+		for i := range found.Notices {
+			found.Notices[i] = called.Text(found.Notices[i], name)
+		}
+		table := fleet.Of(flags.query.To, rows)
 		table.Time, table.ToolVersion = words.Time(reached.Now()), program.Version()
 		table.Notices = slices.Concat(found.Notices, table.Notices)
 		key := table

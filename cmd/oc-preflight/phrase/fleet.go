@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/fleet"
 	"github.com/openshift/update-preflight/fleet/roster"
 )
 
@@ -31,6 +32,16 @@ func OfFleet(c *cobra.Command, target string) Fleet {
 		}
 	})
 	return f
+}
+
+// Row is a row of the table whose causes have commands of this program, and remedies with its name. A cause that may
+// be accepted has the command for that last.
+func (f Fleet) Row(member roster.Member, row fleet.Row) fleet.Row {
+	row.Causes = slices.Clone(row.Causes)
+	for i, cause := range row.Causes {
+		row.Causes[i].Actions = f.Actions(cause.Remedies(), member)
+	}
+	return Named(row, f.program)
 }
 
 // Actions fills in the commands of the actions of a finding about a cluster, which its flag selects; none

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/collector/document/reportview"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -27,7 +28,7 @@ type Phrase struct {
 	Given           Flags
 	// verbs are the commands of the program.
 	verbs []string
-	verb string
+	verb  string
 	// context is that of the command; nil where the user is of no matter.
 	context func() context.Context
 }
@@ -96,7 +97,7 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 			version = f.Targets[0]
 		}
 		p.Target = "--to " + version
-		judged.Findings[i].Actions = p.actions(f.Actions)
+		judged.Findings[i].Finding = p.worded(f.Finding)
 	}
 	if next := p.next(judged); next != "" {
 		judged.Actions = []finding.Action{finding.Run("%s", next)}
@@ -123,7 +124,7 @@ func (p Phrase) next(judged report.Targets) string {
 func (p Phrase) Findings(findings []finding.Finding) []finding.Finding {
 	phrased := slices.Clone(findings)
 	for i := range phrased {
-		phrased[i].Actions = p.actions(phrased[i].Actions)
+		phrased[i] = p.worded(phrased[i])
 	}
 	return phrased
 }
@@ -131,7 +132,7 @@ func (p Phrase) Findings(findings []finding.Finding) []finding.Finding {
 func (p Phrase) actions(actions []finding.Action) []finding.Action {
 	phrased := slices.Clone(actions)
 	for i, each := range phrased {
-		phrased[i].Command = cmp.Or(p.directed(each), p.command(each))
+		phrased[i].Command = called.Text(cmp.Or(p.directed(each), p.command(each)), p.program)
 		if p.Given.has(hostedCluster) && each.Type == finding.ActionRun && each.Cluster == "" {
 			phrased[i].Cluster = finding.Guest
 		}
@@ -160,7 +161,7 @@ func (p Phrase) directed(action finding.Action) string {
 
 // Management is a command about the management cluster of the request.
 func (p Phrase) Management(command string) string {
-	return p.directed(finding.InManagement("%s", command))
+	return called.Text(p.directed(finding.InManagement("%s", command)), p.program)
 }
 
 func (p Phrase) command(action finding.Action) string {

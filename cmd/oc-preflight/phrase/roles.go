@@ -1,7 +1,6 @@
 package phrase
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -41,6 +40,9 @@ func (p Phrase) Roles(verb string, flags Flags, user string) string {
 
 // rolesOfFinding is the command for a finding about a missing permission.
 func (p Phrase) rolesOfFinding(user string) string {
+	if user == "" && p.context != nil {
+		user = RequesterOf(p.context()).User
+	}
 	verb, flags := p.verb, Flags(nil)
 	if !slices.Contains([]string{"targets", "plan", "drain-plan", "checks", "verify"}, verb) {
 		verb, flags = "run", append(flags, p.Given.only("images")...)
@@ -48,15 +50,7 @@ func (p Phrase) rolesOfFinding(user string) string {
 			verb += " " + p.Target
 		}
 	}
-	return p.Roles(verb, append(flags, p.Given.only(hostedCluster)...), cmp.Or(user, p.requester().User))
-}
-
-// requester is who made the request.
-func (p Phrase) requester() cli.Requester {
-	if p.context == nil {
-		return cli.Requester{}
-	}
-	return RequesterOf(p.context())
+	return p.Roles(verb, append(flags, p.Given.only(hostedCluster)...), user)
 }
 
 // binding is the flag that binds roles to a user; none for one who has no roles of their own.

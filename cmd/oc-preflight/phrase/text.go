@@ -3,10 +3,12 @@ package phrase
 import (
 	"slices"
 	"strings"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 )
 
-// plugin is how texts outside of this package name the program.
-const plugin = "oc preflight "
+// plugin is how texts outside of this package begin a command of the program.
+const plugin = called.Plugin + " "
 
 // unconnected are the commands that need no cluster, and "auth", whose roles another user applies.
 func unconnected() []string {
@@ -36,7 +38,7 @@ func (p Phrase) Text(text string) string {
 		before, after, found := strings.Cut(text, plugin)
 		worded.WriteString(before)
 		if !found {
-			return worded.String()
+			return called.Text(worded.String(), p.program)
 		}
 		verb := longestPrefix(after, p.verbs)
 		worded.WriteString(p.program + " " + verb)

@@ -106,7 +106,7 @@ func (p Plan) steps() []document.Block {
 	}
 	blocks := []document.Block{list}
 	if len(commands) > 0 {
-		blocks = append(blocks, document.Command{Lead: "The commands in this order, each after \"oc preflight run --hosted-cluster\" of its release:", Text: strings.Join(commands, "\n")})
+		blocks = append(blocks, document.Command{Lead: "The commands in this order, each after \"run --hosted-cluster\" of its release:", Text: strings.Join(commands, "\n")})
 	}
 	return blocks
 }
