@@ -74,7 +74,7 @@ func printable(name string) string {
 }
 
 // Subject is a user as the subject of a binding, as "user:NAME" or "serviceaccount:NAMESPACE:NAME". It is empty
-// for a user who is unknown or has no credentials: what is bound to that one is bound to everybody.
+// for a user who is unknown or has no credentials: what is bound to that one is bound to all users.
 func Subject(user string) string {
 	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
 	switch {

@@ -83,7 +83,7 @@ func TestRolesForTheUser(t *testing.T) {
 		"Auth":      {reason: "the roles for a release need those of its checks", user: "alice", args: []string{"auth", "run", "--to", "4.19.3", "--bind", "user:alice"}, want: "auth checks --bind user:alice"},
 		"Attach":    {reason: "to continue a run needs the same as to start it", user: "alice", args: []string{"attach"}, want: "auth run --bind user:alice"},
 		"Unknown":   {reason: "an unprintable name is bound to nothing", user: "al\x1bice", args: []string{"status"}, want: "auth status"},
-		"Anonymous": {reason: "what is bound to no user is bound to everybody", user: "system:anonymous", args: []string{"status"}},
+		"Anonymous": {reason: "what is bound to no user is bound to all users", user: "system:anonymous", args: []string{"status"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newRefusing(t, tc.user)

@@ -22,7 +22,7 @@ func NewExplain(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [REASON | FINDING]",
 		Short: "Explain a reason or the name of a finding",
-		Long: `Print what a reason or the name of a finding means, what causes it and what to do. Without an argument, list all reasons and names. A finding of a check that a release ships is documented by its operator, at the URL of the finding. No cluster is used.
+		Long: `Print what a reason or the name of a finding means, what causes it and what to do. Without an argument, list all reasons and names by what they are about. A finding of a check that a release ships is documented by its operator, at the URL of the finding. No cluster is used.
 
 Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown word.`,
 		Example: `  # A finding of a report
@@ -47,7 +47,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 	if err := format.Check(output, explain.Page{}); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	entries := explain.Entries()
+	entries := explain.Named(explain.Entries(), c.Root().CommandPath())
 	if len(args) == 0 {
 		return format.Write(streams.Out, output, explain.All(entries), terminal.Style(streams.Out))
 	}

@@ -2,15 +2,19 @@
 // what is there to do?
 //
 // [Find] looks a word up in the [Entries], which are what the packages of the program declare
-// (finding.NewReason, finding.NewName) and the reasons of signature/refusal.
+// (finding.NewReason, finding.NewName), the reasons of signature/refusal, and those of elsewhere.txt.
 package explain
 
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
@@ -31,6 +35,8 @@ type Entry struct {
 	Name string `json:"name"`
 	// Package is the directory of the package, from the root of the module.
 	Package string `json:"package"`
+	// Subject is what it is about, such as "Nodes and machines".
+	Subject string `json:"subject,omitempty"`
 	// Meaning is one or more sentences. Only a reason has a Cause and a Remedy.
 	Meaning string `json:"meaning"`
 	Cause   string `json:"cause,omitempty"`
@@ -50,7 +56,9 @@ func Entries() []Entry {
 	for _, r := range refusal.Reasons() {
 		entries = append(entries, Entry{Kind: KindReason, Name: r.Name, Package: "signature/refusal", Meaning: r.Meaning, Cause: r.Cause, Remedy: r.Remedy})
 	}
+	entries = append(entries, elsewhere()...)
 	for i := range entries {
+		entries[i].Subject = subjectOf(entries[i].Package)
 		if entries[i].Kind == KindReason {
 			entries[i].Remedy = cmp.Or(entries[i].Remedy, "None needed.")
 		}
@@ -73,7 +81,7 @@ func remedy(e finding.Explanation) string {
 // built-in finding.
 type UnknownError struct {
 	Word string
-	// Similar are words that contain it or differ in case only.
+	// Similar are words that contain it or differ in few letters.
 	Similar []string
 }
 
@@ -111,17 +119,23 @@ func All(entries []Entry) Index {
 	return Index{APIVersion: report.APIVersion, Kind: Kind, Entries: entries}
 }
 
-// Document is the names of the findings, then those of the reasons.
+// Document has a table for each subject: the names of its findings, then those of its reasons.
 func (x Index) Document(document.View) document.Document {
-	table := document.Table{Title: "Findings and reasons", Columns: []string{"Name", "Kind", "Package"}}
-	for _, kind := range []string{KindFinding, KindReason} {
-		for _, entry := range x.Entries {
-			if entry.Kind == kind {
-				table.Rows = append(table.Rows, []string{entry.Name, entry.Kind, entry.Package})
+	made := document.Document{Title: "Findings and their reasons"}
+	for _, subject := range subjects() {
+		table := document.Table{Columns: []string{"Name", "Kind"}}
+		for _, kind := range []string{KindFinding, KindReason} {
+			for _, entry := range x.Entries {
+				if entry.Kind == kind && entry.Subject == subject.title {
+					table.Rows = append(table.Rows, []string{entry.Name, entry.Kind})
+				}
 			}
 		}
+		if len(table.Rows) > 0 {
+			made.Blocks = append(made.Blocks, document.Section{Title: subject.title, Blocks: []document.Block{table}})
+		}
 	}
-	return document.Document{Title: "Findings and their reasons", Blocks: []document.Block{table}}
+	return made
 }
 
 // Find returns the entries of a word: exactly that one, or for a finding such as
@@ -156,14 +170,58 @@ func named(entries []Entry, name string) []Entry {
 	return found
 }
 
+// similar are the names that contain a word, or else those with the fewest differences from it, if these
+// are at most a third of its letters.
 func similar(entries []Entry, word string) []string {
-	var names []string
+	const share, longest = 3, 256
+	word = strings.ToLower(word[:min(len(word), longest)])
+	var containing, nearest []string
+	least := max(1, len(word)/share)
 	for _, entry := range entries {
-		if strings.Contains(strings.ToLower(entry.Name), strings.ToLower(word)) {
-			names = append(names, entry.Name)
+		name := strings.ToLower(entry.Name)
+		if strings.Contains(name, word) {
+			containing = append(containing, entry.Name)
+		}
+		switch differs := levenshtein.ComputeDistance(name, word); {
+		case differs < least:
+			least, nearest = differs, []string{entry.Name}
+		case differs == least:
+			nearest = append(nearest, entry.Name)
 		}
 	}
-	return slices.Compact(names)
+	if len(containing) > 0 {
+		return slices.Compact(containing)
+	}
+	return slices.Compact(nearest)
+}
+
+// quoted is a command in a text, and capitals a word in it that stands for a value.
+var (
+	quoted   = regexp.MustCompile("`[^`]+`")
+	capitals = regexp.MustCompile(`(^|[ /=])[A-Z][A-Z_]+\b`)
+)
+
+// placeholders are the words in the commands of a text that stand for values.
+func placeholders(text string) []string {
+	var found []string
+	for _, command := range quoted.FindAllString(text, -1) {
+		for _, word := range capitals.FindAllString(command, -1) {
+			if word = strings.Trim(word, " /="); !slices.Contains(found, word) {
+				found = append(found, word)
+			}
+		}
+	}
+	return found
+}
+
+// Named are the entries whose texts call the programs by the names of a user who calls this one by name.
+func Named(entries []Entry, name string) []Entry {
+	for i := range entries {
+		for _, text := range []*string{&entries[i].Meaning, &entries[i].Cause, &entries[i].Remedy} {
+			*text = called.Text(*text, name)
+		}
+	}
+	return entries
 }
 
 // Document is each entry with its meaning, cause and remedy.
@@ -173,8 +231,11 @@ func (p Page) Document(document.View) document.Document {
 		var about document.Table
 		about.Row("Cause", entry.Cause)
 		about.Row("Remedy", entry.Remedy)
+		if values := placeholders(entry.Remedy); len(values) > 0 {
+			about.Row("In capitals", words.List(values, len(values))+": what the finding names.")
+		}
 		made.Blocks = append(made.Blocks, document.Section{
-			Title:  fmt.Sprintf("%s (%s of %s)", entry.Name, strings.ToLower(entry.Kind), entry.Package),
+			Title:  fmt.Sprintf("%s (%s: %s)", entry.Name, strings.ToLower(entry.Kind), entry.Subject),
 			Blocks: []document.Block{document.Paragraph{Text: entry.Meaning}, about},
 		})
 	}

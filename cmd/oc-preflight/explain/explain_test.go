@@ -45,6 +45,9 @@ func TestDeclarations(t *testing.T) {
 	entries := explain.Entries()
 	for i, entry := range entries {
 		title := fmt.Sprintf("%s %s of %s", entry.Kind, entry.Name, entry.Package)
+		if entry.Subject == "" {
+			t.Errorf("%s has no subject, below which it is listed", title)
+		}
 		if i > 0 && entries[i-1].Kind == entry.Kind && entries[i-1].Name == entry.Name && entries[i-1].Package == entry.Package {
 			t.Errorf("%s is declared twice", title)
 		}
@@ -89,6 +92,8 @@ func TestFind(t *testing.T) {
 		"Suffix":  {reason: "findings about one gate of several", word: "AdminAck-ack-4.18-x", want: entries[:1]},
 		"Several": {reason: "two packages have the reason", word: "Timeout", want: entries[2:]},
 		"Similar": {reason: "only a part of the name", word: "ack", similar: []string{"AdminAck", "AdminAckRequired"}},
+		"Typo":    {reason: "a letter is missing", word: "AdminAckRequird", similar: []string{"AdminAckRequired"}},
+		"Swapped": {reason: "letters are swapped", word: "timeuot", similar: []string{"Timeout"}},
 		"Unknown": {reason: "the check of an operator", word: "Etcd.Quorum"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,14 +114,14 @@ func TestFind(t *testing.T) {
 
 func TestText(t *testing.T) {
 	page := explain.Page{Entries: []explain.Entry{
-		{Kind: explain.KindReason, Name: "Timeout", Package: "collector", Meaning: "Reported for a check that did not end before the deadline of the run, which includes the time that it waits for a node.", Cause: "It is slow.", Remedy: "Wait."},
-		{Kind: explain.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate."},
+		{Kind: explain.KindReason, Name: "Timeout", Package: "collector", Subject: "All checks", Meaning: "Reported for a check that did not end before the deadline of the run, which includes the time that it waits for a node.", Cause: "It is slow.", Remedy: "Wait."},
+		{Kind: explain.KindFinding, Name: "AdminAck", Package: "collector/gate", Subject: "Operators and gates", Meaning: "The gate."},
 	}}
 	var got bytes.Buffer
 	if err := format.Write(&got, "text", page, format.Style{Width: 80, Details: true}); err != nil {
 		t.Fatal(err)
 	}
-	const want = `Timeout (reason of collector)
+	const want = `Timeout (reason: All checks)
 
 Reported for a check that did not end before the deadline of the run, which
 includes the time that it waits for a node.
@@ -124,7 +129,7 @@ includes the time that it waits for a node.
 Cause      It is slow.
 Remedy     Wait.
 
-AdminAck (finding of collector/gate)
+AdminAck (finding: Operators and gates)
 
 The gate.
 `
