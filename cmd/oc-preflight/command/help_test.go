@@ -53,7 +53,7 @@ func shownOn(t *testing.T, columns uint16, args ...string) string {
 	const rows = 24
 	opened := terminal.Open(t, columns, rows)
 	streams := genericiooptions.IOStreams{In: opened.Stream, Out: opened.Stream, ErrOut: opened.Stream}
-	if code := command.Execute(context.Background(), append([]string{"oc-preflight"}, args...), streams); code != 0 {
+	if code := command.Execute(context.Background(), append([]string{"/usr/bin/oc-preflight"}, args...), streams); code != 0 {
 		t.Errorf("%q: exit code %d", args, code)
 	}
 	return opened.Received()

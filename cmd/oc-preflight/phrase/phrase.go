@@ -99,15 +99,15 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 		p.Target = "--to " + version
 		judged.Findings[i].Finding = p.worded(f.Finding)
 	}
-	if next := p.next(judged); next != "" {
+	if next := nextOf(p, judged); next != "" {
 		judged.Actions = []finding.Action{finding.Run("%s", next)}
 	}
 	return reportview.Targets{Targets: judged}
 }
 
-// next is the request to continue with. A version can be judged also where no update is listed,
+// nextOf is the request to continue with. A version can be judged also where no update is listed,
 // and an archive has no more than was shown of the only target.
-func (p Phrase) next(judged report.Targets) string {
+func nextOf(p Phrase, judged report.Targets) string {
 	next, ok := judged.Next()
 	switch {
 	case !ok:
@@ -176,9 +176,9 @@ func (p Phrase) command(action finding.Action) string {
 	case finding.ActionTargets:
 		return p.About("targets", "")
 	case finding.ActionRoles:
-		return p.rolesOfFinding(action.Value)
+		return rolesOfFinding(p, action.Value)
 	case finding.ActionRetry:
-		return p.again(p.retried(action.Value))
+		return p.again(p.Given.retried(action.Value))
 	case finding.ActionAttach:
 		return p.About("attach", action.Value)
 	case finding.ActionRun:
@@ -197,26 +197,26 @@ func (p Phrase) Verb(verb, words string, flags Flags) string {
 }
 
 // retried are the flags with an option changed, with a placeholder for its value.
-func (p Phrase) retried(option string) Flags {
+func (g Flags) retried(option string) Flags {
 	switch option {
 	case finding.OptionTimeout:
-		return p.Given.with("timeout", "20m")
+		return g.with("timeout", "20m")
 	case finding.OptionParallelism:
-		return p.Given.with("parallelism", "64")
+		return g.with("parallelism", "64")
 	case finding.OptionMonitoring:
-		return p.Given.with("prometheus", "URL")
+		return g.with("prometheus", "URL")
 	case finding.OptionTrust:
-		return p.Given.with("keyring", "FILE").with("signature-store", "URL")
+		return g.with("keyring", "FILE").with("signature-store", "URL")
 	case finding.OptionRepository:
-		return p.Given.with("repository", "REPOSITORY")
+		return g.with("repository", "REPOSITORY")
 	case finding.OptionImages:
-		return p.Given.with("images", "check")
+		return g.with("images", "check")
 	case finding.OptionFixTime:
-		return p.Given.with("since", "TIME")
+		return g.with("since", "TIME")
 	case finding.OptionGraph:
-		return p.Given.with("channel", "CHANNEL").with("graph", "FILE")
+		return g.with("channel", "CHANNEL").with("graph", "FILE")
 	}
-	return p.Given
+	return g
 }
 
 // targetOf are the flags that select the release of a report again: by its version where

@@ -39,7 +39,7 @@ func (p Phrase) Roles(verb string, flags Flags, user string) string {
 }
 
 // rolesOfFinding is the command for a finding about a missing permission.
-func (p Phrase) rolesOfFinding(user string) string {
+func rolesOfFinding(p Phrase, user string) string {
 	if user == "" && p.context != nil {
 		user = RequesterOf(p.context()).User
 	}
