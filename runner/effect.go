@@ -67,6 +67,7 @@ func declared() map[string]option {
 		"Origin.Dependencies": covered(func(c *selection.Coverage, o Options) { c.Dependencies = o.Origin.Dependencies }),
 
 		"Judgement.Force":             {effect: OnJudgement},
+		"Judgement.ForceReason":       {effect: OnJudgement},
 		"Judgement.Accepted":          {effect: OnJudgement},
 		"Judgement.Accept":            {effect: OnJudgement},
 		"Judgement.IgnoredAlerts":     covered(func(c *selection.Coverage, o Options) { c.IgnoredAlerts = names(o.Judgement.IgnoredAlerts) }),

@@ -26,6 +26,8 @@ type Path struct {
 	Decision verdict.Decision `json:"decision"`
 	// Forced is true when force was requested.
 	Forced bool `json:"forced"`
+	// ForceReason is why; empty without force, and in documents of versions without it.
+	ForceReason string `json:"forceReason,omitempty"`
 	// Updates are the reports in order. There are fewer than updates of the path if the
 	// preflight ended before.
 	Updates []Report `json:"updates"`
@@ -39,7 +41,8 @@ func NewPath(versions []string, updates []Report) Path {
 	first, last := updates[0], updates[len(updates)-1]
 	made := Path{
 		APIVersion: APIVersion, Kind: PathKind, ToolVersion: first.Run.ToolVersion, Time: last.Run.CompletionTime,
-		Cluster: first.Cluster, Versions: versions, Forced: first.Verdict.Forced, Updates: updates,
+		Cluster: first.Cluster, Versions: versions, Updates: updates,
+		Forced: first.Verdict.Forced, ForceReason: first.Verdict.ForceReason,
 	}
 	made.Decision = made.fold()
 	return made
@@ -55,6 +58,15 @@ func (p Path) fold() verdict.Decision {
 		decisions = append(decisions, verdict.Undecided)
 	}
 	return verdict.Whole(decisions)
+}
+
+// Unforced is the decision without force.
+func (p Path) Unforced() verdict.Decision {
+	p.Updates = slices.Clone(p.Updates)
+	for i, each := range p.Updates {
+		p.Updates[i].Verdict.Decision = each.Unforced()
+	}
+	return p.fold()
 }
 
 // Holds reports whether the verdicts of all updates are current.

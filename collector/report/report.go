@@ -105,6 +105,9 @@ type Standing struct {
 // is.
 func (r Report) Holds() bool { return r.Standing == nil || len(r.Standing.Ended) == 0 }
 
+// Unforced is the decision without force.
+func (r Report) Unforced() verdict.Decision { return r.Verdict.Unforced(r.Findings, r.Expected) }
+
 // Switch is a switch that is on in the cluster.
 type Switch struct {
 	// Name is alert, clusterOperator, admission or hostedAdmission.

@@ -2,6 +2,9 @@ package scene
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
@@ -11,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // DefaultTimeout bounds a judgement.
@@ -36,6 +40,8 @@ type Judgement struct {
 	// Force reads and runs a release that could not be verified, and bypasses every
 	// finding that blocks. The verdict reports it.
 	Force bool
+	// ForceReason is why, in the words of who requested it: see CheckForceReason. The verdict reports it.
+	ForceReason string
 	// Accepted are acceptances of files, Accept those of this request. Where a
 	// finding is accepted more than once, the report names the file before
 	// ClusterVersion's spec.desiredUpdate.acceptRisks, and that before Accept.
@@ -57,10 +63,35 @@ func (s Settings) validate() error {
 	if s.Timeout < 0 {
 		return input.Errorf("the timeout %s is negative", s.Timeout)
 	}
+	switch {
+	case s.Judgement.Force && s.Judgement.ForceReason != "":
+		if err := CheckForceReason(s.Judgement.ForceReason); err != nil {
+			return &input.Error{Err: err}
+		}
+	case s.Judgement.ForceReason != "":
+		return input.Errorf("a reason of force without force")
+	}
 	for _, accepted := range s.Judgement.Accept {
 		if err := acceptance.CheckName(accepted.Risk); err != nil {
 			return &input.Error{Err: err}
 		}
+	}
+	return nil
+}
+
+// maxForceReason bounds a reason of force, in bytes. It is shown in full.
+const maxForceReason = 500
+
+// CheckForceReason returns an error unless the text is a reason of force: one line of printable text, of at
+// most 500 bytes.
+func CheckForceReason(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errors.New("the reason is empty")
+	case len(text) > maxForceReason:
+		return fmt.Errorf("the reason has %d bytes, and may have %d", len(text), maxForceReason)
+	case strings.ContainsAny(text, "\r\n"), words.Line(text, maxForceReason) != strings.Join(strings.Fields(text), " "):
+		return errors.New("the reason is not one line of printable text")
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ type Policy struct {
 	// Force bypasses every finding that blocks or is inconclusive. Verdict.Forced
 	// reports it.
 	Force bool
+	// ForceReason is why, in the words of who requested it: one line. Verdict.ForceReason reports it.
+	ForceReason string
 	// Provisional is for a later update of a path, which starts from a release that the
 	// cluster does not run yet: its verdict is NothingKnown instead of Ready.
 	Provisional bool
@@ -42,6 +44,8 @@ type Verdict struct {
 	Decision Decision `json:"decision"`
 	// Forced is true when force was requested, needed or not.
 	Forced bool `json:"forced"`
+	// ForceReason is why force was requested; empty without force, and in documents of versions without it.
+	ForceReason string `json:"forceReason,omitempty"`
 	// Provisional is true for a later update of a path, whose decision is never Ready.
 	Provisional bool `json:"provisional,omitempty"`
 	// Blocking names the unbypassed failures.
@@ -99,7 +103,7 @@ func (e Expectation) met(policy Policy) bool {
 // makes it Undecided; otherwise it is Ready, or NothingKnown for a provisional verdict.
 func Fold(findings []finding.Finding, expected Expectation, policy Policy) (Verdict, []finding.Finding) {
 	folded := make([]finding.Finding, 0, len(findings))
-	verdict := Verdict{Forced: policy.Force, Provisional: policy.Provisional, Blocking: []string{}, Undecided: []string{}, Accepted: []string{}}
+	verdict := Verdict{Forced: policy.Force, ForceReason: policy.ForceReason, Provisional: policy.Provisional, Blocking: []string{}, Undecided: []string{}, Accepted: []string{}}
 	for _, f := range findings {
 		f.Bypass = bypass(f, policy)
 		f.Effect = f.EffectOf()
@@ -131,11 +135,26 @@ func (v Verdict) Refold(findings []finding.Finding, expected Expectation) Verdic
 		}
 	}
 	verdict, _ := Fold(findings, expected, Policy{Accepted: accepted, Provisional: v.Provisional})
-	verdict.Forced, verdict.Narrowed = v.Forced, v.Narrowed
+	verdict.Forced, verdict.ForceReason, verdict.Narrowed = v.Forced, v.ForceReason, v.Narrowed
 	if v.Forced {
 		verdict.Decision = verdict.decide()
 	}
 	return verdict
+}
+
+// Unforced is the decision that findings, with their recorded bypasses, make without force.
+func (v Verdict) Unforced(findings []finding.Finding, expected Expectation) Decision {
+	if !v.Forced {
+		return v.Decision
+	}
+	counted := slices.Clone(findings)
+	for i := range counted {
+		if counted[i].Bypass != nil && counted[i].Bypass.By == finding.ByForce {
+			counted[i].Bypass = nil
+		}
+	}
+	v.Forced = false
+	return v.Refold(counted, expected).Decision
 }
 
 func (v *Verdict) count(f finding.Finding) {

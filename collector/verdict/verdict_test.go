@@ -130,8 +130,8 @@ func TestFold(t *testing.T) {
 			findings: []finding.Finding{
 				made("Gate", finding.SourceGate, preflight.Fail), made("A.B", finding.SourceJob, preflight.Unknown),
 			},
-			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}}, policy: verdict.Policy{Force: true},
-			want: verdict.Verdict{Decision: verdict.Ready, Forced: true, Bypassed: []string{"A.B", "Gate"}},
+			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}}, policy: verdict.Policy{Force: true, ForceReason: "the fix of an outage"},
+			want: verdict.Verdict{Decision: verdict.Ready, Forced: true, ForceReason: "the fix of an outage", Bypassed: []string{"A.B", "Gate"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,11 +250,14 @@ func forceOnlyMarks(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	findings, expected, policy := arbitrary(random)
 	policy.Force = false
-	_, folded := verdict.Fold(findings, expected, policy)
+	unforced, folded := verdict.Fold(findings, expected, policy)
 	policy.Force = true
 	decided, marked := verdict.Fold(findings, expected, policy)
 	if !decided.Forced || decided.Decision != verdict.Ready {
 		t.Errorf("forced: %+v", decided)
+	}
+	if got := decided.Unforced(marked, expected); better(got, unforced.Decision) || len(policy.Accepted) == 0 && got != unforced.Decision {
+		t.Errorf("without force: %s, want %s", got, unforced.Decision)
 	}
 	for i := range folded {
 		if folded[i].Open() {

@@ -61,10 +61,11 @@ func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report
 	findings := append(unchanged(s.Settings.Judgement, stored.Findings), present.Findings...)
 	findings = append(findings, acceptance.Review(acceptance.Target{Account: s.Account(version), Findings: findings})...)
 	policy := departure.Policy(s, from, version)
-	policy.Force = false
+	policy.Force, policy.ForceReason = false, ""
 	stored.Expected = expectedAgain(s.Settings.Judgement, stored.Expected, present)
 	decided, folded := departure.Fold(findings, stored.Expected, policy)
-	decided.Forced, decided.ValidUntil, decided.Narrowed = stored.Verdict.Forced, stored.Verdict.ValidUntil, stored.Verdict.Narrowed
+	decided.Forced, decided.ForceReason = stored.Verdict.Forced, stored.Verdict.ForceReason
+	decided.ValidUntil, decided.Narrowed = stored.Verdict.ValidUntil, stored.Verdict.Narrowed
 	stored.Verdict, stored.Findings = decided, folded
 	stored.CVO = s.Predict(cvo.Request{Version: version, Signed: signed(stored.Target), PayloadVersion: version}, policy, folded)
 	if stored.Standing != nil {

@@ -316,7 +316,7 @@ func TestAcceptingDoesNotOpenGates(t *testing.T) {
 		expectCVORejects("PreconditionChecks", "a member is missing")
 	// The gates do not apply to patch updates.
 	e.run(exit.Ready, "--to", "4.18.17", "--accept", bootImages).expectCauses(causes{accepted: []string{bootImages}}).expectNoFinding(etcd)
-	if result := e.run(exit.Ready, "--to", "4.19.1", "--force"); !result.verdict.Forced {
+	if result := e.run(exit.Blocked, "--to", "4.19.1", "--force", "--force-reason", "the fix of an outage"); !result.verdict.Forced {
 		t.Error("the verdict is not marked as forced")
 	}
 }

@@ -61,7 +61,7 @@ func TestUntrustedReleases(t *testing.T) {
 				}
 			}
 
-			forced := runPreflight(t, exit.Ready, "--to", to, "--force")
+			forced := runPreflight(t, exit.Blocked, "--to", to, "--force", "--force-reason", "the fix of an outage")
 			if !forced.Verdict.Forced || forced.Target.Verified {
 				t.Errorf("%s: forced %t, verified %t; want true, false", tc.reason, forced.Verdict.Forced, forced.Target.Verified)
 			}
@@ -174,8 +174,8 @@ func TestUnreadReleaseIsUndecided(t *testing.T) {
 		want   []string
 	}{
 		"UnknownVersion": {reason: "the finding lists the known versions", code: exit.Undecided, args: []string{"--to", "5.2.9"}, want: []string{"ReleaseSignature (NotListed)", "5.2.9", to}},
-		"Registry":       {reason: "a registry that cannot be reached", code: exit.Ready, args: []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, want: []string{"ReleasePayload", "127.0.0.1:1"}},
-		"NoSuchImage":    {reason: "an image that does not exist", code: exit.Ready, args: []string{"--to-image", byDefault.Registry + "/openshift/release" + digest, "--force"}, want: []string{"ReleasePayload", "openshift/release"}},
+		"Registry":       {reason: "a registry that cannot be reached", code: exit.Blocked, args: []string{"--to-image", "127.0.0.1:1/release" + digest, "--force", "--force-reason", "the fix of an outage"}, want: []string{"ReleasePayload", "127.0.0.1:1"}},
+		"NoSuchImage":    {reason: "an image that does not exist", code: exit.Blocked, args: []string{"--to-image", byDefault.Registry + "/openshift/release" + digest, "--force", "--force-reason", "the fix of an outage"}, want: []string{"ReleasePayload", "openshift/release"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, append([]string{"run"}, tc.args...)...)

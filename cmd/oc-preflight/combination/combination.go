@@ -59,6 +59,8 @@ func requirements() []requirement {
 		{[]string{"wave"}, []string{"placement"}},
 		{[]string{"max-age"}, []string{"results", "table"}},
 		{[]string{"interval"}, []string{"watch"}},
+		{[]string{"force"}, []string{"force-reason"}},
+		{[]string{"force-reason"}, []string{"force"}},
 	}
 }
 

@@ -31,7 +31,7 @@ func signVerdicts(env *testscript.Env) error {
 	}
 	forced, expired, narrowed := signable(verdict.Ready), signable(verdict.Ready), signable(verdict.Ready)
 	narrowed.Verdict.Narrowed = []string{"alert KubePodCrashLooping"}
-	forced.Verdict.Forced, expired.Verdict.ValidUntil = true, "2026-01-02T03:04:05Z"
+	forced.Verdict.Forced, forced.Verdict.ForceReason, expired.Verdict.ValidUntil = true, "an outage", "2026-01-02T03:04:05Z"
 	files := map[string][]byte{"ours.key": private, "ours.pub": public, "theirs.pub": other}
 	for name, decided := range map[string]report.Report{
 		"ready": signable(verdict.Ready), "forced": forced, "blocked": signable(verdict.Blocked), "undecided": signable(verdict.Undecided), "expired": expired, "narrowed": narrowed,

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -23,16 +24,19 @@ import (
 type Target struct {
 	Release runner.Target
 	Force   bool
+	// ForceReason is why.
+	ForceReason string
 }
 
-// Add adds --to, --to-latest, --to-image and --force to the command.
+// Add adds --to, --to-latest, --to-image, --force and --force-reason to the command.
 func (f *Target) Add(c *cobra.Command) {
 	c.Flags().Var(UpdateValue(&f.Release.Version), "to", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
 	c.Flags().BoolVar(&f.Release.Latest, "to-latest", false, "Select the newest available update.")
 	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
-	c.Flags().BoolVar(&f.Force, "force", false, "Bypass the verification of the release and every finding that blocks. The verdict reports it.")
+	c.Flags().BoolVar(&f.Force, "force", false, "Bypass the verification of the release and every finding that blocks, for the reason in --force-reason. The verdict reports it, and the exit code is 3 unless it is Ready without force.")
+	c.Flags().StringVar(&f.ForceReason, "force-reason", "", "Why --force is given: one line of at most 500 bytes. The report, the record and a signed verdict have it.")
 	help.Declare(c.Flags(), help.Target, "to", "to-latest", "to-image")
-	help.Declare(c.Flags(), help.Judgement, "force")
+	help.Declare(c.Flags(), help.Judgement, "force", "force-reason")
 }
 
 // Selected are the flags that select the same release again; empty for the latest, which
@@ -64,6 +68,17 @@ func (f *Target) Validate() error {
 	}
 	if LooksLikeImage(version) {
 		return fmt.Errorf("--to takes a version, not the pull spec %q; write --to-image %[1]s", version)
+	}
+	return nil
+}
+
+// CheckForce rejects a reason for force that cannot be shown.
+func (f *Target) CheckForce() error {
+	if !f.Force {
+		return nil
+	}
+	if err := scene.CheckForceReason(f.ForceReason); err != nil {
+		return fmt.Errorf("--force-reason: %w", err)
 	}
 	return nil
 }

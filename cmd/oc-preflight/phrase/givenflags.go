@@ -24,11 +24,11 @@ type givenFlag struct {
 	verbs []string
 }
 
-// notRepeated are the flags that select the target, which a phrase words itself, and those
-// that change only how the result is shown.
+// notRepeated are the flags that select the target, which a phrase words itself, those that change only how
+// the result is shown, and force: it is no remedy, and each use of it has a reason of its own.
 func notRepeated() []string {
 	return []string{
-		"to", "to-latest", "to-image", "to-minor", "path", "hop",
+		"force", "force-reason", "to", "to-latest", "to-image", "to-minor", "path", "hop",
 		"output", "report", "details", "color", "quiet", "v", "watch", "interval", "limit", "all", "on-interrupt", "dir",
 	}
 }

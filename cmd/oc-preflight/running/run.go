@@ -81,7 +81,7 @@ The report is written to standard output, progress to standard error. The report
 }
 
 func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
-	if err := errors.Join(flags.checkCommon(), flags.route.check()); err != nil {
+	if err := errors.Join(flags.CheckForce(), flags.checkCommon(), flags.route.check()); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.Output.Open(client.Streams.Out, flags.document())

@@ -118,7 +118,8 @@ func (f RunFlags) Options(ctx context.Context, client *cli.Client, reached *clus
 		return runner.Options{}, err
 	}
 	f.Identify(&options.Origin)
-	options.Trust.Keyrings, options.Trust.Stores, options.Judgement.Force = keyrings, stores, f.Force
+	options.Trust.Keyrings, options.Trust.Stores = keyrings, stores
+	options.Judgement.Force, options.Judgement.ForceReason = f.Force, f.ForceReason
 	options.Trust.Repositories, options.Access.Local, options.Access.Cache = f.Repositories, flagset.Local(), kept
 	options.Selection.Only, options.Selection.Skip, options.Selection.NoJobs, options.Limits.Keep = f.only, f.skip, f.noJobs || client.Archived(), f.keep
 	if options.Selection.Site, err = f.Sources(); err != nil {

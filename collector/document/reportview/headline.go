@@ -91,9 +91,7 @@ func remarks(r report.Report) string {
 	if r.Verdict.Provisional {
 		text += fmt.Sprintf(" Provisional: judged from %s.", r.Cluster.Version)
 	}
-	if r.Verdict.Forced {
-		text += " FORCED: findings that block were bypassed by force."
-	}
+	text += forced(r.Verdict)
 	text += leftOut(r.Verdict)
 	switch {
 	case r.Run.Detached:
@@ -104,6 +102,23 @@ func remarks(r report.Report) string {
 		text += " The run was canceled."
 	}
 	return text
+}
+
+// forced states that force was requested, why, and what it bypassed, as sentences that follow another; empty
+// without force. Documents of earlier versions have no reason.
+func forced(v verdict.Verdict) string {
+	const most = 5
+	if !v.Forced {
+		return ""
+	}
+	text := strings.TrimSuffix(" FORCED by request: "+words.External(v.ForceReason), ": ")
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	if len(v.Bypassed) == 0 {
+		return text
+	}
+	return text + fmt.Sprintf(" Only force bypasses %s.", words.External(words.List(v.Bypassed, most)))
 }
 
 // standing is the decision about one update, if it is current.

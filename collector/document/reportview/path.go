@@ -151,9 +151,7 @@ func (p Path) headline() string {
 	if p.Decision == verdict.Ready && p.planned() > 1 {
 		text += fmt.Sprintf(" Nothing that can be evaluated in advance blocks the later updates to %s; run the preflight again before each of them.", target)
 	}
-	if p.Forced {
-		text += " FORCED: findings that block were bypassed by force."
-	}
+	text += forced(verdict.Verdict{Forced: p.Forced, ForceReason: p.ForceReason})
 	if p.Interrupted() {
 		text += " The preflight was interrupted."
 	}

@@ -92,7 +92,7 @@ func forced() report.Report {
 	doc.Run.Phase = report.PhaseInterrupted
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
 		finding.Fail(finding.ReportedReason("NoSignature"), "no signature").Named("ReleaseSignature").From(finding.SourceSignature),
-	}, doc.Expected, verdict.Policy{Force: true})
+	}, doc.Expected, verdict.Policy{Force: true, ForceReason: "CVE-2026-1234 must be fixed today"})
 	return doc
 }
 

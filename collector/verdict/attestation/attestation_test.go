@@ -184,6 +184,7 @@ func TestContradictions(t *testing.T) {
 		"Unverified":  {reason: "the signature blocks, unless it is forced", change: func(r *report.Report) { r.Target.Verified = false }, want: "signature of the release was not verified"},
 		"Forced":      {reason: "force bypasses the signature, and is stated", change: func(r *report.Report) { r.Target.Verified, r.Verdict.Forced = false, true }},
 		"Bypassed":    {reason: "only force bypasses", change: func(r *report.Report) { r.Verdict.Bypassed = []string{"Drain"} }, want: "was not forced: Drain"},
+		"ForceReason": {reason: "only force has a reason", change: func(r *report.Report) { r.Verdict.ForceReason = "an outage" }, want: "reason of force, and was not forced"},
 		"BypassedToo": {reason: "only force bypasses", decision: verdict.Blocked, change: func(r *report.Report) { r.Verdict.Bypassed = []string{"Drain"} }, want: "was not forced: Drain"},
 		"Blocking":    {reason: "what blocks makes it Blocked", change: func(r *report.Report) { r.Verdict.Blocking = []string{"Drain"} }, want: "the decision is Ready, and findings block or are inconclusive: Drain"},
 		"Running":     {reason: "the run has not ended", change: func(r *report.Report) { r.Run.Phase = report.PhaseRunning }, want: "the run is Running"},

@@ -120,6 +120,9 @@ func (p Predicate) contradiction() string {
 	default:
 		return fmt.Sprintf("%q is no decision", words.External(string(stated.Decision)))
 	}
+	if stated.ForceReason != "" && !stated.Forced {
+		return "it has a reason of force, and was not forced"
+	}
 	if len(stated.Bypassed) > 0 && !stated.Forced {
 		return "findings were bypassed by force, and the verdict was not forced: " + words.External(words.List(stated.Bypassed, maxNames))
 	}

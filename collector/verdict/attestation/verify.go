@@ -162,6 +162,9 @@ func (p Predicate) meaning() string {
 	text := fmt.Sprintf("the verdict on %s is %s; this key signed it, and it holds until %s", subject, p.summary(), words.External(p.Verdict.ValidUntil))
 	if p.Verdict.Forced {
 		text += "; a forced verdict does not permit the update to those who verify it"
+		if reason := words.External(p.Verdict.ForceReason); reason != "" {
+			text += "; the reason of force: " + reason
+		}
 	}
 	if len(p.Verdict.Narrowed) > 0 {
 		text += "; a verdict that leaves something out does not permit the update to those who verify it: " + words.External(words.List(p.Verdict.Narrowed, maxNames))

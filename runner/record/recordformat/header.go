@@ -52,6 +52,8 @@
 //	                  names of findings, sorted, at most 64 each
 //	forced            true if force was given; otherwise absent. The decision is Blocked then,
 //	                  and blocking has the names that force bypassed
+//	forceReason       why, in the words of who requested it; absent without force, and in
+//	                  records of versions without it
 //	narrowed          what the request left out, such as ignored alerts, at most 64;
 //	                  absent if nothing
 //	ended             why the verdict ended before its time, such as a newer run of the

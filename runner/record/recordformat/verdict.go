@@ -41,6 +41,7 @@ type verdictFile struct {
 	Selection        string       `json:"selection"`
 	Provisional      bool         `json:"provisional,omitempty"`
 	Forced           bool         `json:"forced,omitempty"`
+	ForceReason      string       `json:"forceReason,omitempty"`
 	Narrowed         []string     `json:"narrowed,omitempty"`
 	Ended            string       `json:"ended,omitempty"`
 }
@@ -48,7 +49,7 @@ type verdictFile struct {
 func verdictJSON(r record.Record, decided verdict.Verdict) (string, error) {
 	file := verdictFile{
 		Run: r.ID, From: r.From, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Selection: r.Selection, Provisional: r.Provisional,
-		Decision: statedDecision(r, decided), Forced: decided.Forced, Narrowed: r.Narrowed, CompletionTime: words.Time(r.CompletionTime), ValidUntil: validUntil(r, decided), Ended: r.Ended,
+		Decision: statedDecision(r, decided), Forced: decided.Forced, ForceReason: decided.ForceReason, Narrowed: r.Narrowed, CompletionTime: words.Time(r.CompletionTime), ValidUntil: validUntil(r, decided), Ended: r.Ended,
 	}
 	file.Blocking, file.BlockingOmitted = bounded(append(slices.Clip(decided.Blocking), decided.Bypassed...))
 	file.Undecided, file.UndecidedOmitted = bounded(decided.Undecided)
