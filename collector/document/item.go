@@ -26,7 +26,9 @@ type Item struct {
 	// Message and Remedy may have lines. Commands are the remedy's.
 	Message, Remedy string
 	Commands        []string
-	Facts           []Fact
+	// Whole is true where the commands confirm what the message requires: they are not shown below a part of it.
+	Whole bool
+	Facts []Fact
 	// Evidence is for a page alone.
 	Evidence Table
 }

@@ -93,6 +93,7 @@ func Item(f finding.Finding) document.Item {
 	if f.Bypass == nil {
 		item.Remedy = f.Remediation
 		for _, action := range f.Actions {
+			item.Whole = item.Whole || action.Type == finding.ActionAcknowledge
 			if action.Command != "" {
 				item.Commands = append(item.Commands, action.Command)
 			}

@@ -29,9 +29,11 @@ func styled(t *testing.T, document any, style format.Style) string {
 // demo is the report of the demo: a gate, a failed check and a warning among many passes.
 func demo() report.Report {
 	doc := blocked()
+	acknowledge := finding.Acknowledge("ack-5.0-kube-1.37-api-removals-in-5.1")
+	acknowledge.Command = "oc preflight ack ack-5.0-kube-1.37-api-removals-in-5.1"
 	findings := []finding.Finding{
 		finding.Fail(finding.ReportedReason("AdminAckRequired"), "%s", strings.Repeat("Kubernetes 1.37 and therefore OpenShift 5.1 remove several APIs. ", 5)).
-			Remedy("Do what the message requires, then acknowledge the gate.").Do(finding.Run("oc preflight ack ack-5.0-kube-1.37-api-removals-in-5.1"), finding.Run("oc patch")).
+			Remedy("Do what the message requires, then acknowledge the gate.").Do(acknowledge).
 			Named("AdminAck-ack-5.0-kube-1.37-api-removals-in-5.1").From(finding.SourceGate),
 		finding.Fail(finding.ReportedReason("CertificateRejected"), "Secret openshift-ingress/default-old: the RSA key has 1024 bits, 2048 are required").
 			Remedy("Replace the certificate.").Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob),

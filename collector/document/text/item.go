@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// briefLines is the number of lines of a message on a terminal without details, and
-	// remedyLines that of a remedy: it has commands. The causes and commands of a few
-	// findings fit a terminal of 24 lines.
-	briefLines, remedyLines = 2, 10
+	// briefLines is the number of lines of a message, and of a remedy with commands, on a terminal without
+	// details, and wholeLines that of a text that is to be read as a whole: a message that a command confirms, and a
+	// remedy without commands. The causes and commands of a few findings fit a terminal of 24 lines.
+	briefLines, wholeLines = 2, 10
+	// briefCommands is the number of commands of a remedy there.
+	briefCommands = 2
 	// maxOthers bounds the names of items that do not count, on a terminal.
 	maxOthers = 3
 )
@@ -28,27 +30,48 @@ func item(style Style, item document.Item) []string {
 		before = fmt.Sprintf("%2d. ", item.Number)
 	}
 	lines := []string{marked(style, before, item.Mark, strings.Join(item.Names, ", ")+" "+item.State)}
-	lines = append(lines, prose(style, "", item.Message, briefLines)...)
-	lines = append(lines, remedy(style, item)...)
+	most := briefLines
+	if item.Whole {
+		most = wholeLines
+	}
+	message, whole := prose(style, "", item.Message, most)
+	item.Whole = item.Whole && !whole
+	lines = append(append(lines, message...), remedy(style, item)...)
 	for _, fact := range item.Facts {
 		if !style.Brief() || fact.Brief {
-			lines = append(lines, prose(style, fact.Lead, fact.Text, briefLines)...)
+			text, _ := prose(style, fact.Lead, fact.Text, briefLines)
+			lines = append(lines, text...)
 		}
 	}
 	return lines
 }
 
-// remedy is what to do: on a terminal without details the first command, or the text where
-// there is none.
+// remedy is what to do: the text and the commands. On a terminal without details, the commands that are left out
+// are counted: all where the message before them is not whole and has to be.
 func remedy(style Style, item document.Item) []string {
-	if style.Brief() && len(item.Commands) > 0 {
-		return []string{command(style, hanging, item.Commands[0])}
+	most, shown := wholeLines, item.Commands
+	if style.Brief() && len(shown) > 0 {
+		most, shown = briefLines, briefly(item)
 	}
-	lines := prose(style, "Fix:", item.Remedy, remedyLines)
-	for _, each := range item.Commands {
+	lines, _ := prose(style, "Fix:", item.Remedy, most)
+	for _, each := range shown {
 		lines = append(lines, command(style, hanging, each))
 	}
+	if more := len(item.Commands) - len(shown); more > 0 {
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s+%s: %s", hanging, words.Count(more, "command"), style.Hint), ": "))
+	}
 	return lines
+}
+
+// briefly are the commands of an item on a terminal without details: all where they are few, or the first.
+func briefly(item document.Item) []string {
+	switch {
+	case item.Whole:
+		return nil
+	case len(item.Commands) <= briefCommands:
+		return item.Commands
+	}
+	return item.Commands[:1]
 }
 
 // marked is a line that begins with a marked word, folded.
@@ -66,16 +89,15 @@ func command(style Style, before, command string) string {
 }
 
 // prose is text of an item after a lead, folded and, to fit a terminal, shortened to that many
-// lines.
-func prose(style Style, lead, text string, most int) []string {
+// lines; whole is false where it was shortened.
+func prose(style Style, lead, text string, most int) (lines []string, whole bool) {
 	text = style.ascii(strings.TrimSpace(words.Printable(text)))
 	if text == "" {
-		return nil
+		return nil, true
 	}
 	if lead != "" {
 		lead = fmt.Sprintf("%-5s ", lead)
 	}
-	var lines []string
 	verbatim := map[int]bool{} // by index in lines
 	for _, block := range words.Blocks(lead + text) {
 		for line := range strings.SplitSeq(block.Text, "\n") {
@@ -88,13 +110,13 @@ func prose(style Style, lead, text string, most int) []string {
 		}
 	}
 	most *= max(1, usualColumns/style.Columns())
-	if style.Brief() && len(lines) > most {
-		if verbatim[most-1] {
-			lines[most-1] = hanging // a part of it would be misleading
-		}
-		lines = shortened(style, lines, most)
+	if !style.Brief() || len(lines) <= most {
+		return lines, true
 	}
-	return lines
+	if verbatim[most-1] {
+		lines[most-1] = hanging // a part of it would be misleading
+	}
+	return shortened(style, lines, most), false
 }
 
 // folded is one line of an item, its spaces kept where it fits.

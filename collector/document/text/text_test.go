@@ -17,6 +17,11 @@ func TestWrite(t *testing.T) {
 		Mark: document.Mark{Level: document.Bad, Word: "FAIL"}, Names: []string{"A"}, State: "(R)", Counts: true,
 		Message: "m", Remedy: "r", Commands: []string{"oc one", "oc two"}, Facts: []document.Fact{{Lead: "See:", Text: "u"}, {Lead: "Targets:", Text: "t", Brief: true}},
 	}
+	item := func(change func(*document.Item)) []document.Block {
+		changed := fail
+		change(&changed)
+		return []document.Block{document.Items{Entries: []document.Item{changed}}}
+	}
 	warn := document.Item{Mark: document.Mark{Level: document.Caution, Word: "WARN"}, Names: []string{"B"}, Message: "n"}
 	table := document.Table{Columns: []string{"Target", "Decision"}, Result: "Decision", Rows: [][]string{{strings.Repeat("x", 34), "Ready"}}}
 	for name, tc := range map[string]struct {
@@ -41,9 +46,21 @@ func TestWrite(t *testing.T) {
 		"Row":     {reason: "the lines of a value are below each other", blocks: []document.Block{document.Table{Rows: [][]string{{"A", "b\nc"}}}}, want: "A          b\n           c\n"},
 		"Item":    {reason: "a file has everything", blocks: []document.Block{document.Items{Entries: []document.Item{fail, warn}}}, want: "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    $ oc two\n    See:  u\n    Targets: t\n\nWARN  B\n    n\n"},
 		"BriefItem": {
-			reason: "a terminal has the first command, and names of what counts less", style: terminal,
+			reason: "a terminal has the remedy with its commands, and names of what counts less", style: terminal,
 			blocks: []document.Block{document.Items{Entries: []document.Item{fail, warn}, More: 2}},
-			want:   "FAIL  A (R)\n    m\n    $ oc one\n    Targets: t\nWARN  B\n... and 2 more (--details)\n",
+			want:   "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    $ oc two\n    Targets: t\nWARN  B\n... and 2 more (--details)\n",
+		},
+		"ManyCommands": {
+			reason: "who types the first command sees that it is not the last", style: terminal, blocks: item(func(i *document.Item) { i.Commands = []string{"oc one", "oc two", "oc three"} }),
+			want: "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    +2 commands: --details\n    Targets: t\n",
+		},
+		"Confirmed": {
+			reason: "a command that confirms a message is shown below all of it", style: terminal, blocks: item(func(i *document.Item) { i.Message, i.Whole = strings.Repeat("word\n", 8), true }),
+			want: "FAIL  A (R)\n" + strings.Repeat("    word\n", 8) + "    Fix:  r\n    $ oc one\n    $ oc two\n    Targets: t\n",
+		},
+		"ConfirmedLong": {
+			reason: "it is not shown below a part of the message", style: terminal, blocks: item(func(i *document.Item) { i.Message, i.Whole = strings.Repeat("word\n", 30), true }),
+			want: "FAIL  A (R)\n" + strings.Repeat("    word\n", 19) + "    word... (10 more lines: --details)\n    Fix:  r\n    +2 commands: --details\n    Targets: t\n",
 		},
 		"Hostile": {reason: "data forges no line and controls no terminal", blocks: []document.Block{document.Section{Title: "a\x1b[2J\nReady"}}, want: "a Ready\n"},
 	} {
