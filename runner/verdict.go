@@ -40,6 +40,9 @@ func (p preparation) reportOf(ctx context.Context, inside contents.Contents, fou
 	if found.Phase == report.PhaseComplete {
 		decided.Verdict.ValidUntil = words.Time(p.validUntil(decided.Verdict.Accepted, run.reused))
 	}
+	if decided.Permits() {
+		decided.Actions = p.scene.StartOf(p.target)
+	}
 	return decided
 }
 

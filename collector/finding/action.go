@@ -26,6 +26,9 @@ const (
 	ActionRetry ActionType = "Retry"
 	// ActionAttach attaches to the run named by Action.Value, whose checks continue.
 	ActionAttach ActionType = "Attach"
+	// ActionStart starts the update with the arguments of oc in Action.Value. It is a step of a verdict that
+	// permits the update, never of a finding.
+	ActionStart ActionType = "Start"
 )
 
 // The options that an ActionRetry may name.
@@ -51,8 +54,8 @@ const maxText = 32 << 10
 // only a program knows its own command line.
 type Action struct {
 	Type ActionType `json:"type"`
-	// Value is what the step is about: the name of a finding, of an admin gate,
-	// of an option or of a user, or the ID of a run.
+	// Value is what the step is about: the name of a finding, of an admin gate, of an
+	// option or of a user, the ID of a run, or arguments.
 	Value string `json:"value,omitempty"`
 	// Command is the whole command line.
 	Command string `json:"command,omitempty"`
@@ -115,6 +118,9 @@ func RolesOf(user string) Action { return Action{Type: ActionRoles, Value: user}
 // Retry is the action of running the preflight again, with one option changed;
 // option is empty when the same request is to be repeated.
 func Retry(option string) Action { return Action{Type: ActionRetry, Value: option} }
+
+// Start is the action of starting the update.
+func Start(arguments string) Action { return Action{Type: ActionStart, Value: arguments} }
 
 // Attach is the action of attaching to a run whose checks continue.
 func Attach(run string) Action { return Action{Type: ActionAttach, Value: run} }

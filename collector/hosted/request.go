@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -206,6 +207,16 @@ func upgradeable(c *ControlPlane) string {
 // about names the HostedCluster in a finding.
 func (c *ControlPlane) about(f finding.Finding) finding.Finding {
 	return f.About(finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HostedCluster", Namespace: c.Cluster.Namespace, Name: c.Cluster.Name})
+}
+
+// Start is how oc requests a release for the control plane, as its arguments; empty where there is no such
+// command, where the control plane runs the release already, and where spec.controlPlaneRelease decides on it.
+func Start(cluster *hypershift.HostedCluster, image string) string {
+	if cluster.Spec.ControlPlaneRelease != nil || image == "" || hypershift.SameImage(image, cluster.Desired()) {
+		return ""
+	}
+	object := finding.Object{Kind: "HostedCluster", Namespace: cluster.Namespace, Name: cluster.Name}
+	return strings.TrimPrefix(Request(object, image), "oc ")
 }
 
 // Request is the command that requests a release of a HostedCluster or of a NodePool; empty where the

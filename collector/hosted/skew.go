@@ -24,7 +24,7 @@ var (
 	reasonSkewTooOld = finding.NewReason("NodePoolTooOld", finding.Explanation{
 		Meaning: "Reported when a NodePool would be more than three minor versions older than the control plane.",
 		Cause:   "The NodePool was not updated with the control plane.",
-		Remedy:  "Update the NodePool before the control plane, one minor version at a time: oc patch nodepool NAME with spec.release.image.",
+		Remedy:  "Update the NodePool before the control plane, one minor version at a time, by its spec.release.image.",
 	})
 	reasonSkewAtLimit = finding.NewReason("NodePoolAtLimit", finding.Explanation{
 		Meaning: "Reported when a NodePool would be three minor versions older than the control plane, so that the update after this one is not supported.",

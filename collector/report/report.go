@@ -68,8 +68,8 @@ type Report struct {
 	// Switches are those by which the controller has CVO honor its verdicts, at the time
 	// when the report is shown again; the report that a run returns has none.
 	Switches []Switch `json:"switches,omitempty"`
-	// Actions are next steps for the findings together. A run returns none: the
-	// program that shows the report adds those of its own command line.
+	// Actions are next steps. A run returns the one that starts the update, if it permits the update: see
+	// Permits. The program that shows the report adds those of its own command line.
 	Actions []finding.Action `json:"actions,omitempty"`
 }
 
@@ -104,6 +104,13 @@ type Standing struct {
 // Holds reports whether the verdict of the report is current. That of a new report
 // is.
 func (r Report) Holds() bool { return r.Standing == nil || len(r.Standing.Ended) == 0 }
+
+// Permits reports whether the report permits the update now: its verdict is Ready, current and complete, was not
+// forced, and left nothing out.
+func (r Report) Permits() bool {
+	stated := r.Verdict
+	return stated.Decision == verdict.Ready && !stated.Forced && !stated.Provisional && len(stated.Narrowed) == 0 && r.Run.Phase == PhaseComplete && r.Holds()
+}
 
 // Unforced is the decision without force.
 func (r Report) Unforced() verdict.Decision { return r.Verdict.Unforced(r.Findings, r.Expected) }

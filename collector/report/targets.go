@@ -87,6 +87,9 @@ type Candidate struct {
 	CVO         CVO                 `json:"cvo"`
 	// Duration is as in Report.
 	Duration *Duration `json:"duration,omitempty"`
+	// Actions have the one that starts the update, once a run of the target is Ready; none unless no finding
+	// counts, and the request left nothing out.
+	Actions []finding.Action `json:"actions,omitempty"`
 }
 
 // TargetFinding is one finding that is the same for some targets.

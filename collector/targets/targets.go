@@ -29,6 +29,7 @@ import (
 	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/updateplan/duration"
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -184,8 +185,16 @@ func judgeTarget(ctx context.Context, s scene.Scene, candidate *report.Candidate
 	var findings []finding.Finding
 	candidate.Verdict, findings = departure.Fold(collected.Findings, candidate.Expected, policy)
 	candidate.CVO = s.Predict(cvo.Request{Version: candidate.Version}, policy, findings)
+	if candidate.Verdict.Decision == verdict.Ready && !policy.Force && !narrows(s.Settings.Judgement) {
+		candidate.Actions = s.StartOf(update.Release{Version: candidate.Version, Image: candidate.Image})
+	}
 	counting := slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return f.Effect == finding.EffectNone })
 	return acceptance.Target{Account: s.Account(candidate.Version), Findings: slices.Clip(counting), NoJobs: true}, findings
+}
+
+// narrows reports whether a judgement leaves something out.
+func narrows(judgement scene.Judgement) bool {
+	return len(judgement.IgnoredAlerts)+len(judgement.IgnoredNamespaces) > 0 || judgement.Fixed.String() != ""
 }
 
 // maxChannels bounds the channels of which a command is printed.

@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/scene/departure"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/definition"
@@ -68,6 +69,10 @@ func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report
 	decided.ValidUntil, decided.Narrowed = stored.Verdict.ValidUntil, stored.Verdict.Narrowed
 	stored.Verdict, stored.Findings = decided, folded
 	stored.CVO = s.Predict(cvo.Request{Version: version, Signed: signed(stored.Target), PayloadVersion: version}, policy, folded)
+	stored.Actions = nil
+	if stored.Permits() {
+		stored.Actions = s.StartOf(update.Release{Version: version, Image: stored.Target.Image})
+	}
 	if stored.Standing != nil {
 		stored.Standing.Judged = words.Time(s.Start)
 	}

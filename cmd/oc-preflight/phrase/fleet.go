@@ -80,7 +80,7 @@ func (f Fleet) command(action finding.Action, member []string) string {
 		return p.Roles(strings.TrimPrefix(f.verb, "fleet "), nil, action.Value)
 	case finding.ActionRetry:
 		return f.again(f.given)
-	case finding.ActionAttach, finding.ActionRun:
+	case finding.ActionAttach, finding.ActionStart, finding.ActionRun:
 	}
 	return ""
 }

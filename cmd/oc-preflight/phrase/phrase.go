@@ -54,6 +54,9 @@ func (p Phrase) WithPathCommands(made report.Path) reportview.Path {
 	p.Target = cmp.Or(p.Target, hops(made.Versions[min(1, len(made.Versions)):]))
 	made.Updates = slices.Clone(made.Updates)
 	for i, each := range made.Updates {
+		if made.Decision != verdict.Ready || !made.Holds() { // the first update may be Ready all the same
+			each.Actions = withoutStart(each.Actions)
+		}
 		made.Updates[i] = p.report(each)
 	}
 	return reportview.Path{Path: made}
@@ -68,9 +71,16 @@ func (p Phrase) report(decided report.Report) report.Report {
 		p.Given = p.Given.with("checks", sites...)
 	}
 	decided.Findings = p.Findings(decided.Findings)
-	if slices.ContainsFunc(decided.Actions, func(a finding.Action) bool { return a.Command != "" }) {
-		return decided
+	starts, others := p.starts(decided), withoutStart(decided.Actions)
+	if !slices.ContainsFunc(others, func(a finding.Action) bool { return a.Command != "" }) {
+		others = p.next(decided)
 	}
+	decided.Actions = append(others, starts...)
+	return decided
+}
+
+// next are the steps for the findings of a report together.
+func (p Phrase) next(decided report.Report) []finding.Action {
 	var actions []finding.Action
 	switch {
 	case decided.Run.Detached:
@@ -81,10 +91,21 @@ func (p Phrase) report(decided report.Report) report.Report {
 	if names := decided.Acceptable(); len(names) > 0 {
 		actions = append(actions, finding.Accept(strings.Join(names, ",")))
 	}
-	if len(actions) > 0 {
-		decided.Actions = p.actions(actions)
+	return p.actions(actions)
+}
+
+// starts are the steps of a report that start the update, with the connection of the request: none where it does not
+// permit the update, or is about an archive, which states what a cluster was.
+func (p Phrase) starts(decided report.Report) []finding.Action {
+	if !decided.Permits() || p.Given.has("archive") {
+		return nil
 	}
-	return decided
+	starts := slices.DeleteFunc(slices.Clone(decided.Actions), func(a finding.Action) bool { return a.Type != finding.ActionStart })
+	return p.actions(starts)
+}
+
+func withoutStart(actions []finding.Action) []finding.Action {
+	return slices.DeleteFunc(slices.Clone(actions), func(a finding.Action) bool { return a.Type == finding.ActionStart })
 }
 
 // WithTargetCommands is withCommands for a list of targets: the commands of a
@@ -99,8 +120,18 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 		p.Target = "--to " + version
 		judged.Findings[i].Finding = p.worded(f.Finding)
 	}
+	judged.Targets = slices.Clone(judged.Targets)
+	for i, each := range judged.Targets {
+		judged.Targets[i].Actions = p.actions(each.Actions)
+		if p.Given.has("archive") { // it states what a cluster was
+			judged.Targets[i].Actions = nil
+		}
+	}
 	if next := nextOf(p, judged); next != "" {
 		judged.Actions = []finding.Action{finding.Run("%s", next)}
+	}
+	if next, ok := judged.Next(); ok {
+		judged.Actions = append(judged.Actions, next.Actions...)
 	}
 	return reportview.Targets{Targets: judged}
 }
@@ -181,6 +212,8 @@ func (p Phrase) command(action finding.Action) string {
 		return p.again(p.Given.retried(action.Value))
 	case finding.ActionAttach:
 		return p.About("attach", action.Value)
+	case finding.ActionStart:
+		return directed("oc "+action.Value, p.Given.Global())
 	case finding.ActionRun:
 	}
 	return action.Command

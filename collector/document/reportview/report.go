@@ -40,7 +40,14 @@ func (r Report) blocks(view document.View) []document.Block {
 	blocks := []document.Block{r.verdict(view), postponed(r)}
 	blocks = append(blocks, document.Items{Lead: r.toDo(), Entries: itemsOf(r.Findings)})
 	blocks = append(blocks, quietOf(r.Findings)...)
+	var starts []document.Block
 	for _, action := range r.Actions {
+		if action.Type == finding.ActionStart {
+			if r.Permits() {
+				starts = append(starts, document.Command{Lead: "Next:", Text: action.Command})
+			}
+			continue
+		}
 		lead := map[finding.ActionType]string{finding.ActionRetry: "Run again:", finding.ActionAccept: "Or accept:", finding.ActionAttach: "Attach:"}[action.Type]
 		blocks = append(blocks, document.Command{Lead: lead, Text: action.Command})
 	}
@@ -48,7 +55,7 @@ func (r Report) blocks(view document.View) []document.Block {
 	if view.Full {
 		blocks = append(blocks, timeline(r.Findings)...)
 	}
-	return append(blocks, document.Conclusion{Text: r.Short()})
+	return append(append(blocks, document.Conclusion{Text: r.Short()}), starts...)
 }
 
 // toDo introduces what is open.

@@ -71,6 +71,9 @@ func ready() report.Report {
 		finding.Pass(gap.Proven("a test"), finding.ReportedReason("NothingToAcknowledge"), "").Named("AdminAck").From(finding.SourceGate),
 	}, doc.Expected, verdict.Policy{})
 	doc.CVO, doc.Created = report.CVO{Reason: "NotEvaluated"}, []report.Object{}
+	start := finding.Start("adm upgrade --to 4.19.0")
+	start.Command = "oc adm upgrade --to 4.19.0"
+	doc.Actions = []finding.Action{start}
 	doc.Duration = &report.Duration{
 		ControlPlane: report.Range{Low: 75, Expected: 105, High: 180}, Total: report.Range{Low: 75, Expected: 120, High: 210},
 		Basis: []string{"The numbers are those of the documentation."},
@@ -81,6 +84,7 @@ func ready() report.Report {
 // narrowed is Ready for a request that left something out.
 func narrowed() report.Report {
 	doc := ready()
+	doc.Actions = nil
 	doc.Verdict.Narrowed = []string{"alert KubePodCrashLooping", "alerts in namespace build", "check Etcd.Quorum"}
 	return doc
 }
@@ -147,6 +151,7 @@ func canceled() report.Report {
 // outdated is a Ready verdict that no longer holds, for many reasons.
 func outdated() report.Report {
 	doc := ready()
+	doc.Actions = nil
 	doc.Standing = &report.Standing{Time: "2026-11-23T08:00:00Z", Ended: []string{"it was valid until 2026-11-22T08:00:00Z"}}
 	for i := range 12 {
 		doc.Standing.Ended = append(doc.Standing.Ended, fmt.Sprintf("Node worker-%d has changed", i))
@@ -207,6 +212,49 @@ func TestNarrowedPath(t *testing.T) {
 	text := string(encoded(t, "text", made))
 	if !strings.Contains(strings.ToLower(text), "ready for what was asked") || !strings.Contains(text, "alert KubePodCrashLooping") {
 		t.Errorf("the path does not state what was left out:\n%s", text)
+	}
+}
+
+// The command that starts the update is the end of a report that permits it, in every form for people, and no other one
+// has it, whatever its actions are.
+func TestStart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*report.Report)
+		shows  bool
+	}{
+		"Ready":       {reason: "it permits the update", change: func(*report.Report) {}, shows: true},
+		"Current":     {reason: "it still permits the update", change: func(r *report.Report) { r.Standing = &report.Standing{} }, shows: true},
+		"Outdated":    {reason: "it no longer holds", change: func(r *report.Report) { r.Standing = &report.Standing{Ended: []string{"a newer run"}} }},
+		"Blocked":     {reason: "a finding blocks", change: func(r *report.Report) { r.Verdict.Decision = verdict.Blocked }},
+		"Undecided":   {reason: "a check is inconclusive", change: func(r *report.Report) { r.Verdict.Decision = verdict.Undecided }},
+		"Provisional": {reason: "the cluster does not run the release before", change: func(r *report.Report) { r.Verdict.Decision, r.Verdict.Provisional = verdict.NothingKnown, true }},
+		"Forced":      {reason: "force is no verdict", change: func(r *report.Report) { r.Verdict.Forced = true }},
+		"Narrowed":    {reason: "something was left out", change: func(r *report.Report) { r.Verdict.Narrowed = []string{"check Etcd.Quorum"} }},
+		"Running":     {reason: "the run has not ended", change: func(r *report.Report) { r.Run.Phase = report.PhaseRunning }},
+		"Interrupted": {reason: "the run was interrupted", change: func(r *report.Report) { r.Run.Phase = report.PhaseInterrupted }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := ready()
+			tc.change(&doc)
+			var brief bytes.Buffer
+			if err := format.Write(&brief, "text", shown(doc), format.Style{Width: 80}); err != nil {
+				t.Fatal(err)
+			}
+			const command = "oc adm upgrade --to 4.19.0"
+			texts := map[string]string{"brief": brief.String()}
+			for _, output := range []string{"text", "markdown", "html"} {
+				texts[output] = string(encoded(t, output, doc))
+			}
+			for output, text := range texts {
+				if strings.Contains(text, command) != tc.shows {
+					t.Errorf("%s: %s shows the command: %t, want %t", tc.reason, output, !tc.shows, tc.shows)
+				}
+			}
+			if tc.shows && !strings.HasSuffix(brief.String(), "\nNext: $ "+command+"\n") {
+				t.Errorf("%s: the text does not end with the command:\n%s", tc.reason, &brief)
+			}
+		})
 	}
 }
 

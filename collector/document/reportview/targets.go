@@ -40,7 +40,11 @@ func (t Targets) Document(view document.View) document.Document {
 		made.Blocks = t.all(view)
 	}
 	for _, action := range t.Actions {
-		made.Blocks = append(made.Blocks, document.Command{Lead: "Next:", Text: action.Command})
+		lead := "Next:"
+		if action.Type == finding.ActionStart {
+			lead = "If Ready:"
+		}
+		made.Blocks = append(made.Blocks, document.Command{Lead: lead, Text: action.Command})
 	}
 	return made
 }

@@ -51,7 +51,7 @@ func judgeFailing(s situation) []finding.Finding {
 		}
 		return []finding.Finding{finding.New(outcome, cmp.Or(finding.ReportedReason(condition.Reason), reasonFailing),
 			"CVO fails to reconcile %s: %s", s.update.From, cmp.Or(condition.Message, "no message")).
-			Remedy("Fix what the message names. If the target has the fix, accept the risk; \"oc adm upgrade\" then requires --allow-upgrade-with-warnings.").
+			Remedy("Fix what the message names. If the target has the fix, accept the risk.").
 			Do(finding.Run("oc adm upgrade"), finding.Accept("Failing"))}
 	case configv1.ConditionUnknown:
 	}

@@ -153,7 +153,7 @@ func TestUpdating(t *testing.T) {
 			message: []string{"from 4.6.9 to 4.7.5"},
 		},
 		"PatchThenMinor": {reason: "a patch update in progress blocks the next minor version too", cluster: checktest.Toward("4.14.15", "4.14.35"), to: "4.15.29", want: busy},
-		"Retarget":       {reason: "4.7.z to 4.7.z+n is not blocked", cluster: available(checktest.Toward("4.18.3", "4.19.2"), configv1.Release{Version: "4.19.5", Image: "quay.io/a@sha256:1"}), to: "4.19.5", want: next, message: []string{"would be retargeted to 4.19.5"}, remedy: []string{"--allow-upgrade-with-warnings --to 4.19.5"}},
+		"Retarget":       {reason: "4.7.z to 4.7.z+n is not blocked", cluster: available(checktest.Toward("4.18.3", "4.19.2"), configv1.Release{Version: "4.19.5", Image: "quay.io/a@sha256:1"}), to: "4.19.5", want: next, message: []string{"would be retargeted to 4.19.5"}, remedy: []string{"the update to 4.19.5 retargets it"}},
 		"RetargetMajor":  {reason: "a retarget across a major version is not blocked", cluster: checktest.Toward("4.22.3", "5.0.1"), to: "5.0.2", want: one(name, preflight.Warn, "MajorVersionClusterUpdateInProgress")},
 		"RetargetPatch":  {reason: "a retarget of a patch update is not blocked", cluster: checktest.Toward("4.18.3", "4.18.5"), to: "4.18.6", want: one(name, preflight.Warn, "PatchVersionUpdateInProgress")},
 		"Same":           {reason: "the update in progress is the one to the target", cluster: checktest.Toward("4.18.3", "4.19.2"), to: "4.19.2", want: one(name, preflight.Warn, "UpdateInProgress"), message: []string{"leads to the target"}},

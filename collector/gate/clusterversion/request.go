@@ -19,8 +19,9 @@ import (
 var (
 	requestName = finding.NewName("ClusterVersionRequest",
 		"CVO's validation of a request (lib/validation), before there is one: whether the ClusterVersion is "+
-			"invalid already, and how the target has to be requested. By version alone CVO accepts only a target that "+
-			"is exactly one of status.availableUpdates; a conditional update needs its image. It concerns every "+
+			"invalid already, and whether CVO knows the target. By version alone CVO accepts only a target that "+
+			"is exactly one of status.availableUpdates; a conditional update needs its image. A verdict that is Ready ends "+
+			"with the command that requests the target. It concerns every "+
 			"update, and warns unless the ClusterVersion is invalid; that finding has CVO's own reason. For all checks "+
 			"of the ClusterVersion it reports a status that is older than the spec.")
 
@@ -35,27 +36,27 @@ var (
 	ReasonAmbiguousVersion = finding.NewReason("AmbiguousVersion", finding.Explanation{
 		Meaning: "Reported when several available updates have the version of the target, so that CVO refuses a request by version alone.",
 		Cause:   "The update service lists several images with that version.",
-		Remedy:  "Request the update by image: `oc adm upgrade --allow-explicit-upgrade --to-image PULLSPEC`.",
+		Remedy:  "Find out which of the images is meant, and run the preflight for it by its pull spec.",
+		Command: listUpdates,
 	})
 	reasonConditionalUpdateOnly = finding.NewReason("ConditionalUpdateOnly", finding.Explanation{
 		Meaning: "Reported when the target is a conditional update, which CVO accepts only by image.",
 		Cause:   "The update service knows risks of the target.",
-		Remedy:  "Once its risks are acceptable, request the update by image, with one of these commands.",
-		Command: "oc adm upgrade --allow-not-recommended --to VERSION",
+		Remedy:  "Read the risks of the target, and accept those that the cluster can take, by their names.",
+		Command: "oc adm upgrade --include-not-recommended",
 	})
 	reasonHistoryOnly = finding.NewReason("HistoryOnly", finding.Explanation{
 		Meaning: "Reported when the target is only in status.history of ClusterVersion. CVO accepts a request by version " +
 			"alone, and stays at the present release.",
 		Cause:   "The cluster ran the release before, and the update service does not list it.",
-		Remedy:  "Request the update by image.",
-		Command: "oc adm upgrade --allow-explicit-upgrade --to-image PULLSPEC",
+		Remedy:  "Choose an update that the cluster knows, or find out why the update service no longer lists this one.",
+		Command: listUpdates,
 	})
 	ReasonUnknownUpdate = finding.NewReason("UnknownUpdate", finding.Explanation{
 		Meaning: "Reported when the cluster does not know the target, so that it is unknown whether the update is " +
 			"recommended or supported.",
-		Cause: "The channel of the cluster does not have the target, or the update service could not be reached.",
-		Remedy: "Choose an update that the cluster knows, or request the update by image: `oc adm upgrade " +
-			"--allow-explicit-upgrade --to-image PULLSPEC`.",
+		Cause:  "The channel of the cluster does not have the target, or the update service could not be reached.",
+		Remedy: "Choose an update that the cluster knows, or find out why the update service does not list this one.",
 	})
 	reasonRequestFailed = finding.NewReason("RequestFailed", finding.Explanation{
 		Meaning: "Reported when CVO cannot carry out the request for the target, which was made before: it does not pass. It warns where a precondition refuses, " +
@@ -74,6 +75,8 @@ var (
 const (
 	// maxImages bounds the images in a message.
 	maxImages = 10
+	// listUpdates prints the updates with their images.
+	listUpdates = "oc get clusterversion version -o jsonpath={.status.availableUpdates}"
 	// forceIsNotEnough limits the bypasses of an invalid ClusterVersion.
 	forceIsNotEnough = `Neither accepted risks nor force bypass this in "oc adm upgrade", only --allow-upgrade-with-warnings does.`
 )
@@ -132,30 +135,7 @@ func invalidClusterVersion(condition configv1.ClusterOperatorStatusCondition) fi
 	return f.Remedy("Fix the field that the message names. " + forceIsNotEnough).Do(finding.Run("oc edit clusterversion version"))
 }
 
-// requests are the commands that request the target, with flags besides; none for a target
-// that the cluster does not know.
-func (s situation) requests(flags string) []finding.Action {
-	target, status := s.target(), s.version.Status
-	if available := imagesOf(status.AvailableUpdates, target); len(available) == 1 {
-		return []finding.Action{finding.Run("oc adm upgrade %s--to %s", flags, target)}
-	} else if len(available) > 1 {
-		return byImages(flags, available)
-	}
-	for _, conditional := range status.ConditionalUpdates {
-		if conditional.Release.Version == target {
-			byVersion := finding.Run("oc adm upgrade %s--allow-not-recommended --to %s", flags, target)
-			return append([]finding.Action{byVersion}, byImages(flags, []string{conditional.Release.Image})...)
-		}
-	}
-	for _, past := range status.History {
-		if past.Version == target {
-			return byImages(flags, []string{past.Image})
-		}
-	}
-	return nil
-}
-
-// request is how the target has to be requested.
+// request is how CVO knows the target.
 func (s situation) request() finding.Finding {
 	target, status := s.target(), s.version.Status
 	images := imagesOf(status.AvailableUpdates, target)
@@ -166,12 +146,11 @@ func (s situation) request() finding.Finding {
 	case 0:
 		return s.notAvailable()
 	case 1:
-		return finding.Pass(s.read, reasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone: oc adm upgrade --to %s", target, target)
+		return finding.Pass(s.read, reasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone", target)
 	}
 	return finding.Warn(ReasonAmbiguousVersion,
 		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target, words.List(images, maxImages)).
-		Remedy("Request the update by the right one of these images.").
-		Do(s.requests("")...)
+		Do(finding.Run(listUpdates))
 }
 
 // nothingRequested is the finding of a target that is the release of the cluster, or that of the
@@ -191,15 +170,15 @@ func (s situation) notAvailable() finding.Finding {
 	for _, conditional := range status.ConditionalUpdates {
 		if conditional.Release.Version == target {
 			return finding.Warn(reasonConditionalUpdateOnly,
-				"%s is a conditional update: both \"oc adm upgrade --to %s\" and CVO refuse a request by version alone", target, target).
-				Do(s.requests("")...)
+				"%s is a conditional update: CVO refuses a request by version alone", target).
+				Do(finding.Run("oc adm upgrade --include-not-recommended"))
 		}
 	}
 	for _, past := range status.History {
 		if past.Version == target {
 			return finding.Warn(reasonHistoryOnly,
 				"%s is only in status.history of ClusterVersion: CVO accepts a request by version alone, and silently stays at %s", target, s.update.From).
-				Do(s.requests("")...)
+				Do(finding.Run(listUpdates))
 		}
 	}
 	from := s.update.From.String() + ", which has no channel"
@@ -208,7 +187,6 @@ func (s situation) notAvailable() finding.Finding {
 	}
 	return finding.Warn(ReasonUnknownUpdate,
 		"%s is neither an available nor a conditional update from %s, so it is unknown whether it is recommended or supported, and which risks it has", target, from).
-		Remedy("Choose an update that the cluster knows. CVO accepts this one only by image, with \"oc adm upgrade --allow-explicit-upgrade --to-image\".").
 		Do(finding.Targets())
 }
 
@@ -220,13 +198,4 @@ func imagesOf(releases []configv1.Release, version string) []string {
 		}
 	}
 	return images
-}
-
-// byImages are the commands that request an update by one of the images.
-func byImages(flags string, images []string) []finding.Action {
-	var actions []finding.Action
-	for _, image := range images[:min(len(images), maxImages)] {
-		actions = append(actions, finding.Run("oc adm upgrade %s--allow-explicit-upgrade --to-image %s", flags, image))
-	}
-	return actions
 }

@@ -29,20 +29,20 @@ func TestRequest(t *testing.T) {
 	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Available": {
 			reason: "CVO accepts it by its version alone", cluster: available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9"))), to: "4.18.9",
-			want: one(name, preflight.Pass, "AvailableUpdate"), message: []string{"oc adm upgrade --to 4.18.9"},
+			want: one(name, preflight.Pass, "AvailableUpdate"), message: []string{"by its version alone"},
 		},
 		"Twice": {
 			reason: "two images with one version", cluster: available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("a")), release("4.18.9", checktest.PullSpec("b"))), to: "4.18.9",
-			want: one(name, preflight.Warn, "AmbiguousVersion"), message: []string{checktest.PullSpec("a"), checktest.PullSpec("b")}, remedy: []string{"--to-image " + checktest.PullSpec("a")},
+			want: one(name, preflight.Warn, "AmbiguousVersion"), message: []string{checktest.PullSpec("a"), checktest.PullSpec("b")}, remedy: []string{"run the preflight for it by its pull spec", "{.status.availableUpdates}"},
 		},
 		"Conditional": {
-			reason: "CVO refuses it by its version alone; the remedy has the commands that work", cluster: conditional, to: "4.18.16",
+			reason: "CVO refuses it by its version alone; the remedy is about its risks", cluster: conditional, to: "4.18.16",
 			want:   one(name, preflight.Warn, "ConditionalUpdateOnly"),
-			remedy: []string{"oc adm upgrade --allow-not-recommended --to 4.18.16", "oc adm upgrade --allow-explicit-upgrade --to-image " + checktest.PullSpec("4.18.16")},
+			remedy: []string{"accept those that the cluster can take", "Run oc adm upgrade --include-not-recommended"},
 		},
 		"History": {
 			reason: "the request passes the validation, but has no image", cluster: checktest.At("4.18.9", "4.18.3"), to: "4.18.3",
-			want: one(name, preflight.Warn, "HistoryOnly"), message: []string{"silently stays at 4.18.9"}, remedy: []string{checktest.PullSpec("4.18.3")},
+			want: one(name, preflight.Warn, "HistoryOnly"), message: []string{"silently stays at 4.18.9"}, remedy: []string{"no longer lists this one"},
 		},
 		"Unlisted": {
 			reason: "the cluster does not know the target", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Warn, "UnknownUpdate"), message: []string{`channel "stable"`},
@@ -130,7 +130,7 @@ func TestFailing(t *testing.T) {
 		"False": {reason: "CVO does not fail", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "AsExpected")},
 		"True": {
 			reason: "oc adm upgrade refuses such a cluster", cluster: fails(checktest.At("4.18.3")), to: "4.18.9", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable"),
-			message: []string{"Cluster operator dns is not available"}, remedy: []string{"Accept Failing", "--allow-upgrade-with-warnings"},
+			message: []string{"Cluster operator dns is not available"}, remedy: []string{"Accept Failing"},
 		},
 		"Stuck":     {reason: "a retarget is most likely the fix", cluster: fails(checktest.Toward("4.18.3", "4.19.2")), to: "4.19.5", want: one(name, preflight.Warn, "ClusterOperatorNotAvailable")},
 		"StuckNext": {reason: "the next minor version is not", cluster: fails(checktest.Toward("4.18.3", "4.19.2")), to: "4.20.1", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable")},

@@ -32,17 +32,17 @@ var (
 	reasonPatchVersionUpdateInProgress = finding.NewReason("PatchVersionUpdateInProgress", finding.Explanation{
 		Meaning: "Reported while a patch update is in progress, which the update would retarget.",
 		Cause:   "The update has not completed yet, or is stuck.",
-		Remedy:  "Let the update complete: `oc adm upgrade`. If it is stuck and the target has the fix, retarget it.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. One that is stuck is retargeted by an update to a release that has the fix.",
 	})
 	reasonMinorVersionClusterUpdateInProgress = finding.NewReason("MinorVersionClusterUpdateInProgress", finding.Explanation{
 		Meaning: "Reported while an update to another minor version is in progress, which the update would retarget.",
 		Cause:   "The update has not completed yet, or is stuck.",
-		Remedy:  "Let the update complete: `oc adm upgrade`. If it is stuck and the target has the fix, retarget it.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. One that is stuck is retargeted by an update to a release that has the fix.",
 	})
 	reasonMajorVersionClusterUpdateInProgress = finding.NewReason("MajorVersionClusterUpdateInProgress", finding.Explanation{
 		Meaning: "Reported while an update to another major version is in progress, which the update would retarget.",
 		Cause:   "The update has not completed yet, or is stuck.",
-		Remedy:  "Let the update complete: `oc adm upgrade`. If it is stuck and the target has the fix, retarget it.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. One that is stuck is retargeted by an update to a release that has the fix.",
 	})
 )
 
@@ -87,8 +87,8 @@ func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition)
 			Remedy("Check how far the update is.").Do(status)
 	}
 	return finding.Warn(retargetReason(completed, s.update), "%s, and would be retargeted to %s; this does not block updates within %s", progress, s.target(), s.minor()).
-		Remedy("Let the update complete. If it is stuck and %s has the fix, retarget it.", s.target()).
-		Do(append([]finding.Action{status}, s.requests("--allow-upgrade-with-warnings ")...)...)
+		Remedy("Let the update complete. If it is stuck and %s has the fix, the update to %s retargets it.", s.target(), s.target()).
+		Do(status)
 }
 
 // inProgress names the update from the last completed release to another one.

@@ -103,9 +103,12 @@ var (
 	ownFlag = regexp.MustCompile(`--(accept|accept-file|since|force|prometheus|timeout|external-dependency)\b`)
 )
 
+// startCommand matches a command that requests an update.
+var startCommand = regexp.MustCompile(`adm upgrade [^\n]*--to\b[^\n]*`)
+
 // verify fails the test for a finding without a reason or a message, one that
-// blocks without a remedy, a remedy that is no sentence, and a text with a part of
-// this program's own command line.
+// blocks without a remedy, a remedy that is no sentence, a command that starts an update,
+// and a text with a part of this program's own command line.
 func verify(t *testing.T, f finding.Finding) {
 	t.Helper()
 	if f.Message == "" || f.Reason == "" {
@@ -123,6 +126,9 @@ func verify(t *testing.T, f finding.Finding) {
 	texts := []string{f.Message, f.Remediation}
 	for _, action := range f.Actions {
 		texts = append(texts, action.Command)
+	}
+	if found := startCommand.FindString(strings.Join(texts, "\n")); found != "" {
+		t.Errorf("a text or a command of %s starts an update: %q; only a verdict that permits it has such a step", f.Name, found)
 	}
 	if found := ownCommand.FindString(strings.Join(texts, " ")); found != "" {
 		t.Errorf("a text or a command of %s has %q; a finding names such a step by an action", f.Name, found)

@@ -109,11 +109,10 @@ func Of(decided report.Report) (Statements, error) {
 // readyHours is for how many whole hours after its time a report permits the update; 0 for any
 // other report.
 func readyHours(decided report.Report) int {
-	stated := decided.Verdict
-	if stated.Decision != verdict.Ready || stated.Forced || stated.Provisional || len(stated.Narrowed) > 0 || decided.Run.Phase != report.PhaseComplete || !decided.Holds() {
+	if !decided.Permits() {
 		return 0
 	}
-	from, until, err := validity(decided.Run, stated)
+	from, until, err := validity(decided.Run, decided.Verdict)
 	if err != nil || until.Before(from) {
 		return 0
 	}
