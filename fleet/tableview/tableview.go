@@ -169,6 +169,7 @@ func item(number int, group fleet.Group, view document.View) document.Item {
 		Counts: true, Message: cause.Message, Remedy: cause.Remediation,
 	}
 	for _, action := range cause.Actions {
+		made.Whole = made.Whole || action.Type == finding.ActionAcknowledge
 		if action.Command != "" {
 			made.Commands = append(made.Commands, action.Command)
 		}
