@@ -175,6 +175,7 @@ func TestThreeRisksAreAcceptedInClusterVersion(t *testing.T) {
 		expectCVORejects("InvalidClusterVersion", "when image is empty the update must be an available update")
 	e.run(exit.Ready, "--to", "4.18.17").
 		expectCauses(causes{accepted: []string{bootImages}}).
+		expectStart("adm upgrade --to 4.18.17").
 		expectFinding("ReleaseSignature", preflight.Pass, "Verified").
 		expectFinding("AcceptanceUnused", preflight.Warn, "Unused", dualStack+" (spec.desiredUpdate.acceptRisks)", leaked).
 		expectCVOAccepts()
@@ -182,6 +183,7 @@ func TestThreeRisksAreAcceptedInClusterVersion(t *testing.T) {
 	// Workflow 1: a further risk is accepted for this update only.
 	e.run(exit.Ready, "--to", "4.18.16", "--accept", highLoad).
 		expectCauses(causes{accepted: []string{dualStack, bootImages, highLoad}}).
+		expectStart("adm upgrade --allow-not-recommended --to 4.18.16").
 		expectCVOAccepts()
 }
 
@@ -239,6 +241,7 @@ func TestClusterVersionWithoutAcceptRisks(t *testing.T) {
 	// CVO accepts a conditional update by its image, but not by its version only.
 	e.run(exit.Ready, "--to", "4.18.17", "--accept", acceptable).
 		expectCauses(causes{accepted: []string{bootImages}}).
+		expectStart("adm upgrade --allow-not-recommended --to 4.18.17").
 		expectCVORejects("InvalidClusterVersion", "by version and image only")
 	e.run(exit.Ready, "--to-image", e.state.Conditional[1].Release.Image, "--accept", bootImages).
 		expectCauses(causes{accepted: []string{bootImages}}).

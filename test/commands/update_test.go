@@ -31,6 +31,14 @@ func (e *environment) run(code int, args ...string) updateReport {
 	var parsed report.Report
 	got := e.read(&parsed, append([]string{"run"}, args...))
 	result := updateReport{t: e.t, verdict: parsed.Verdict, cvo: parsed.CVO, findings: parsed.Findings}
+	for _, action := range parsed.Actions {
+		if action.Type == finding.ActionStart {
+			result.start += action.Command
+		}
+	}
+	if (result.start != "") != parsed.Permits() {
+		e.t.Errorf("%s: the report permits the update: %t, and starts it by %q", strings.Join(args, " "), parsed.Permits(), result.start)
+	}
 	return result.expectExitCode(code, got, args)
 }
 
@@ -73,6 +81,17 @@ type updateReport struct {
 	verdict  verdict.Verdict
 	cvo      report.CVO
 	findings []finding.Finding
+	// start is the command that starts the update; empty for none.
+	start string
+}
+
+// expectStart expects this command, but for flags that select the cluster.
+func (r updateReport) expectStart(command string) updateReport {
+	r.t.Helper()
+	if !strings.HasPrefix(r.start, "oc ") || !strings.HasSuffix(r.start, " "+command) {
+		r.t.Errorf("the update is started by %q, want %q", r.start, command)
+	}
+	return r
 }
 
 // expectExitCode expects this exit code.
