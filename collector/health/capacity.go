@@ -145,8 +145,7 @@ func judgeMachineSets(read gap.Extent, sets []machinev1beta1.MachineSet) []findi
 	case len(workers) == 0:
 		return []finding.Finding{finding.Fail(reasonNoMachineSets,
 			"an UpgradeConfig reserves capacity, but no MachineSet in namespace %q has the label %s=worker, so the managed-upgrade-operator has none to copy", machineNamespace, machinePool).
-			Remedy("Label the MachineSets of the workers, or remove spec.capacityReservation from the UpgradeConfig.").
-			Do(finding.Run("oc -n %s label machineset NAME %s=worker", machineNamespace, machinePool))}
+			Remedy("Label the MachineSets of the workers with `oc -n %s label machineset NAME %s=worker`, or remove spec.capacityReservation from the UpgradeConfig.", machineNamespace, machinePool)}
 	case len(findings) == 0:
 		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected,
 			"all %d MachineSets of the workers have all their machines, and can be copied for the time of the update", len(workers))}

@@ -120,10 +120,8 @@ func logIn(e Error) *Error {
 
 // grantView completes an error of a user without permission.
 func grantView(e Error) *Error {
-	e.Remedy = "Ask an administrator for the permission to read the monitoring, or use another Prometheus that has the metrics of the cluster."
-	e.Actions = []finding.Action{
-		finding.Run("oc adm policy add-cluster-role-to-user cluster-monitoring-view USER"), finding.Retry(finding.OptionMonitoring),
-	}
+	e.Remedy = "Ask an administrator for the permission to read the monitoring, with `oc adm policy add-cluster-role-to-user cluster-monitoring-view USER`, or use another Prometheus that has the metrics of the cluster."
+	e.Actions = []finding.Action{finding.Retry(finding.OptionMonitoring)}
 	return &e
 }
 

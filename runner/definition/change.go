@@ -105,7 +105,7 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 		found = append(found, finding.Warn(reasonRuleCostEstimate,
 			"%s of the target has rules whose estimated cost is above the limit of some versions of Kubernetes: %s", describe(c.target), texts(errs)).
 			Named(nameUpdate).About(object(c.target)).
-			Remedy("Check that the cluster accepts the definition.").Do(finding.Run("oc replace --dry-run=server -f FILE")))
+			Remedy("Check that the cluster accepts the definition, with its manifest in the release: `oc replace --dry-run=server -f FILE`."))
 	}
 	return found
 }

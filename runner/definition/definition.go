@@ -199,8 +199,7 @@ func unreadable(all []unread) finding.Finding {
 	f := finding.Unknown(reasonDefinitionsUnread, "%s of the target, or their objects, could not be checked: %s",
 		words.Count(len(all), "CustomResourceDefinition"), words.Clauses(clauses, mostNamed)).Named(nameUnread).About(objects...)
 	if denied {
-		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader.").
-			Do(finding.Run("oc adm policy add-cluster-role-to-user cluster-reader USER"))
+		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader, which an administrator binds: `oc adm policy add-cluster-role-to-user cluster-reader USER`.")
 	}
 	return f.Remedy("Fix what the message names, then run the preflight again.").Do(finding.Retry(""))
 }

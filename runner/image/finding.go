@@ -150,8 +150,10 @@ func (c Check) groupOf(each result) group {
 // remedy returns the remedy that depends on the release and the mirror, and its
 // commands; empty where the one of the registry package applies.
 func (c Check) remedy(one group) (string, []finding.Action) {
-	from, to := c.Release.Image, cmp.Or(one.mirror, "REPOSITORY")
+	from, to := c.Release.Image, one.mirror
 	switch {
+	case one.reason == reasonArchitectureMissing && to == "":
+		return "Choose the release for the architectures of the nodes, or mirror it for all of them with --keep-manifest-list.", nil
 	case one.reason == reasonArchitectureMissing:
 		return "Choose the release for the architectures of the nodes, or mirror it for all of them.",
 			[]finding.Action{finding.Run("oc adm release mirror --keep-manifest-list --from=%s --to=%s", from, to)}
@@ -164,10 +166,11 @@ func (c Check) remedy(one group) (string, []finding.Action) {
 			[]finding.Action{finding.Run("oc adm release info %s", from)}
 	case one.reason == reasonImagesMissing, one.reason == registry.ReasonMirrorIncomplete,
 		one.reason == reasonBlobsMissing, one.reason == reasonDigestMismatch:
-		return "Mirror the release again, with the tool that mirrored it before.", []finding.Action{
-			finding.Run("oc adm release mirror --from=%s --to=%s", from, to),
-			finding.Run("oc mirror --v2 --config=imageset-config.yaml docker://HOST"),
+		again := "Mirror the release again, with the tool that mirrored it before, such as oc-mirror."
+		if to == "" {
+			return again, nil
 		}
+		return again, []finding.Action{finding.Run("oc adm release mirror --from=%s --to=%s", from, to)}
 	}
 	return "", nil
 }

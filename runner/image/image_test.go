@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"Images Fail ImagesMissing"},
 			text: []string{
 				"3 of 4 images are missing from MIRROR/ocp/release, then SOURCE/openshift-release-dev/ocp-v4.0-art-dev: etcd, ingress, kubelet (",
-				"oc adm release mirror --from=quay.io/openshift-release-dev/ocp-release@sha256:aaaa", "--to=MIRROR/ocp/release", "oc mirror --v2",
+				"oc adm release mirror --from=quay.io/openshift-release-dev/ocp-release@sha256:aaaa", "--to=MIRROR/ocp/release", "such as oc-mirror",
 			},
 		},
 		"Never contact the source": {
@@ -115,7 +115,7 @@ func TestCheck(t *testing.T) {
 				w.mirrored(t, configv1.AllowContactingSource)
 			},
 			want: []string{"Images Unknown MirrorIncomplete"},
-			text: []string{"4 of 4 images are not known to be at MIRROR/ocp/release, then SOURCE/", "--to=MIRROR/ocp/release", "oc mirror --v2"},
+			text: []string{"4 of 4 images are not known to be at MIRROR/ocp/release, then SOURCE/", "--to=MIRROR/ocp/release", "such as oc-mirror"},
 		},
 		"Two causes": {
 			reason: "each cause has its finding",

@@ -106,7 +106,7 @@ func problems(source Source, found []finding.Finding) []finding.Finding {
 		changed[i].Name = "SiteManifest." + strings.TrimPrefix(f.Name, "Payload.")
 		changed[i].Message = source.shown() + ": " + f.Message
 		changed[i].Actions = nil
-		changed[i] = changed[i].From(finding.SourceJob).Remedy("Fix the manifest.").Do(finding.Run("oc create --dry-run=server --validate=strict -f FILE"))
+		changed[i] = changed[i].From(finding.SourceJob).Remedy("Fix the manifest, which `oc create --dry-run=server --validate=strict -f FILE` validates.")
 		if f.Outcome == preflight.Fail {
 			changed[i] = changed[i].Judged(preflight.Unknown).Do(finding.Accept(changed[i].Name))
 		}

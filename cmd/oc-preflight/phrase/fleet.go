@@ -39,6 +39,7 @@ func OfFleet(c *cobra.Command, target string) Fleet {
 func (f Fleet) Row(member roster.Member, row fleet.Row) fleet.Row {
 	row.Causes = slices.Clone(row.Causes)
 	for i, cause := range row.Causes {
+		row.Causes[i].Remediation = withAsked(cause.Remediation, cause.Actions)
 		row.Causes[i].Actions = f.Actions(cause.Remedies(), member)
 	}
 	return Named(row, f.program)
@@ -79,6 +80,9 @@ func (f Fleet) command(action finding.Action, member []string) string {
 	case finding.ActionRoles:
 		return p.Roles(strings.TrimPrefix(f.verb, "fleet "), nil, action.Value)
 	case finding.ActionRetry:
+		if action.Value != "" {
+			return "" // the same request again would end as this one did
+		}
 		return f.again(f.given)
 	case finding.ActionAttach, finding.ActionStart, finding.ActionRun:
 	}

@@ -29,13 +29,17 @@ type Phrase struct {
 	// verbs are the commands of the program.
 	verbs []string
 	verb  string
+	// asked is the request itself.
+	asked string
 	// context is that of the command; nil where the user is of no matter.
 	context func() context.Context
 }
 
 // Of words the actions of the request that the user typed.
 func Of(c *cobra.Command) Phrase {
-	return Phrase{program: c.Root().CommandPath(), Given: givenTo(c), verbs: verbsWith(c.Root(), ""), verb: c.Name(), context: c.Context}
+	return Phrase{
+		program: c.Root().CommandPath(), Given: givenTo(c), verbs: verbsWith(c.Root(), ""), verb: c.Name(), asked: askedOf(c), context: c.Context,
+	}
 }
 
 // WithCommands fills in the commands of the actions that are requests to this program.
@@ -109,16 +113,13 @@ func withoutStart(actions []finding.Action) []finding.Action {
 }
 
 // WithTargetCommands is withCommands for a list of targets: the commands of a
-// finding about several targets have report.AnyTarget as the version.
+// finding about several targets are about the newest of these.
 func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 	judged.Findings = slices.Clone(judged.Findings)
 	for i, f := range judged.Findings {
-		version := report.AnyTarget
-		if len(f.Targets) == 1 {
-			version = f.Targets[0]
-		}
+		version := newest(judged.Targets, f.Targets)
 		p.Target = "--to " + version
-		judged.Findings[i].Finding = p.worded(f.Finding)
+		judged.Findings[i].Finding = p.worded(ofTarget(f.Finding, version))
 	}
 	judged.Targets = slices.Clone(judged.Targets)
 	for i, each := range judged.Targets {
@@ -136,19 +137,19 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 	return reportview.Targets{Targets: judged}
 }
 
-// nextOf is the request to continue with. A version can be judged also where no update is listed,
-// and an archive has no more than was shown of the only target.
+// nextOf is the request to continue with; empty where it is the one that was made. An archive has no more than was
+// shown of the only target.
 func nextOf(p Phrase, judged report.Targets) string {
 	next, ok := judged.Next()
 	switch {
 	case !ok:
-		return p.Verb("targets", "--to VERSION", p.Given)
+		return ""
 	case next.Verdict.Decision == verdict.Ready:
 		return p.Verb("run", "--to "+next.Version, p.Given)
 	case len(judged.Targets) == 1 && p.Given.has("archive"):
 		return ""
 	}
-	return p.Verb("targets", "--to "+next.Version, p.Given)
+	return unlessAsked(p, p.Verb("targets", "--to "+next.Version, p.Given))
 }
 
 // Findings returns a copy whose actions call this program by the name that the user calls it.
@@ -205,10 +206,13 @@ func (p Phrase) command(action finding.Action) string {
 		}
 		return p.Verb("ack", action.Value, p.Given.Global())
 	case finding.ActionTargets:
-		return p.About("targets", "")
+		return unlessAsked(p, p.About("targets", ""))
 	case finding.ActionRoles:
 		return rolesOfFinding(p, action.Value)
 	case finding.ActionRetry:
+		if askFor(action.Value) != "" {
+			return ""
+		}
 		return p.again(p.Given.retried(action.Value))
 	case finding.ActionAttach:
 		return p.About("attach", action.Value)
@@ -229,25 +233,15 @@ func (p Phrase) Verb(verb, words string, flags Flags) string {
 	return strings.Join(strings.Fields(p.program+" "+verb+" "+words), " ") + flags.String()
 }
 
-// retried are the flags with an option changed, with a placeholder for its value.
+// retried are the flags with an option changed.
 func (g Flags) retried(option string) Flags {
 	switch option {
 	case finding.OptionTimeout:
 		return g.with("timeout", "20m")
 	case finding.OptionParallelism:
 		return g.with("parallelism", "64")
-	case finding.OptionMonitoring:
-		return g.with("prometheus", "URL")
-	case finding.OptionTrust:
-		return g.with("keyring", "FILE").with("signature-store", "URL")
-	case finding.OptionRepository:
-		return g.with("repository", "REPOSITORY")
 	case finding.OptionImages:
 		return g.with("images", "check")
-	case finding.OptionFixTime:
-		return g.with("since", "TIME")
-	case finding.OptionGraph:
-		return g.with("channel", "CHANNEL").with("graph", "FILE")
 	}
 	return g
 }

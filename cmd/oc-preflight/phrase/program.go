@@ -14,6 +14,7 @@ func (p Phrase) worded(f finding.Finding) finding.Finding {
 	if f.Source != finding.SourceJob {
 		f.Remediation = called.Text(f.Remediation, p.program)
 	}
+	f.Remediation = withAsked(f.Remediation, f.Actions)
 	f.Actions = p.actions(f.Actions)
 	return f
 }

@@ -23,6 +23,8 @@ func called(t *testing.T, verb string, flags ...string) phrase.Phrase {
 		each := &cobra.Command{Use: name}
 		each.Flags().String("hosted-cluster", "", "")
 		each.Flags().String("images", "", "")
+		each.Flags().String("to", "", "")
+		each.Flags().String("output", "", "")
 		each.SetContext(phrase.WithRequester(t.Context(), func(context.Context) cli.Requester { return cli.Requester{User: "alice"} }))
 		verbs = append(verbs, each)
 	}

@@ -95,13 +95,13 @@ func (e *NotStoredError) Error() string {
 func (e *NotStoredError) Hint() string {
 	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", words.Line(e.From, maxWord), words.Line(e.Key.Channel, maxWord), e.Key.Architecture)
 	if e.Key.URL != updateservice.Default {
-		command += " --graph URL"
+		command += " --graph " + words.ShellWord(words.Line(redacted(e.Key.URL), maxURL))
 	}
 	return "With access to the update service, store the graph: " + command
 }
 
-// maxWord bounds a word of a command, in bytes.
-const maxWord = 64
+// maxWord bounds a word of a command, and maxURL a URL, in bytes.
+const maxWord, maxURL = 64, 2 << 10
 
 // NoChannelError is the error for an update service without a channel to request from it:
 // neither the request nor the cluster has one.

@@ -25,8 +25,7 @@ func remedies() map[finding.Reason]remedy {
 	return map[finding.Reason]remedy{
 		reasonInvalidPullSpec: {text: "Name the image as REPOSITORY@sha256:DIGEST."},
 		reasonUnsupportedRootOfTrust: {
-			text:    "Verify the image manually before the update, with the root of trust of the policy.",
-			actions: []finding.Action{finding.Run("cosign verify IMAGE")},
+			text: "Verify the image manually before the update, with the root of trust of the policy, such as with `cosign verify IMAGE`.",
 		},
 		reasonInvalidImagePolicy:  {text: "Correct the policy.", actions: []finding.Action{finding.Run("oc edit clusterimagepolicies")}},
 		reasonSigstoreUnavailable: {text: "Make the registry reachable from here with permission to pull, then run the preflight again."},

@@ -95,8 +95,7 @@ func unschedulable(message string) cause {
 	if allCordoned(message) {
 		why.reason, why.timeout = reasonNoSchedulableNode, TransientTimeout
 		why.detail = checkresult.Sentence("every node that its pod may run on is cordoned", message)
-		why.remedy = "Make a node schedulable, then run the preflight again. While an update drains nodes, wait until it has ended."
-		why.actions = append(why.actions, finding.Run("oc adm uncordon NODE"))
+		why.remedy = "Make a node schedulable with `oc adm uncordon NODE`, then run the preflight again. While an update drains nodes, wait until it has ended."
 	}
 	return why
 }

@@ -237,8 +237,7 @@ func (c Cluster) side(object manifest, annotations map[string]string) *Violation
 	case value == sideManagement && c.Hosted && !c.Management:
 		return undecided(reasonManagementSide, sideAnnotation,
 			fmt.Sprintf("%s is for the management cluster of the hosted cluster, which this preflight of the guest does not know", Identity(object)),
-			"Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster.",
-			finding.Run("oc preflight run --hosted-cluster NAMESPACE/NAME"))
+			"Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster: `oc preflight run --hosted-cluster NAMESPACE/NAME`.")
 	}
 	return nil
 }

@@ -1,0 +1,90 @@
+package phrase_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/fleet/roster"
+)
+
+// A request that is to be made again with a value that only the user knows is no command, but a sentence of the
+// remedy, for one cluster and for a fleet.
+func TestUnknownValues(t *testing.T) {
+	for option, want := range map[string]string{
+		finding.OptionMonitoring: "--prometheus URL", finding.OptionTrust: "--keyring FILE", finding.OptionRepository: "--repository REPOSITORY",
+		finding.OptionFixTime: "--since TIME", finding.OptionGraph: "--channel CHANNEL",
+	} {
+		f := finding.Warn(finding.ReportedReason("NoMonitoring"), "no").Remedy("Fix it.").Do(finding.Retry(option))
+		got := called(t, "run").Findings([]finding.Finding{f})[0]
+		if got.Actions[0].Command != "" || !strings.HasPrefix(got.Remediation, "Fix it. ") || !strings.Contains(got.Remediation, want) {
+			t.Errorf("%s: %q, %q; want a sentence with %s, and no command", option, got.Remediation, got.Actions[0].Command, want)
+		}
+		request := &cobra.Command{Use: "targets"}
+		row := fleet.Row{Causes: []fleet.Cause{{Name: "Alerts", Remediation: "Fix it.", Actions: []finding.Action{finding.Retry(option)}}}}
+		cause := phrase.OfFleet(request, "4.19.3").Row(roster.Member{}, row).Causes[0]
+		if len(cause.Actions) > 0 || !strings.Contains(cause.Remediation, want) {
+			t.Errorf("%s of a fleet: %q, %v; want a sentence with %s, and no command", option, cause.Remediation, cause.Actions, want)
+		}
+	}
+	for _, option := range []string{"", finding.OptionTimeout, finding.OptionParallelism, finding.OptionImages} {
+		f := finding.Warn(finding.ReportedReason("Timeout"), "no").Do(finding.Retry(option))
+		if got := called(t, "run").Findings([]finding.Finding{f})[0].Actions[0].Command; !strings.HasPrefix(got, "oc preflight run") {
+			t.Errorf("%q: %q, want the request again", option, got)
+		}
+	}
+}
+
+// A finding about several targets has commands about the newest of them, and a text about each.
+func TestSeveralTargets(t *testing.T) {
+	judged := report.Targets{
+		Targets: []report.Candidate{{Version: "4.19.10"}, {Version: "4.19.9"}, {Version: "4.18.3"}},
+		Findings: []report.TargetFinding{{
+			Finding: finding.Fail(finding.ReportedReason("Applies"), "%s may do harm. %[1]s is not the release, but it may be to go to %[1]s.", report.AnyTarget).
+				Do(finding.Accept("Risk"), finding.Run("oc adm release info %s", report.AnyTarget)),
+			Targets: []string{"4.19.9", "4.18.3"},
+		}},
+	}
+	got := called(t, "targets").WithTargetCommands(judged)
+	f := got.Findings[0]
+	if want := "The target may do harm. The target is not the release, but it may be to go to the target."; f.Message != want {
+		t.Errorf("%q, want %q", f.Message, want)
+	}
+	for i, want := range []string{"oc preflight run --to 4.19.9 --accept Risk", "oc adm release info 4.19.9"} {
+		if f.Actions[i].Command != want {
+			t.Errorf("%q, want %q", f.Actions[i].Command, want)
+		}
+	}
+}
+
+// The list of targets leads to another command, or to none.
+func TestNext(t *testing.T) {
+	blocked := report.Candidate{Version: "4.19.3", Verdict: verdict.Verdict{Decision: verdict.Blocked}}
+	for name, tc := range map[string]struct {
+		reason  string
+		flags   []string
+		targets []report.Candidate
+		want    string
+	}{
+		"List":   {reason: "the findings of the newest", targets: []report.Candidate{blocked, {Version: "4.18.3", Verdict: blocked.Verdict}}, want: "oc preflight targets --to 4.19.3"},
+		"Same":   {reason: "the target is shown already", flags: []string{"--to", "4.19.3"}, targets: []report.Candidate{blocked}},
+		"Others": {reason: "how it is shown is no other request", flags: []string{"--output", "json", "--to", "4.19.3"}, targets: []report.Candidate{blocked}},
+		"None":   {reason: "no version is known"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if next := called(t, "targets", tc.flags...).WithTargetCommands(report.Targets{Targets: tc.targets}).Actions; len(next) > 0 {
+				got = next[0].Command
+			}
+			if got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
