@@ -43,7 +43,7 @@ func TestText(t *testing.T) {
 
 // Only names of programs, and "adm", are replaced in any text.
 func FuzzText(f *testing.F) {
-	for _, seed := range []string{"oc get x", "oc adm drain y", "oc --context 'a", "oc -", "oc preflight", "oc oc get", "`oc get`oc adm upgrade", "oc -n"} {
+	for _, seed := range []string{"oc get x", "oc adm drain y", "oc --context 'a", "oc -", "oc preflight", "oc" + " oc get", "`oc get`oc adm upgrade", "oc -n"} {
 		f.Add(seed)
 	}
 	without := strings.NewReplacer("kubectl", "", "oc", "", "adm", "", " ", "")

@@ -38,7 +38,7 @@ func wordsOf(command string) []string {
 	return slices.Compact(all)
 }
 
-// What a command tells the user to type is not that command, and has no placeholder: the user is where they were
+// What a command prints for the user to type is not that command, and has no placeholder: the user is where they were
 // otherwise. To run again what was run is right only after a remedy.
 func TestHintsLeadElsewhere(t *testing.T) {
 	archive, err := filepath.Abs("../../../examples/archive")

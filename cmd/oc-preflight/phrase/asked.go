@@ -91,9 +91,9 @@ func askedOf(c *cobra.Command) string {
 	return c.CommandPath() + given.String()
 }
 
-// unlessAsked is a command, and empty for the one that was typed.
-func unlessAsked(p Phrase, command string) string {
-	if sameWords(p.asked, command) {
+// unless is a command, and empty for the one that was asked.
+func unless(asked, command string) string {
+	if sameWords(asked, command) {
 		return ""
 	}
 	return command

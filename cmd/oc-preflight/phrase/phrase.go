@@ -149,7 +149,7 @@ func nextOf(p Phrase, judged report.Targets) string {
 	case len(judged.Targets) == 1 && p.Given.has("archive"):
 		return ""
 	}
-	return unlessAsked(p, p.Verb("targets", "--to "+next.Version, p.Given))
+	return unless(p.asked, p.Verb("targets", "--to "+next.Version, p.Given))
 }
 
 // Findings returns a copy whose actions call this program by the name that the user calls it.
@@ -206,7 +206,7 @@ func (p Phrase) command(action finding.Action) string {
 		}
 		return p.Verb("ack", action.Value, p.Given.Global())
 	case finding.ActionTargets:
-		return unlessAsked(p, p.About("targets", ""))
+		return unless(p.asked, p.About("targets", ""))
 	case finding.ActionRoles:
 		return rolesOfFinding(p, action.Value)
 	case finding.ActionRetry:
