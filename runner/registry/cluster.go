@@ -253,7 +253,7 @@ func (r reading) pullSecret(ctx context.Context, of types.NamespacedName) {
 	}
 	global, err := credential.ParseAuth(name, secret.Data[corev1.DockerConfigJsonKey])
 	if err != nil {
-		r.access.warn(reasonPullSecretUnreadable, err.Error(), "Correct the pull secret: "+renew(of)+".")
+		r.access.warn(reasonPullSecretUnreadable, err.Error(), "Correct the pull secret, "+entryOf(of)+".")
 		return
 	}
 	global.Secret, global.Helper, global.Helpers = &of, "", nil

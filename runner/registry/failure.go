@@ -132,14 +132,14 @@ func (f failures) entryRemedy(reference name.Reference, place Place) (string, []
 func (f failures) accountRemedy(host string, rejected credential.Credential) (string, []finding.Action) {
 	again := finding.Run(login, host)
 	if rejected.Store.Secret != nil {
-		return "Renew the entry of the cluster's pull secret; nodes are rejected too: " + renew(*rejected.Store.Secret) + ".", nil
+		return "Renew the entry of the cluster's pull secret, " + entryOf(*rejected.Store.Secret) + "; nodes are rejected too.", nil
 	}
 	if warning, ok := f.warned(reasonPullSecretUnreadable); ok {
 		return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the pull secret: " +
 			warning.Message + ".", []finding.Action{again}
 	}
 	if rejected.Key == "" {
-		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes: " + renew(globalPullSecret()) + ".", []finding.Action{again}
+		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes, " + entryOf(globalPullSecret()) + ".", []finding.Action{again}
 	}
 	return "Log in with an account that may pull the image.", []finding.Action{again}
 }
@@ -179,7 +179,7 @@ const (
 	login           = "podman login %s"
 )
 
-// renew is the command that replaces the credentials of a pull secret, in a sentence.
-func renew(secret types.NamespacedName) string {
-	return fmt.Sprintf("`oc set data secret/%s -n %s --from-file=.dockerconfigjson=FILE`", secret.Name, secret.Namespace)
+// entryOf is where the credentials of a pull secret are.
+func entryOf(secret types.NamespacedName) string {
+	return fmt.Sprintf(".dockerconfigjson of Secret %s/%s", secret.Namespace, secret.Name)
 }
