@@ -21,6 +21,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/exit"
+	"github.com/openshift/update-preflight/test/program"
 )
 
 // logServer serves the logs of containers to the API server, as a kubelet does.
@@ -188,6 +189,29 @@ func TestLogsAreFollowed(t *testing.T) {
 	got := w.call(exit.Ready, "logs", id, "Etcd.Quorum", "--follow")
 	if want := "[one/check] members: 3\n[one/check] quorum: yes\n"; got.Stdout != want {
 		t.Errorf("%q, want %q: each line once, although the connection broke", got.Stdout, want)
+	}
+}
+
+// A check that has neither a Job nor a container that has started is awaited.
+func TestLogsAwaitACheck(t *testing.T) {
+	w := newWorld(t)
+	k := w.serveLogs()
+	close(k.ended)
+	id := w.detachedRun('1', []string{"Etcd.Quorum"})
+	following := program.Start(t, "logs", id, "Etcd.Quorum", "--follow")
+	w.until(func() bool {
+		return strings.Contains(following.Stderr.String(), "Etcd.Quorum has not started; waiting for it")
+	})
+	job := w.startJob(id, "Etcd.Quorum")
+	k.logs["one/check"] = "quorum: yes\n"
+	pod := k.pod(job, "one", map[string]corev1.ContainerStatus{"check": waiting("ContainerCreating", "")})
+	w.until(func() bool {
+		return strings.Contains(following.Stderr.String(), "the container has not started: ContainerCreating")
+	})
+	k.setStates(pod, map[string]corev1.ContainerStatus{"check": terminated()})
+	w.complete(job)
+	if got := following.Wait(); got.Code != exit.Ready || got.Stdout != "[one/check] quorum: yes\n" {
+		t.Errorf("exit code %d, %q, %s; want the output of the check", got.Code, got.Stdout, got.Stderr)
 	}
 }
 

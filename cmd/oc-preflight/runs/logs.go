@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
@@ -45,14 +46,18 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
   oc preflight logs 3b6f2c1e Etcd.Quorum -f`,
 		Args: flagset.RunAndCheck,
 		RunE: func(c *cobra.Command, args []string) error {
-			if follow {
-				return readLogs(c.Context(), client, selected, args, logs.Follow)
+			found, err := findLog(c.Context(), client, selected, args)
+			switch {
+			case err != nil:
+				return err
+			case follow:
+				return found.follow(c.Context())
 			}
-			return readLogs(c.Context(), client, selected, args, logs.Copy)
+			return found.show(c.Context())
 		},
 	}
 	selected.AddCluster(c)
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "Follow the output until the check has ended.")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "Wait until the check starts, and follow its output until it has ended.")
 	help.Declare(c.Flags(), help.Output, "follow")
 	return c
 }
@@ -63,37 +68,104 @@ func LogsNeeds() access.Needs { return RecordNeeds().And(logs.Needs()) }
 // reader shows the output of the pods of a Job, and returns the number of pods.
 type reader func(context.Context, kubernetes.Interface, *batchv1.Job, logs.Sink) (int, error)
 
-func readLogs(ctx context.Context, client *cli.Client, selected flagset.Hosted, args []string, read reader) error {
+// logSource is the check whose output is shown, and where its Job may be.
+type logSource struct {
+	client *cli.Client
+	store  runStore
+	places []place.Place
+	run    record.Record
+	check  string
+}
+
+// findLog finds the check of the arguments, and reads no output.
+func findLog(ctx context.Context, client *cli.Client, selected flagset.Hosted, args []string) (logSource, error) {
 	store, side, err := OpenHosted(ctx, client, selected, LogsNeeds())
 	if err != nil {
-		return err
+		return logSource{}, err
 	}
-	done := client.Waiting("searching for the check")
-	defer done()
+	defer client.Waiting("searching for the check")()
 	run, err := store.wanted(ctx, wantedRun{args: args[:len(args)-1]})
 	if err != nil {
-		return err
+		return logSource{}, err
 	}
 	check, err := checkOf(run.Record, format.BareName(format.CheckName, args[len(args)-1]))
 	if err != nil {
-		return exitcode.BadUsage(err)
+		return logSource{}, exitcode.BadUsage(err)
 	}
-	for _, p := range place.Of(store.Cluster, side) {
-		job, err := logs.Find(ctx, p.Cluster.Kubernetes, p.Objects.Namespace, run.ID, check)
+	return logSource{client: client, store: store, places: place.Of(store.Cluster, side), run: run.Record, check: check}, nil
+}
+
+// show writes the output so far, or the recorded findings.
+func (s logSource) show(ctx context.Context) error {
+	pods, err := s.read(ctx, logs.Copy)
+	if err != nil || pods > 0 {
+		return err
+	}
+	return s.recorded()
+}
+
+// follow writes the output until the check has ended. A check that has not started is awaited while its run is in
+// progress.
+func (s logSource) follow(ctx context.Context) error {
+	const interval = time.Second
+	var waiting func()
+	done := func() {
+		if waiting != nil {
+			waiting()
+			waiting = nil
+		}
+	}
+	defer done()
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		pods, err := s.read(ctx, func(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, sink logs.Sink) (int, error) {
+			done()
+			return logs.Follow(ctx, client, job, sink)
+		})
+		if err != nil || pods > 0 {
+			return err
+		}
+		if s.run.Phase != record.Running || s.run.Verified() != nil || s.reported() >= 0 {
+			done()
+			return s.recorded()
+		}
+		if waiting == nil {
+			waiting = s.client.Waiting(s.check + " has not started; waiting for it")
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+		run, err := s.store.wanted(ctx, wantedRun{args: []string{s.run.ID}})
 		if err != nil {
 			return err
+		}
+		s.run = run.Record
+	}
+}
+
+// read reads the output of the Job of the check; 0 pods where there is none.
+func (s logSource) read(ctx context.Context, read reader) (pods int, err error) {
+	for _, p := range s.places {
+		job, err := logs.Find(ctx, p.Cluster.Kubernetes, p.Objects.Namespace, s.run.ID, s.check)
+		if err != nil {
+			return 0, err
 		}
 		if job == nil {
 			continue
 		}
-		done()
-		pods, err := read(ctx, p.Cluster.Kubernetes, job, logs.To(client.Streams.Out, client.Streams.ErrOut))
-		if err != nil || pods > 0 {
-			return err
+		if pods, err := read(ctx, p.Cluster.Kubernetes, job, logs.To(s.client.Streams.Out, s.client.Streams.ErrOut)); err != nil || pods > 0 {
+			return pods, err
 		}
 	}
-	done()
-	return recorded(client, run.Record, check)
+	return 0, nil
+}
+
+// reported is the place of the result of the check in the record; -1 for none.
+func (s logSource) reported() int {
+	return slices.IndexFunc(s.run.Results, func(result record.Result) bool { return result.Check == s.check })
 }
 
 // checkOf finds a check by its name or by the name of one of its findings.
@@ -115,17 +187,17 @@ func checkOf(run record.Record, name string) (string, error) {
 }
 
 // recorded shows the recorded findings of a check whose pods were deleted.
-func recorded(client *cli.Client, run record.Record, check string) error {
-	if err := run.Verified(); err != nil {
+func (s logSource) recorded() error {
+	if err := s.run.Verified(); err != nil {
 		return err
 	}
-	at := slices.IndexFunc(run.Results, func(result record.Result) bool { return result.Check == check })
+	at := s.reported()
 	switch {
 	case at >= 0:
-		fmt.Fprintf(client.Streams.ErrOut, "the pods of %s and their logs were deleted; these are its recorded findings:\n", check)
-		return format.Write(client.Streams.Out, "text", findingview.Findings(run.Results[at].Findings), terminal.Style(client.Streams.Out))
-	case run.Phase == record.Running:
-		return fmt.Errorf("%s has neither pods nor a result: it has not started, or its Job was just deleted", check)
+		fmt.Fprintf(s.client.Streams.ErrOut, "the pods of %s and their logs were deleted; these are its recorded findings:\n", s.check)
+		return format.Write(s.client.Streams.Out, "text", findingview.Findings(s.run.Results[at].Findings), terminal.Style(s.client.Streams.Out))
+	case s.run.Phase == record.Running:
+		return fmt.Errorf("%s has neither pods nor a result: it has not started, or its Job was just deleted", s.check)
 	}
-	return fmt.Errorf("the pods of %s were deleted, and the run ended before the check reported", check)
+	return fmt.Errorf("the pods of %s were deleted, and the run ended before the check reported", s.check)
 }
