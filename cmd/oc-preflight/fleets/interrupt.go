@@ -95,7 +95,7 @@ func (i *interruption) state() {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	i.display.Clear()
-	fmt.Fprintln(i.stderr, "interrupted: the runs end, and what they have created is deleted; Ctrl-C again stops without that")
+	fmt.Fprintln(i.stderr, "interrupted: deleting what the runs have created; Ctrl-C again stops at once")
 }
 
 // leave ends the program at once.

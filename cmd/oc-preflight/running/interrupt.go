@@ -90,7 +90,7 @@ func (p *interruptPrompt) ask() runner.Interruption {
 	p.display.Clear()
 	lines := bufio.NewReader(in)
 	for {
-		fmt.Fprint(p.streams.ErrOut, "interrupted: [c]lean up what the run has in the cluster, or [d]etach and leave its checks running? [c/d] ")
+		fmt.Fprint(p.streams.ErrOut, "interrupted: [c]lean up the run, or [d]etach and let its checks run? [c/d] ")
 		line, err := lines.ReadString('\n')
 		switch answer := strings.ToLower(strings.TrimSpace(line)); {
 		case answer == "d" || answer == "detach":
