@@ -55,7 +55,7 @@ system-packages: ## install the packages of the distribution that the local clus
 ## A cluster to experiment with
 
 .PHONY: cluster
-cluster: tools ## start a local cluster that stays, and print its kubeconfig
+cluster: tools ## start a local cluster with a ClusterVersion, which stays, and print its kubeconfig
 	@go run ./test/cluster/local-cluster up --dir $(CLUSTER_DIR)
 
 .PHONY: cluster-down

@@ -9,12 +9,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/openshift"
 )
 
 func main() {
@@ -56,12 +59,35 @@ func up(ctx context.Context, dir string, out io.Writer) error {
 		running, err = cluster.Start(ctx, dir, cluster.Standing(), cluster.Progress(func(step string, took time.Duration) {
 			fmt.Fprintf(out, "  %5.1fs  %s (took %.1fs)\n", time.Since(start).Seconds(), step, took.Seconds())
 		}))
+		if err == nil {
+			err = openshift.Apply(ctx, running.Config, initial())
+		}
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "the cluster is running\n\n  export KUBECONFIG=%s\n  registry: %s (no TLS)\n\nStop it with: make cluster-down\n", running.Kubeconfig, running.Registry)
+	fmt.Fprintf(out, purpose, running.Kubeconfig, running.Registry)
 	return nil
+}
+
+// purpose is what a user of the cluster has to know.
+const purpose = `the cluster is running: a Kubernetes with one node, on which oc-preflight and checks can be tried. It has the
+ClusterVersion of an OpenShift with one update, but no operator: nothing updates it.
+
+  export KUBECONFIG=%s
+  bin/oc-preflight targets
+  registry: %s (no TLS)
+
+Stop it with: make cluster-down
+`
+
+// initial is the ClusterVersion of the cluster, with an update whose release does not exist.
+func initial() openshift.State {
+	const repository = "quay.io/openshift-release-dev/ocp-release@sha256:"
+	return openshift.State{
+		Version: "4.18.12", Image: repository + strings.Repeat("18", 32), Channel: "stable-4.19", Topology: configv1.SingleReplicaTopologyMode,
+		Available: map[string]string{"4.19.1": repository + strings.Repeat("19", 32)},
+	}
 }
 
 func down(ctx context.Context, dir string, out io.Writer) error {
