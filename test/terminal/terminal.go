@@ -64,3 +64,9 @@ func (t *Terminal) Received() string {
 	_ = t.Stream.Close() // the program may have closed it
 	return strings.ReplaceAll(<-t.read, "\r\n", "\n")
 }
+
+// Type enters text, such as a line.
+func (t *Terminal) Type(text string) error {
+	_, err := io.WriteString(t.master, text)
+	return err
+}
