@@ -75,7 +75,7 @@ func (p Phrase) report(decided report.Report) report.Report {
 		p.Given = p.Given.with("checks", sites...)
 	}
 	decided.Findings = p.Findings(decided.Findings)
-	starts, others := p.starts(decided), withoutStart(decided.Actions)
+	starts, others := starts(p, decided), withoutStart(decided.Actions)
 	if !slices.ContainsFunc(others, func(a finding.Action) bool { return a.Command != "" }) {
 		others = p.next(decided)
 	}
@@ -100,7 +100,7 @@ func (p Phrase) next(decided report.Report) []finding.Action {
 
 // starts are the steps of a report that start the update, with the connection of the request: none where it does not
 // permit the update, or is about an archive, which states what a cluster was.
-func (p Phrase) starts(decided report.Report) []finding.Action {
+func starts(p Phrase, decided report.Report) []finding.Action {
 	if !decided.Permits() || p.Given.has("archive") {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (p Phrase) Management(command string) string {
 func (p Phrase) command(action finding.Action) string {
 	switch action.Type {
 	case finding.ActionAccept:
-		return p.again(p.Given.accepting(action.Value))
+		return again(p, p.Given.accepting(action.Value))
 	case finding.ActionAcknowledge:
 		if p.Given.has(hostedCluster) {
 			return "" // the acknowledgement belongs to the guest, not to the cluster of the connection
@@ -213,7 +213,7 @@ func (p Phrase) command(action finding.Action) string {
 		if askFor(action.Value) != "" {
 			return ""
 		}
-		return p.again(p.Given.retried(action.Value))
+		return again(p, p.Given.retried(action.Value))
 	case finding.ActionAttach:
 		return p.About("attach", action.Value)
 	case finding.ActionStart:
@@ -224,7 +224,7 @@ func (p Phrase) command(action finding.Action) string {
 }
 
 // again is the command line that judges the target again.
-func (p Phrase) again(flags Flags) string {
+func again(p Phrase, flags Flags) string {
 	return p.Verb("run", p.Target, flags)
 }
 
