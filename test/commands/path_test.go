@@ -358,7 +358,8 @@ func (e pathEnvironment) expectSameRendering(args ...string) {
 		args = append(args, "--report", format+"="+filepath.Join(directory, format))
 	}
 	written := e.call(exit.Blocked, args...)
-	if diff := cmp.Diff(written.Stdout, e.call(exit.Blocked, "render", filepath.Join(directory, "json")).Stdout); diff != "" {
+	made := strings.Replace(written.Stdout, ", "+e.config.Host+", context local\n", "\n", 1) // a file has no connection
+	if diff := cmp.Diff(made, e.call(exit.Blocked, "render", filepath.Join(directory, "json")).Stdout); diff != "" {
 		e.t.Errorf("the text: -run +render:\n%s", diff)
 	}
 	for _, format := range formats {

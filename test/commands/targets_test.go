@@ -44,7 +44,7 @@ func TestTargets(t *testing.T) {
 			code = exit.Blocked
 		}
 		got := e.call(code, append([]string{"targets", "--prometheus", e.monitoring}, args...)...)
-		text := strings.ReplaceAll(got.Stdout, e.monitoring, "http://monitoring") // its port varies
+		text := strings.NewReplacer(e.monitoring, "http://monitoring", e.config.Host, "https://api.example.com:6443").Replace(got.Stdout) // their ports vary
 		for _, update := range e.state.Conditional {
 			text = strings.ReplaceAll(text, update.Release.Image, "IMAGE") // the port of the registry varies
 		}
