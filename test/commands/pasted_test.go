@@ -96,7 +96,7 @@ func typed(t *testing.T, line string) [][]string {
 	directory := t.TempDir()
 	calls := filepath.Join(directory, "calls")
 	const stub = "#!/bin/sh\nprintf '%s\\037' \"$@\" >> \"$CALLS\"; echo >> \"$CALLS\"\n"
-	if err := os.WriteFile(filepath.Join(directory, "oc"), []byte(stub), 0o700); err != nil { //nolint:gosec // it is executed
+	if err := os.WriteFile(filepath.Join(directory, "oc"), []byte(stub), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	shell := exec.CommandContext(t.Context(), "sh", "-c", line)
