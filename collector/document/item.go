@@ -23,9 +23,9 @@ type Item struct {
 	// Counts is true for an item that counts against the update: beside it, others are
 	// less important.
 	Counts bool
-	// Message and Remedy may have lines. Commands are the remedy's.
+	// Message and Remedy may have lines. Commands are the remedy's; each may have a lead.
 	Message, Remedy string
-	Commands        []string
+	Commands        []Command
 	// Whole is true where the commands confirm what the message requires: they are not shown below a part of it.
 	Whole bool
 	Facts []Fact

@@ -168,12 +168,7 @@ func item(number int, group fleet.Group, view document.View) document.Item {
 		Group: "Causes", Number: number, Mark: markOf(cause), Names: []string{cause.Name}, State: "(" + cause.Reason + ")",
 		Counts: true, Message: cause.Message, Remedy: cause.Remediation,
 	}
-	for _, action := range cause.Actions {
-		made.Whole = made.Whole || action.Type == finding.ActionAcknowledge
-		if action.Command != "" {
-			made.Commands = append(made.Commands, action.Command)
-		}
-	}
+	findingview.AddCommands(&made, cause.Actions)
 	most := mostNames
 	if view.Full {
 		most = len(group.Clusters)

@@ -92,12 +92,7 @@ func Item(f finding.Finding) document.Item {
 	item := document.Item{Mark: Mark(f), Names: []string{f.Name}, State: state(f), Counts: f.Open(), Message: f.Message}
 	if f.Bypass == nil {
 		item.Remedy = f.Remediation
-		for _, action := range f.Actions {
-			item.Whole = item.Whole || action.Type == finding.ActionAcknowledge
-			if action.Command != "" {
-				item.Commands = append(item.Commands, action.Command)
-			}
-		}
+		AddCommands(&item, f.Actions)
 	}
 	item.Fact("See:", f.URL)
 	for _, object := range f.Objects[:min(len(f.Objects), maxFacts)] {
@@ -118,6 +113,28 @@ func Item(f finding.Finding) document.Item {
 		item.Evidence.Row("More", fmt.Sprintf("%d more facts are in the JSON document", more))
 	}
 	return item
+}
+
+// AddCommands adds the commands of actions to an entry. Where one of them acknowledges what its message requires, that is
+// shown whole.
+func AddCommands(item *document.Item, actions []finding.Action) {
+	for _, action := range actions {
+		item.Whole = item.Whole || action.Type == finding.ActionAcknowledge
+		if action.Command != "" {
+			item.Commands = append(item.Commands, document.Command{Lead: leadOf(action), Text: action.Command})
+		}
+	}
+}
+
+// leadOf names the cluster that a command is about, where there are two.
+func leadOf(action finding.Action) string {
+	switch action.Cluster {
+	case finding.Management:
+		return "In the management cluster:"
+	case finding.Guest:
+		return "In the guest:"
+	}
+	return ""
 }
 
 func objectName(object finding.Object) string {

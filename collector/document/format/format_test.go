@@ -21,7 +21,7 @@ func (sample) Document(document.View) document.Document {
 	route.Table = document.Table{Title: "Hops", Columns: []string{"Hop", "Kind"}, Rows: [][]string{{"blockpicture", "Minor"}}}
 	item := document.Item{
 		Group: "Group", Number: 1, Mark: bad, Names: []string{"blockname"}, State: "(blockstate)", Counts: true,
-		Message: "blockmessage\n  blockverbatim", Remedy: "blockremedy", Commands: []string{"oc blockcommand"},
+		Message: "blockmessage\n  blockverbatim", Remedy: "blockremedy", Commands: []document.Command{{Lead: "In the guest:", Text: "oc blockcommand"}},
 	}
 	item.Fact("See:", "blockfact")
 	return document.Document{

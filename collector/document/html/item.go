@@ -81,7 +81,7 @@ func (w *writer) item(item document.Item, level int) g.Node {
 	}
 	content := g.Group{prose("", item.Message), prose("Fix:", item.Remedy)}
 	for _, each := range item.Commands[:min(len(item.Commands), maxCommands)] {
-		content = append(content, command(document.Command{Text: each}))
+		content = append(content, command(each))
 	}
 	for _, fact := range item.Facts {
 		content = append(content, prose(fact.Lead, fact.Text))
@@ -93,8 +93,11 @@ func (w *writer) item(item document.Item, level int) g.Node {
 // fits reports whether there is room for an item, and counts it.
 func (w *writer) fits(item document.Item) bool {
 	size := 512 + len(item.Message) + len(item.Remedy) + len(item.State)
-	for _, each := range append(item.Names, item.Commands...) {
+	for _, each := range item.Names {
 		size += len(each)
+	}
+	for _, each := range item.Commands {
+		size += len(each.Lead) + len(each.Text)
 	}
 	for _, fact := range item.Facts {
 		size += len(fact.Text)

@@ -206,7 +206,8 @@ func (w *writer) item(item document.Item, level int) {
 	w.page.prose("", item.Message)
 	w.page.prose("**Fix:** ", item.Remedy)
 	for _, each := range item.Commands {
-		w.page.command(each)
+		w.paragraph(each.Lead)
+		w.page.command(each.Text)
 	}
 	for _, fact := range item.Facts {
 		lead := "**" + escape(fact.Lead) + "** "

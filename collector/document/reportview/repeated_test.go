@@ -54,7 +54,7 @@ func TestRepeatedFindings(t *testing.T) {
 						}
 					}
 					for _, command := range slices.Compact(item.Commands[min(1, len(item.Commands)):]) {
-						text += " $ " + command
+						text += " $ " + command.Text
 					}
 					got = append(got, text)
 				}

@@ -55,7 +55,7 @@ func remedy(style Style, item document.Item) []string {
 	}
 	lines, _ := prose(style, "Fix:", item.Remedy, most)
 	for _, each := range shown {
-		lines = append(lines, command(style, hanging, each))
+		lines = append(lines, command(style, hanging+strings.TrimPrefix(each.Lead+" ", " "), each.Text))
 	}
 	if more := len(item.Commands) - len(shown); more > 0 {
 		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s+%s: %s", hanging, words.Count(more, "command"), style.Hint), ": "))
@@ -64,7 +64,7 @@ func remedy(style Style, item document.Item) []string {
 }
 
 // briefly are the commands of an item on a terminal without details: all where they are few, or the first.
-func briefly(item document.Item) []string {
+func briefly(item document.Item) []document.Command {
 	switch {
 	case item.Whole:
 		return nil

@@ -15,7 +15,7 @@ func TestWrite(t *testing.T) {
 	terminal := text.Style{Width: 40, Hint: "--details"}
 	fail := document.Item{
 		Mark: document.Mark{Level: document.Bad, Word: "FAIL"}, Names: []string{"A"}, State: "(R)", Counts: true,
-		Message: "m", Remedy: "r", Commands: []string{"oc one", "oc two"}, Facts: []document.Fact{{Lead: "See:", Text: "u"}, {Lead: "Targets:", Text: "t", Brief: true}},
+		Message: "m", Remedy: "r", Commands: []document.Command{{Text: "oc one"}, {Lead: "In the guest:", Text: "oc two"}}, Facts: []document.Fact{{Lead: "See:", Text: "u"}, {Lead: "Targets:", Text: "t", Brief: true}},
 	}
 	item := func(change func(*document.Item)) []document.Block {
 		changed := fail
@@ -44,19 +44,21 @@ func TestWrite(t *testing.T) {
 		"Symbols": {reason: "symbols stand beside words", style: text.Style{Width: 80, Symbols: true}, blocks: []document.Block{table}, want: "TARGET                              DECISION\n" + strings.Repeat("x", 34) + "  ✓ Ready\n"},
 		"Cut":     {reason: "a row is one line of a terminal", style: terminal, blocks: []document.Block{table}, want: "TARGET                              D...\n" + strings.Repeat("x", 34) + "  R...\n"},
 		"Row":     {reason: "the lines of a value are below each other", blocks: []document.Block{document.Table{Rows: [][]string{{"A", "b\nc"}}}}, want: "A          b\n           c\n"},
-		"Item":    {reason: "a file has everything", blocks: []document.Block{document.Items{Entries: []document.Item{fail, warn}}}, want: "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    $ oc two\n    See:  u\n    Targets: t\n\nWARN  B\n    n\n"},
+		"Item":    {reason: "a file has everything", blocks: []document.Block{document.Items{Entries: []document.Item{fail, warn}}}, want: "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    In the guest: $ oc two\n    See:  u\n    Targets: t\n\nWARN  B\n    n\n"},
 		"BriefItem": {
 			reason: "a terminal has the remedy with its commands, and names of what counts less", style: terminal,
 			blocks: []document.Block{document.Items{Entries: []document.Item{fail, warn}, More: 2}},
-			want:   "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    $ oc two\n    Targets: t\nWARN  B\n... and 2 more (--details)\n",
+			want:   "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    In the guest: $ oc two\n    Targets: t\nWARN  B\n... and 2 more (--details)\n",
 		},
 		"ManyCommands": {
-			reason: "who types the first command sees that it is not the last", style: terminal, blocks: item(func(i *document.Item) { i.Commands = []string{"oc one", "oc two", "oc three"} }),
+			reason: "who types the first command sees that it is not the last", style: terminal, blocks: item(func(i *document.Item) {
+				i.Commands = []document.Command{{Text: "oc one"}, {Text: "oc two"}, {Text: "oc three"}}
+			}),
 			want: "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    +2 commands: --details\n    Targets: t\n",
 		},
 		"Confirmed": {
 			reason: "a command that confirms a message is shown below all of it", style: terminal, blocks: item(func(i *document.Item) { i.Message, i.Whole = strings.Repeat("word\n", 8), true }),
-			want: "FAIL  A (R)\n" + strings.Repeat("    word\n", 8) + "    Fix:  r\n    $ oc one\n    $ oc two\n    Targets: t\n",
+			want: "FAIL  A (R)\n" + strings.Repeat("    word\n", 8) + "    Fix:  r\n    $ oc one\n    In the guest: $ oc two\n    Targets: t\n",
 		},
 		"ConfirmedLong": {
 			reason: "it is not shown below a part of the message", style: terminal, blocks: item(func(i *document.Item) { i.Message, i.Whole = strings.Repeat("word\n", 30), true }),
