@@ -28,8 +28,7 @@ var (
 		Cause: "The condition Available of its APIService is not True: its server is not installed any more, has no " +
 			"ready pod, or cannot be reached. The deletion of every namespace stops " +
 			"(NamespaceDeletionDiscoveryFailure), and the discovery of all APIs is incomplete.",
-		Remedy:  "Repair the server. Delete the APIService of one that was removed, and first the operator that creates it again.",
-		Command: "oc delete apiservice NAME",
+		Remedy: "Repair the server. Delete the APIService of one that was removed, and first the operator that creates it again.",
 	})
 )
 
@@ -79,8 +78,8 @@ func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
 	return finding.Warn(reasonAPIServiceUnavailable,
 		"APIService %s, which the Service %s/%s serves, is not available, so no namespace can be deleted: %s", service.Name, backend.Namespace, backend.Name, cause).
 		Named(nameAPIService+"-"+service.Name).
-		Remedy("Repair the server. If it was removed, delete the APIService%s.", unlessOwned(service)).
-		Do(finding.Run("oc -n %s get service,pods", backend.Namespace), finding.Run("oc get apiservice %s -o yaml", service.Name), finding.Run("oc delete apiservice %s", service.Name)).
+		Remedy("Repair the server. If it was removed, delete the APIService%s: oc delete apiservice %s.", unlessOwned(service), service.Name).
+		Do(finding.Run("oc -n %s get service,pods", backend.Namespace), finding.Run("oc get apiservice %s -o yaml", service.Name)).
 		About(finding.Object{APIVersion: "apiregistration.k8s.io/v1", Kind: "APIService", Name: service.Name}), true
 }
 

@@ -137,7 +137,7 @@ func conversionFinding(each snapshot.Conversion, down outage) finding.Finding {
 		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every read of the kind %s fails",
 		name, words.List(each.Served, maxVersions), down.why, each.Kind).
 		Named(nameConversion+"-"+name).
-		Remedy("%s", down.remedy()).
+		Remedy("%s", down.remedy(name)).
 		Do(down.actions(name)...).
 		About(finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: name})
 }
@@ -152,21 +152,21 @@ const (
 
 // remedy is about what is lost by it, too. OLM sets the strategy None itself where it removes an operator, since 4.12
 // (operator-lifecycle-manager#2832).
-func (o outage) remedy() string {
+func (o outage) remedy(definition string) string {
 	if o.state != backend.Missing {
 		return "Start the pods of the Service. The definition, and a namespace with its objects, cannot be deleted until then."
 	}
 	return fmt.Sprintf("Restore Service %s/%s, such as by installing its operator again. Only if the operator was removed for good, set the strategy None: "+
 		"then the objects can be read, and a write of one that is stored in another version loses the fields that only that version has. If the "+
-		"objects are not needed either, remove the finalizers that the second command lists, which the operator removed before, and delete the definition with its objects.",
-		o.service.Namespace, o.service.Name)
+		"objects are not needed either, remove the finalizers that the second command lists, which the operator removed before, and delete the definition with its objects: oc delete crd %s.",
+		o.service.Namespace, o.service.Name, definition)
 }
 
 func (o outage) actions(definition string) []finding.Action {
 	if o.state != backend.Missing {
 		return []finding.Action{finding.Run("oc -n %s get service,endpointslices,pods", o.service.Namespace), finding.Run("oc get crd %s -o jsonpath='{.spec.conversion}'", definition)}
 	}
-	return []finding.Action{finding.Run(withoutConversion, definition), finding.Run(listFinalizers, definition), finding.Run("oc delete crd %s --timeout=1m", definition)}
+	return []finding.Action{finding.Run(withoutConversion, definition), finding.Run(listFinalizers, definition)}
 }
 
 // maxVersions bounds the versions in a message.

@@ -93,8 +93,9 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 	const authors = "Do not update to this release, and report it to its publisher: the cluster cannot store the definition."
 	if errs := groups[reasonIdentityChanged]; len(errs) > 0 {
 		found = append(found, c.refused(reasonIdentityChanged, errs).
-			Remedy("Save the objects, delete the CustomResourceDefinition before the update, and create the objects again after it.%s", c.deletion()).
-			Do(finding.Run("oc get %s -A -o yaml", c.target.Name), finding.Run("oc delete crd %s --timeout=1m", c.target.Name)))
+			Remedy("Save the objects, delete the CustomResourceDefinition before the update (oc delete crd %s), and create the objects again after it.%s",
+				c.target.Name, c.deletion()).
+			Do(finding.Run("oc get %s -A -o yaml", c.target.Name)))
 	}
 	for _, reason := range []finding.Reason{reasonPreserveUnknownFields, reasonDefinitionInvalid} {
 		if errs := groups[reason]; len(errs) > 0 {

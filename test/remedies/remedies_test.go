@@ -47,14 +47,15 @@ func TestConversionWebhookGone(t *testing.T) {
 	}
 
 	remedy := found(t, serving.Conversions(), "Conversion-widgets.example.com")
-	if len(remedy.Actions) != 3 {
-		t.Fatalf("actions %+v, want those that set the strategy, list the finalizers and delete", remedy.Actions)
+	const deletion = "oc delete crd widgets.example.com"
+	if len(remedy.Actions) != 2 || !strings.Contains(remedy.Remediation, deletion) {
+		t.Fatalf("actions %+v, want those that set the strategy and list the finalizers, and the remedy %q to have %s", remedy.Actions, remedy.Remediation, deletion)
 	}
 	oc(t, remedy.Actions[0].Command)
 	until(t, remedy.Actions[1].Command, "example.com/release")
 	until(t, "oc get namespace shop --ignore-not-found", "")
 	oc(t, `oc patch widgets.example.com kept --type merge -p '{"metadata":{"finalizers":null}}'`)
-	oc(t, strings.Replace(remedy.Actions[2].Command, "oc delete", "oc delete --ignore-not-found", 1))
+	oc(t, deletion+" --ignore-not-found --timeout=1m")
 	until(t, "oc get crd widgets.example.com --ignore-not-found", "")
 }
 
@@ -73,7 +74,11 @@ spec: {group: custom.metrics.k8s.io, version: v1beta1, groupPriorityMinimum: 100
 		t.Errorf("%s does not show the APIService that stops the deletion:\n%s", stuck.Actions[1].Command, shown)
 	}
 	remedy := found(t, serving.APIServices(), "APIService-v1beta1.custom.metrics.k8s.io")
-	oc(t, remedy.Actions[len(remedy.Actions)-1].Command)
+	const deletion = "oc delete apiservice v1beta1.custom.metrics.k8s.io"
+	if !strings.Contains(remedy.Remediation, deletion) {
+		t.Fatalf("the remedy %q does not have %s", remedy.Remediation, deletion)
+	}
+	oc(t, deletion)
 	until(t, "oc get namespace cart --ignore-not-found", "")
 }
 
