@@ -290,7 +290,7 @@ func TestComplete(t *testing.T) {
 	made := updateplan.Complete(b, "4.18.17")
 	compared := b.Compare(stored(t, solve(t, basis(t, "4.16.27", "eus-4.18"), "4.18.17")))
 	made.Comparison = &compared
-	want := "Complete: the cluster has 4.18.17.\n\nThe stored plan of 2026-11-22T12:00:00Z still holds.\n"
+	want := "Complete: the cluster has 4.18.17.\nCluster    c1\n\nThe stored plan of 2026-11-22T12:00:00Z still holds.\n"
 	if diff := cmp.Diff(want, write(t, made, "text")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -133,7 +133,7 @@ func TestFleet(t *testing.T) {
 	if got := call(t, "fleet", "targets", "--kubeconfig", kubeconfig, "--contexts", "*", "--server", "https://api"); got.Code != exit.BadInput || !strings.Contains(got.Stderr, "--server: the flag is for one cluster") {
 		t.Errorf("exit code %d: %s", got.Code, got.Stderr)
 	}
-	if got := call(t, "fleet", "targets", "--kubeconfigs", s.Kubeconfig, "--as", "ann", "-o", "json"); got.Code != exit.Undecided || !strings.Contains(got.Stdout, "auth targets --as ann --kubeconfig") {
+	if got := call(t, "fleet", "targets", "--kubeconfigs", s.Kubeconfig, "--as", "ann", "-o", "json"); got.Code != exit.Undecided || !strings.Contains(got.Stdout, "auth targets --bind user:ann") {
 		t.Errorf("exit code %d: %s", got.Code, got.Stdout)
 	}
 }
