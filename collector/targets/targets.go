@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
@@ -203,11 +204,11 @@ const maxChannels = 3
 // channelName matches a name that is one word of a command: it comes from the update service.
 var channelName = regexp.MustCompile(`^[a-z][a-z0-9.-]{0,62}$`)
 
-// channels are commands that set a channel: the last ones that the cluster knows, and of a cluster that knows none the
-// one of its minor version. Without an argument the command would remove the channel.
+// channels are commands that set a channel: the last supported ones that the cluster knows, and of a cluster that knows
+// none the one of its minor version. Without an argument the command would remove the channel.
 func channels(clusterVersion *configv1.ClusterVersion) []finding.Action {
 	known := slices.DeleteFunc(slices.Clone(clusterVersion.Status.Desired.Channels), func(name string) bool {
-		return name == clusterVersion.Spec.Channel || !channelName.MatchString(name)
+		return name == clusterVersion.Spec.Channel || !channelName.MatchString(name) || strings.HasPrefix(name, "candidate-")
 	})
 	if version, err := semver.Parse(clusterVersion.Status.Desired.Version); err == nil && len(known) == 0 {
 		known = []string{"stable-" + update.Line(version)}
