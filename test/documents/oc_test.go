@@ -16,7 +16,7 @@ import (
 // callOfOC matches a call of oc: its verb, behind flags with values, and the rest of the line.
 var callOfOC = regexp.MustCompile("(?m)(?:^|[\\s;&|($`\"'])oc ((?:-n|--[a-z-]+) \\S+ )*([a-z][a-z-]*)([^\\n`;&|]*)")
 
-// harmlessVerbs are the verbs that documents and findings may tell a user to type: they read, or change what the text
+// harmlessVerbs are the verbs that documents and findings may show to be typed: they read, or change what the text
 // beside them names. A verb that removes something is none of them.
 func harmlessVerbs() []string {
 	return []string{
@@ -30,7 +30,7 @@ func harmlessAdministration() []string {
 	return []string{"certificate", "inspect", "must-gather", "node-logs", "policy", "release", "top", "uncordon", "upgrade", "wait-for-stable-cluster"}
 }
 
-// removed are the only objects that a page may tell a user to delete: those of this program and its controller, and
+// removed are the only objects whose deletion a page may show: those of this program and its controller, and
 // roles of "auth" that are piped.
 var removed = regexp.MustCompile(`preflight|manifests/uninstall.yaml|-f -$`)
 
