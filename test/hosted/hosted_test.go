@@ -78,7 +78,7 @@ func (w world) testPlan(t *testing.T) {
 	code, stdout, stderr := w.call(t, w.Cluster.Kubeconfig, w.hosted("plan", "--to", story.Patch, "--graph", path, "--prometheus", w.Monitoring)...)
 	for _, want := range []string{
 		"1. HostedCluster clusters/example: 5.1.3 to 5.1.4", "2. NodePool clusters/workers: 5.1.3 to 5.1.4",
-		`oc -n clusters patch nodepool workers --type=merge -p '{"spec":{"release":{"image":"registry.example.com/openshift/release@sha256:` + fmt.Sprintf("%064d", 4) + `"}}}'`,
+		`oc --kubeconfig ` + w.Cluster.Kubeconfig + ` -n clusters patch nodepool workers --type=merge -p '{"spec":{"release":{"image":"registry.example.com/openshift/release@sha256:` + fmt.Sprintf("%064d", 4) + `"}}}'`,
 	} {
 		if code != exit.Ready || !strings.Contains(stdout, want) {
 			t.Errorf("plan: exit code %d, want %q in\n%s%s", code, want, stdout, stderr)

@@ -61,7 +61,8 @@ func TestInstall(t *testing.T) {
 		"oc_complete-preflight explai":      "explain\t",
 		"kubectl_complete-preflight explai": "explain\t",
 	} {
-		if output, err := inShell(t.Context(), home, path, ".local/bin/"+call); err != nil || !strings.Contains(output, want) {
+		// By its absolute path, as oc and kubectl call a plugin.
+		if output, err := inShell(t.Context(), home, path, `"$PWD"/.local/bin/`+call); err != nil || !strings.Contains(output, want) {
 			t.Errorf("%s: %v, want %q in:\n%s", call, err, want, output)
 		}
 	}
