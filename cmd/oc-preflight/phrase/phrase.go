@@ -165,7 +165,8 @@ func (p Phrase) actions(actions []finding.Action) []finding.Action {
 	phrased := slices.Clone(actions)
 	for i, each := range phrased {
 		phrased[i].Command = called.Text(cmp.Or(p.directed(each), p.command(each)), p.program)
-		if p.Given.has(hostedCluster) && each.Type == finding.ActionRun && each.Cluster == "" {
+		ours := strings.HasPrefix(each.Command, plugin) // reaches both clusters
+		if p.Given.has(hostedCluster) && each.Type == finding.ActionRun && each.Cluster == "" && !ours {
 			phrased[i].Cluster = finding.Guest
 		}
 	}

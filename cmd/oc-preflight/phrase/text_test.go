@@ -57,6 +57,8 @@ func TestCommandsOfOC(t *testing.T) {
 		cluster string
 		command string
 		want    string
+		// about is the cluster that the command is shown to be about; empty where there is one.
+		about string
 	}{
 		"Context": {
 			reason: "an acknowledgement in another cluster has no effect, or the wrong one", given: []string{"run", "--to-latest", "--context", "prod", "--kubeconfig", "a b"},
@@ -80,22 +82,26 @@ func TestCommandsOfOC(t *testing.T) {
 		},
 		"Guest": {
 			reason: "the connection of the request is that of the management cluster", given: []string{"targets", "--hosted-cluster", "clusters/a", "--context", "prod"},
-			command: "oc get nodes", want: "oc get nodes",
+			command: "oc get nodes", want: "oc get nodes", about: finding.Guest,
+		},
+		"HostedPlugin": {
+			reason: "this program reaches both clusters by the connection of the management cluster", given: []string{"run", "--to-latest", "--hosted-cluster", "clusters/a", "--context", "prod"},
+			command: "oc preflight auth run --hosted-cluster clusters/a", want: "oc preflight auth run --hosted-cluster clusters/a",
 		},
 		"GuestKubeconfig": {
 			reason: "the kubeconfig of the guest is known", given: []string{"targets", "--hosted-cluster", "clusters/a", "--context", "prod", "--guest-kubeconfig", "guest"},
-			command: "oc get nodes", want: "oc --kubeconfig guest get nodes",
+			command: "oc get nodes", want: "oc --kubeconfig guest get nodes", about: finding.Guest,
 		},
 		"Management": {
 			reason: "the NodePool is in the cluster of the connection", given: []string{"targets", "--hosted-cluster", "clusters/a", "--context", "prod", "--guest-kubeconfig", "guest"},
-			cluster: finding.Management, command: "oc -n clusters get nodepool a", want: "oc --context prod -n clusters get nodepool a",
+			cluster: finding.Management, command: "oc -n clusters get nodepool a", want: "oc --context prod -n clusters get nodepool a", about: finding.Management,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := finding.Finding{Actions: []finding.Action{{Type: finding.ActionRun, Command: tc.command, Cluster: tc.cluster}}}
 			worded := requested(t, "", tc.given...).Findings([]finding.Finding{found})
-			if got := worded[0].Actions[0].Command; got != tc.want {
-				t.Errorf("%s:\n%s, want\n%s", tc.reason, got, tc.want)
+			if got := worded[0].Actions[0]; got.Command != tc.want || got.Cluster != tc.about {
+				t.Errorf("%s:\n%s about %q, want\n%s about %q", tc.reason, got.Command, got.Cluster, tc.want, tc.about)
 			}
 		})
 	}
