@@ -187,25 +187,14 @@ func Code(err error, worded func(string) string, stderr io.Writer) int {
 		return known.CommandExitCode()
 	case errors.Is(err, context.Canceled):
 		return Interrupted
-	case isUnknownCommand(err):
-		return Usage
 	}
 	return Failed
 }
 
-// isUnknownCommand recognizes the usage error of cobra that has no type.
-func isUnknownCommand(err error) bool {
-	return strings.HasPrefix(err.Error(), "unknown command ")
-}
-
-// printError prints the error on one line, and its hint on the next. The suggestions
-// for an unknown command have lines of their own.
+// printError prints the error on one line, and its hint on the next.
 func printError(stderr io.Writer, err error, worded func(string) string) {
 	text := worded(strings.TrimRight(err.Error(), "\n"))
-	if !isUnknownCommand(err) {
-		text = strings.ReplaceAll(text, "\n", "; ")
-	}
-	fmt.Fprintf(stderr, "error: %s\n", text)
+	fmt.Fprintf(stderr, "error: %s\n", strings.ReplaceAll(text, "\n", "; "))
 	hint, ok := errors.AsType[hinted](err)
 	if !ok || hint.Hint() == "" {
 		return
