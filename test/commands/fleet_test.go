@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/test/await"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/program"

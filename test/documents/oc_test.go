@@ -90,7 +90,7 @@ func printedCommands(t *testing.T) []string {
 	t.Helper()
 	literal := regexp.MustCompile("(?:Run|InManagement|Script)\\(\\s*[\"`](oc [^\n]*)|^\\s*\\$ (oc .*)|\"command\": \"(oc .*)\"")
 	var commands []string
-	for _, directory := range []string{"collector", "runner", "fleet", "cmd", "test/commands/testdata"} {
+	for _, directory := range []string{"collector", "runner", "cmd", "test/commands/testdata"} {
 		err := filepath.WalkDir(filepath.Join(root, directory), func(path string, entry fs.DirEntry, err error) error {
 			made := strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go")
 			golden := strings.Contains(path, "test/commands/testdata") && slices.Contains([]string{".text", ".json"}, filepath.Ext(path))

@@ -61,7 +61,7 @@ func ofSDK(name string) bool {
 // TestTestsFollowTheWings checks the direction between the wings for tests, too: a test
 // of collector that imports runner belongs to runner.
 func TestTestsFollowTheWings(t *testing.T) {
-	wings := map[string]int{sdk: 0, "signature": 1, "collector": 2, "runner": 3, "fleet": 4, "cmd": 5}
+	wings := map[string]int{sdk: 0, "signature": 1, "collector": 2, "runner": 3, "cmd": 4}
 	for _, p := range product(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		for _, imported := range own(append(p.TestImports, p.XTestImports...)) {
@@ -75,7 +75,7 @@ func TestTestsFollowTheWings(t *testing.T) {
 
 // TestReadmes checks that the README of a wing names each of its packages.
 func TestReadmes(t *testing.T) {
-	for _, root := range []string{"collector", "runner", "fleet", "cmd/oc-preflight"} {
+	for _, root := range []string{"collector", "runner", "cmd/oc-preflight"} {
 		text, err := os.ReadFile(filepath.Join("../..", root, "README.md"))
 		if err != nil {
 			t.Fatal(err)
@@ -130,11 +130,11 @@ func readOrder(t *testing.T) map[string]int {
 	return order
 }
 
-// product returns the packages of the five wings that are in this module.
+// product returns the packages of the wings that are in this module.
 func product(t *testing.T) []listed {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports",
-		module+"signature/...", module+"collector/...", module+"runner/...", module+"fleet/...", module+"cmd/...")
+		module+"signature/...", module+"collector/...", module+"runner/...", module+"cmd/...")
 	command.Dir = "../.."
 	out, err := command.Output()
 	if err != nil {

@@ -57,7 +57,7 @@ func TestTypesAreComposed(t *testing.T) {
 func sources(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	for _, wing := range []string{"preflight-sdk", "signature", "collector", "runner", "fleet", "cmd"} {
+	for _, wing := range []string{"preflight-sdk", "signature", "collector", "runner", "cmd"} {
 		err := filepath.WalkDir(filepath.Join("../..", wing), func(path string, entry fs.DirEntry, err error) error {
 			switch name := entry.Name(); {
 			case err != nil:

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/fleet/hub"
+	"github.com/openshift/update-preflight/runner/fleet/hub"
 )
 
 const signingName = "update-preflight-signing"

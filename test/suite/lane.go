@@ -182,7 +182,7 @@ func Attacks() Lane {
 	for _, path := range []string{
 		"signature", "runner/cache", "runner/registry/repository", "runner/registry/credential", "runner/jobs", "runner/audit", "runner/site",
 		"runner/launch/credential", "runner/launch/jobplan", "collector/cluster", "collector/archive/redaction", "collector/document/reportview",
-		"collector/document/junit", "fleet", "fleet/results", "fleet/survey", "fleet/tableview", "cmd/oc-preflight/command", "cmd/oc-preflight/support",
+		"collector/document/junit", "runner/fleet", "runner/fleet/results", "runner/fleet/survey", "runner/fleet/tableview", "cmd/oc-preflight/command", "cmd/oc-preflight/support",
 	} {
 		alone.Packages = append(alone.Packages, module+"/"+path)
 	}

@@ -321,12 +321,12 @@ func TestListClassifiesPackages(t *testing.T) {
 		reason                      string
 		cluster, concurrent, client bool
 	}{
-		"collector/verdict": {reason: "neither goroutines nor a cluster"},
-		"preflight-sdk":     {reason: "checks run in goroutines", concurrent: true},
-		"fleet/survey":      {reason: "clusters are asked at the same time, here by a stub", concurrent: true, client: true},
-		"runner":            {reason: "goroutines, and an API server", cluster: true, concurrent: true, client: true},
-		"test/e2e":          {reason: "programs on a cluster", cluster: true, client: true},
-		"test/cluster":      {reason: "the clusters themselves", cluster: true, concurrent: true, client: true},
+		"collector/verdict":   {reason: "neither goroutines nor a cluster"},
+		"preflight-sdk":       {reason: "checks run in goroutines", concurrent: true},
+		"runner/fleet/survey": {reason: "clusters are asked at the same time, here by a stub", concurrent: true, client: true},
+		"runner":              {reason: "goroutines, and an API server", cluster: true, concurrent: true, client: true},
+		"test/e2e":            {reason: "programs on a cluster", cluster: true, client: true},
+		"test/cluster":        {reason: "the clusters themselves", cluster: true, concurrent: true, client: true},
 	} {
 		i := slices.IndexFunc(all, func(p suite.Package) bool { return p.Path == module+path })
 		if i < 0 {

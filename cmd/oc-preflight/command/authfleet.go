@@ -9,7 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/hubs"
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/fleet/hub"
+	"github.com/openshift/update-preflight/runner/fleet/hub"
 )
 
 // The commands that read a hub, by the names of their roles.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/fleet/roster"
+	"github.com/openshift/update-preflight/runner/fleet/roster"
 )
 
 // fleetName is the command for many clusters.

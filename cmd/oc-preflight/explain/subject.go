@@ -31,7 +31,7 @@ func subjects() []subject {
 		{"Conformance of checks", []string{"runner/conformance"}},
 		{"The controller", []string{"runner/trigger"}},
 		{"Records of runs", []string{"runner", "cmd/oc-preflight/runs"}},
-		{"Fleets", []string{"fleet"}},
+		{"Fleets", []string{"runner/fleet"}},
 		{"All checks", []string{"collector"}},
 	}
 }

@@ -26,11 +26,11 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/fleet"
-	"github.com/openshift/update-preflight/fleet/roster"
-	"github.com/openshift/update-preflight/fleet/settled"
-	"github.com/openshift/update-preflight/fleet/survey"
-	"github.com/openshift/update-preflight/fleet/tableview"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/roster"
+	"github.com/openshift/update-preflight/runner/fleet/settled"
+	"github.com/openshift/update-preflight/runner/fleet/survey"
+	"github.com/openshift/update-preflight/runner/fleet/tableview"
 )
 
 // New makes "fleet", which judges many clusters.

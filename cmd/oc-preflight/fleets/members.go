@@ -15,8 +15,8 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/fleet"
-	"github.com/openshift/update-preflight/fleet/roster"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/roster"
 )
 
 // memberFlags select the clusters of a fleet.

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
-	"github.com/openshift/update-preflight/fleet/results"
+	"github.com/openshift/update-preflight/runner/fleet/results"
 )
 
 // resultFlags are about the results that are kept.

@@ -14,11 +14,11 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/fleet"
-	"github.com/openshift/update-preflight/fleet/results"
-	"github.com/openshift/update-preflight/fleet/roster"
-	"github.com/openshift/update-preflight/fleet/survey"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/results"
+	"github.com/openshift/update-preflight/runner/fleet/roster"
+	"github.com/openshift/update-preflight/runner/fleet/survey"
 )
 
 // runFlags are the flags of "fleet run".

@@ -13,9 +13,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
-	"github.com/openshift/update-preflight/fleet"
-	"github.com/openshift/update-preflight/fleet/roster"
-	"github.com/openshift/update-preflight/fleet/survey"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/roster"
+	"github.com/openshift/update-preflight/runner/fleet/survey"
 )
 
 // targetsFlags are the flags of "fleet targets".

@@ -13,8 +13,8 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/collector/verdict"
-	"github.com/openshift/update-preflight/fleet/hub"
-	"github.com/openshift/update-preflight/fleet/wave"
+	"github.com/openshift/update-preflight/runner/fleet/hub"
+	"github.com/openshift/update-preflight/runner/fleet/wave"
 )
 
 // gateFlags are the flags of "fleet gate".

@@ -13,9 +13,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/fleet"
-	"github.com/openshift/update-preflight/fleet/hub"
-	"github.com/openshift/update-preflight/fleet/tableview"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/hub"
+	"github.com/openshift/update-preflight/runner/fleet/tableview"
 )
 
 // hubFlags are the flags of "fleet hub".

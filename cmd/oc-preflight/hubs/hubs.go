@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/fleet/hub"
+	"github.com/openshift/update-preflight/runner/fleet/hub"
 )
 
 // selection are the flags of what is read of a hub.

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/fleet/hub"
+	"github.com/openshift/update-preflight/runner/fleet/hub"
 )
 
 // NewRequest makes "fleet request", which prints the object by which a hub asks its clusters.

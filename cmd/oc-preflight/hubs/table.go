@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/input"
-	"github.com/openshift/update-preflight/fleet"
-	"github.com/openshift/update-preflight/fleet/wave"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/wave"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/fleet"
-	"github.com/openshift/update-preflight/fleet/roster"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/roster"
 )
 
 // Fleet words actions as command lines: for one cluster of a fleet, or for all of them.

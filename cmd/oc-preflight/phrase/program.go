@@ -5,7 +5,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/fleet"
+	"github.com/openshift/update-preflight/runner/fleet"
 )
 
 // worded is a finding whose actions are command lines, and whose remedy calls the programs by the names of the

@@ -26,10 +26,10 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
-	"github.com/openshift/update-preflight/fleet"
-	"github.com/openshift/update-preflight/fleet/wave"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/wave"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -48,7 +48,7 @@ func documents() []document {
 		{name: "report", kind: report.Kind, value: report.Report{}, written: "collector/document/reportview/testdata/*.json"},
 		{name: "targets", kind: report.TargetsKind, value: report.Targets{}, written: "collector/document/reportview/testdata/*.json"},
 		{name: "path", kind: report.PathKind, value: report.Path{}, written: "collector/document/reportview/testdata/*.json"},
-		{name: "fleet", kind: fleet.Kind, value: fleet.Table{}, written: "fleet/tableview/testdata/*.json"},
+		{name: "fleet", kind: fleet.Kind, value: fleet.Table{}, written: "runner/fleet/tableview/testdata/*.json"},
 		{name: "diff", kind: diff.Kind, value: diff.Changes{}, written: "collector/report/diff/testdata/*.json"},
 		{name: "history", kind: history.Kind, value: history.History{}, written: "cmd/oc-preflight/history/testdata/*.json"},
 		{name: "plan", kind: updateplan.Kind, value: updateplan.Plan{}, written: "collector/updateplan/testdata/*.json"},
@@ -56,7 +56,7 @@ func documents() []document {
 		{name: "explain", kind: explain.Kind, value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
 		{name: "checks", kind: listing.Kind, value: listing.Listing{}, written: "cmd/oc-preflight/listing/testdata/*.json"},
 		{name: "verify-verdict", kind: attestation.Kind, value: attestation.Verification{}, written: "collector/verdict/attestation/testdata/*.json"},
-		{name: "gate", kind: wave.Kind, value: wave.Gate{}, written: "fleet/wave/testdata/*.json"},
+		{name: "gate", kind: wave.Kind, value: wave.Gate{}, written: "runner/fleet/wave/testdata/*.json"},
 		{name: "version", kind: versions.Kind, value: versions.Versions{}, written: "cmd/oc-preflight/versions/testdata/*.json"},
 		{name: "conformance", kind: conformance.Kind, value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
 	}

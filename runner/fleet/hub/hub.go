@@ -1,0 +1,200 @@
+// Package hub answers: what do the clusters of an Open Cluster Management (OCM) hub report about
+// an update?
+//
+// [Read] makes a [Member] of each cluster of a Placement: a row for a table of package fleet, and
+// how far its update is, for a gate of package wave. It reads objects of the hub only, and uses no
+// credential of a managed cluster: ManagedClusters, PlacementDecisions, the feedback of the
+// ManifestWorks that bring an UpdatePreflight to the clusters, and ManagedClusterViews.
+//
+// The hub keeps the last values of a cluster that does not answer. They never count: a cluster is
+// Unreachable unless the condition ManagedClusterConditionAvailable is True, and a report counts
+// for [MaxAge] after the time that it states. A verdict that is signed by the key of its cluster
+// counts for what it states; where keys are given, no other does.
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/wave"
+)
+
+// MaxAge is how long a report of a cluster counts after the time that it states. The controller
+// states a time at least every half an hour, and its clock may be an hour behind.
+const MaxAge = 90 * time.Minute
+
+// Query is what is asked of a hub.
+type Query struct {
+	// Placement selects the clusters; the zero value selects all.
+	Placement types.NamespacedName
+	// Group is the name of a decision group of the Placement; empty for all.
+	Group string
+	// To is the version of the release; empty for the newest that each cluster was asked about.
+	To string
+	// Keys are the public keys of the clusters; the zero value accepts verdicts that are not signed.
+	Keys Keys
+}
+
+// Member is one cluster of a hub.
+type Member struct {
+	Row fleet.Row
+	// Group is the decision group of the Placement; empty without one.
+	Group string
+	// Update is how far the update to the version of the query is.
+	Update wave.Cluster
+}
+
+// Fleet is what the clusters of a hub report.
+type Fleet struct {
+	Members []Member
+	// Incomplete is why clusters that do not answer may be missing; empty where none is.
+	Incomplete string
+	// Notices are what else is to be said about them.
+	Notices []string
+}
+
+// Rows are the rows of all members.
+func (f Fleet) Rows() []fleet.Row {
+	rows := make([]fleet.Row, 0, len(f.Members))
+	for _, member := range f.Members {
+		rows = append(rows, member.Row)
+	}
+	return rows
+}
+
+// Wave are the updates of all members.
+func (f Fleet) Wave() []wave.Cluster {
+	clusters := make([]wave.Cluster, 0, len(f.Members))
+	for _, member := range f.Members {
+		clusters = append(clusters, member.Update)
+	}
+	return clusters
+}
+
+// Needs are the permissions for a query. Without those for what the clusters report, it is unknown
+// what they do; those for the clusters are required.
+func (q Query) Needs() access.Needs {
+	needs := access.Needs{
+		Required: []access.Request{{Verb: "list", Group: clusterGroup, Resource: "managedclusters"}},
+		Optional: []access.Request{
+			{Verb: "list", Group: workGroup, Resource: "manifestworkreplicasets", Namespace: q.Placement.Namespace},
+			{Verb: "list", Group: workGroup, Resource: "manifestworks"},
+			{Verb: "list", Group: viewGroup, Resource: "managedclusterviews"},
+		},
+	}
+	if q.Placement.Name != "" {
+		return needs.And(PlacementNeeds(q.Placement))
+	}
+	return needs
+}
+
+// PlacementNeeds are the permissions to read which clusters a Placement selects; with the zero value,
+// any Placement.
+func PlacementNeeds(placement types.NamespacedName) access.Needs {
+	return access.Needs{Required: []access.Request{
+		{Verb: "get", Group: clusterGroup, Resource: "placements", Namespace: placement.Namespace, Name: placement.Name},
+		{Verb: "list", Group: clusterGroup, Resource: "placementdecisions", Namespace: placement.Namespace},
+	}}
+}
+
+// RequestNeeds are the permissions to apply what [Request] makes to the namespace of a Placement, and
+// to delete it; without a namespace, to any.
+func RequestNeeds(namespace string) access.Needs {
+	like := access.Request{Group: workGroup, Resource: "manifestworkreplicasets", Namespace: namespace}
+	return access.Needs{Required: access.Verbs(like, "create", "delete", "get", "patch")}
+}
+
+// Read reads the hub. now is the time by the clock of the hub. An error means that the hub could
+// not be read; a cluster that does not answer is a row.
+func Read(ctx context.Context, hub *cluster.Cluster, query Query) (Fleet, error) {
+	reader := reader{hub.Dynamic}
+	managed, err := reader.managed(ctx)
+	if err != nil {
+		return Fleet{}, err
+	}
+	placed, incomplete, err := reader.placed(ctx, query)
+	if err != nil {
+		return Fleet{}, err
+	}
+	reports, err := reader.reports(ctx, query)
+	if err != nil {
+		return Fleet{}, err
+	}
+	made := query.members(managed, placed, reports, hub.Now())
+	if made.Incomplete = incomplete; incomplete != "" {
+		made.Notices = append(made.Notices, incomplete)
+	}
+	if len(reports.unread) > 0 {
+		made.Notices = append(made.Notices, fmt.Sprintf("%s of the hub were not read: the user may not list them; have an administrator apply the roles that this prints: %s", strings.Join(reports.unread, " and "), reports.rolesCommand()))
+	}
+	return made, nil
+}
+
+// members are those of the clusters that the query selects, sorted by name.
+func (q Query) members(managed map[string]managedCluster, placed map[string]string, reports reports, now time.Time) Fleet {
+	var made Fleet
+	shared := sharedIDs(managed)
+	if q.Placement.Name == "" {
+		placed = map[string]string{}
+		for name := range managed {
+			placed[name] = ""
+		}
+	}
+	for name, group := range placed {
+		if q.Group != "" && group != q.Group {
+			continue
+		}
+		of, known := managed[name]
+		if !known {
+			of = managedCluster{name: name, absent: "the Placement selects a cluster that is not on this hub"}
+		}
+		of.shared = shared[strings.ToLower(of.id)]
+		about := q.about(name, reports)
+		member := Member{Row: q.row(of, about, now), Group: group, Update: q.update(of, about, now)}
+		if q.To != "" {
+			member.Row.Update = stated(member.Update)
+		}
+		made.Members = append(made.Members, member)
+		if of.local && len(placed) > 1 {
+			made.Notices = append(made.Notices, fmt.Sprintf("%s is the hub itself: update it alone, since a controller of the hub that updates clusters ends with it", name))
+		}
+	}
+	slices.SortFunc(made.Members, func(a, b Member) int { return strings.Compare(a.Row.Cluster.Name, b.Row.Cluster.Name) })
+	switch {
+	case q.Keys.empty():
+		made.Notices = append(made.Notices, "the verdicts are not verified: the public keys of the clusters were not given")
+	case q.Keys.notice != "":
+		made.Notices = append(made.Notices, q.Keys.notice)
+	}
+	return made
+}
+
+// sharedIDs are the IDs, in lower case, that more than one cluster claims: a cluster may claim any, in any case
+// of its letters.
+func sharedIDs(managed map[string]managedCluster) map[string]bool {
+	shared, seen := map[string]bool{}, map[string]bool{}
+	for _, each := range managed {
+		if id := strings.ToLower(each.id); id != "" {
+			shared[id], seen[id] = shared[id] || seen[id], true
+		}
+	}
+	return shared
+}
+
+// errNoPlacement is the error for a Placement that does not exist.
+func errNoPlacement(name types.NamespacedName) error {
+	return input.Errorf("the Placement %s does not exist in the namespace %s of this hub", name.Name, name.Namespace)
+}
+
+// errNotHub is the error for a cluster that is no hub.
+var errNotHub = errors.New("this cluster is no hub of Open Cluster Management: it does not serve ManagedClusters")

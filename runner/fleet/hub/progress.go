@@ -1,0 +1,51 @@
+package hub
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/settled"
+	"github.com/openshift/update-preflight/runner/fleet/wave"
+)
+
+// update is how far the update of a cluster is.
+func (q Query) update(of managedCluster, report reported, now time.Time) wave.Cluster {
+	made := wave.Cluster{Name: of.name, Stage: wave.Silent}
+	switch {
+	case of.absent+of.silent != "":
+		made.Message = cmp.Or(of.absent, of.silent)
+		return made
+	case report.problem != nil:
+		made.Message = report.problem.message
+		return made
+	case report.signedOnly:
+		made.Message = "a signed verdict does not state whether the cluster was updated: the controller does"
+		return made
+	}
+	if problem := q.current(of, report, now); problem != nil {
+		made.Message = problem.message
+		return made
+	}
+	values := report.values
+	made.Since, _ = time.Parse(time.RFC3339, values.updatedSince)
+	made.Stage, made.Message = settled.StageOf(values.updated, values.updatedReason), values.updatedMessage
+	switch made.Stage {
+	case wave.Outstanding:
+		made.Message, made.Since = values.message, time.Time{}
+	case wave.Updated:
+		made.Message = ""
+	case wave.Updating, wave.Broken, wave.Silent:
+	}
+	return made
+}
+
+// stated is the update as a table states it.
+func stated(of wave.Cluster) *fleet.Update {
+	made := &fleet.Update{Stage: string(of.Stage), Message: of.Message}
+	if !of.Since.IsZero() {
+		made.Since = words.Time(of.Since)
+	}
+	return made
+}

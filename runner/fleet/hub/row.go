@@ -1,0 +1,219 @@
+package hub
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/attestation"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/fleet"
+)
+
+// maxNarrowed is how many texts about what a verdict leaves out are listed.
+const maxNarrowed = 10
+
+// causeHub names the causes about how a verdict came to the hub.
+const causeHub = "HubReport"
+
+// row is what is known about a cluster, given what it reports.
+func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row {
+	row := fleet.Row{
+		Cluster: fleet.Cluster{Name: of.name, ID: of.id, Labels: of.labels, Source: "hub"},
+		State:   fleet.Undecided, Version: of.version, Target: q.To,
+	}
+	row.Target = cmp.Or(row.Target, report.values.version)
+	row.Observed = report.values.reportTime
+	switch {
+	case of.absent != "":
+		row.State, row.Message = fleet.NotInstalled, of.absent
+		return row
+	case of.silent != "":
+		row.State, row.Message = fleet.Unreachable, of.silent
+		return row
+	case report.problem != nil:
+		return undecided(row, report.problem)
+	}
+	row.Evidence = report.source
+	if problem := q.current(of, report, now); problem != nil {
+		return undecided(row, problem)
+	}
+	if report.values.updated == "True" && report.values.version == row.Target {
+		if !q.Keys.empty() {
+			return undecided(row, problemf("UpdateNotSigned", "the cluster reports that it runs the release already, and only verdicts are signed"))
+		}
+		row.State, row.Message, row.Version = fleet.Ready, "the cluster runs the release already", row.Target
+		return row
+	}
+	return q.decided(row, of, report, now)
+}
+
+// about is the newest report of a cluster about the version of the query.
+func (q Query) about(cluster string, all reports) reported {
+	for _, each := range all.of[cluster] {
+		if q.To == "" || each.values.version == q.To || each.values.version == "" && (each.signedOnly || each.name == "" || each.name == ObjectName(q.To)) {
+			return each
+		}
+	}
+	if len(all.unread) > 0 {
+		unread := problemf("NotRead", "the user may not list the %s of the hub, so it is unknown what this cluster reports on the update", strings.Join(all.unread, " and "))
+		unread.command = all.rolesCommand()
+		return reported{problem: unread}
+	}
+	return reported{problem: problemf("NotAsked", "the hub has no report of this cluster on the update")}
+}
+
+// ObjectName is the name of the UpdatePreflight by which a hub asks about an update to a version.
+func ObjectName(version string) string {
+	return "fleet-" + strings.ToLower(strings.ReplaceAll(version, "+", "-"))
+}
+
+// current is why a report does not count at that time; nil where it does.
+func (q Query) current(of managedCluster, report reported, now time.Time) *problem {
+	switch {
+	case of.shared:
+		return problemf("SameID", "another cluster of this hub claims the same ID %s", words.External(of.id))
+	case of.clock != "":
+		return &problem{reason: "ClockNotSynced", message: of.clock}
+	case report.signedOnly:
+		return nil // the statement has its own time
+	case report.values.reportTime == "":
+		return problemf("NotReported", "the controller of the cluster has not reported yet")
+	}
+	at, err := time.Parse(time.RFC3339, report.values.reportTime)
+	switch {
+	case err != nil:
+		return problemf("NotReported", "the report of the cluster has no time that can be read")
+	case at.After(now.Add(time.Hour)):
+		return problemf("OfTheFuture", "the report is of %s, which is more than an hour ahead of the clock of the hub", words.Time(at))
+	case at.Add(MaxAge).Before(now):
+		return problemf("Outdated", "the report is of %s, older than %s: the controller or the agent of the cluster does not run", words.Time(at), MaxAge)
+	}
+	return nil
+}
+
+// decided is the row with the decision of a report.
+func (q Query) decided(row fleet.Row, of managedCluster, report reported, now time.Time) fleet.Row {
+	if q.Keys.empty() {
+		if report.signedOnly {
+			return undecided(row, problemf("NoKey", "a verdict that a ManagedClusterView brings counts only if it is signed, and no public keys were given"))
+		}
+		return unsigned(row, report.values, now)
+	}
+	key, pinned := q.Keys.of[strings.ToLower(of.id)]
+	switch {
+	case !pinned:
+		return undecided(row, problemf("NoKey", "there is no public key of the cluster %s", words.External(cmp.Or(of.id, "without an ID"))))
+	case report.values.attestation == "" && report.values.decision != "":
+		return undecided(row, problemf("NotSigned", "the verdict of the cluster is not signed"))
+	case report.values.attestation == "":
+		return unsigned(row, report.values, now)
+	}
+	made := attestation.Verify([]byte(report.values.attestation), key, attestation.Expectation{Cluster: of.id, Release: row.Target}, now)
+	if made.Result != attestation.Valid {
+		return undecided(row, &problem{reason: made.Reason, message: made.Message})
+	}
+	row.Evidence = "signed by the key of the cluster"
+	stated := made.Statement
+	row.Target, row.Until, row.Observed = stated.Target.Version, stated.Verdict.ValidUntil, cmp.Or(row.Observed, stated.Run.CompletionTime)
+	if stated.Verdict.Forced {
+		return undecided(row, problemf("Forced", "the verdict was forced, which permits the update only to who forced it"))
+	}
+	if stated.Verdict.Decision == verdict.Ready && !made.Permits() {
+		return undecided(row, problemf("Narrowed", "the verdict is Ready, and its request left out %s", words.List(stated.Verdict.Narrowed, maxNarrowed)))
+	}
+	row.State = fleet.StateOf(stated.Verdict.Decision)
+	row.Causes = append(causesOf(stated.Verdict.Blocking, preflight.Fail, ""), causesOf(stated.Verdict.Undecided, preflight.Unknown, "")...)
+	return contradicted(row)
+}
+
+// unsigned is the row with the decision of values that are not signed.
+func unsigned(row fleet.Row, of values, now time.Time) fleet.Row {
+	until, err := time.Parse(time.RFC3339, of.validUntil)
+	switch {
+	case of.decision == "":
+		return undecided(row, problemf("NoVerdict", "the cluster has no valid verdict on the update (%s): %s", words.External(of.phase), words.External(of.message)))
+	case err != nil || !now.Before(until):
+		return undecided(row, problemf("Expired", "the verdict of the cluster has ended"))
+	}
+	row.State, row.Until = fleet.StateOf(verdict.Decision(of.decision)), of.validUntil
+	outcome := preflight.Unknown
+	if row.State == fleet.Blocked {
+		outcome = preflight.Fail
+	}
+	if of.causes != "" {
+		row.Causes = causesOf(strings.Split(of.causes, ","), outcome, of.message)
+	}
+	return contradicted(row)
+}
+
+// contradicted is the row with a cause where its state needs one.
+func contradicted(row fleet.Row) fleet.Row {
+	if len(row.Causes) == 0 && row.State != fleet.Ready {
+		return undecided(row, problemf("NoCause", "the verdict is %s, and names no cause", row.State))
+	}
+	return row
+}
+
+func causesOf(names []string, outcome preflight.Outcome, message string) []fleet.Cause {
+	reason := map[preflight.Outcome]string{preflight.Fail: "Blocks", preflight.Unknown: "Inconclusive"}[outcome]
+	var causes []fleet.Cause
+	for _, name := range names {
+		causes = append(causes, fleet.Cause{
+			Name: name, Outcome: outcome, Reason: reason, Message: cmp.Or(message, "The finding is in the verdict of the cluster."),
+			Remediation: "Show the report of the cluster, where the finding has its remedy: `oc preflight status` in that cluster.",
+		})
+	}
+	return causes
+}
+
+// undecided is the row with a cause about how the verdict came to the hub.
+func undecided(row fleet.Row, because *problem) fleet.Row {
+	row.State = fleet.Undecided
+	row.Message = because.message
+	row.Causes = []fleet.Cause{{
+		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: sentence(because.message), Remediation: remedy(because.reason),
+	}}
+	if because.command != "" {
+		row.Causes[0].Actions = []finding.Action{finding.Run("%s", because.command)}
+	}
+	return row
+}
+
+// remedy is what to do about a report that does not count.
+func remedy(reason string) string {
+	switch reason {
+	case "NotAsked", "NoObject":
+		return "Apply the ManifestWorkReplicaSet of manifests/open-cluster-management/target for this version to the Placement."
+	case "NotRead":
+		return "Have an administrator of the hub apply the roles that the command prints."
+	case "NotApplied", "NotAvailable", "NoFeedback", "NoAnswer", "NotReadable":
+		return "Correct what the condition of the object on the hub states, and wait until the agent of the cluster has applied it."
+	case "NotReported", "Outdated":
+		return "Find out why the pod of the controller in the namespace openshift-update-preflight of the cluster, or the agent of the hub, does not run."
+	case "ClockNotSynced", "OfTheFuture":
+		return "Correct the clock of the cluster or of the hub."
+	case "SameID":
+		return "Detach the cluster that does not have this ID in spec.clusterID of its ClusterVersion."
+	case "NoKey", "NotSigned":
+		return "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
+	case "UpdateNotSigned":
+		return "Compare status.history of ClusterVersion in the cluster."
+	case "Narrowed":
+		return "Run the preflight in the cluster again, without ignoring or leaving out anything."
+	case "NoVerdict", "Expired", "ValidityEnded", "NotComplete":
+		return "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
+	}
+	return "Do not update the cluster before it is known who changed its report."
+}
+
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s%s.", strings.ToUpper(text[:1]), strings.TrimSuffix(text[1:], "."))
+}

@@ -1,0 +1,53 @@
+package roster
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/runner/fleet"
+)
+
+// HostedNeeds are the permissions to list the hosted clusters of a management cluster.
+func HostedNeeds() access.Needs {
+	return access.Needs{Required: []access.Request{{Verb: "list", Group: hypershift.Group, Resource: "hostedclusters"}}}
+}
+
+// Hosted are the hosted clusters (HyperShift) of a management cluster, each with the side of the
+// management cluster. An *input.Error is about a cluster without HyperShift.
+func Hosted(ctx context.Context, management *cluster.Cluster, connect Connect) ([]Member, error) {
+	objects, err := listAll(ctx, management, hypershift.GroupVersion().WithResource("hostedclusters"))
+	if err != nil {
+		return nil, err
+	}
+	members := make([]Member, 0, len(objects))
+	for i := range objects {
+		object := &objects[i]
+		of := memberOf(object, "HostedCluster")
+		if object.GetDeletionTimestamp() != nil {
+			members = append(members, Member{Cluster: of, State: fleet.NotInstalled, Message: "its HostedCluster is being deleted"})
+			continue
+		}
+		namespace, name := object.GetNamespace(), object.GetName()
+		of.ID, _, _ = unstructured.NestedString(object.Object, "spec", "clusterID") // empty where it is none
+		members = append(members, Member{Cluster: of, known: objectOf(management, object), Flags: []string{"hosted-cluster", namespace + "/" + name}, open: func(ctx context.Context) (Connection, error) {
+			return reachGuest(ctx, management, namespace, name, connect)
+		}})
+	}
+	return members, nil
+}
+
+// reachGuest opens both sides of a hosted cluster. A guest that cannot be reached is no error: the side
+// of the management cluster is judged, and the guest is inconclusive.
+func reachGuest(ctx context.Context, management *cluster.Cluster, namespace, name string, connect Connect) (Connection, error) {
+	side, err := hosted.Open(ctx, management, namespace, name)
+	if err != nil {
+		return Connection{}, err
+	}
+	reached, side, err := hosted.Reach(ctx, side, connect)
+	return Connection{Cluster: reached, Hosted: side}, err
+}

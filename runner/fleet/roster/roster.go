@@ -1,0 +1,163 @@
+// Package roster answers: which clusters does a fleet have, and how is each reached?
+//
+// [Contexts], [Kubeconfigs] and [Archives] list the members that files on this machine name,
+// [Hive] and [Hosted] those that objects of a cluster name; [Distinct] leaves out what is named
+// twice. A member that cannot be reached is a member: the error of its Open, a [Failure], is its row.
+package roster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/signature/localfile"
+)
+
+// MaxMembers bounds the members of one source.
+const MaxMembers = 5000
+
+// Connect makes the clients of a cluster; it sends no request.
+type Connect func(*rest.Config) (*cluster.Cluster, error)
+
+// Connection is a member that was reached.
+type Connection struct {
+	Cluster *cluster.Cluster
+	// Hosted is the side of the management cluster; nil for a cluster that is not hosted.
+	Hosted *hosted.ControlPlane
+
+	answers *answers
+}
+
+// SecretRef names a Secret of the cluster whose objects name the members.
+type SecretRef struct{ Namespace, Name string }
+
+// Member is one cluster of a fleet.
+type Member struct {
+	Cluster fleet.Cluster
+	// State is that of a member which is not asked, with the Message; empty for one that is.
+	State   fleet.State
+	Message string
+	// Archived is true for an archive: no checks are run there, and reading it takes memory.
+	Archived bool
+	// Flags select the member in a command for one cluster, as a name and its value; none
+	// where no flag does.
+	Flags []string
+	// Secret is the one with the kubeconfig that Flags name, as a file that does not exist yet; empty
+	// for none.
+	Secret SecretRef
+
+	// server is equal for members that are one API server; empty where that is unknown.
+	server string
+	// known differs for members of one name that are several clusters: it is the object that names it, or the
+	// certificate authority of its API server.
+	known string
+	// content is what the files of an archive are at present; nil for a cluster that answers itself.
+	content func() string
+	open    func(context.Context) (Connection, error)
+	// others are members of the same API server, which may have other credentials.
+	others []Member
+}
+
+// Open reaches the member. It is called once.
+func (m Member) Open(ctx context.Context) (Connection, error) { return m.open(ctx) }
+
+// Ways are the member, and after it those of the same API server, by which it is reached where the
+// credentials of the member are not accepted.
+func (m Member) Ways() []Member { return append([]Member{m}, m.others...) }
+
+// Origin is equal for the same member in another survey: where it is from, by which object of which
+// cluster it is known, and by which API server it is reached.
+func (m Member) Origin() string {
+	return fmt.Sprintf("%q %q %q %q", m.Cluster.Source, m.Cluster.Name, m.server, m.known)
+}
+
+// Identity is the Origin, with what else an answer about the member depends on: its ID and labels as its
+// object states them, and the files of an archive, by their sizes and times of modification.
+func (m Member) Identity() string {
+	text := fmt.Sprintf("%s %q %q", m.Origin(), m.Cluster.ID, m.Cluster.Labels)
+	if m.content != nil {
+		text += " " + m.content()
+	}
+	return text
+}
+
+// failed is a member whose configuration cannot be used.
+func failed(of fleet.Cluster, cause *Failure) Member {
+	return Member{Cluster: of, open: func(context.Context) (Connection, error) { return Connection{}, cause }}
+}
+
+// direct is a member that is reached by a configuration.
+func direct(of fleet.Cluster, config *rest.Config, connect Connect) Member {
+	return Member{Cluster: of, server: serverOf(config), known: authorityOf(config), open: func(context.Context) (Connection, error) {
+		reached, err := observed(config, connect)
+		if err != nil {
+			return Connection{}, badKubeconfig(err)
+		}
+		return reached, nil
+	}}
+}
+
+// serverOf identifies the API server: by its URL, and by what selects one behind that.
+func serverOf(config *rest.Config) string {
+	server := strings.TrimSuffix(config.Host, "/") + " " + config.ServerName
+	address, err := url.Parse(config.Host)
+	if err != nil || config.Proxy == nil {
+		return server
+	}
+	through, err := config.Proxy(&http.Request{URL: address})
+	if err == nil && through != nil {
+		server += " " + through.String()
+	}
+	return server
+}
+
+// maxAuthority bounds the file of a certificate authority, in bytes.
+const maxAuthority = 1 << 20
+
+// authorityOf is a digest of the certificate authority that the API server must have: behind one URL, such
+// as that of a tunnel, another cluster has another one. It is empty where the configuration names none.
+func authorityOf(config *rest.Config) string {
+	data := config.CAData
+	if file, err := localfile.OpenRegular(config.CAFile); len(data) == 0 && err == nil {
+		defer file.Close()                                       //nolint:errcheck // nothing was written
+		data, _ = io.ReadAll(io.LimitReader(file, maxAuthority)) // that it cannot be read is an error of the connection
+	}
+	if len(data) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Distinct are the members without those whose API server an earlier one has, and a notice for
+// each of these. The earlier one has them among its Ways.
+func Distinct(members []Member) (kept []Member, notices []string) {
+	first := map[string]int{}
+	for _, member := range members {
+		at, known := first[member.server]
+		if known && member.server != "" {
+			kept[at].others = append(kept[at].others, member)
+			notices = append(notices, fmt.Sprintf("%s has the API server of %s: it is asked once", describe(member.Cluster), describe(kept[at].Cluster)))
+			continue
+		}
+		first[member.server] = len(kept)
+		kept = append(kept, member)
+	}
+	return kept, notices
+}
+
+// describe is a cluster in a notice.
+func describe(of fleet.Cluster) string {
+	return fmt.Sprintf("%s (%s)", words.Line(of.Name, maxQuoted), words.Line(of.Source, maxQuoted))
+}

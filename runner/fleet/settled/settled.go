@@ -1,0 +1,75 @@
+// Package settled answers: how far is the update of this cluster to a release?
+//
+// [Of] reads it from the cluster, for a table of package fleet. [StageOf] is the stage of a cluster
+// whose controller has reported it.
+package settled
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/wave"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/completion"
+)
+
+// Of is how far the update of a cluster to a version is. What could not be read is Silent, with the
+// cause.
+func Of(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update {
+	present := snapshot.Of(reached)
+	version, err := present.ClusterVersion(ctx)
+	if err != nil {
+		return silent(fmt.Errorf("could not read ClusterVersion: %w", err))
+	}
+	if version.Status.Desired.Version != to {
+		return &fleet.Update{Stage: string(wave.Outstanding), Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version)}
+	}
+	of := completion.Read(ctx, present, version, reached.Now())
+	condition := completion.Of(of)
+	made := &fleet.Update{Stage: string(StageOf(string(condition.Status), condition.Reason)), Message: condition.Message}
+	switch wave.Stage(made.Stage) {
+	case wave.Updated:
+		made.Since, made.Message = words.Time(completion.Since(of)), ""
+	case wave.Updating:
+		made.Since = started(version.Status.History)
+	case wave.Outstanding, wave.Broken, wave.Silent:
+	}
+	return made
+}
+
+// started is when the newest update began; empty where it is unknown.
+func started(history []configv1.UpdateHistory) string {
+	if len(history) == 0 || history[0].StartedTime.IsZero() {
+		return ""
+	}
+	return words.Time(history[0].StartedTime.Time)
+}
+
+// StageOf is the stage of a cluster whose condition Updated has a status, for a reason; empty for a
+// cluster that does not run the release.
+func StageOf(status, reason string) wave.Stage {
+	switch metav1.ConditionStatus(status) {
+	case "":
+		return wave.Outstanding
+	case metav1.ConditionTrue:
+		return wave.Updated
+	case metav1.ConditionFalse:
+		if v1alpha1.UpdateFailed(reason) {
+			return wave.Broken
+		}
+		return wave.Updating
+	case metav1.ConditionUnknown:
+	}
+	return wave.Silent
+}
+
+func silent(cause error) *fleet.Update {
+	return &fleet.Update{Stage: string(wave.Silent), Message: words.External(cause.Error())}
+}

@@ -1,0 +1,209 @@
+// Package survey answers: what do the clusters of a fleet answer, each in its own time?
+//
+// [Survey.Rows] asks all members side by side. A member that fails, hangs or answers late is a
+// row that states so, and delays no other one.
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/roster"
+)
+
+// Judge asks one cluster. Its error is why there is no verdict.
+type Judge func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error)
+
+// Store has the rows of earlier surveys.
+type Store interface {
+	// Known is the row of a member that need not be asked again.
+	Known(member roster.Member) (fleet.Row, bool)
+	// Keep keeps the row of a member that was asked.
+	Keep(member roster.Member, row fleet.Row) error
+}
+
+// Survey is how members are asked.
+type Survey struct {
+	// Parallel is the number of members that are asked at one time; at least 1.
+	Parallel int
+	// Timeout is the time of one member, after which its answer does not count.
+	Timeout time.Duration
+	// Grace is the time after Timeout in which a judge that was interrupted may delete what it
+	// created.
+	Grace time.Duration
+	// Complete completes the row of a member that was asked, such as by the commands of a program; may
+	// be nil.
+	Complete func(member roster.Member, row fleet.Row) fleet.Row
+	// Store may be nil.
+	Store Store
+	// Progress receives each row as it becomes known, one at a time, with the index of its member: a row may
+	// have another name than its member. May be nil.
+	Progress func(done, all, member int, row fleet.Row)
+}
+
+// Rows are the rows of the members, in their order. A member that was not asked when ctx ended is
+// Unreachable. The errors are those of the store, which change no row.
+func (s Survey) Rows(ctx context.Context, members []roster.Member, judge Judge) ([]fleet.Row, error) {
+	r := &round{how: s, judge: judge, rows: make([]fleet.Row, len(members)), archives: make(chan struct{}, archivesAtOnce())}
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(max(1, s.Parallel), len(members)) {
+		workers.Go(func() {
+			for i := range next {
+				r.ask(ctx, i, members[i])
+			}
+		})
+	}
+	for _, archived := range []bool{false, true} { // clusters wait, archives compute
+		for i := range members {
+			if members[i].Archived == archived {
+				next <- i
+			}
+		}
+	}
+	close(next)
+	workers.Wait()
+	return r.rows, errors.Join(r.failures...)
+}
+
+// archivesAtOnce bounds the archives that are read at one time: each takes a processor, and the
+// memory for its content.
+func archivesAtOnce() int { return min(4, runtime.GOMAXPROCS(0)) }
+
+// round is one survey.
+type round struct {
+	how Survey
+
+	judge    Judge
+	archives chan struct{}
+
+	mutex    sync.Mutex
+	rows     []fleet.Row
+	done     int
+	failures []error
+}
+
+// ask makes the row of a member.
+func (r *round) ask(ctx context.Context, i int, member roster.Member) {
+	row, fresh := r.row(ctx, member)
+	row = fleet.Bounded(row)
+	var err error
+	if fresh && r.how.Store != nil {
+		err = r.how.Store.Keep(member, row)
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if err != nil {
+		r.failures = append(r.failures, fmt.Errorf("the result of %s was not kept: %w", row.Cluster.Name, err))
+	}
+	r.rows[i] = row
+	r.done++
+	if r.how.Progress != nil {
+		r.how.Progress(r.done, len(r.rows), i, row)
+	}
+}
+
+// row is the row of a member; fresh is true where the member gave a verdict.
+func (r *round) row(ctx context.Context, member roster.Member) (row fleet.Row, fresh bool) {
+	if member.State != "" {
+		return fleet.Row{Cluster: member.Cluster, State: member.State, Message: member.Message}, false
+	}
+	if r.how.Store != nil {
+		if known, ok := r.how.Store.Known(member); ok {
+			return known, false
+		}
+	}
+	if member.Archived {
+		r.archives <- struct{}{}
+		defer func() { <-r.archives }()
+	}
+	if ctx.Err() != nil {
+		return fleet.Unread(member.Cluster, "NotAsked", "it was not asked: the command was interrupted", "Run the command again."), false
+	}
+	return r.first(ctx, member)
+}
+
+// first is the answer by the first way to the member that gives one.
+func (r *round) first(ctx context.Context, member roster.Member) (row fleet.Row, fresh bool) {
+	asking, cancel := context.WithTimeout(ctx, r.how.Timeout)
+	defer cancel()
+	var failed fleet.Row
+	for i, way := range member.Ways() {
+		row, reached, err := r.answer(asking, way)
+		if err == nil {
+			return r.complete(way, row), true
+		}
+		if i == 0 {
+			failed = r.complete(way, unread(asking, way.Cluster, reached, err))
+		}
+		if asking.Err() != nil {
+			break
+		}
+	}
+	return failed, false
+}
+
+func (r *round) complete(member roster.Member, row fleet.Row) fleet.Row {
+	if r.how.Complete == nil {
+		return row
+	}
+	return r.how.Complete(member, row)
+}
+
+// result is what a member has answered.
+type result struct {
+	row fleet.Row
+	err error
+}
+
+// answer is the answer of a member until asking ends. One that comes later does not count.
+func (r *round) answer(asking context.Context, member roster.Member) (fleet.Row, roster.Connection, error) {
+	opened, done := make(chan roster.Connection, 1), make(chan result, 1)
+	go func() { // it is not awaited if it hangs
+		reached, err := member.Open(asking)
+		opened <- reached
+		var row fleet.Row
+		if err == nil {
+			row, err = r.judge(asking, member, reached)
+		}
+		if err == nil && reached.Cluster != nil {
+			err = reached.Cluster.Exceeded()
+		}
+		done <- result{row, err}
+	}()
+	var got result
+	ended := true
+	select {
+	case got = <-done:
+	case <-asking.Done():
+		got, ended = r.await(done)
+	}
+	var reached roster.Connection
+	select {
+	case reached = <-opened:
+	default:
+	}
+	if asking.Err() == nil {
+		return got.row, reached, got.err
+	}
+	late := r.late(asking, reached)
+	late.left = r.how.Grace > 0 && (!ended || got.row.Message != "")
+	return fleet.Row{}, reached, late
+}
+
+// await gives a judge that was interrupted the time to delete what it created; false where that is not enough.
+func (r *round) await(done <-chan result) (result, bool) {
+	grace := time.NewTimer(r.how.Grace)
+	defer grace.Stop()
+	select {
+	case got := <-done:
+		return got, true
+	case <-grace.C:
+		return result{}, false
+	}
+}

@@ -1,0 +1,226 @@
+package survey
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/roster"
+)
+
+// unread is the row of a cluster that gave no verdict.
+func unread(ctx context.Context, of fleet.Cluster, reached roster.Connection, cause error) fleet.Row {
+	why := explain(reached, cause)
+	for i, action := range why.actions {
+		if action.Type == finding.ActionRoles {
+			why.actions[i] = finding.RolesOf(refused(ctx, reached, cause))
+		}
+	}
+	message := words.External(cause.Error())
+	if why.detail != "" {
+		message = words.External(why.detail + ": " + cause.Error())
+	}
+	return fleet.Unread(of, why.reason, message, why.remedy, why.actions...)
+}
+
+// refused is the user who lacks a permission in a cluster; empty where it is unknown.
+func refused(ctx context.Context, reached roster.Connection, cause error) string {
+	user := access.Refused(cause)
+	if user == "" && reached.Cluster != nil {
+		user = access.User(ctx, reached.Cluster.Kubernetes)
+	}
+	return user
+}
+
+// explanation is why a cluster gave no verdict.
+type explanation struct {
+	reason, remedy string
+	// detail is what the error does not state; empty for nothing.
+	detail  string
+	actions []finding.Action
+}
+
+func explain(reached roster.Connection, cause error) explanation {
+	if failure, ok := errors.AsType[*roster.Failure](cause); ok {
+		return explanation{reason: failure.Reason, remedy: failure.Remedy}
+	}
+	if late, ok := errors.AsType[*lateError](cause); ok {
+		return late.explain()
+	}
+	if _, tooMuch := errors.AsType[*cluster.TooMuchError](cause); tooMuch {
+		return explanation{reason: "TooMuchSent", remedy: "Check what answers at this address: the responses of an API server of OpenShift are smaller."}
+	}
+	for _, of := range []func(error) (explanation, bool){ofRequest, ofTLS, ofNetwork} {
+		if why, ok := of(cause); ok {
+			return withCertificate(why, reached)
+		}
+	}
+	return explanation{reason: "ClusterUnread", remedy: "Fix what the message states, then run the command again."}
+}
+
+// ofRequest explains what the API server answered.
+func ofRequest(cause error) (explanation, bool) {
+	_, missing := errors.AsType[*access.MissingError](cause)
+	switch {
+	case missing, apierrors.IsForbidden(cause):
+		return explanation{
+			reason: "Forbidden", remedy: "Have an administrator of the cluster apply the roles that the command prints.",
+			actions: []finding.Action{finding.Roles()},
+		}, true
+	case apierrors.IsUnauthorized(cause):
+		return explanation{reason: "Unauthorized", remedy: `Log in to the cluster again with "oc login", or get a new kubeconfig of it: the API server rejects the credentials, which may have expired.`}, true
+	case apierrors.IsTooManyRequests(cause):
+		return busy(), true
+	case apierrors.IsNotFound(cause), strings.Contains(cause.Error(), "serializer for "):
+		return explanation{reason: "NoOpenShift", remedy: "Check the URL of the API server in the kubeconfig, or leave the cluster out: what answers there is no API server of OpenShift."}, true
+	case apierrors.ReasonForError(cause) != "":
+		return explanation{reason: "ServerFailed", remedy: "Check the API server, which fails to answer the request, then run the command again."}, true
+	}
+	return explanation{}, false
+}
+
+func busy() explanation {
+	return explanation{reason: "TooManyRequests", remedy: "Wait until the API server, or the load balancer before it, accepts more requests, then run the command again."}
+}
+
+// ofTLS explains why the API server is not trusted.
+func ofTLS(cause error) (explanation, bool) {
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](cause)
+	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](cause)
+	_, otherName := errors.AsType[x509.HostnameError](cause)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](cause)
+	switch {
+	case unknown:
+		return explanation{reason: "UnknownAuthority", remedy: "Put the certificate authority of the API server into the kubeconfig, as certificate-authority-data, or get a new kubeconfig of the cluster."}, true
+	case isInvalid && invalid.Reason == x509.Expired:
+		return explanation{reason: "ServerCertificateExpired", remedy: "Renew the certificate of the API server, after you have compared the clock of this machine with that of the cluster."}, true
+	case otherName:
+		return explanation{reason: "OtherServerName", remedy: "Correct the URL or the tls-server-name in the kubeconfig: the certificate of the API server has other names."}, true
+	case isInvalid, noTLS:
+		return explanation{reason: "NoTLS", remedy: "Correct the URL of the API server in the kubeconfig: what answers there has no usable certificate."}, true
+	}
+	return explanation{}, false
+}
+
+// ofNetwork explains why the API server did not answer.
+func ofNetwork(cause error) (explanation, bool) {
+	_, unknownHost := errors.AsType[*net.DNSError](cause)
+	_, failed := errors.AsType[*net.OpError](cause)
+	const check = "Check the URL of the API server in the kubeconfig, the network and its proxy, and that the cluster runs."
+	switch {
+	case strings.Contains(cause.Error(), "getting credentials: "):
+		return explanation{reason: "NoCredentials", remedy: "Install or repair the program that the kubeconfig names for the credentials of its user, then run the command again."}, true
+	case unknownHost:
+		return explanation{reason: "UnknownHost", remedy: check}, true
+	case errors.Is(cause, syscall.ECONNREFUSED):
+		return explanation{reason: "ConnectionRefused", remedy: check}, true
+	case failed:
+		return explanation{reason: "ConnectionFailed", remedy: check}, true
+	}
+	return explanation{}, false
+}
+
+// withCertificate states that the client certificate has expired, for which API servers answer that the
+// user is unauthorized.
+func withCertificate(why explanation, reached roster.Connection) explanation {
+	if why.reason != "Unauthorized" || reached.Cluster == nil {
+		return why
+	}
+	until, ok := clientCertificateEnd(reached.Cluster.Config())
+	if !ok || reached.Cluster.Now().Before(until) {
+		return why
+	}
+	why.reason = "ClientCertificateExpired"
+	why.detail = "the client certificate has expired at " + words.Time(until)
+	why.remedy = "Get a new kubeconfig of the cluster, or log in to it again with \"oc login\"."
+	return why
+}
+
+// clientCertificateEnd is the end of the client certificate of a configuration; false for none.
+func clientCertificateEnd(config *rest.Config) (time.Time, bool) {
+	data := config.CertData
+	if len(data) == 0 && config.CertFile != "" {
+		data, _ = os.ReadFile(config.CertFile) // that it is missing is another error
+	}
+	pair, err := tls.X509KeyPair(data, keyOf(config))
+	if err != nil || pair.Leaf == nil {
+		return time.Time{}, false
+	}
+	return pair.Leaf.NotAfter, true
+}
+
+func keyOf(config *rest.Config) []byte {
+	if len(config.KeyData) > 0 || config.KeyFile == "" {
+		return config.KeyData
+	}
+	data, _ := os.ReadFile(config.KeyFile)
+	return data
+}
+
+// lateError is about a cluster that gave no verdict in its time.
+type lateError struct {
+	limit time.Duration
+	// status is the HTTP status of its last response, where that is an error; 0 otherwise.
+	status int
+	// left is true where what was asked has not ended, and may leave objects in the cluster.
+	left bool
+	// cause is why the survey ended; nil where the time of the cluster is up.
+	cause error
+}
+
+func (e *lateError) Error() string {
+	text := fmt.Sprintf("it did not answer within %s", e.limit)
+	if e.cause != nil {
+		text = "the command was interrupted before the cluster was judged"
+	}
+	if e.status != 0 {
+		text += fmt.Sprintf("; its last answer was %d %s", e.status, http.StatusText(e.status))
+	}
+	if e.left {
+		text += "; what the run has created may still be there"
+	}
+	return text
+}
+
+func (e *lateError) Unwrap() error { return e.cause }
+
+func (e *lateError) explain() explanation {
+	const cleanUp = ` Delete what is left of the run in the cluster with "cleanup".`
+	why := explanation{reason: "TimedOut", remedy: "Check that the API server answers, then run the command again, with a longer --cluster-timeout where the cluster is only slow."}
+	switch {
+	case e.cause != nil:
+		why = explanation{reason: "Interrupted", remedy: "Run the command again."}
+	case e.status == http.StatusTooManyRequests:
+		why = busy()
+	}
+	if e.left {
+		why.remedy += cleanUp
+	}
+	return why
+}
+
+// late is the error of a cluster whose time, or that of the survey, is up, with what its connection has seen.
+func (r *round) late(asking context.Context, reached roster.Connection) *lateError {
+	late := &lateError{limit: r.how.Timeout, status: reached.Rejecting()}
+	if cause := context.Cause(asking); !errors.Is(cause, context.DeadlineExceeded) {
+		late.cause = cmp.Or(cause, context.Canceled)
+	}
+	return late
+}

@@ -1,0 +1,237 @@
+// Package tableview answers: how is the table of a fleet shown to people?
+//
+// [Table] is the document: the decision in one sentence, the causes with the clusters that they
+// keep from the update, then the clusters.
+package tableview
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/findingview"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/fleet"
+)
+
+// Table is the document of a table.
+type Table struct{ fleet.Table }
+
+const (
+	// mostGroups and mostRows limit the lists by default, and briefGroups and briefRows in a
+	// brief view.
+	mostGroups, mostRows, briefGroups, briefRows = 20, 50, 2, 5
+	// mostNames and mostCauses are how many names of clusters and causes a line has.
+	mostNames, mostCauses = 8, 3
+	// widestName and widestWhy bound the cells of the table of clusters, in bytes. The other formats
+	// have them as a whole.
+	widestName, widestWhy = 100, 300
+)
+
+// Document is the document of the table.
+func (t Table) Document(view document.View) document.Document {
+	made := document.Document{
+		Title:  "The clusters of a fleet before the update" + t.toTarget(),
+		Source: fmt.Sprintf("Written by oc preflight %s at %s. The JSON document has all data.", t.ToolVersion, t.Time),
+		Blocks: []document.Block{t.verdict(), t.facts(view), t.causes(view), t.clusters(view)},
+	}
+	if !view.Brief {
+		made.Blocks = append(made.Blocks, document.List{Lead: "Notices:", Entries: t.Notices}, document.Conclusion{Text: t.Short()})
+	}
+	for _, action := range t.Actions {
+		made.Blocks = append(made.Blocks, document.Command{Lead: "Next:", Text: action.Command})
+	}
+	return made
+}
+
+// Short is the decision in one line that stands alone.
+func (t Table) Short() string {
+	return "Fleet" + t.toTarget() + ": " + word(t.Decision) + "; " + t.counts()
+}
+
+// Names is cluster/NAME for each cluster, the worst first.
+func (t Table) Names() ([]string, error) {
+	names := make([]string, 0, len(t.Rows))
+	for _, row := range t.Rows {
+		names = append(names, "cluster/"+row.Cluster.Name)
+	}
+	return names, nil
+}
+
+// Wide is the clusters as a table with all columns and without the causes.
+func (t Table) Wide(view document.View) document.Document {
+	rows := t.Rows[:view.Entries(len(t.Rows), len(t.Rows))]
+	table := document.Table{
+		Columns: []string{"Cluster", "Version", "Target", "State", "Causes", "Message", "Observed", "Until", "Source", "ID"}, Result: "State",
+		Whole: true, More: len(t.Rows) - len(rows),
+	}
+	for _, row := range rows {
+		table.Rows = append(table.Rows, []string{
+			row.Cluster.Name, row.Version, row.Target, string(row.State), strings.Join(causeNames(row), ","), row.Message, row.Observed, row.Until, row.Cluster.Source, row.Cluster.ID,
+		})
+	}
+	return document.Document{Blocks: []document.Block{table}}
+}
+
+// toTarget is the target in a sentence; empty where each cluster has its own.
+func (t Table) toTarget() string {
+	if t.Target == "" {
+		return ""
+	}
+	return " to " + t.Target
+}
+
+// word is the decision. What is Clear may have more against it once the checks of the release run.
+func word(decision verdict.Decision) string {
+	if decision == verdict.NothingKnown {
+		return string(fleet.Clear)
+	}
+	return string(decision)
+}
+
+func (t Table) verdict() document.Verdict {
+	meaning := map[verdict.Decision]string{
+		verdict.Ready:        "every cluster may be updated" + t.toTarget() + ".",
+		verdict.NothingKnown: "no gate, risk or health check of any cluster blocks the update" + t.toTarget() + "; the checks of the release were not run.",
+		verdict.Blocked:      fmt.Sprintf("do not update %s%s yet.", words.Count(t.Counts.Blocked, "cluster"), t.toTarget()),
+		verdict.Undecided:    "not every cluster could be judged completely.",
+	}[t.Decision]
+	return document.Verdict{Mark: document.Mark{Level: levelOf(t.Decision), Word: word(t.Decision)}, Meaning: meaning}
+}
+
+func levelOf(decision verdict.Decision) document.Level {
+	switch decision {
+	case verdict.Ready, verdict.NothingKnown:
+		return document.Good
+	case verdict.Blocked:
+		return document.Bad
+	case verdict.Undecided:
+	}
+	return document.Unclear
+}
+
+// counts are the numbers of clusters by state.
+func (t Table) counts() string {
+	of := t.Counts
+	var parts []string
+	for _, each := range []struct {
+		count int
+		state fleet.State
+	}{
+		{of.Ready, fleet.Ready},
+		{of.Clear, fleet.Clear},
+		{of.Blocked, fleet.Blocked},
+		{of.Undecided, fleet.Undecided},
+		{of.Unreachable, fleet.Unreachable},
+		{of.Hibernating, fleet.Hibernating},
+		{of.NotInstalled, fleet.NotInstalled},
+	} {
+		if each.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", each.count, each.state))
+		}
+	}
+	return strings.TrimSuffix(words.Count(of.Clusters, "cluster")+": "+strings.Join(parts, ", "), ": ")
+}
+
+func (t Table) facts(view document.View) document.Table {
+	table := document.Table{Title: "About this fleet"}
+	table.Row("Target", t.Target)
+	table.Row("Clusters", t.counts())
+	if !view.Brief && len(t.Groups) > 0 {
+		table.Row("Causes", fmt.Sprintf("%d; first those that alone keep the most clusters from the update", len(t.Groups)))
+	}
+	return table
+}
+
+// causes has one item for each cause.
+func (t Table) causes(view document.View) document.Items {
+	most := mostGroups
+	if view.Brief {
+		most = briefGroups
+	}
+	groups := t.Groups[:view.Entries(len(t.Groups), most)]
+	items := document.Items{Lead: "Causes", More: len(t.Groups) - len(groups)}
+	for i, group := range groups {
+		items.Entries = append(items.Entries, item(i+1, group, view))
+	}
+	return items
+}
+
+func item(number int, group fleet.Group, view document.View) document.Item {
+	cause := group.Cause
+	made := document.Item{
+		Group: "Causes", Number: number, Mark: markOf(cause), Names: []string{cause.Name}, State: "(" + cause.Reason + ")",
+		Counts: true, Message: cause.Message, Remedy: cause.Remediation,
+	}
+	findingview.AddCommands(&made, cause.Actions)
+	most := mostNames
+	if view.Full {
+		most = len(group.Clusters)
+	}
+	made.Facts = []document.Fact{
+		{Lead: "Clusters:", Text: strconv.Itoa(len(group.Clusters)) + ": " + words.List(group.Clusters, most), Brief: true},
+		{Lead: "Frees:", Text: frees(group), Brief: true},
+	}
+	return made
+}
+
+// frees is what the remedy of the cause alone achieves.
+func frees(group fleet.Group) string {
+	switch {
+	case group.Frees == 0 && group.Cause.Name == fleet.CauseUnread:
+		return "unknown: clusters that were not read may have other causes"
+	case group.Frees == 0 && len(group.Cause.Repeats) > 0:
+		return "no cluster: it repeats " + words.List(group.Cause.Repeats, mostCauses) + ", and ends with that"
+	case group.Frees == 0:
+		return "no cluster alone: each has other causes as well"
+	}
+	return words.Count(group.Frees, "cluster") + ", of which it is the only cause"
+}
+
+func markOf(cause fleet.Cause) document.Mark {
+	return findingview.Mark(finding.Finding{Finding: preflight.Finding{Outcome: cause.Outcome}, Blocks: true})
+}
+
+// clusters has one row for each cluster.
+func (t Table) clusters(view document.View) document.Table {
+	most := mostRows
+	if view.Brief {
+		most = briefRows
+	}
+	rows := t.Rows[:view.Entries(len(t.Rows), most)]
+	table := document.Table{Title: "Clusters", Columns: []string{"Cluster", "Version", "Target", "State", "Why"}, Result: "State", More: len(t.Rows) - len(rows)}
+	for _, row := range rows {
+		table.Rows = append(table.Rows, []string{words.Cut(row.Cluster.Name, widestName), cmp.Or(row.Version, "?"), row.Target, string(row.State), words.Cut(why(row), widestWhy)})
+	}
+	return table
+}
+
+// why is the causes of a row, or why it has no verdict, and how it is known.
+func why(row fleet.Row) string {
+	text := strings.Join(causeNames(row)[:min(len(row.Causes), mostCauses)], ", ")
+	if more := len(row.Causes) - mostCauses; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if row.State == fleet.Unreachable && row.Message != "" {
+		text = "" // the message is that of the cause
+	}
+	for _, each := range []string{row.Message, row.Evidence} {
+		if each != "" {
+			text = strings.TrimPrefix(text+"; "+each, "; ")
+		}
+	}
+	return text
+}
+
+func causeNames(row fleet.Row) []string {
+	names := make([]string, 0, len(row.Causes))
+	for _, cause := range row.Causes {
+		names = append(names, cause.Name)
+	}
+	return names
+}

@@ -1,0 +1,83 @@
+package tableview_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/openshift/update-preflight/collector/document/format"
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/tableview"
+	"github.com/openshift/update-preflight/test/golden"
+)
+
+// example is a fleet with every state.
+func example() tableview.Table {
+	ack := fleet.Cause{
+		Name: "AdminAck-ack-4.18-boot-images", Outcome: preflight.Fail, Reason: "AdminAckRequired", Message: "Read https://docs.example.com/boot-images first.",
+		Remediation: "Do what the message requires, then acknowledge the gate.",
+		Actions:     []finding.Action{{Type: finding.ActionAcknowledge, Value: "ack-4.18-boot-images", Command: "oc preflight ack ack-4.18-boot-images --context prod-01"}},
+	}
+	drain := fleet.Cause{
+		Name: "Drain", Outcome: preflight.Unknown, Reason: "BudgetUnknown", Message: "PodDisruptionBudget shop/db is not up to date.",
+		Remediation: "Check the controller of the budget.", Acceptable: true,
+		Actions: []finding.Action{{Type: finding.ActionAccept, Value: "Drain", Command: "oc preflight fleet targets --to 4.19.12 --contexts 'prod-*' --accept Drain"}},
+	}
+	row := func(name string, state fleet.State, version, message string, causes ...fleet.Cause) fleet.Row {
+		return fleet.Row{Cluster: fleet.Cluster{Name: name, ID: "id-" + name, Source: "context " + name}, State: state, Version: version, Target: "4.19.12", Message: message, Causes: causes, Observed: "2026-11-26T05:00:00Z"}
+	}
+	rows := []fleet.Row{
+		row("prod-clear", fleet.Clear, "4.18.21", ""),
+		row("prod-done", fleet.Clear, "4.19.12", "it runs 4.19.12 already"),
+		row("prod-both", fleet.Blocked, "4.18.20", "", ack, drain),
+		row("prod-drain", fleet.Undecided, "4.18.21", "", drain),
+		row("prod-away", fleet.Unreachable, "", "it did not answer within 2m0s"),
+		row("prod-asleep", fleet.Hibernating, "4.18.21", "spec.powerState is Hibernating"),
+		row("prod-new", fleet.NotInstalled, "", "spec.installed is false"),
+	}
+	for i := range 12 {
+		rows = append(rows, row(fmt.Sprintf("prod-%02d", i+1), fleet.Blocked, "4.18.20", "", ack))
+	}
+	table := fleet.Of("4.19.12", rows)
+	table.Time, table.ToolVersion = "2026-11-26T05:00:10Z", "v1.0.0"
+	table.Notices = []string{"admin (context admin) has the API server of prod-01 (context prod-01): it is asked once"}
+	return tableview.Table{Table: table}
+}
+
+func TestDocument(t *testing.T) {
+	for _, name := range format.Names(example()) {
+		golden.Compare(t, "testdata/fleet."+name, written(t, name, example(), format.Style{Details: true}))
+	}
+	golden.Compare(t, "testdata/fleet-brief.text", written(t, "text", example(), format.Style{Width: 80}))
+}
+
+func written(t *testing.T, name string, table tableview.Table, style format.Style) []byte {
+	t.Helper()
+	var text bytes.Buffer
+	if err := format.Write(&text, name, table, style); err != nil {
+		t.Fatal(err)
+	}
+	return text.Bytes()
+}
+
+// TestAttacksDocument checks that the texts of a cluster stay texts in every format.
+func TestAttacksDocument(t *testing.T) {
+	const attack = "</td><script>alert(1)</script>\x1b[2J\u202e|x|\n# head\n```\n]]>"
+	hostile := fleet.Row{
+		Cluster: fleet.Cluster{Name: attack, ID: attack, Source: attack}, State: fleet.Blocked, Version: attack, Target: attack, Message: attack, Evidence: attack,
+		Causes: []fleet.Cause{{Name: attack, Outcome: attack, Reason: attack, Message: attack, Remediation: attack, Actions: []finding.Action{finding.Run("%s", attack)}}},
+	}
+	table := tableview.Table{Table: fleet.Of(attack, []fleet.Row{hostile, {Cluster: fleet.Cluster{Name: "honest"}, State: fleet.Clear}})}
+	for _, name := range format.Names(table) {
+		text := string(written(t, name, table, format.Style{Details: true}))
+		if strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "honest") && name != "short" {
+			t.Errorf("%s: a terminal obeys the text, or a row is missing:\n%s", name, text)
+		}
+		if name == "html" && strings.Contains(text, "<script>alert") || name == "markdown" && strings.Contains(text, "\n# head") {
+			t.Errorf("%s: the text of a cluster is markup:\n%s", name, text)
+		}
+	}
+}
