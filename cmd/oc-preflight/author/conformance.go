@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document/format"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -63,8 +63,9 @@ Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input,
 	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version of the target that is passed to the check.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "Time limit of one trial; up to three are made one after another.")
 	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: "+strings.Join(format.Names(conformance.Report{}), ", ")+".")
-	help.Declare(c.Flags(), help.Target, "image", "from", "to", "timeout")
-	help.Declare(c.Flags(), help.Output, "output")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "image", "from", "timeout")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
 	return c
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
 )
 
@@ -57,7 +57,8 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
 	c.Flags().BoolVar(&flags.site, "site", false, "Start a check of your own site instead of an operator.")
 	c.Flags().StringVar(&flags.language, "language", "", "With --site: language of the check: go, sh or python. Default: go.")
 	c.Flags().StringVar(&flags.image, "image", "", "With --site: image that runs the check, by digest. Default: a name to replace.")
-	help.Declare(c.Flags(), help.Target, "component", "dir", "image", "language", "namespace", "site")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "component", "image", "language", "namespace", "site")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay, Again: option.Never}, "dir")
 	return c
 }
 

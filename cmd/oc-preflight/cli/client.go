@@ -22,8 +22,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/archive"
@@ -52,7 +51,7 @@ type Client struct {
 func New(flags *pflag.FlagSet, streams genericiooptions.IOStreams) *Client {
 	c := &Client{flags: newConnection(flags), Streams: streams}
 	flags.IntVarP(&c.Verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
-	question.Declare(flags, question.OnDisplay, "v")
+	option.Declare(flags, option.Option{Effect: option.OnDisplay, Again: option.Never}, "v")
 	return c
 }
 
@@ -60,7 +59,7 @@ func New(flags *pflag.FlagSet, streams genericiooptions.IOStreams) *Client {
 // that turned out to be unreadable meanwhile are listed on standard error.
 func (c *Client) ArchiveFlag(verb *cobra.Command) {
 	verb.Flags().StringArrayVar(&c.archives, "archive", nil, "Archive of the cluster to read instead of the cluster: a must-gather, the directory of \"oc adm inspect\", an archive of the insights-operator or lists of \"oc get -o yaml\", as a directory, .tar, .tar.gz, .tar.xz or .zip. May be repeated for archives of the same cluster.")
-	help.Declare(verb.Flags(), help.Target, "archive")
+	option.Declare(verb.Flags(), option.Option{Group: option.Target, Effect: option.OnClusters, Again: option.Reaching}, "archive")
 	run := verb.RunE
 	if run == nil {
 		return
@@ -317,8 +316,7 @@ func (c *Client) StartLog() {
 // QuietFlag is --quiet of a command that shows progress.
 func (c *Client) QuietFlag(verb *cobra.Command) {
 	verb.Flags().BoolVar(&c.Quiet, "quiet", false, "Show no progress on standard error; errors and what requires action are shown.")
-	question.Declare(verb.Flags(), question.OnDisplay, "quiet")
-	help.Declare(verb.Flags(), help.Output, "quiet")
+	option.Declare(verb.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "quiet")
 }
 
 // Display shows progress, unless it is unwanted: live lines on a terminal, unless a log is written there

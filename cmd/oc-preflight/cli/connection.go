@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 )
 
 // connection has the flags that name the cluster and the user, as kubectl has them. They are
@@ -28,12 +28,12 @@ func newConnection(flags *pflag.FlagSet) *connection {
 	flags.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "Path to the kubeconfig file to use for CLI requests.")
 	clientcmd.BindOverrideFlags(overrides, flags, overrideFlags())
 	flags.StringArrayVar(&c.userExtra, "as-user-extra", nil, "User extras to impersonate for the operation, this flag can be repeated to specify multiple values for the same key.")
-	question.Declare(flags, question.OnClusters, clientcmd.RecommendedConfigPathFlag, clientcmd.FlagContext, clientcmd.FlagClusterName, clientcmd.FlagAuthInfoName,
+	option.Declare(flags, option.Option{Effect: option.OnClusters}, clientcmd.RecommendedConfigPathFlag, clientcmd.FlagContext, clientcmd.FlagClusterName, clientcmd.FlagAuthInfoName,
 		clientcmd.FlagAPIServer, clientcmd.FlagTLSServerName, clientcmd.FlagInsecure, clientcmd.FlagCAFile, clientcmd.FlagProxyURL,
 		clientcmd.FlagCertFile, clientcmd.FlagKeyFile, clientcmd.FlagBearerToken,
 		clientcmd.FlagImpersonate, clientcmd.FlagImpersonateGroup, clientcmd.FlagImpersonateUID, "as-user-extra")
-	question.Declare(flags, question.OnAnswer, clientcmd.FlagTimeout)
-	question.Declare(flags, question.OnDisplay, clientcmd.FlagDisableCompression)
+	option.Declare(flags, option.Option{Effect: option.OnAnswer}, clientcmd.FlagTimeout)
+	option.Declare(flags, option.Option{Effect: option.OnDisplay}, clientcmd.FlagDisableCompression)
 	return c
 }
 

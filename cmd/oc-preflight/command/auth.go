@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
@@ -84,9 +84,10 @@ A run creates temporary read-only roles for the checks of a release, and the API
 	c.Flags().StringVar(&flags.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone. Applies to "+strings.Join(hubCommands(), ", ")+".")
 	c.Flags().StringVar(&flags.keys, "keys", "", "configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it. Applies to "+fleetHub+" and "+fleetGate+".")
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
-	help.Declare(c.Flags(), help.Output, "bind")
-	help.Declare(c.Flags(), help.Hosted, "hosted-cluster")
-	help.Declare(c.Flags(), help.Clusters, "hive", "hosted", "placement", "keys")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "bind")
+	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster")
+	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, "hive", "hosted")
+	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "placement", "keys")
 	return c
 }
 

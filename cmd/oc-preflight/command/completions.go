@@ -15,14 +15,11 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 )
@@ -33,41 +30,30 @@ const maxNames = 500
 // recentRuns bounds the records that are read for one completion.
 const recentRuns = 3
 
-// addCompletions adds the completions to all verbs: of arguments by verb, of flags by the
-// name of the flag.
+// addCompletions adds the completions of values of the cluster to all verbs: of arguments by verb, of flags by the
+// kind of their values.
 func addCompletions(c *cli.Client, root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
 		"attach": completion.First(c, runIDs), "status": completion.First(c, runIDs), "cancel": completion.First(c, runIDs), "cleanup": completion.First(c, runIDs),
 		"logs": completion.First(c, runsAndChecks, checksOfRun), "diff": completion.First(c, runIDs, runIDs),
 		"ack": completion.First(c, gates), "accept": completion.ListOf(c, risks),
 	}
-	flags := map[string]cobra.CompletionFunc{
-		"to": completion.Of(c, updateVersions), "hop": completion.Of(c, updateVersions), "channel": completion.Of(c, channels),
-		"only": completion.ListOf(c, knownChecks), "skip": completion.ListOf(c, knownChecks), "accept": completion.ListOf(c, acceptable),
-		"pool":         completion.Of(c, namesOf(machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"))),
-		"node":         completion.Of(c, namesOf(corev1.SchemeGroupVersion.WithResource("nodes"))),
-		"color":        completion.Fixed(terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever),
-		"on-interrupt": completion.Fixed(running.Ask, string(runner.CleanUp), string(runner.Detach)),
-		"images":       completion.Fixed(imageModes()...),
+	values := map[option.Values]cobra.CompletionFunc{
+		option.Updates: completion.Of(c, updateVersions), option.Channels: completion.Of(c, channels),
+		option.Checks: completion.ListOf(c, knownChecks), option.Findings: completion.ListOf(c, acceptable),
+		option.Pools: completion.Of(c, namesOf(machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"))),
+		option.Nodes: completion.Of(c, namesOf(corev1.SchemeGroupVersion.WithResource("nodes"))),
 	}
 	for _, verb := range root.Commands() {
 		if complete, ok := arguments[verb.Name()]; ok {
 			verb.ValidArgsFunction = complete
 		}
 		verb.Flags().VisitAll(func(flag *pflag.Flag) {
-			if complete, ok := flags[flag.Name]; ok {
+			if complete, ok := values[option.Of(flag).Values]; ok {
 				_ = verb.RegisterFlagCompletionFunc(flag.Name, complete) // fails only for a flag that does not exist
 			}
 		})
 	}
-}
-
-func imageModes() []string {
-	var names []string
-	for _, mode := range image.Modes() {
-		names = append(names, string(mode))
-	}
-	return names
 }
 
 func clusterVersion(ctx context.Context, reached *cluster.Cluster) (*configv1.ClusterVersion, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 )
 
@@ -80,7 +81,7 @@ func newHelp() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "List every command.")
-	help.Declare(c.Flags(), help.Output, "all")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
 	return c
 }
 

@@ -8,10 +8,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/test/golden"
 	"github.com/openshift/update-preflight/test/terminal"
 )
@@ -39,11 +41,27 @@ func allVerbs(verbs []*cobra.Command) []*cobra.Command {
 	return all
 }
 
-func TestEveryFlagHasAGroup(t *testing.T) {
+func TestEveryFlagIsDeclared(t *testing.T) {
 	for _, verb := range allVerbs(verbs()) {
-		for _, name := range help.Undeclared(verb) {
-			t.Errorf("%s: --%s is in no group: declare it with help.Declare where the flag is defined", verb.CommandPath(), name)
+		for _, name := range option.Undeclared(verb) {
+			t.Errorf("%s: --%s has no effect or no group: declare it with option.Declare where the flag is defined", verb.CommandPath(), name)
 		}
+	}
+}
+
+// A flag of one name means one thing: commands differ only in the group in which their help lists it.
+func TestFlagsOfOneNameAreOneOption(t *testing.T) {
+	first := map[string]option.Option{}
+	by := map[string]string{}
+	for _, verb := range allVerbs(verbs()) {
+		verb.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+			known := option.Of(flag)
+			known.Group = ""
+			if other, ok := first[flag.Name]; ok && other != known {
+				t.Errorf("--%s is %+v for %s, and %+v for %s", flag.Name, known, verb.CommandPath(), other, by[flag.Name])
+			}
+			first[flag.Name], by[flag.Name] = known, verb.CommandPath()
+		})
 	}
 }
 

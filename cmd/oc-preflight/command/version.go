@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
 	"github.com/openshift/update-preflight/collector/document/format"
@@ -50,7 +50,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")
-	help.Declare(c.Flags(), help.Output, "client")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "client")
 	flagset.OutputFlag(c, &output, versions.Versions{})
 	return c
 }

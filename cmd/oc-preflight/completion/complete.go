@@ -86,11 +86,11 @@ func First(c *cli.Client, each ...values) cobra.CompletionFunc {
 	}
 }
 
-// Fixed are values that need no cluster.
-func Fixed(all ...string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// Fixed completes a flag of the command, which exists, with values that need no cluster.
+func Fixed(c *cobra.Command, flag string, all ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return Matching(all, prefix), cobra.ShellCompDirectiveNoFileComp
-	}
+	})
 }
 
 // Formats completes a flag of the command with formats, and an end that a file

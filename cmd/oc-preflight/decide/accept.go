@@ -10,7 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
@@ -62,7 +62,7 @@ For "fleet", "clusters" may have the names and labels of clusters instead; all m
 	}
 	c.Flags().BoolVar(&flags.replace, "replace", false, "Replace the accepted risks by these.")
 	c.Flags().BoolVar(&flags.clear, "clear", false, "Remove all accepted risks.")
-	help.Declare(c.Flags(), help.Judgement, "clear", "replace")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "clear", "replace")
 	return c
 }
 

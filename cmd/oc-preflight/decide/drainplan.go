@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/drainview"
@@ -60,8 +60,9 @@ Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a
 	c.Flags().StringVar(&flags.selected.Pool, "pool", "", "Show only the nodes of this MachineConfigPool or NodePool. All pools are rehearsed, since they are drained at the same time.")
 	c.Flags().StringVar(&flags.selected.Node, "node", "", "Show only the drain of this node.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
-	help.Declare(c.Flags(), help.Target, "node", "pool")
-	help.Declare(c.Flags(), help.Advanced, "timeout")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Nodes}, "node")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Pools}, "pool")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	flags.output.AddText(c, drainview.Plan{})
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)

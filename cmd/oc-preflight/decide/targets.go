@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
@@ -84,9 +84,9 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	const standard, interval = 10, 30 * time.Second
 	flagset.LimitFlag(c, &flags.limit, standard)
 	c.Flags().BoolVar(&flags.all, "all", false, "The same as --limit 0.")
-	help.Declare(c.Flags(), help.Target, "to")
-	help.Declare(c.Flags(), help.Output, "all")
-	help.Declare(c.Flags(), help.Advanced, "timeout")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	flags.Watching.Add(c, interval, "Ctrl-C")
 	return c
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/updateplan/graph"
 	"github.com/openshift/update-preflight/collector/updateplan/graphsource"
 	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
@@ -33,8 +33,8 @@ func (f *Graph) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else that of api.openshift.com.")
 	c.Flags().StringVar(&f.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
 	c.Flags().BoolVar(&f.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The output has its age.")
-	help.Declare(c.Flags(), help.Target, "channel")
-	help.Declare(c.Flags(), help.Advanced, "arch", "graph", "offline")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Channels}, "channel")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "arch", "graph", "offline")
 }
 
 // architectures lists the values that update services accept.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 )
@@ -25,14 +25,14 @@ type Hosted struct {
 func (h *Hosted) Add(c *cobra.Command) {
 	h.AddCluster(c)
 	c.Flags().StringSliceVar(&h.pools, "nodepool", nil, "Name of a NodePool that is to be updated as well; only these pools are judged. Repeatable. Default: all pools, none of which is to be updated.")
-	help.Declare(c.Flags(), help.Hosted, "nodepool")
+	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnAnswer, Again: option.Reaching}, "nodepool")
 }
 
 // AddCluster adds the flags that select a hosted cluster, without those that select its NodePools.
 func (h *Hosted) AddCluster(c *cobra.Command) {
 	c.Flags().StringVar(&h.cluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster (HyperShift) to judge; the kubeconfig is that of its management cluster.")
 	c.Flags().StringVar(&h.guestKubeconfig, "guest-kubeconfig", "", "Kubeconfig of the guest of --hosted-cluster. Default: the Secret that the status of the HostedCluster names.")
-	help.Declare(c.Flags(), help.Hosted, "hosted-cluster", "guest-kubeconfig")
+	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster", "guest-kubeconfig")
 }
 
 // Named reports whether a hosted cluster is selected.

@@ -14,8 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
@@ -43,9 +42,8 @@ type Member struct {
 func (f *Accepted) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
 	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
-	question.Declare(c.Flags(), question.OnAnswer, "accept")
-	question.Declare(c.Flags(), question.OnAnswerByContent, "accept-file")
-	help.Declare(c.Flags(), help.Judgement, "accept", "accept-file")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Values: option.Findings}, "accept")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswerByContent}, "accept-file")
 }
 
 // Read are the acceptances of the files, for a member of a fleet those that are for it.
@@ -90,7 +88,7 @@ type Judge struct {
 func (f *Judge) Add(c *cobra.Command) {
 	f.AddForFleet(c)
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
-	help.Declare(c.Flags(), help.Judgement, "prometheus")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
 }
 
 // AddForFleet adds those that may be the same for many clusters.
@@ -100,9 +98,8 @@ func (f *Judge) AddForFleet(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
 	c.Flags().StringVar(&f.since, "since", "", "Time, like 2026-11-22T14:20:00Z, or duration before now, like 3h, at which the clients of removed APIs were fixed. Requests are counted by the hour: those of hours that ended by then are warnings.")
 	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that must respond to this machine. May be repeated.")
-	question.Declare(c.Flags(), question.OnAnswer, "ignore-alert", "ignore-namespace", "since", "dependency")
-	help.Declare(c.Flags(), help.Judgement, "ignore-alert", "since")
-	help.Declare(c.Flags(), help.Advanced, "ignore-namespace", "dependency")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "ignore-alert", "since")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "ignore-namespace", "dependency")
 }
 
 // Options reads the files and values of the flags, and returns the options of a judgement of the cluster.

@@ -10,8 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document/format"
 )
@@ -19,8 +18,7 @@ import (
 // OutputFlag is -o for a document.
 func OutputFlag(c *cobra.Command, output *string, document any) {
 	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(format.Names(document), ", ")+".")
-	question.Declare(c.Flags(), question.OnDisplay, "output")
-	help.Declare(c.Flags(), help.Output, "output")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
 	completion.Formats(c, "output", "", format.Names(document))
 }
 
@@ -37,8 +35,7 @@ func (f *Output) Add(c *cobra.Command, document any) {
 	f.Format, f.color, f.details = "text", terminal.ColorAuto, true
 	OutputFlag(c, &f.Format, document)
 	c.Flags().StringArrayVar(&f.files, "report", nil, "FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
-	question.Declare(c.Flags(), question.OnDisplay, "report")
-	help.Declare(c.Flags(), help.Output, "report")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "report")
 	completion.Formats(c, "report", "=", format.Names(document))
 }
 

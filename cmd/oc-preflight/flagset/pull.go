@@ -10,8 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
 	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
@@ -28,8 +27,7 @@ type Pull struct {
 func (f *Pull) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.CacheDirectory, "cache-dir", "", "Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Read releases from the registry only, and cache nothing.")
-	question.Declare(c.Flags(), question.OnDisplay, "cache-dir", "no-cache") // digests are verified at each use
-	help.Declare(c.Flags(), help.Advanced, "cache-dir", "no-cache")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnDisplay}, "cache-dir", "no-cache") // digests are verified at each use
 }
 
 // Cache opens the cache; nil is none. For a directory that the user did not name, a

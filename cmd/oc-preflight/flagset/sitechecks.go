@@ -9,8 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/site"
 )
@@ -21,8 +20,7 @@ type Site struct{ Checks []string }
 // Add adds --checks to the command.
 func (f *Site) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.Checks, "checks", nil, "Directory with annotated manifests of your own checks, or an image by digest with them in /manifests, to run besides those of the release; repeatable. Their names start with Site.")
-	question.Declare(c.Flags(), question.OnAnswerByContent, "checks")
-	help.Declare(c.Flags(), help.Jobs, "checks")
+	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswerByContent}, "checks")
 }
 
 // Sources reads the directories; images are read in the run. A path that exists is a

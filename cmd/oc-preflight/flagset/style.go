@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document/format"
 )
@@ -23,16 +23,14 @@ type textFlags struct {
 func (f *textFlags) add(c *cobra.Command) {
 	f.AddColor(c)
 	c.Flags().BoolVar(&f.details, "details", false, "In text, list also what passed, and show every text in full.")
-	question.Declare(c.Flags(), question.OnDisplay, "details")
-	help.Declare(c.Flags(), help.Output, "details")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "details")
 }
 
 // LimitFlag is --limit of a table with at most standard entries by default.
 func LimitFlag(c *cobra.Command, limit *int, standard int) {
 	*limit = standard
 	c.Flags().IntVar(limit, "limit", standard, "Most entries of the tables of text and wide; 0 lists all. Other formats have all.")
-	question.Declare(c.Flags(), question.OnDisplay, "limit")
-	help.Declare(c.Flags(), help.Output, "limit")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "limit")
 }
 
 // LimitOf is the limit of a style for a value of --limit.
@@ -53,8 +51,8 @@ func CheckLimit(limit int) error {
 
 func (f *textFlags) AddColor(c *cobra.Command) {
 	c.Flags().StringVar(&f.color, "color", terminal.ColorAuto, "Color in text: always, never, or auto, on a terminal unless NO_COLOR is set. Symbols require a terminal and a UTF-8 locale.")
-	question.Declare(c.Flags(), question.OnDisplay, "color")
-	help.Declare(c.Flags(), help.Output, "color")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "color")
+	completion.Fixed(c, "color", terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever)
 }
 
 func (f *textFlags) checkColor() error {

@@ -10,8 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
@@ -35,8 +34,9 @@ func (f *Target) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
 	c.Flags().BoolVar(&f.Force, "force", false, "Bypass the verification of the release and every finding that blocks, for the reason in --force-reason. The verdict reports it, and the exit code is 3 unless it is Ready without force.")
 	c.Flags().StringVar(&f.ForceReason, "force-reason", "", "Why --force is given: one line of at most 500 bytes. The report, the record and a signed verdict have it.")
-	help.Declare(c.Flags(), help.Target, "to", "to-latest", "to-image")
-	help.Declare(c.Flags(), help.Judgement, "force", "force-reason")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-latest", "to-image")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Never}, "force", "force-reason")
 }
 
 // Selected are the flags that select the same release again; empty for the latest, which
@@ -123,10 +123,8 @@ func (f *Trust) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
 	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the signature stores of the cluster.")
 	c.Flags().StringSliceVar(&f.Repositories, "repository", nil, "Repository that the signature of a release may name, independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
-	question.Declare(c.Flags(), question.OnAnswerByContent, "keyring", "signature-store")
-	question.Declare(c.Flags(), question.OnAnswer, "repository")
-	help.Declare(c.Flags(), help.Trust, "keyring", "signature-store")
-	help.Declare(c.Flags(), help.Advanced, "repository")
+	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswerByContent}, "keyring", "signature-store")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "repository")
 }
 
 // Read reads the keyrings and makes the stores. A file that cannot be read is bad

@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/screen"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document/format"
@@ -40,8 +39,7 @@ func (f *Watching) Add(c *cobra.Command, interval time.Duration, end string) {
 	f.interval = interval
 	c.Flags().BoolVarP(&f.Watch, "watch", "w", false, "Show it again whenever it changes, until "+end+": in place on a terminal, otherwise as a new document.")
 	c.Flags().DurationVar(&f.interval, "interval", interval, fmt.Sprintf("With --watch: time after which the cluster is read again, %s to %s.", leastInterval, mostInterval))
-	question.Declare(c.Flags(), question.OnDisplay, "watch", "interval")
-	help.Declare(c.Flags(), help.Output, "watch", "interval")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "watch", "interval")
 }
 
 // Check rejects an interval outside of the limits that the help of --interval states.

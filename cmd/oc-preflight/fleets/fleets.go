@@ -22,8 +22,8 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/hubs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
@@ -81,9 +81,8 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 	r.members.add(c)
 	c.Flags().IntVar(&r.parallel, "max-parallel", parallel, fmt.Sprintf("Number of clusters that are asked at one time, 1 to %d.", mostParallel))
 	c.Flags().DurationVar(&r.timeout, "cluster-timeout", timeout, "Time limit of one cluster. One that answers later is Unreachable.")
-	question.Declare(c.Flags(), question.OnDisplay, "max-parallel")
-	question.Declare(c.Flags(), question.OnAnswer, "cluster-timeout") // a check that ends later has no result
-	help.Declare(c.Flags(), help.Clusters, "max-parallel", "cluster-timeout")
+	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnDisplay}, "max-parallel")
+	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "cluster-timeout") // a check that ends later has no result
 	r.results.add(c)
 	r.output.AddText(c, tableview.Table{})
 	flagset.LimitFlag(c, &r.limit, limit)

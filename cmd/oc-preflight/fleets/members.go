@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/fleet/roster"
@@ -34,8 +33,7 @@ func (f *memberFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.archives, "archives", nil, "Archive, or directory of archives, each a cluster; see \"targets --archive\". May be repeated.")
 	c.Flags().BoolVar(&f.hive, "hive", false, "Clusters of the ClusterDeployments (Hive) of the current cluster, by their admin kubeconfigs.")
 	c.Flags().BoolVar(&f.hosted, "hosted", false, "Hosted clusters (HyperShift) of the current cluster, which is their management cluster.")
-	question.Declare(c.Flags(), question.OnClusters, "contexts", "kubeconfigs", "archives", "hive", "hosted")
-	help.Declare(c.Flags(), help.Clusters, "contexts", "kubeconfigs", "archives", "hive", "hosted")
+	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, "contexts", "kubeconfigs", "archives", "hive", "hosted")
 }
 
 // check rejects flags of the connection that would select another cluster than a member.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/runner/fleet/results"
 )
@@ -23,8 +23,7 @@ func (f *resultFlags) add(c *cobra.Command) {
 	const maxAge = time.Hour
 	c.Flags().StringVar(&f.path, "results", "", "Directory in which the result of each cluster is kept. The same request continues there: a cluster that has a result is not asked again. Default: none are kept.")
 	c.Flags().DurationVar(&f.maxAge, "max-age", maxAge, "With --results: age at which the result of a cluster no longer counts.")
-	question.Declare(c.Flags(), question.OnDisplay, "results", "max-age")
-	help.Declare(c.Flags(), help.Output, "results", "max-age")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "results", "max-age")
 }
 
 // open opens the directory; nil where no results are kept.

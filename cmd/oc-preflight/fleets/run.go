@@ -10,8 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
@@ -51,8 +50,7 @@ Ctrl-C ends all runs, and deletes what they have created.
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	c.Flags().Var(flagset.UpdateValue(&flags.Release.Version), "to", "Version of the update.")
-	question.Declare(c.Flags(), question.OnAnswer, "to")
-	help.Declare(c.Flags(), help.Target, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	flags.AddForFleet(c)
 	flags.request.add(c, client, runner.DefaultTimeout)
 	return c

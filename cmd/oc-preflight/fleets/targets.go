@@ -9,8 +9,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/runner/fleet"
@@ -53,8 +52,7 @@ The causes are ranked by what their remedy achieves: "Frees" is the number of cl
 	}
 	const timeout = 2 * time.Minute
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Version of the update. Default: the best update of each cluster.")
-	question.Declare(c.Flags(), question.OnAnswer, "to")
-	help.Declare(c.Flags(), help.Target, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	flags.AddForFleet(c)
 	flags.request.add(c, client, timeout)
 	return c

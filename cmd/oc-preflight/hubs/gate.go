@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/fleet/hub"
 	"github.com/openshift/update-preflight/runner/fleet/wave"
@@ -63,8 +63,8 @@ Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail
 	const maxAge = time.Hour
 	c.Flags().StringVar(&flags.table, "table", "", "File with the JSON of \"fleet run\" or \"fleet targets\" for the clusters of the wave. No cluster is used.")
 	c.Flags().DurationVar(&flags.maxAge, "max-age", maxAge, "With --table: age at which the row of a cluster no longer counts.")
-	help.Declare(c.Flags(), help.Target, "table", "max-age")
-	help.Declare(c.Flags(), help.Judgement, "soak", "max-failed", "progress-deadline")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay}, "table", "max-age")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "soak", "max-failed", "progress-deadline")
 	flags.output.AddText(c, wave.Gate{})
 	const limit, interval = 20, time.Minute
 	flagset.LimitFlag(c, &flags.limit, limit)

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/runner/fleet/hub"
 )
@@ -33,8 +33,9 @@ func (s *selection) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters.")
 	c.Flags().StringVar(&s.query.Group, "wave", "", "Name of the decision group of the Placement. Default: all of its clusters.")
 	c.Flags().StringVar(&s.keys, "keys", "", "Public keys of the clusters, each named ID.pub, where ID is spec.clusterID of ClusterVersion: a directory of files, or configmap://NAMESPACE/NAME for a ConfigMap of the hub. With them, a verdict counts only if the key of its cluster signed it.")
-	help.Declare(c.Flags(), help.Target, "to", "placement", "wave")
-	help.Declare(c.Flags(), help.Trust, "keys")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "placement", "wave")
+	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "keys")
 }
 
 // open checks the flags, and reaches the hub.

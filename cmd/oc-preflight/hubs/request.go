@@ -15,7 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/runner/fleet/hub"
 )
 
@@ -38,8 +38,9 @@ Delete the object when the update is done: oc delete manifestworkreplicaset.`,
 	c.Flags().StringVar(&version, "to", "", "Version of the update. Required.")
 	c.Flags().StringVar(&placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters. Required.")
 	c.Flags().StringSliceVar(&accepted, "accept", nil, "Names of findings that the clusters accept for this update.")
-	help.Declare(c.Flags(), help.Target, "to", "placement")
-	help.Declare(c.Flags(), help.Judgement, "accept")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "placement")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Values: option.Findings}, "accept")
 	return c
 }
 

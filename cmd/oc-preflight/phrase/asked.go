@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 )
@@ -73,18 +74,11 @@ func anyTarget(text string) string {
 	return strings.ReplaceAll(text, report.AnyTarget, "the target")
 }
 
-// onlyShows are the flags that change only how the result is shown.
-func onlyShows() []string {
-	return slices.DeleteFunc(notRepeated(), func(name string) bool {
-		return slices.Contains([]string{"to", "to-latest", "to-image", "to-minor", "path", "hop"}, name)
-	})
-}
-
 // askedOf is the command line that was typed, without the flags that change only how the result is shown.
 func askedOf(c *cobra.Command) string {
 	var given Flags
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		if !slices.Contains(onlyShows(), flag.Name) {
+		if option.Of(flag).Again != option.Never {
 			given = append(given, givenFlag{Name: flag.Name, Values: ValuesOf(flag)})
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/fleet/roster"
@@ -27,7 +28,7 @@ func OfFleet(c *cobra.Command, target string) Fleet {
 		f.target = "--to " + target
 	}
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		if !slices.Contains(notRepeated(), flag.Name) {
+		if again := option.Of(flag).Again; again == option.Judging || again == option.Reaching {
 			f.given = append(f.given, givenFlag{Name: flag.Name, Values: ValuesOf(flag), global: c.InheritedFlags().Lookup(flag.Name) != nil})
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -22,25 +23,11 @@ type givenFlag struct {
 	global bool
 	// verbs are the commands that have it, unless all have.
 	verbs []string
-}
-
-// notRepeated are the flags that select the target, which a phrase words itself, those that change only how
-// the result is shown, and force: it is no remedy, and each use of it has a reason of its own.
-func notRepeated() []string {
-	return []string{
-		"force", "force-reason", "to", "to-latest", "to-image", "to-minor", "path", "hop",
-		"output", "report", "details", "color", "quiet", "v", "watch", "interval", "limit", "all", "on-interrupt", "dir",
-	}
+	again option.Again
 }
 
 // hostedCluster is the flag that selects a hosted cluster.
 const hostedCluster = "hosted-cluster"
-
-// reaching are the flags by which a request reaches another cluster than that of the connection, or the monitoring of
-// the cluster.
-func reaching() []string {
-	return []string{"archive", hostedCluster, "nodepool", "guest-kubeconfig", "prometheus"}
-}
 
 // givenTo are the flags that the user gave to a command, as far as "run" beside it has them too, and those that
 // select the cluster.
@@ -52,9 +39,11 @@ func givenTo(c *cobra.Command) Flags {
 	var given Flags
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		each := givenFlag{
-			Name: flag.Name, Values: ValuesOf(flag), global: c.Root().PersistentFlags().Lookup(flag.Name) != nil, verbs: verbsWith(c.Root(), flag.Name),
+			Name: flag.Name, Values: ValuesOf(flag), again: option.Of(flag).Again,
+			global: c.Root().PersistentFlags().Lookup(flag.Name) != nil, verbs: verbsWith(c.Root(), flag.Name),
 		}
-		if !slices.Contains(notRepeated(), flag.Name) && (each.global || slices.Contains(each.verbs, beside) || slices.Contains(reaching(), flag.Name)) {
+		isOfRun := each.global || slices.Contains(each.verbs, beside)
+		if each.again == option.Reaching || each.again == option.Judging && isOfRun {
 			given = append(given, each)
 		}
 	})
@@ -143,7 +132,7 @@ func (g Flags) Global() Flags {
 
 // cluster are those among them by which a request reaches the cluster.
 func (g Flags) cluster() Flags {
-	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global && !slices.Contains(reaching(), flag.Name) })
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global && flag.again != option.Reaching })
 }
 
 // String are the flags as they are typed, each after a space.

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 )
 
@@ -22,10 +22,10 @@ func command(t *testing.T, args ...string) *cobra.Command {
 	c.Flags().StringSlice("contexts", nil, "")
 	c.Flags().String("output", "text", "")
 	c.Flags().String("new", "", "")
-	question.Declare(c.Flags(), question.OnAnswer, "to")
-	question.Declare(c.Flags(), question.OnAnswerByContent, "key")
-	question.Declare(c.Flags(), question.OnClusters, "contexts")
-	question.Declare(c.Flags(), question.OnDisplay, "output")
+	option.Declare(c.Flags(), option.Option{Effect: option.OnAnswer}, "to")
+	option.Declare(c.Flags(), option.Option{Effect: option.OnAnswerByContent}, "key")
+	option.Declare(c.Flags(), option.Option{Effect: option.OnClusters}, "contexts")
+	option.Declare(c.Flags(), option.Option{Effect: option.OnDisplay}, "output")
 	if err := c.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
@@ -98,11 +98,5 @@ func TestKeyOfFilesThatCannotBeCompared(t *testing.T) {
 		if _, err := question.Key(command(t, "--key", path(name))); err == nil {
 			t.Errorf("%s: %s", name, reason)
 		}
-	}
-}
-
-func TestUndeclared(t *testing.T) {
-	if got := question.Undeclared(command(t)); !slices.Equal(got, []string{"new"}) {
-		t.Errorf("%q", got)
 	}
 }

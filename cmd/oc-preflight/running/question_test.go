@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/test/release"
@@ -51,7 +51,7 @@ func TestFlagsOfARunAreWhatItCovers(t *testing.T) {
 		}
 	}
 	for name, flag := range flags {
-		if !question.ChangesAnswer(flag) || slices.Contains(anew, name) {
+		if !option.Of(flag).Effect.ChangesAnswer() || slices.Contains(anew, name) {
 			continue
 		}
 		value := values[name]

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/document/reportview"
@@ -50,8 +50,7 @@ func (f *RunFlags) AddForFleet(c *cobra.Command) {
 	f.Judge.AddForFleet(c)
 	f.Pull.Add(c)
 	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of Jobs that are unfinished at one time in one cluster.")
-	question.Declare(c.Flags(), question.OnAnswer, "parallelism") // a check that starts too late has no result
-	help.Declare(c.Flags(), help.Jobs, "parallelism")
+	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "parallelism") // a check that starts too late has no result
 	f.addSelection(c)
 }
 
@@ -61,8 +60,8 @@ func (f *RunFlags) addSelection(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().BoolVar(&f.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
-	question.Declare(c.Flags(), question.OnAnswer, "rerun", "only", "skip", "no-jobs")
-	help.Declare(c.Flags(), help.Jobs, "rerun", "only", "skip", "no-jobs")
+	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "rerun", "no-jobs")
+	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer, Values: option.Checks}, "only", "skip")
 	f.Site.Add(c)
 	f.AddImages(c)
 }
@@ -77,15 +76,25 @@ func (f *RunFlags) addCommon(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", Ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
-	help.Declare(c.Flags(), help.Jobs, "parallelism", "timeout", "keep", "on-interrupt")
+	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "parallelism", "timeout", "keep")
+	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnDisplay, Again: option.Never}, "on-interrupt")
+	completion.Fixed(c, "on-interrupt", Ask, string(runner.CleanUp), string(runner.Detach))
 	f.Output.AddText(c, reportview.Report{})
 }
 
 // AddImages adds --images to the command.
 func (f *RunFlags) AddImages(c *cobra.Command) {
 	c.Flags().StringVar(&f.Images, "images", string(image.Manifests), "How to check the images of the release: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
-	question.Declare(c.Flags(), question.OnAnswer, "images")
-	help.Declare(c.Flags(), help.Jobs, "images")
+	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "images")
+	completion.Fixed(c, "images", imageModes()...)
+}
+
+func imageModes() []string {
+	var names []string
+	for _, mode := range image.Modes() {
+		names = append(names, string(mode))
+	}
+	return names
 }
 
 func (f *RunFlags) checkCommon() error {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/hold"
@@ -40,7 +40,7 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 	}
 	selected.AddCluster(c)
 	c.Flags().DurationVar(&timeout, "timeout", timeout, "Time limit for the end of the run.")
-	help.Declare(c.Flags(), help.Advanced, "timeout")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	return c
 }
 

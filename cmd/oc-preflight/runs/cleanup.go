@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch/cleanup"
@@ -67,7 +67,8 @@ A run of a hosted cluster has objects in the guest, which has its record, and in
 	c.Flags().BoolVar(&all, "all", false, "Clean up after all runs that have objects in the cluster.")
 	flags.hosted.AddCluster(c)
 	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
-	help.Declare(c.Flags(), help.Target, "all", "force-live")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay, Again: option.Never}, "all")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "force-live")
 	return c
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/logs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/findingview"
@@ -58,7 +58,7 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
 	}
 	selected.AddCluster(c)
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "Wait until the check starts, and follow its output until it has ended.")
-	help.Declare(c.Flags(), help.Output, "follow")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "follow")
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -54,8 +54,9 @@ Exit codes: 0 valid and Ready, 1 the tool failed, 2 wrong usage or bad input, 3 
 	c.Flags().StringVar(&flags.key, "key", "", "File with the public key in PEM, ECDSA P-256 or Ed25519. Required.")
 	c.Flags().StringVar(&flags.expected.Cluster, "cluster", "", "ID of the cluster that the verdict must be about: spec.clusterID of ClusterVersion. Default: any.")
 	c.Flags().StringVar(&flags.expected.Release, "to", "", "Version or digest (sha256:...) of the release that the verdict must be about. Default: any.")
-	help.Declare(c.Flags(), help.Trust, "key")
-	help.Declare(c.Flags(), help.Target, "cluster", "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "key")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay}, "cluster")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	flags.output.Add(c, attestation.Verification{})
 	return c
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 )
@@ -32,8 +32,9 @@ func (f *Flags) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "sign", "", "Private key with which the verdict is signed: a file in PEM, k8s://NAMESPACE/SECRET with cosign.key and cosign.password, or PLUGIN://KEY for the program sigstore-kms-PLUGIN of a KMS. ECDSA P-256 or Ed25519; the password of a file is $COSIGN_PASSWORD.")
 	c.Flags().StringVar(&f.verdict, "signed-verdict", "", "File for the signed verdict of --sign, whatever the decision is. An existing one is deleted at the start. Default: "+defaultVerdict+".")
 	c.Flags().StringVar(&f.summary, "signed-svr", "", "File for a signed Simple Verification Result (SVR v0.2) as well, which is written only for a Ready without force that leaves nothing out. An existing one is deleted at the start.")
-	help.Declare(c.Flags(), help.Trust, "sign", "signed-verdict")
-	help.Declare(c.Flags(), help.Advanced, "signed-svr")
+	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "sign")
+	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnDisplay}, "signed-verdict")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnDisplay}, "signed-svr")
 }
 
 // Requested reports whether the verdict is to be signed.

@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
@@ -73,9 +73,10 @@ Exit codes: 0 the archive was written, also where something is missing in it, 1 
 	c.Flags().BoolVar(&flags.redact, "redact", false, "Replace the names of nodes, IP addresses and domains.")
 	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "Time limit.")
-	help.Declare(c.Flags(), help.Output, "output", "redact")
-	help.Declare(c.Flags(), help.Judgement, "prometheus")
-	help.Declare(c.Flags(), help.Advanced, "timeout")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "redact")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	_ = c.MarkFlagFilename("output") // fails only for a flag that does not exist
 	client.QuietFlag(c)
 	return c

@@ -1,0 +1,134 @@
+// Package option answers: what is to be known about a flag beside its value?
+//
+// [Declare] states it once, where a flag is defined. The help, the completion, the commands that are printed, and the
+// key of stored results derive from it by [Of]; [Undeclared] are flags without.
+package option
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Option is what is known about a flag.
+type Option struct {
+	// Group has the flag in the help; empty for a flag of all commands.
+	Group Group
+	// Effect is what another value changes.
+	Effect Effect
+	// Again is when a command that is printed for a request has the flag of the request.
+	Again Again
+	// Values are completed from the cluster; empty for a flag whose values are not.
+	Values Values
+}
+
+// Group is a part of the flags of a command in its help: what they are about.
+type Group string
+
+// The groups, in the order of the help.
+const (
+	// Target is what the command is about: a release, a run, a file, or the cluster of an archive.
+	Target Group = "Target"
+	// Clusters are the clusters of a fleet.
+	Clusters Group = "Clusters"
+	// Judgement changes how findings are judged.
+	Judgement Group = "Judgement"
+	// Trust is what signs a release, and what signs the verdict.
+	Trust Group = "Trust"
+	// Jobs are the checks that run, and how.
+	Jobs Group = "Jobs"
+	// Output is what is printed and written.
+	Output Group = "Output"
+	// Hosted selects hosted clusters and their NodePools.
+	Hosted Group = "Hosted clusters"
+	// Advanced has what few clusters need.
+	Advanced Group = "Advanced"
+)
+
+// Groups are all groups, in the order of the help.
+func Groups() []Group {
+	return []Group{Target, Clusters, Judgement, Trust, Jobs, Output, Hosted, Advanced}
+}
+
+// Effect is what another value of a flag changes.
+type Effect string
+
+// The effects. A flag without one may change the answer.
+const (
+	// OnAnswer means that another value may give another answer about a cluster.
+	OnAnswer Effect = "answer"
+	// OnAnswerByContent is OnAnswer for a flag whose values may be paths: the content of the files counts
+	// instead of the paths.
+	OnAnswerByContent Effect = "answerByContent"
+	// OnClusters means that other clusters are asked, or by another user.
+	OnClusters Effect = "clusters"
+	// OnDisplay means that the answer is only requested, shown or kept in another way.
+	OnDisplay Effect = "display"
+)
+
+// Again is when a command that is printed for a request, such as that of a remedy, has a flag of the request again.
+type Again string
+
+const (
+	// Judging means in each command that judges again.
+	Judging Again = ""
+	// Reaching means in each command about the cluster: the flag selects the cluster or its monitoring.
+	Reaching Again = "reaching"
+	// Targeting means in no other command than those whose target the flag selects; each command has its target.
+	Targeting Again = "targeting"
+	// Never means in none: the flag only changes how the result is shown, or each use of it has a reason of its own.
+	Never Again = "never"
+)
+
+// Values is the kind of the values of a flag, which are those of the cluster.
+type Values string
+
+// The kinds of values.
+const (
+	Updates  Values = "updates"
+	Channels Values = "channels"
+	Checks   Values = "checks"
+	Findings Values = "findings"
+	Pools    Values = "pools"
+	Nodes    Values = "nodes"
+)
+
+// ChangesAnswer reports whether another value may change the answer about a cluster: also where no effect is declared.
+func (e Effect) ChangesAnswer() bool { return e != OnDisplay && e != OnClusters }
+
+const annotation = "preflight.openshift.io/option"
+
+// Declare states what is known about flags, which are defined.
+func Declare(flags *pflag.FlagSet, known Option, names ...string) {
+	for _, name := range names {
+		texts := []string{string(known.Group), string(known.Effect), string(known.Again), string(known.Values)}
+		if err := flags.SetAnnotation(name, annotation, texts); err != nil {
+			panic(err) //nolint:forbidigo // a flag that does not exist is an error of the program, which each of its tests shows
+		}
+	}
+}
+
+// Of is what is known about a flag; the zero value for a flag that was not declared.
+func Of(flag *pflag.Flag) Option {
+	texts := flag.Annotations[annotation]
+	const parts = 4
+	if len(texts) != parts {
+		return Option{}
+	}
+	return Option{Group: Group(texts[0]), Effect: Effect(texts[1]), Again: Again(texts[2]), Values: Values(texts[3])}
+}
+
+// Undeclared are the names of the flags of a command that have no effect, or, unless all commands have them, no group.
+func Undeclared(c *cobra.Command) []string {
+	var names []string
+	missing := func(flag *pflag.Flag, groups ...Group) {
+		known := Of(flag)
+		if flag.Name != "help" && flag.Name != "version" && (known.Effect == "" || !slices.Contains(groups, known.Group)) {
+			names = append(names, flag.Name)
+		}
+	}
+	c.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) { missing(flag, Groups()...) })
+	c.InheritedFlags().VisitAll(func(flag *pflag.Flag) { missing(flag, "") })
+	return names
+}
