@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document/format"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -66,6 +67,9 @@ Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input,
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "image", "from", "timeout")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
+	client.Roles.Declare(c, role.Role{Needs: role.Always(conformance.Needs), Remarks: func(role.Request) []string {
+		return []string{fmt.Sprintf(role.Given, "the manifest"), role.CopiesGrant, role.JobsRunAs}
+	}})
 	return c
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/archive"
@@ -44,6 +45,8 @@ type Client struct {
 	// Quiet shows no progress.
 	Quiet bool
 	Log   *slog.Logger
+	// Roles are those of the commands, which declare them.
+	Roles role.List
 }
 
 // New returns a client that reaches the cluster of flags, which it adds to those of a

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/auth"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/author"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/combination"
@@ -83,7 +84,7 @@ It verifies the signature of the target release, runs the read-only checks that 
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	addVerbs(root, []help.Section{
+	addVerbs(root, &client.Roles, []help.Section{
 		{Title: "Decide on an update", Verbs: []*cobra.Command{
 			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), runs.NewStatus(client), decide.NewAck(client), decide.NewExplain(streams),
 		}, Rare: []*cobra.Command{decide.NewAccept(client)}},
@@ -93,7 +94,7 @@ It verifies the signature of the target release, runs the read-only checks that 
 		{Title: "Decide on many clusters", Verbs: []*cobra.Command{fleets.New(client)}},
 		{Title: "Write a check", Verbs: []*cobra.Command{author.NewInit(streams), author.NewConformance(client)}},
 		{Title: "Inspect a release", Rare: []*cobra.Command{release.NewVerify(client), release.NewChecks(client)}},
-		{Title: "Other commands", Rare: []*cobra.Command{newAuth(client), support.NewCollect(client), newSchema(streams), newVersion(client), newOptions()}},
+		{Title: "Other commands", Rare: []*cobra.Command{auth.New(client), support.NewCollect(client), newSchema(streams), newVersion(client), newOptions()}},
 	})
 	setName(root, name)
 	addCompletions(client, root)

@@ -5,33 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
 // withRemedies explains the errors that every verb may return.
-func withRemedies(verb *cobra.Command) {
+func withRemedies(verb *cobra.Command, roles *role.List) {
 	for _, each := range verb.Commands() {
-		withRemedies(each)
+		withRemedies(each, roles)
 	}
 	run := verb.RunE
 	if run == nil {
 		return
 	}
-	verb.RunE = func(c *cobra.Command, args []string) error { return explained(c, run(c, args)) }
+	verb.RunE = func(c *cobra.Command, args []string) error { return explained(c, roles, run(c, args)) }
 }
 
 // explained puts what to do before an error about permissions or the connection, the same
 // for all verbs.
-func explained(c *cobra.Command, err error) error {
+func explained(c *cobra.Command, roles *role.List, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -41,7 +42,7 @@ func explained(c *cobra.Command, err error) error {
 	unreached, unreachable := errors.AsType[*url.Error](err)
 	switch {
 	case isMissing(err):
-		return forbidden(c, err)
+		return forbidden(c, roles, err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server rejects the credentials, which may have expired; log in again with \"oc login\": %w", err)
 	case unreachable && !strings.Contains(err.Error(), "could not reach the API server") && isAPI(unreached.URL):
@@ -63,7 +64,7 @@ func isMissing(err error) bool {
 }
 
 // forbidden has what an administrator does about a user who lacks permissions.
-func forbidden(c *cobra.Command, err error) error {
+func forbidden(c *cobra.Command, roles *role.List, err error) error {
 	by := phrase.RequesterOf(c.Context())
 	user := cmp.Or(access.Refused(err), by.User)
 	if user == access.Anonymous {
@@ -76,37 +77,34 @@ func forbidden(c *cobra.Command, err error) error {
 	if user == "" {
 		bound = ", bound with --bind to the user"
 	}
-	return fmt.Errorf("have %s apply the roles that this prints%s: %s; %w", administrator, bound, authCommand(c, user), err)
+	return fmt.Errorf("have %s apply the roles that this prints%s: %s; %w", administrator, bound, authCommand(c, roles, user), err)
 }
 
 // maxServer bounds the URL of an API server in a message, in bytes.
 const maxServer = 256
 
-// authCommand is the command that prints the roles for a verb and its request.
-func authCommand(c *cobra.Command, user string) string {
-	verb, repeated := c.Name(), []string{}
-	ofFleet := c.HasParent() && c.Parent().Name() == fleetName
+// authCommand is the command that prints the roles for a verb and its request: with the flags of the request on
+// which they depend. Those for a release are not known for a hosted cluster.
+func authCommand(c *cobra.Command, roles *role.List, user string) string {
+	needed, ok := roles.Of(c)
 	switch {
-	case ofFleet && slices.Contains(hubCommands(), fleetName+"-"+verb):
-		verb, repeated = fleetName+"-"+verb, []string{"placement"}
-	case ofFleet:
-		repeated = []string{"hive", "hosted"}
-	case verb == "auth":
-		verb = "checks" // the roles for a release need what a list of its checks needs
-	case !slices.Contains(commandNames(), verb):
-		verb = "run" // attach needs what run needs
-	}
-	if verb == "run" && !ofFleet {
-		repeated = []string{"to", "to-image", "to-latest", "images", "checks"}
-	}
-	if _, judges := hostedCommands("")[verb]; judges {
-		repeated = append(repeated, "hosted-cluster")
+	case c.Name() == "auth":
+		needed, _ = roles.Find("checks") // the roles for a release need what a list of its checks needs
+	case !ok:
+		needed, _ = roles.Find("run") // attach needs what run needs
 	}
 	var flags phrase.Flags
-	for _, name := range repeated {
-		if flag := c.Flags().Lookup(name); flag != nil && flag.Changed {
-			flags = append(flags, phrase.Flags{{Name: name, Values: phrase.ValuesOf(flag)}}...)
+	hosted := c.Flags().Changed("hosted-cluster")
+	for _, name := range needed.Flags {
+		flag := c.Flags().Lookup(name)
+		if flag == nil || !flag.Changed || hosted && option.Of(flag).Again == option.Targeting {
+			continue
 		}
+		flags = append(flags, phrase.Flags{{Name: name, Values: phrase.ValuesOf(flag)}}...)
 	}
-	return phrase.Of(c).Roles(verb, flags, user)
+	name := needed.Name
+	if needed.Needs == nil { // each cluster needs the roles of the command for one
+		name = strings.TrimPrefix(name, role.Fleet)
+	}
+	return phrase.Of(c).Roles(name, flags, user)
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 )
 
 // addVerbs adds the verbs to root, and the help of all.
-func addVerbs(root *cobra.Command, sections []help.Section) {
+func addVerbs(root *cobra.Command, roles *role.List, sections []help.Section) {
 	help.AddSections(root, sections...)
 	last := sections[len(sections)-1].Title
 	root.SetHelpCommandGroupID(last)
 	root.SetCompletionCommandGroupID(last)
 	for _, verb := range root.Commands() {
-		withRemedies(verb)
+		withRemedies(verb, roles)
 	}
 	root.SetUsageFunc(func(c *cobra.Command) error { return help.Usage(c.OutOrStderr(), c, columns(c.OutOrStderr())) })
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {

@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
@@ -63,6 +64,7 @@ For "fleet", "clusters" may have the names and labels of clusters instead; all m
 	c.Flags().BoolVar(&flags.replace, "replace", false, "Replace the accepted risks by these.")
 	c.Flags().BoolVar(&flags.clear, "clear", false, "Remove all accepted risks.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "clear", "replace")
+	client.Roles.Declare(c, role.Role{Needs: role.Always(acceptNeeds)})
 	return c
 }
 
@@ -134,8 +136,8 @@ func (f acceptFlags) change(args []string) (acceptance.Change, error) {
 	return change, nil
 }
 
-// AcceptNeeds are the permissions that acceptance.Write needs.
-func AcceptNeeds() access.Needs {
+// acceptNeeds are the permissions that acceptance.Write needs.
+func acceptNeeds() access.Needs {
 	return access.Needs{Required: []access.Request{
 		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
 		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},

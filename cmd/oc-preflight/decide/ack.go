@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
@@ -20,7 +21,7 @@ import (
 
 // NewAck makes "ack", which acknowledges an admin gate in the cluster.
 func NewAck(client *cli.Client) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     "ack GATE",
 		Short:   "Acknowledge an admin gate",
 		Long:    `Acknowledge that the work which an admin gate requires has been done. "run" reports the closed gates with their requirements. The key of the gate in the ConfigMap openshift-config/admin-acks is set to "true", and the stored value is read back. The command then waits until the cluster-version operator has evaluated the acknowledgement, which takes up to a few minutes; Ctrl-C ends the wait only.`,
@@ -31,7 +32,7 @@ func NewAck(client *cli.Client) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := client.Review(c.Context(), reached, AckNeeds()); err != nil {
+			if err := client.Review(c.Context(), reached, ackNeeds()); err != nil {
 				return err
 			}
 			done, err := adminack.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0])
@@ -44,6 +45,8 @@ func NewAck(client *cli.Client) *cobra.Command {
 			return nil
 		},
 	}
+	client.Roles.Declare(c, role.Role{Needs: role.Always(ackNeeds)})
+	return c
 }
 
 // evaluationTime bounds the wait for CVO, which resynchronizes every two to four minutes.
@@ -70,8 +73,8 @@ func awaitEvaluation(ctx context.Context, client *cli.Client, reached *cluster.C
 	}
 }
 
-// AckNeeds are the permissions that "ack" needs.
-func AckNeeds() access.Needs {
+// ackNeeds are the permissions that "ack" needs.
+func ackNeeds() access.Needs {
 	always, rarely := adminack.AcknowledgeRequests()
 	rarely = append(rarely, access.Request{Verb: "get", Group: configv1.GroupName, Resource: "clusterversions", Name: "version"})
 	return access.Needs{Required: always, Optional: rarely}

@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/drainview"
@@ -67,6 +68,7 @@ Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)
 	flags.hosted.Add(c)
+	client.Roles.Declare(c, role.Role{Needs: role.Always(draining.Needs), Flags: []string{"hosted-cluster"}, Management: role.NoMore})
 	return c
 }
 

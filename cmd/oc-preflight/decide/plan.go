@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/document/format"
@@ -32,9 +33,8 @@ import (
 )
 
 type planFlags struct {
-	flagset.Accepted
-	flagset.Graph
-
+	accepted            flagset.Accepted
+	graph               flagset.Graph
 	target              updateplan.Target
 	latest              bool
 	from, follow        string
@@ -97,6 +97,7 @@ Exit codes: 0 a path without open risks whose first update has nothing against i
 	flags.register(c)
 	flags.hosted.Add(c)
 	client.ArchiveFlag(c)
+	client.Roles.Declare(c, role.Role{Needs: role.Always(planner.Needs), Flags: []string{"hosted-cluster"}, Management: role.NoMore})
 	return c
 }
 
@@ -106,10 +107,10 @@ func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().BoolVar(&f.latest, "to-latest", false, "Plan for the newest release of the highest minor version that can be reached. This is the default.")
 	c.Flags().StringVar(&f.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
 	c.Flags().StringVar(&f.from, "from", "", "Version to start from. No cluster is used.")
-	f.Graph.Add(c)
+	f.graph.Add(c)
 	c.Flags().StringVar(&f.stored.CacheDirectory, "cache-dir", "", "Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.stored.NoCache, "no-cache", false, "Store no graph.")
-	f.Accepted.Add(c)
+	f.accepted.Add(c)
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
 	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
@@ -139,7 +140,7 @@ func (f planFlags) validate() error {
 
 // validateNames rejects channels and versions that are none.
 func (f planFlags) validateNames() error {
-	if err := errors.Join(f.Validate(), flagset.CheckMinor(f.target.Minor)); err != nil {
+	if err := errors.Join(f.graph.Validate(), flagset.CheckMinor(f.target.Minor)); err != nil {
 		return err
 	}
 	for flag, version := range map[string]string{"--to": f.target.Version, "--from": f.from} {
@@ -186,7 +187,7 @@ func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
 
 // request names the target and the graphs that the flags select. It reads their files.
 func (f planFlags) request(ctx context.Context, client *cli.Client) (planner.Request, error) {
-	source, err := f.Request(ctx, client, f.stored)
+	source, err := f.graph.Request(ctx, client, f.stored)
 	if err != nil {
 		return planner.Request{}, err
 	}
@@ -218,11 +219,11 @@ func readPlan(ctx context.Context, name string) (updateplan.Plan, error) {
 }
 
 func (f planFlags) make(ctx context.Context, client *cli.Client, request planner.Request) (updateplan.Plan, error) {
-	accepted, err := f.Read(ctx)
+	accepted, err := f.accepted.Read(ctx)
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
-	options := runner.Options{Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...)}, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
+	options := runner.Options{Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.accepted.Accept...)}, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
 	if f.from != "" {
 		request.Transport = registry.OwnOutbound()
 		return planner.PlanWithout(ctx, request, options.Settings())

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/document/reportview"
@@ -27,16 +28,15 @@ import (
 )
 
 type targetsFlags struct {
-	flagset.Judge
+	judge flagset.Judge
 
-	flagset.Watching
-
-	hosted  flagset.Hosted
-	all     bool
-	limit   int
-	to      string
-	timeout time.Duration
-	output  flagset.Output
+	watching flagset.Watching
+	hosted   flagset.Hosted
+	all      bool
+	limit    int
+	to       string
+	timeout  time.Duration
+	output   flagset.Output
 }
 
 // NewTargets makes "targets", which judges the updates that the cluster offers.
@@ -75,7 +75,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 		RunE: func(c *cobra.Command, _ []string) error { return listTargets(c, client, flags) },
 	}
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Show only the update to this version.")
-	flags.Judge.Add(c)
+	flags.judge.Add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.AddText(c, reportview.Targets{})
 	client.QuietFlag(c)
@@ -87,12 +87,13 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
-	flags.Watching.Add(c, interval, "Ctrl-C")
+	flags.watching.Add(c, interval, "Ctrl-C")
+	client.Roles.Declare(c, role.Role{Needs: role.Always(targets.Needs), Flags: []string{"hosted-cluster"}, Management: role.NoMore})
 	return c
 }
 
 func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error {
-	if err := errors.Join(flags.Check(), flagset.CheckLimit(flags.limit)); err != nil {
+	if err := errors.Join(flags.watching.Check(), flagset.CheckLimit(flags.limit)); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.output.Open(client.Streams.Out, reportview.Targets{})
@@ -109,31 +110,31 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if err != nil {
 		return err
 	}
-	options, err := flags.Options(c.Context(), client, reached)
+	options, err := flags.judge.Options(c.Context(), client, reached)
 	if err != nil {
 		return err
 	}
-	shown, now := flags.Watched(out, client), hosted.Reread(side)
-	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+	shown, now := flags.watching.Watched(out, client), hosted.Reread(side)
+	return flags.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
 		side, err := now(c.Context())
 		if err != nil {
 			return false, err
 		}
-		judged, err := flags.judge(c.Context(), client, reached, side, options)
+		judged, err := flags.evaluate(c.Context(), client, reached, side, options)
 		if err != nil {
 			return false, err
 		}
 		key := judged
 		key.Time = ""
-		if err := shown.Write(phrase.Of(c).WithTargetCommands(judged), key); err != nil || flags.to == "" || flags.Watch {
+		if err := shown.Write(phrase.Of(c).WithTargetCommands(judged), key); err != nil || flags.to == "" || flags.watching.Watch {
 			return false, err
 		}
 		return true, exitOfAll(judged.Targets)
 	})
 }
 
-// judge evaluates the targets, and shows the progress.
-func (f targetsFlags) judge(ctx context.Context, client *cli.Client, reached *cluster.Cluster, side *hosted.ControlPlane, options runner.Options) (report.Targets, error) {
+// evaluate judges the targets, and shows the progress.
+func (f targetsFlags) evaluate(ctx context.Context, client *cli.Client, reached *cluster.Cluster, side *hosted.ControlPlane, options runner.Options) (report.Targets, error) {
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	options.Limits.Timeout, options.Hooks.Observer = f.timeout, terminal.ProgressOnly(display)

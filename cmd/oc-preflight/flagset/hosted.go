@@ -2,9 +2,7 @@ package flagset
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -54,10 +52,11 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 		reached, err := client.Open(ctx)
 		return reached, nil, err
 	}
-	namespace, name, ok := strings.Cut(h.cluster, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		return nil, nil, exitcode.BadUsage(errors.New("--hosted-cluster wants NAMESPACE/NAME"))
+	of, err := NamespacedName("--hosted-cluster", h.cluster)
+	if err != nil {
+		return nil, nil, exitcode.BadUsage(err)
 	}
+	namespace, name := of.Namespace, of.Name
 	if client.Archived() {
 		return h.openArchive(ctx, client, namespace, name)
 	}

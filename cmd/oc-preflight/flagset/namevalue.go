@@ -1,7 +1,11 @@
 package flagset
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/document/format"
 )
@@ -20,3 +24,12 @@ func (n updateName) Set(text string) error {
 }
 
 func (updateName) Type() string { return "string" }
+
+// NamespacedName reads NAMESPACE/NAME, the value of a flag.
+func NamespacedName(flag, text string) (types.NamespacedName, error) {
+	namespace, name, ok := strings.Cut(text, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("%s=%s: it must be NAMESPACE/NAME", flag, text)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}

@@ -53,7 +53,7 @@ The clusters are those of contexts, kubeconfigs and archives, and those that Hiv
 	}
 	help.AddSections(c,
 		help.Section{Title: "Ask the clusters", Verbs: []*cobra.Command{newTargets(client), newRun(client)}},
-		help.Section{Title: "Read what the clusters of a hub report", Verbs: []*cobra.Command{hubs.NewRequest(client.Streams), hubs.NewHub(client), hubs.NewGate(client)}},
+		help.Section{Title: "Read what the clusters of a hub report", Verbs: []*cobra.Command{hubs.NewRequest(client), hubs.NewHub(client), hubs.NewGate(client)}},
 	)
 	return c
 }
@@ -70,7 +70,7 @@ type request struct {
 	parallel int
 	timeout  time.Duration
 	results  resultFlags
-	flagset.Watching
+	watching flagset.Watching
 }
 
 // mostParallel bounds --max-parallel.
@@ -87,7 +87,7 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 	r.output.AddText(c, tableview.Table{})
 	flagset.LimitFlag(c, &r.limit, limit)
 	client.QuietFlag(c)
-	r.Add(c, interval, "Ctrl-C")
+	r.watching.Add(c, interval, "Ctrl-C")
 }
 
 func (r *request) check(flags *pflag.FlagSet) error {
@@ -99,7 +99,7 @@ func (r *request) check(flags *pflag.FlagSet) error {
 	case r.timeout < time.Second:
 		return fmt.Errorf("--cluster-timeout=%s: it must be at least 1s", r.timeout)
 	}
-	return errors.Join(r.Check(), flagset.CheckLimit(r.limit), r.members.check(flags))
+	return errors.Join(r.watching.Check(), flagset.CheckLimit(r.limit), r.members.check(flags))
 }
 
 // show asks the members, and writes the table: once, or again with --watch. Words are those of the
@@ -111,9 +111,9 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 	}
 	defer out.Close()
 	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(r.limit), "--limit 0"
-	shown := r.Watched(out, client)
+	shown := r.watching.Watched(out, client)
 	asking.Parallel = r.parallel
-	return r.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+	return r.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
 		members, notices, err := r.members.list(c.Context(), client)
 		if err != nil {
 			return false, err
@@ -123,10 +123,10 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
 		table.Notices = append(notices, table.Notices...)
-		if r.Watch && isInterrupted(c.Context()) {
+		if r.watching.Watch && isInterrupted(c.Context()) {
 			return true, nil // what was interrupted is not the state of a cluster
 		}
-		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.Watch {
+		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.watching.Watch {
 			return false, errors.Join(err, kept)
 		}
 		if kept != nil {

@@ -22,8 +22,7 @@ import (
 
 // runFlags are the flags of "fleet run".
 type runFlags struct {
-	running.RunFlags
-
+	run     running.RunFlags
 	request request
 }
 
@@ -49,10 +48,11 @@ Ctrl-C ends all runs, and deletes what they have created.
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
-	c.Flags().Var(flagset.UpdateValue(&flags.Release.Version), "to", "Version of the update.")
+	c.Flags().Var(flagset.UpdateValue(&flags.run.Source.Target.Release.Version), "to", "Version of the update.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
-	flags.AddForFleet(c)
+	flags.run.AddForFleet(c)
 	flags.request.add(c, client, runner.DefaultTimeout)
+	client.Roles.Declare(c, membersRole("run"))
 	return c
 }
 
@@ -63,14 +63,14 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 	if err := flags.request.check(c.Flags()); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	if flags.Release.Version == "" {
+	if flags.run.Source.Target.Release.Version == "" {
 		return exitcode.BadUsage(errors.New("--to is required: the version to which the clusters are to be updated"))
 	}
-	if err := flags.Validate(); err != nil {
+	if err := flags.run.Source.Target.Validate(); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	asking := survey.Survey{Timeout: flags.request.timeout + removalTime, Grace: removalTime}
-	if _, err := flags.ReadAll(c.Context()); err != nil {
+	if _, err := flags.run.Judge.ReadAll(c.Context()); err != nil {
 		return err
 	}
 	kept, err := flags.request.results.open(c)
@@ -80,18 +80,18 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 	if kept != nil {
 		asking.Store = kept
 	}
-	return flags.request.show(c, client, flags.Release.Version, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+	return flags.request.show(c, client, flags.run.Source.Target.Release.Version, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 		return flags.judge(ctx, client, member, reached, kept)
 	})
 }
 
 func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection, kept *results.Directory) (fleet.Row, error) {
-	row, done, err := updated(ctx, member, reached, f.Release.Version, fleet.Ready)
+	row, done, err := updated(ctx, member, reached, f.run.Source.Target.Release.Version, fleet.Ready)
 	if done || err != nil {
 		return row, err
 	}
-	f.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
-	options, err := f.Options(ctx, client, reached.Cluster)
+	f.run.Judge.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
+	options, err := f.run.Options(ctx, client, reached.Cluster)
 	if err != nil {
 		return fleet.Row{}, err
 	}
@@ -99,7 +99,7 @@ func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.M
 	if member.Archived {
 		options.Selection.NoJobs, options.Limits.Unrecorded = true, true
 	}
-	judged, err := runner.Run(ctx, reached.Cluster, f.Release, options)
+	judged, err := runner.Run(ctx, reached.Cluster, f.run.Source.Target.Release, options)
 	if judged.Verdict.Decision == "" {
 		return fleet.Row{}, err
 	}

@@ -19,8 +19,7 @@ import (
 
 // targetsFlags are the flags of "fleet targets".
 type targetsFlags struct {
-	flagset.Judge
-
+	judging flagset.Judge
 	request request
 	to      string
 }
@@ -53,8 +52,9 @@ The causes are ranked by what their remedy achieves: "Frees" is the number of cl
 	const timeout = 2 * time.Minute
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Version of the update. Default: the best update of each cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
-	flags.AddForFleet(c)
+	flags.judging.AddForFleet(c)
 	flags.request.add(c, client, timeout)
+	client.Roles.Declare(c, membersRole("targets"))
 	return c
 }
 
@@ -62,7 +62,7 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if err := flags.request.check(c.Flags()); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	if _, err := flags.ReadAll(c.Context()); err != nil {
+	if _, err := flags.judging.ReadAll(c.Context()); err != nil {
 		return err
 	}
 	asking := survey.Survey{Timeout: flags.request.timeout}
@@ -81,8 +81,8 @@ func (f targetsFlags) judge(ctx context.Context, client *cli.Client, member rost
 	if done || err != nil {
 		return row, err
 	}
-	f.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
-	options, err := f.Options(ctx, client, reached.Cluster)
+	f.judging.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
+	options, err := f.judging.Options(ctx, client, reached.Cluster)
 	if err != nil {
 		return fleet.Row{}, err
 	}

@@ -19,9 +19,8 @@ import (
 
 // gateFlags are the flags of "fleet gate".
 type gateFlags struct {
-	selection
-	flagset.Watching
-
+	selection selection
+	watching  flagset.Watching
 	strategy  wave.Strategy
 	maxFailed string
 	table     string
@@ -56,7 +55,7 @@ Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return gate(c, client, flags) },
 	}
-	flags.add(c)
+	flags.selection.add(c)
 	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0, "How long each cluster must have been updated and healthy.")
 	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0, "How long the update of a cluster may take before it counts as failed. Default: no limit.")
 	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0", "How many clusters of the wave may fail: a number, or a percentage, which is rounded up. A number of more clusters than the wave has counts as 0, as in OCM.")
@@ -68,7 +67,8 @@ Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail
 	flags.output.AddText(c, wave.Gate{})
 	const limit, interval = 20, time.Minute
 	flagset.LimitFlag(c, &flags.limit, limit)
-	flags.Add(c, interval, "the gate opens, too many clusters have failed, or Ctrl-C")
+	flags.watching.Add(c, interval, "the gate opens, too many clusters have failed, or Ctrl-C")
+	client.Roles.Declare(c, readRole())
 	return c
 }
 
@@ -77,16 +77,16 @@ func (f *gateFlags) check() error {
 	switch f.strategy.MaxFailures, err = wave.ParseLimit(f.maxFailed); {
 	case err != nil:
 		return fmt.Errorf("--max-failed: %w", err)
-	case f.query.To == "":
+	case f.selection.query.To == "":
 		return errors.New("--to is required: the version to which the wave is updated")
-	case f.placement == "" && f.table == "":
+	case f.selection.placement == "" && f.table == "":
 		return errors.New("--placement or --table is required: the Placement that selects the clusters, or the file with their table")
 	case f.maxAge <= 0:
 		return fmt.Errorf("--max-age=%s: it must be positive", f.maxAge)
 	case f.strategy.MinSuccessTime < 0 || f.strategy.ProgressDeadline < 0:
 		return errors.New("--soak and --progress-deadline must not be negative")
 	}
-	return errors.Join(f.Check(), flagset.CheckLimit(f.limit))
+	return errors.Join(f.watching.Check(), flagset.CheckLimit(f.limit))
 }
 
 func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {
@@ -103,9 +103,9 @@ func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {
 	if err != nil {
 		return err
 	}
-	flags.strategy.To, flags.strategy.Wave = flags.query.To, flags.query.Group
-	shown := flags.Watched(out, client)
-	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+	flags.strategy.To, flags.strategy.Wave = flags.selection.query.To, flags.selection.query.Group
+	shown := flags.watching.Watched(out, client)
+	return flags.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
 		known, err := read()
 		if err != nil {
 			return false, err
@@ -117,7 +117,7 @@ func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {
 			return false, err
 		}
 		ended := made.Decision != verdict.Undecided
-		if flags.Watch && !ended {
+		if flags.watching.Watch && !ended {
 			return false, nil
 		}
 		return ended, exitcode.OfFleet(made.Decision)
@@ -138,16 +138,16 @@ func (f *gateFlags) reader(ctx context.Context, client *cli.Client) (func() (kno
 	if f.table != "" {
 		return func() (known, error) {
 			now := time.Now()
-			clusters, err := readTable(f.table, f.query.To, f.maxAge, now)
+			clusters, err := readTable(f.table, f.selection.query.To, f.maxAge, now)
 			return known{clusters: clusters, notices: []string{notSigned}, now: now}, err
 		}, nil
 	}
-	reached, err := f.open(ctx, client)
+	reached, err := f.selection.open(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	return func() (known, error) {
-		found, err := hub.Read(ctx, reached, f.query)
+		found, err := hub.Read(ctx, reached, f.selection.query)
 		return known{found.Wave(), found.Incomplete, found.Notices, reached.Now()}, err
 	}, nil
 }

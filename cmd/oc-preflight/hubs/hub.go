@@ -20,11 +20,10 @@ import (
 
 // hubFlags are the flags of "fleet hub".
 type hubFlags struct {
-	selection
-	flagset.Watching
-
-	output flagset.Output
-	limit  int
+	selection selection
+	watching  flagset.Watching
+	output    flagset.Output
+	limit     int
 }
 
 // NewHub makes "fleet hub", which shows the verdicts that the clusters of a hub report.
@@ -48,11 +47,12 @@ Exit codes are those of the worst cluster: 0 all are Ready, 3 one is Blocked, 4 
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return show(c, client, flags) },
 	}
-	flags.add(c)
+	flags.selection.add(c)
 	flags.output.AddText(c, tableview.Table{})
 	const limit, interval = 50, time.Minute
 	flagset.LimitFlag(c, &flags.limit, limit)
-	flags.Add(c, interval, "Ctrl-C")
+	flags.watching.Add(c, interval, "Ctrl-C")
+	client.Roles.Declare(c, readRole())
 	return c
 }
 
@@ -67,13 +67,13 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 	defer out.Close()
 	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
 	out.Style.Cluster = "hub " + cli.Subject(client)
-	reached, err := flags.open(c.Context(), client)
+	reached, err := flags.selection.open(c.Context(), client)
 	if err != nil {
 		return err
 	}
-	shown := flags.Watched(out, client)
-	return flags.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
-		found, err := hub.Read(c.Context(), reached, flags.query)
+	shown := flags.watching.Watched(out, client)
+	return flags.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+		found, err := hub.Read(c.Context(), reached, flags.selection.query)
 		if err != nil {
 			return false, err
 		}
@@ -84,12 +84,12 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 		for i := range found.Notices {
 			found.Notices[i] = called.Text(found.Notices[i], name)
 		}
-		table := fleet.Of(flags.query.To, rows)
+		table := fleet.Of(flags.selection.query.To, rows)
 		table.Time, table.ToolVersion = words.Time(reached.Now()), program.Version()
 		table.Notices = slices.Concat(found.Notices, table.Notices)
 		key := table
 		key.Time = ""
-		if err := shown.Write(tableview.Table{Table: table}, key); err != nil || flags.Watch {
+		if err := shown.Write(tableview.Table{Table: table}, key); err != nil || flags.watching.Watch {
 			return false, err
 		}
 		return true, exitcode.OfFleet(table.Decision)

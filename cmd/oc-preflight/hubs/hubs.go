@@ -85,8 +85,8 @@ func (s *selection) readKeys(ctx context.Context, client *cli.Client, reached *c
 // KeysOf reads configmap://NAMESPACE/NAME, the value of --keys for a ConfigMap of the hub.
 func KeysOf(text string) (types.NamespacedName, error) {
 	rest, ok := strings.CutPrefix(text, onHub)
-	name, named := namespaced(rest)
-	if !ok || !named {
+	name, err := flagset.NamespacedName("--keys", rest)
+	if !ok || err != nil {
 		return types.NamespacedName{}, fmt.Errorf("--keys=%s: a ConfigMap of the hub is %sNAMESPACE/NAME", text, onHub)
 	}
 	return name, nil

@@ -60,7 +60,7 @@ func call(t *testing.T, args ...string) (output string, code int) {
 	root := &cobra.Command{Use: "fleet", SilenceErrors: true, SilenceUsage: true}
 	client := cli.New(root.PersistentFlags(), streams)
 	client.StartLog()
-	root.AddCommand(hubs.NewHub(client), hubs.NewGate(client), hubs.NewRequest(streams))
+	root.AddCommand(hubs.NewHub(client), hubs.NewGate(client), hubs.NewRequest(client))
 	root.SetArgs(append(args, "--kubeconfig", kubeconfig))
 	err := root.ExecuteContext(t.Context())
 	code = exitcode.Code(err, strings.TrimSpace, &errOut)

@@ -2,17 +2,15 @@ package hubs
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	workv1alpha1 "open-cluster-management.io/api/work/v1alpha1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
@@ -20,7 +18,7 @@ import (
 )
 
 // NewRequest makes "fleet request", which prints the object by which a hub asks its clusters.
-func NewRequest(streams genericiooptions.IOStreams) *cobra.Command {
+func NewRequest(client *cli.Client) *cobra.Command {
 	var version, placement string
 	var accepted []string
 	c := &cobra.Command{
@@ -33,7 +31,9 @@ Delete the object when the update is done: oc delete manifestworkreplicaset.`,
   oc preflight fleet request --to 4.19.12 --placement fleets/production | oc apply -f -
   oc preflight fleet hub --to 4.19.12 --placement fleets/production`,
 		Args: flagset.NoArguments,
-		RunE: func(*cobra.Command, []string) error { return printRequest(streams.Out, version, placement, accepted) },
+		RunE: func(*cobra.Command, []string) error {
+			return printRequest(client.Streams.Out, version, placement, accepted)
+		},
 	}
 	c.Flags().StringVar(&version, "to", "", "Version of the update. Required.")
 	c.Flags().StringVar(&placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters. Required.")
@@ -41,6 +41,7 @@ Delete the object when the update is done: oc delete manifestworkreplicaset.`,
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "placement")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Values: option.Findings}, "accept")
+	client.Roles.Declare(c, requestRole())
 	return c
 }
 
@@ -76,15 +77,5 @@ func manifest(made *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
 
 // PlacementOf reads NAMESPACE/NAME, the value of --placement.
 func PlacementOf(text string) (types.NamespacedName, error) {
-	name, ok := namespaced(text)
-	if !ok {
-		return types.NamespacedName{}, fmt.Errorf("--placement=%s: it must be NAMESPACE/NAME", text)
-	}
-	return name, nil
-}
-
-// namespaced reads NAMESPACE/NAME.
-func namespaced(text string) (types.NamespacedName, bool) {
-	namespace, name, ok := strings.Cut(text, "/")
-	return types.NamespacedName{Namespace: namespace, Name: name}, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
+	return flagset.NamespacedName("--placement", text)
 }

@@ -104,7 +104,7 @@ func Declare(flags *pflag.FlagSet, known Option, names ...string) {
 	for _, name := range names {
 		texts := []string{string(known.Group), string(known.Effect), string(known.Again), string(known.Values)}
 		if err := flags.SetAnnotation(name, annotation, texts); err != nil {
-			panic(err) //nolint:forbidigo // a flag that does not exist is an error of the program, which each of its tests shows
+			panic(err) // a flag that does not exist is an error of the program, which each of its tests shows
 		}
 	}
 }

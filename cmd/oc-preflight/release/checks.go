@@ -7,17 +7,24 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 )
 
+type checksFlags struct {
+	source running.Source
+	output flagset.Output
+}
+
 // NewChecks makes "checks", which lists the checks of a release without running them.
 func NewChecks(client *cli.Client) *cobra.Command {
-	var flags running.RunFlags
+	var flags checksFlags
 	c := &cobra.Command{
 		Use:   "checks (--to VERSION | --to-latest | --to-image PULLSPEC)",
 		Short: "List the checks of a release without running them",
@@ -28,20 +35,18 @@ func NewChecks(client *cli.Client) *cobra.Command {
 
   # With their components and images
   oc preflight checks --to 4.19.3 -o wide`,
-		Args: flags.NoArgument,
+		Args: flags.source.Target.NoArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return checks(c, client, flags) },
 	}
-	flags.Target.Add(c)
-	flags.Trust.Add(c)
-	flags.Pull.Add(c)
-	flags.Site.Add(c)
+	flags.source.Add(c)
 	client.ArchiveFlag(c)
-	flags.Output.Add(c, listing.Listing{})
+	flags.output.Add(c, listing.Listing{})
+	client.Roles.Declare(c, role.Role{Needs: role.Always(runner.ChecksNeeds)})
 	return c
 }
 
-func checks(c *cobra.Command, client *cli.Client, flags running.RunFlags) error {
-	out, err := flags.Output.Open(client.Streams.Out, listing.Listing{})
+func checks(c *cobra.Command, client *cli.Client, flags checksFlags) error {
+	out, err := flags.output.Open(client.Streams.Out, listing.Listing{})
 	if err != nil {
 		return err
 	}
@@ -50,19 +55,19 @@ func checks(c *cobra.Command, client *cli.Client, flags running.RunFlags) error 
 	if err != nil {
 		return err
 	}
-	options, err := flags.Options(c.Context(), client, reached)
+	options, err := flags.source.Options(c.Context(), client, reached, flagset.Judge{})
 	if err != nil {
 		return err
 	}
 	display := client.Display(terminal.About{})
 	options.Hooks.Observer = terminal.ProgressOnly(display)
-	found, err := runner.Checks(c.Context(), reached, flags.Release, options)
+	found, err := runner.Checks(c.Context(), reached, flags.source.Target.Release, options)
 	display.Close()
 	if err != nil {
 		return err
 	}
 	worded := phrase.Of(c)
-	worded.Target = cmp.Or(flags.Selected(), "--to-latest")
+	worded.Target = cmp.Or(flags.source.Target.Selected(), "--to-latest")
 	if err := out.Write(listing.New(found.Checks, worded.Findings(found.Findings))); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/signature"
@@ -36,6 +37,7 @@ func NewVerify(client *cli.Client) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return verify(c, client, flags, args[0]) },
 	}
 	flags.Add(c)
+	client.Roles.Declare(c, role.Role{Needs: role.Always(estate.VerifyNeeds)})
 	return c
 }
 

@@ -47,7 +47,7 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 	if err := errors.Join(flags.checkCommon(), flags.route.graph.Validate()); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.Output.Open(client.Streams.Out, reportview.Report{})
+	out, err := flags.output.Open(client.Streams.Out, reportview.Report{})
 	if err != nil {
 		return err
 	}
@@ -62,15 +62,15 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 		return err
 	}
 	if found.Phase != record.Running {
-		return runs.Status(c, client, []string{found.ID}, runs.StatusFlags{Hosted: flags.hosted, Prometheus: flags.Prometheus}, out)
+		return runs.Status(c, client, []string{found.ID}, runs.StatusFlags{Hosted: flags.hosted, Prometheus: flags.Judge.Prometheus}, out)
 	}
 	options, err := flags.Options(c.Context(), client, store.Cluster)
 	if err != nil {
 		return err
 	}
 	options.Hosted = side
-	flags.Release.Version = found.Target.Version
-	source, err := flags.route.graph.Request(c.Context(), client, flags.Pull)
+	flags.Source.Target.Release.Version = found.Target.Version
+	source, err := flags.route.graph.Request(c.Context(), client, flags.Source.Pull)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func command(flags *running.RunFlags) *cobra.Command {
 func coverage(t *testing.T, prometheus string, args ...string) string {
 	t.Helper()
 	var flags running.RunFlags
-	flags.Prometheus = prometheus
+	flags.Judge.Prometheus = prometheus
 	c := command(&flags)
 	client := cli.New(c.Flags(), genericiooptions.NewTestIOStreamsDiscard())
 	if err := c.ParseFlags(args); err != nil {

@@ -67,24 +67,25 @@ With --sign, the verdict is signed too, so that others can verify it; see "verif
 The report is written to standard output, progress to standard error. The report lists the objects that the run created; the exit code is 1 if they could not be deleted.
 ` + exitcode.Help,
 		Example: runExamples,
-		Args:    flags.NoArgument,
+		Args:    flags.Source.Target.NoArgument,
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
-	flags.Target.Add(c)
+	flags.Source.Target.Add(c)
 	flags.route.add(c)
 	flags.addCommon(c)
 	flags.addSelection(c)
 	flags.signing.Add(c)
 	client.QuietFlag(c)
 	client.ArchiveFlag(c)
+	client.Roles.Declare(c, runRole())
 	return c
 }
 
 func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
-	if err := errors.Join(flags.CheckForce(), flags.checkCommon(), flags.route.check()); err != nil {
+	if err := errors.Join(flags.Source.Target.CheckForce(), flags.checkCommon(), flags.route.check()); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.Output.Open(client.Streams.Out, flags.document())
+	out, err := flags.output.Open(client.Streams.Out, flags.document())
 	if err != nil {
 		return err
 	}
@@ -107,6 +108,6 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 		return runPath(c, client, flags, reached, options)
 	}
 	return runAndShow(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
-		return runner.Run(ctx, reached, flags.Release, options)
+		return runner.Run(ctx, reached, flags.Source.Target.Release, options)
 	})
 }

@@ -20,9 +20,9 @@ import (
 
 // request selects the path that the flags name. It reads their files.
 func (f RunFlags) request(ctx context.Context, client *cli.Client) (runner.PathRequest, error) {
-	source, err := f.route.graph.Request(ctx, client, f.Pull)
+	source, err := f.route.graph.Request(ctx, client, f.Source.Pull)
 	request := runner.PathRequest{Plan: planner.Request{
-		Target: updateplan.Target{Version: f.Release.Version, Minor: f.route.minor}, Graph: source, Logger: client.Log,
+		Target: updateplan.Target{Version: f.Source.Target.Release.Version, Minor: f.route.minor}, Graph: source, Logger: client.Log,
 	}}
 	for _, hop := range f.route.hops {
 		if flagset.LooksLikeImage(hop) {
@@ -52,7 +52,7 @@ func runPath(c *cobra.Command, client *cli.Client, flags RunFlags, reached *clus
 		return flags.withTimeLimit(err)
 	}
 	again := phrase.Of(c)
-	again.Target = flags.route.flag(flags.Target)
+	again.Target = flags.route.flag(flags.Source.Target)
 	written := flags.out.Write(again.WithPathCommands(made))
 	prompt.reportRemovals(made.Updates)
 	if err := errors.Join(flags.withTimeLimit(err), written); err != nil {

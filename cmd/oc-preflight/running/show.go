@@ -24,7 +24,7 @@ func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options ru
 	defer prompt.watch(c.Context())()
 	follower := &observer{Observer: terminal.ProgressOnly(display), prompt: prompt, write: func(decided report.Report) error {
 		request := phrase.Of(c)
-		request.Target = flags.Selected()
+		request.Target = flags.Source.Target.Selected()
 		return errors.Join(flags.out.Write(request.WithCommands(decided)), flags.signed.Write(decided))
 	}}
 	options.Hooks.Observer, options.Hooks.OnInterrupt = follower, prompt.choose
@@ -39,7 +39,7 @@ func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options ru
 
 func (f *RunFlags) about(c *cobra.Command, client *cli.Client) terminal.About {
 	return terminal.About{
-		Decides: true, Target: f.Release.Version, Limit: f.timeout, Interrupt: f.interruption(client.Streams.In), Program: c.Root().CommandPath(),
+		Decides: true, Target: f.Source.Target.Release.Version, Limit: f.timeout, Interrupt: f.interruption(client.Streams.In), Program: c.Root().CommandPath(),
 	}
 }
 

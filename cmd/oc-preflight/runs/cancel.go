@@ -11,9 +11,11 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/hold"
+	"github.com/openshift/update-preflight/runner/launch/cleanup"
 	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record"
@@ -41,6 +43,7 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 	selected.AddCluster(c)
 	c.Flags().DurationVar(&timeout, "timeout", timeout, "Time limit for the end of the run.")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
+	client.Roles.Declare(c, role.Role{Needs: role.Always(hold.CancelNeeds), Flags: []string{"hosted-cluster"}, Management: role.InControlPlane(cleanup.Needs)})
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch/cleanup"
@@ -69,12 +70,13 @@ A run of a hosted cluster has objects in the guest, which has its record, and in
 	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "force-live")
+	client.Roles.Declare(c, role.Role{Needs: role.Always(cleanupNeeds), Flags: []string{"hosted-cluster"}, Management: role.InControlPlane(cleanup.Needs)})
 	return c
 }
 
 // cleanup deletes the objects of the run that is named, or of all runs.
 func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []string) error {
-	store, side, err := OpenHosted(ctx, client, f.hosted, CleanupNeeds())
+	store, side, err := OpenHosted(ctx, client, f.hosted, cleanupNeeds())
 	if err != nil {
 		return err
 	}
@@ -150,8 +152,8 @@ func identify(ctx context.Context, records *recordstore.Store, withObjects []str
 	return "", &record.NotFoundError{ID: name, Candidates: matching}
 }
 
-// CleanupNeeds are the permissions that "cleanup" needs.
-func CleanupNeeds() access.Needs {
+// cleanupNeeds are the permissions that "cleanup" needs.
+func cleanupNeeds() access.Needs {
 	return cleanup.Needs().And(access.Needs{Required: recordstore.ReadNeeds().Required}) // not what is authenticated
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/collector/report"
 	changes "github.com/openshift/update-preflight/collector/report/diff"
 	"github.com/openshift/update-preflight/collector/words"
@@ -47,6 +48,7 @@ Exit codes: 0 the runs were compared, whatever the differences, 1 the tool faile
 		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
 	}
 	output.Add(c, changes.Changes{})
+	client.Roles.Declare(c, role.Role{Needs: role.Always(RecordNeeds)})
 	return c
 }
 

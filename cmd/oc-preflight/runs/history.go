@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
@@ -49,19 +50,19 @@ Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
 	client.ArchiveFlag(c)
 	const standard, interval = 20, 10 * time.Second
 	flagset.LimitFlag(c, &flags.limit, standard)
-	flags.Add(c, interval, "Ctrl-C")
+	flags.watching.Add(c, interval, "Ctrl-C")
+	client.Roles.Declare(c, role.Role{Needs: role.Always(historyNeeds)})
 	return c
 }
 
 type historyFlags struct {
-	flagset.Watching
-
-	limit  int
-	output flagset.Output
+	watching flagset.Watching
+	limit    int
+	output   flagset.Output
 }
 
 func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error {
-	if err := errors.Join(flags.Check(), flagset.CheckLimit(flags.limit)); err != nil {
+	if err := errors.Join(flags.watching.Check(), flagset.CheckLimit(flags.limit)); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.output.Open(client.Streams.Out, history.History{})
@@ -71,12 +72,12 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 	defer out.Close()
 	out.Style.Cluster = cli.Subject(client)
 	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
-	store, err := OpenRunStore(c.Context(), client, HistoryNeeds())
+	store, err := OpenRunStore(c.Context(), client, historyNeeds())
 	if err != nil {
 		return err
 	}
-	shown := flags.Watched(out, client)
-	return flags.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+	shown := flags.watching.Watched(out, client)
+	return flags.watching.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
 		done := client.Waiting("reading the records")
 		defer done()
 		ctx, gaps := gap.Track(c.Context())
@@ -91,8 +92,8 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 	})
 }
 
-// HistoryNeeds are the permissions to list records, and to watch them with --watch.
-func HistoryNeeds() access.Needs { return recordstore.ListNeeds().And(recordstore.WatchNeeds()) }
+// historyNeeds are the permissions to list records, and to watch them with --watch.
+func historyNeeds() access.Needs { return recordstore.ListNeeds().And(recordstore.WatchNeeds()) }
 
 // warnOfGaps reports which records may be missing. What else an archive does not have, such as the
 // key of the records, changes what is reported of a record.

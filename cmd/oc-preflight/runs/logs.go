@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/logs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/findingview"
@@ -59,11 +60,12 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
 	selected.AddCluster(c)
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "Wait until the check starts, and follow its output until it has ended.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "follow")
+	client.Roles.Declare(c, role.Role{Needs: role.Always(logsNeeds), Flags: []string{"hosted-cluster"}, Management: role.InControlPlane(logs.Needs)})
 	return c
 }
 
-// LogsNeeds are the permissions that "logs" needs.
-func LogsNeeds() access.Needs { return RecordNeeds().And(logs.Needs()) }
+// logsNeeds are the permissions that "logs" needs.
+func logsNeeds() access.Needs { return RecordNeeds().And(logs.Needs()) }
 
 // reader shows the output of the pods of a Job, and returns the number of pods.
 type reader func(context.Context, kubernetes.Interface, *batchv1.Job, logs.Sink) (int, error)
@@ -79,7 +81,7 @@ type logSource struct {
 
 // findLog finds the check of the arguments, and reads no output.
 func findLog(ctx context.Context, client *cli.Client, selected flagset.Hosted, args []string) (logSource, error) {
-	store, side, err := OpenHosted(ctx, client, selected, LogsNeeds())
+	store, side, err := OpenHosted(ctx, client, selected, logsNeeds())
 	if err != nil {
 		return logSource{}, err
 	}
@@ -88,11 +90,11 @@ func findLog(ctx context.Context, client *cli.Client, selected flagset.Hosted, a
 	if err != nil {
 		return logSource{}, err
 	}
-	check, err := checkOf(run.Record, format.BareName(format.CheckName, args[len(args)-1]))
+	check, err := checkOf(run.record, format.BareName(format.CheckName, args[len(args)-1]))
 	if err != nil {
 		return logSource{}, exitcode.BadUsage(err)
 	}
-	return logSource{client: client, store: store, places: place.Of(store.Cluster, side), run: run.Record, check: check}, nil
+	return logSource{client: client, store: store, places: place.Of(store.Cluster, side), run: run.record, check: check}, nil
 }
 
 // show writes the output so far, or the recorded findings.
@@ -142,7 +144,7 @@ func (s logSource) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.run = run.Record
+		s.run = run.record
 	}
 }
 

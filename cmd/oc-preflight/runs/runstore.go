@@ -99,8 +99,7 @@ type wantedRun struct {
 }
 
 type foundRun struct {
-	record.Record
-
+	record record.Record
 	// alsoRunning are other runs in progress.
 	alsoRunning []record.Record
 	// others are the newest verdicts of other targets with another decision.
@@ -110,7 +109,7 @@ type foundRun struct {
 func (s runStore) wanted(ctx context.Context, wanted wantedRun) (foundRun, error) {
 	if len(wanted.args) > 0 {
 		run, err := s.records.Get(ctx, RunID(wanted.args[0]))
-		return foundRun{Record: run}, err
+		return foundRun{record: run}, err
 	}
 	all, err := s.records.List(ctx)
 	if err != nil {
@@ -133,7 +132,7 @@ func (s runStore) wanted(ctx context.Context, wanted wantedRun) (foundRun, error
 	if !named {
 		found.others = differing(chosen, all)
 	}
-	found.Record, err = s.records.Get(ctx, chosen.ID)
+	found.record, err = s.records.Get(ctx, chosen.ID)
 	return found, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
@@ -16,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/reportview"
@@ -38,8 +40,7 @@ import (
 
 // StatusFlags are the flags of "status".
 type StatusFlags struct {
-	flagset.Watching
-
+	watching flagset.Watching
 	// Hosted selects a hosted cluster.
 	Hosted     flagset.Hosted
 	target     runner.Target
@@ -53,14 +54,14 @@ func (f *StatusFlags) add(c *cobra.Command) {
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-image")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
-	f.Add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
+	f.watching.Add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
 }
 
 func (f *StatusFlags) check(args []string) error {
 	if len(args) > 0 && (f.target.Version != "" || f.target.Image != "") {
 		return fmt.Errorf("%q is a run; name either a run or a target", args[0])
 	}
-	return f.Check()
+	return f.watching.Check()
 }
 
 // statusExamples are those of its help.
@@ -116,6 +117,7 @@ The report names the switches by which the controller has CVO honor its verdicts
 	flags.add(c)
 	flags.Hosted.Add(c)
 	client.ArchiveFlag(c)
+	client.Roles.Declare(c, role.Role{Needs: role.Always(StatusNeeds), Flags: []string{"hosted-cluster"}, Management: func(types.NamespacedName) role.Part { return role.Part{Needs: hostedguard.ReadNeeds()} }})
 	return c
 }
 
@@ -129,8 +131,8 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
-	shown, now := flags.Watched(out, client), hosted.Reread(side)
-	return flags.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+	shown, now := flags.watching.Watched(out, client), hosted.Reread(side)
+	return flags.watching.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
 		side, err := now(c.Context())
 		if err != nil {
 			return false, err
@@ -144,7 +146,7 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 		if err := shown.Write(phrase.Of(c).WithCommands(stored), untimed(stored)); err != nil {
 			return false, err
 		}
-		if flags.Watch && stored.Run.Phase == report.PhaseRunning {
+		if flags.watching.Watch && stored.Run.Phase == report.PhaseRunning {
 			args, flags.target = []string{stored.Run.ID}, runner.Target{} // one run is followed
 			return false, nil
 		}
@@ -161,9 +163,9 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 	if err != nil {
 		return report.Report{}, err
 	}
-	stored, err := s.standing(ctx, run.Record)
+	stored, err := s.standing(ctx, run.record)
 	if err == nil {
-		stored, err = reassessment.Of(ctx, s.Cluster, run.Record, stored, options.Settings())
+		stored, err = reassessment.Of(ctx, s.Cluster, run.record, stored, options.Settings())
 	}
 	if err == nil {
 		stored.Switches, err = s.switches(ctx, options.Hosted, client.Streams.ErrOut)
@@ -173,7 +175,7 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 		return report.Report{}, err
 	}
 	warnOfGaps(client.Streams.ErrOut, gaps)
-	if selection.OtherMonitoring(run.Record, options.Origin.Monitoring) {
+	if selection.OtherMonitoring(run.record, options.Origin.Monitoring) {
 		fmt.Fprintln(client.Streams.ErrOut, "the alerts and metrics are read from another monitoring than those of the run: give the same --prometheus; its URL is not recorded, since it may have a password")
 	}
 	for _, other := range run.alsoRunning {

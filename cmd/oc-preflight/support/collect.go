@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
@@ -79,6 +80,7 @@ Exit codes: 0 the archive was written, also where something is missing in it, 1 
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	_ = c.MarkFlagFilename("output") // fails only for a flag that does not exist
 	client.QuietFlag(c)
+	client.Roles.Declare(c, role.Role{Needs: role.Always(CollectNeeds)})
 	return c
 }
 

@@ -1,0 +1,188 @@
+// Package auth answers: which roles does a user need for which commands?
+//
+// [New] makes "auth", which prints what each command declares (package role).
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/access"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
+)
+
+type flags struct {
+	source          running.Source
+	hostedCluster   string
+	hive, hosted    bool
+	placement, keys string
+	bind            []string
+}
+
+// New makes "auth", which prints the roles of the commands that are declared before.
+func New(client *cli.Client) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "auth [COMMAND...]",
+		Short: "Print the roles that the commands need",
+		Long: `Print the ClusterRole and the Roles with exactly the permissions that a command needs; without COMMAND, those of every command. Nothing is created.
+
+A run creates temporary read-only roles for the checks of a release, and the API server refuses to create a role with permissions that its creator does not have. With --to, --to-latest or --to-image the release is read with your own permissions, and the roles are for that release: they include the rules of its roles, and allow creation in its namespaces only. A run with --images=pull needs more permissions: pass the same --images here.`,
+		Example: `  # For the users who run preflights of one release
+  oc preflight auth run --to 4.19.3 --bind group:update-team | oc apply -f -
+
+  # The same with checks of your own
+  oc preflight auth run --to 4.19.3 --checks ./site-checks --bind group:update-team
+
+  # For runs with --images=pull
+  oc preflight auth run --images pull
+
+  # For a hosted cluster: the roles of the management cluster, then those of the guest
+  oc preflight auth run --hosted-cluster clusters/example
+
+  # For the clusters of Hive: the roles in the cluster that has their ClusterDeployments
+  oc preflight auth run --hive
+
+  # For those who read what the clusters of a hub report
+  oc preflight auth fleet-hub fleet-gate --placement fleets/production --bind group:update-team
+
+  # For a ServiceAccount that only verifies
+  oc preflight auth verify --bind serviceaccount:ci:verifier`,
+		ValidArgs: names(client.Roles.All()),
+		RunE:      func(c *cobra.Command, args []string) error { return auth(c, client, f, args) },
+	}
+	f.source.Add(c)
+	f.source.AddImages(c)
+	of := func(flag string) string { return " Applies to " + strings.Join(client.Roles.With(flag), ", ") + "." }
+	c.Flags().StringVar(&f.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest."+of("hosted-cluster"))
+	c.Flags().BoolVar(&f.hive, "hive", false, "Print the roles of \"fleet COMMAND --hive\" in the cluster with the ClusterDeployments."+of("hive"))
+	c.Flags().BoolVar(&f.hosted, "hosted", false, "Print the roles of \"fleet COMMAND --hosted\" in the management cluster."+of("hosted"))
+	c.Flags().StringVar(&f.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone."+of("placement"))
+	c.Flags().StringVar(&f.keys, "keys", "", "configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it."+of("keys"))
+	c.Flags().StringArrayVar(&f.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "bind")
+	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster")
+	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, "hive", "hosted")
+	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "placement", "keys")
+	return c
+}
+
+func names(roles []role.Named) []string {
+	all := make([]string, 0, len(roles))
+	for _, each := range roles {
+		all = append(all, each.Name)
+	}
+	return all
+}
+
+func auth(c *cobra.Command, client *cli.Client, f flags, commands []string) error {
+	subjects, err := subjects(f.bind)
+	if err != nil {
+		return exitcode.BadUsage(err)
+	}
+	request, err := f.request()
+	if err != nil {
+		return exitcode.BadUsage(err)
+	}
+	chosen, err := chosen(c, &client.Roles, commands)
+	if err != nil {
+		return exitcode.BadUsage(err)
+	}
+	if f.source.Target.Release != (runner.Target{}) {
+		needs, err := f.forRelease(c, client)
+		if err != nil {
+			return err
+		}
+		request.Release = &needs
+	}
+	pages, err := f.pages(&client.Roles, chosen, request)
+	if err != nil {
+		return exitcode.BadUsage(err)
+	}
+	for _, each := range pages {
+		if err := each.write(client.Streams.Out, c.Root().CommandPath(), subjects); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chosen are the roles of the commands, or of all without one. Each of them must depend on the flags that are given:
+// a role that does not would be taken for one that is limited by them.
+func chosen(c *cobra.Command, roles *role.List, commands []string) ([]role.Named, error) {
+	all := roles.All()
+	if len(commands) > 0 {
+		all = nil
+	}
+	for _, name := range commands {
+		found, ok := roles.Find(name)
+		if !ok || found.Needs == nil {
+			return nil, fmt.Errorf("%q is not a command that needs permissions; those are %s", name, strings.Join(names(roles.All()), ", "))
+		}
+		all = append(all, found)
+	}
+	return all, applies(c, roles, all)
+}
+
+// limiting are the flags that make the roles of some commands others, in the order in which they are checked.
+func limiting() []string {
+	return []string{"to", "to-latest", "to-image", "hosted-cluster", "hive", "hosted", "placement", "keys"}
+}
+
+func applies(c *cobra.Command, roles *role.List, chosen []role.Named) error {
+	for _, flag := range limiting() {
+		if !c.Flags().Changed(flag) {
+			continue
+		}
+		for _, each := range chosen {
+			if with := roles.With(flag); !slices.Contains(with, each.Name) {
+				return fmt.Errorf("--%s applies to the roles of %s, and not of %s; name the commands", flag, strings.Join(with, ", "), each.Name)
+			}
+		}
+	}
+	if c.Flags().Changed("hosted-cluster") && (c.Flags().Changed("to") || c.Flags().Changed("to-latest") || c.Flags().Changed("to-image")) {
+		return errors.New("the roles for one release are not known for a hosted cluster; leave out the release, or --hosted-cluster")
+	}
+	return nil
+}
+
+// forRelease are the permissions that a run of one release needs.
+func (f flags) forRelease(c *cobra.Command, client *cli.Client) (access.Needs, error) {
+	reached, err := client.Connect()
+	if err != nil {
+		return access.Needs{}, err
+	}
+	options, err := f.source.Options(c.Context(), client, reached, flagset.Judge{})
+	if err != nil {
+		return access.Needs{}, err
+	}
+	display := client.Display(terminal.About{})
+	options.Hooks.Observer = terminal.ProgressOnly(display)
+	listing, err := runner.Checks(c.Context(), reached, f.source.Target.Release, options)
+	display.Close()
+	if err != nil {
+		return access.Needs{}, err
+	}
+	if len(listing.Needs.Required) > 0 {
+		return listing.Needs, nil
+	}
+	var causes []string
+	for _, found := range listing.Findings {
+		if found.Outcome == preflight.Fail || found.Outcome == preflight.Unknown {
+			causes = append(causes, fmt.Sprintf("%s (%s): %s", found.Name, found.Reason, found.Message))
+		}
+	}
+	return access.Needs{}, errors.New("the release could not be read, so the permissions that its checks need are unknown: " + strings.Join(causes, "; "))
+}
