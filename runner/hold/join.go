@@ -26,8 +26,7 @@ import (
 
 // Wanted is the run that a process wants.
 type Wanted struct {
-	record.Intent
-
+	Intent record.Intent
 	// Rerun is true where all checks are to be run again.
 	Rerun bool
 }
