@@ -53,7 +53,7 @@ func requirements() []requirement {
 	return []requirement{
 		{[]string{"to-minor", "channel", "graph", "arch", "offline"}, []string{"path", "hop"}},
 		{[]string{"nodepool", "guest-kubeconfig"}, []string{"hosted-cluster"}},
-		{[]string{"signed-verdict", "signed-svr"}, []string{"sign"}},
+		{[]string{"signed-verdict"}, []string{"sign"}},
 		{[]string{"checks"}, []string{"to", "to-latest", "to-image", "path", "hop"}},
 		{[]string{"language", "image"}, []string{"site"}},
 		{[]string{"wave"}, []string{"placement"}},

@@ -19,7 +19,7 @@ import (
 const cluster = "1c182977-5663-428d-92a3-3d2bdf3fffb6"
 
 // signVerdicts gives a script the directory verdicts, with the public keys ours.pub and theirs.pub,
-// and verdicts that are signed by the first: ready.json, forced.json, narrowed.json, blocked.json, undecided.json, expired.json and svr.json.
+// and verdicts that are signed by the first: ready.json, forced.json, narrowed.json, blocked.json, undecided.json and expired.json.
 func signVerdicts(env *testscript.Env) error {
 	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), nil)
 	if err != nil {
@@ -36,12 +36,9 @@ func signVerdicts(env *testscript.Env) error {
 	for name, decided := range map[string]report.Report{
 		"ready": signable(verdict.Ready), "forced": forced, "blocked": signable(verdict.Blocked), "undecided": signable(verdict.Undecided), "expired": expired, "narrowed": narrowed,
 	} {
-		if files[name+".json"], err = signedVerdict(private, decided, func(s attestation.Statements) []byte { return s.Verdict }); err != nil {
+		if files[name+".json"], err = signedVerdict(private, decided); err != nil {
 			return err
 		}
-	}
-	if files["svr.json"], err = signedVerdict(private, signable(verdict.Ready), func(s attestation.Statements) []byte { return s.Summary }); err != nil {
-		return err
 	}
 	directory := filepath.Join(env.WorkDir, "verdicts")
 	if err := os.Mkdir(directory, 0o700); err != nil {
@@ -56,7 +53,7 @@ func signVerdicts(env *testscript.Env) error {
 	return nil
 }
 
-func signedVerdict(private []byte, decided report.Report, which func(attestation.Statements) []byte) ([]byte, error) {
+func signedVerdict(private []byte, decided report.Report) ([]byte, error) {
 	key, err := attestation.PrivateKey(private, nil)
 	if err != nil {
 		return nil, err
@@ -65,7 +62,7 @@ func signedVerdict(private []byte, decided report.Report, which func(attestation
 	if err != nil {
 		return nil, err
 	}
-	return attestation.Sign(which(stated), key)
+	return attestation.Sign(stated, key)
 }
 
 // signable is a report of this minute, to 4.19.12.

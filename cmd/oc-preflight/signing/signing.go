@@ -5,8 +5,8 @@
 package signing
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -25,16 +25,14 @@ import (
 const defaultVerdict = "verdict.dsse.json"
 
 // Flags are the flags of a command that signs a verdict.
-type Flags struct{ key, verdict, summary string }
+type Flags struct{ key, verdict string }
 
 // Add adds the flags to a command.
 func (f *Flags) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "sign", "", "Private key with which the verdict is signed: a file in PEM, k8s://NAMESPACE/SECRET with cosign.key and cosign.password, or PLUGIN://KEY for the program sigstore-kms-PLUGIN of a KMS. ECDSA P-256 or Ed25519; the password of a file is $COSIGN_PASSWORD.")
 	c.Flags().StringVar(&f.verdict, "signed-verdict", "", "File for the signed verdict of --sign, whatever the decision is. An existing one is deleted at the start. Default: "+defaultVerdict+".")
-	c.Flags().StringVar(&f.summary, "signed-svr", "", "File for a signed Simple Verification Result (SVR v0.2) as well, which is written only for a Ready without force that leaves nothing out. An existing one is deleted at the start.")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "sign")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnDisplay}, "signed-verdict")
-	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnDisplay}, "signed-svr")
 }
 
 // Requested reports whether the verdict is to be signed.
@@ -42,11 +40,11 @@ func (f *Flags) Requested() bool { return f.key != "" }
 
 // Destination signs verdicts and writes them. The nil Destination writes nothing.
 type Destination struct {
-	key              signature.Signer
-	verdict, summary *flagset.File
+	key     signature.Signer
+	verdict *flagset.File
 }
 
-// Open reads the key, creates the files and deletes those of an earlier run. The destination is
+// Open reads the key, creates the file and deletes that of an earlier run. The destination is
 // nil without --sign; it must be closed.
 func (f *Flags) Open(ctx context.Context, client *cli.Client) (*Destination, error) {
 	if !f.Requested() {
@@ -56,33 +54,16 @@ func (f *Flags) Open(ctx context.Context, client *cli.Client) (*Destination, err
 	if err != nil {
 		return nil, fmt.Errorf("--sign %s: %w", f.key, err)
 	}
-	opened := &Destination{key: key}
-	if opened.verdict, err = create("signed-verdict", f.verdict, defaultVerdict); err != nil {
-		return nil, err
-	}
-	if f.summary == "" {
-		return opened, nil
-	}
-	if opened.summary, err = create("signed-svr", f.summary, ""); err != nil {
-		opened.Close()
-		return nil, err
-	}
-	return opened, nil
-}
-
-func create(flag, path, otherwise string) (*flagset.File, error) {
-	if path == "" {
-		path = otherwise
-	}
+	path := cmp.Or(f.verdict, defaultVerdict)
 	file, err := flagset.CreateFile(path)
 	if err == nil {
 		err = file.Remove()
 	}
 	if err != nil {
 		file.Discard()
-		return nil, exitcode.BadUsage(fmt.Errorf("--%s %s: %w", flag, path, err))
+		return nil, exitcode.BadUsage(fmt.Errorf("--signed-verdict %s: %w", path, err))
 	}
-	return file, nil
+	return &Destination{key: key, verdict: file}, nil
 }
 
 // Write signs the verdict of a report, and writes it.
@@ -94,19 +75,11 @@ func (d *Destination) Write(decided report.Report) error {
 	if err != nil {
 		return fmt.Errorf("the verdict is not signed: %w", err)
 	}
-	err = d.write(d.verdict, stated.Verdict)
-	if d.summary == nil || stated.Summary == nil {
-		return err
-	}
-	return errors.Join(err, d.write(d.summary, stated.Summary))
-}
-
-func (d *Destination) write(file *flagset.File, stated []byte) error {
 	envelope, err := attestation.Sign(stated, d.key)
 	if err != nil {
 		return err
 	}
-	if err := file.Replace(func(w io.Writer) error { _, err := w.Write(append(envelope, '\n')); return err }); err != nil {
+	if err := d.verdict.Replace(func(w io.Writer) error { _, err := w.Write(append(envelope, '\n')); return err }); err != nil {
 		return fmt.Errorf("could not write the signed verdict: %w", err)
 	}
 	return nil
@@ -118,5 +91,4 @@ func (d *Destination) Close() {
 		return
 	}
 	d.verdict.Discard()
-	d.summary.Discard()
 }

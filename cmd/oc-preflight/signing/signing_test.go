@@ -67,11 +67,10 @@ func TestWrite(t *testing.T) {
 		reason   string
 		key      func() (keyPair, error)
 		decision verdict.Decision
-		summary  bool
 	}{
-		"Ready":     {reason: "it has a Simple Verification Result too", key: encrypted, decision: verdict.Ready, summary: true},
-		"Blocked":   {reason: "a Simple Verification Result would be one of another run", key: plain, decision: verdict.Blocked},
-		"Undecided": {reason: "nothing has passed", key: plain, decision: verdict.Undecided},
+		"Ready":     {reason: "the key has a password", key: encrypted, decision: verdict.Ready},
+		"Blocked":   {reason: "every decision is signed", key: plain, decision: verdict.Blocked},
+		"Undecided": {reason: "every decision is signed", key: plain, decision: verdict.Undecided},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -83,16 +82,16 @@ func TestWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for file, content := range map[string]string{"cosign.key": string(pair.private), "verdict.dsse.json": "of before", "svr.json": "of before"} {
+			for file, content := range map[string]string{"cosign.key": string(pair.private), "verdict.dsse.json": "of before"} {
 				if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			destination, err := opened(t, "--sign", "cosign.key", "--signed-svr", "svr.json")
+			destination, err := opened(t, "--sign", "cosign.key")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := os.Stat("svr.json"); err == nil {
+			if _, err := os.Stat("verdict.dsse.json"); err == nil {
 				t.Error("the file of an earlier run is still there while this one runs")
 			}
 			if err := destination.Write(decided(tc.decision)); err != nil {
@@ -105,10 +104,7 @@ func TestWrite(t *testing.T) {
 			}
 			made := attestation.Verify(envelope, key, attestation.Expectation{}, time.Now())
 			if made.Result != attestation.Valid || made.Statement.Verdict.Decision != tc.decision {
-				t.Errorf("the signed verdict is %s: %s", made.Result, made.Message)
-			}
-			if _, err := os.Stat("svr.json"); (err == nil) != tc.summary {
-				t.Errorf("%s: %v", tc.reason, err)
+				t.Errorf("%s: the signed verdict is %s: %s", tc.reason, made.Result, made.Message)
 			}
 			if left, err := filepath.Glob(".preflight-*"); err != nil || len(left) > 0 {
 				t.Errorf("temporary files are left: %v, %v", left, err)

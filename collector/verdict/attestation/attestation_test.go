@@ -101,7 +101,7 @@ func (k keyPair) verifier(tb testing.TB) signature.Verifier {
 	return key
 }
 
-func statements(tb testing.TB, of report.Report) attestation.Statements {
+func statement(tb testing.TB, of report.Report) []byte {
 	tb.Helper()
 	made, err := attestation.Of(of)
 	if err != nil {
@@ -123,7 +123,7 @@ func TestRoundTrip(t *testing.T) {
 	for name, key := range map[string]keyPair{"ECDSA": ecdsaPair(t, elliptic.P256()), "Ed25519": ed25519Pair(t)} {
 		t.Run(name, func(t *testing.T) {
 			for _, decision := range []verdict.Decision{verdict.Ready, verdict.Blocked, verdict.Undecided, verdict.NothingKnown} {
-				envelope := key.sign(t, statements(t, decided(decision)).Verdict)
+				envelope := key.sign(t, statement(t, decided(decision)))
 				expected := attestation.Expectation{Cluster: ourCluster, Release: "4.19.12"}
 				made := attestation.Verify(envelope, key.verifier(t), expected, atNoon())
 				if made.Result != attestation.Valid || made.Statement == nil || made.Statement.Verdict.Decision != decision {
@@ -132,40 +132,6 @@ func TestRoundTrip(t *testing.T) {
 				if made.Permits() != (decision == verdict.Ready) {
 					t.Errorf("a verdict %s permits the update: %t", decision, made.Permits())
 				}
-			}
-		})
-	}
-}
-
-// A Simple Verification Result has no form for a decision that is not Ready.
-func TestSummary(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		change func(*report.Report)
-		want   string
-	}{
-		"Ready":        {reason: "it is valid for 23 h 30 min", change: func(*report.Report) {}, want: "OCP_PREFLIGHT_READY_23"},
-		"TooLong":      {reason: "no verdict holds longer than a day", change: func(r *report.Report) { r.Verdict.ValidUntil = "2028-01-01T00:00:00Z" }, want: "OCP_PREFLIGHT_READY_24"},
-		"Blocked":      {reason: "it may not be updated", change: func(r *report.Report) { r.Verdict = decided(verdict.Blocked).Verdict }},
-		"Undecided":    {reason: "nothing is certain", change: func(r *report.Report) { r.Verdict.Decision = verdict.Undecided }},
-		"NothingKnown": {reason: "a later update of a path is never Ready", change: func(r *report.Report) { r.Verdict.Decision = verdict.NothingKnown }},
-		"Provisional":  {reason: "a later update of a path is never Ready", change: func(r *report.Report) { r.Verdict.Provisional = true }},
-		"Forced":       {reason: "what was forced has not passed", change: func(r *report.Report) { r.Verdict.Forced = true }},
-		"Narrowed":     {reason: "something was left out", change: func(r *report.Report) { r.Verdict.Narrowed = []string{"alert A"} }},
-		"Running":      {reason: "the run has not ended", change: func(r *report.Report) { r.Run.Phase = report.PhaseRunning }},
-		"Outdated":     {reason: "the cluster has changed", change: func(r *report.Report) { r.Standing = &report.Standing{Ended: []string{"changed"}} }},
-		"Short":        {reason: "it names whole hours, and there is none", change: func(r *report.Report) { r.Verdict.ValidUntil = "2027-01-02T11:59:59Z" }},
-		"NoValidity":   {reason: "it holds at no time", change: func(r *report.Report) { r.Verdict.ValidUntil = "" }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := decided(verdict.Ready)
-			tc.change(&r)
-			made := statements(t, r)
-			if (made.Summary != nil) != (tc.want != "") || !strings.Contains(string(made.Summary), tc.want) {
-				t.Errorf("%s: the summary is %q, want the property %q", tc.reason, made.Summary, tc.want)
-			}
-			if len(made.Verdict) == 0 {
-				t.Error("every decision has a statement")
 			}
 		})
 	}
@@ -193,7 +159,7 @@ func TestContradictions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := decided(cmp.Or(tc.decision, verdict.Ready))
 			tc.change(&r)
-			made := attestation.Verify(key.sign(t, statements(t, r).Verdict), key.verifier(t), attestation.Expectation{}, atNoon())
+			made := attestation.Verify(key.sign(t, statement(t, r)), key.verifier(t), attestation.Expectation{}, atNoon())
 			if (made.Result == attestation.Valid) != (tc.want == "") || !strings.Contains(made.Message, tc.want) {
 				t.Errorf("%s: %s: %s", tc.reason, made.Result, made.Message)
 			}
@@ -201,16 +167,13 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// The statements are read by other programs.
-func TestStatements(t *testing.T) {
-	made := statements(t, decided(verdict.Ready))
-	for name, text := range map[string][]byte{"verdict": made.Verdict, "summary": made.Summary} {
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, text, "", "  "); err != nil {
-			t.Fatal(err)
-		}
-		golden.Compare(t, "testdata/statement-"+name+".json", indented.String()+"\n")
+// The statement is read by other programs.
+func TestStatement(t *testing.T) {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, statement(t, decided(verdict.Ready)), "", "  "); err != nil {
+		t.Fatal(err)
 	}
+	golden.Compare(t, "testdata/statement-verdict.json", indented.String()+"\n")
 }
 
 func TestNoSubject(t *testing.T) {
@@ -225,7 +188,7 @@ func TestNoSubject(t *testing.T) {
 			r := decided(verdict.Ready)
 			tc.change(&r)
 			if made, err := attestation.Of(r); err == nil {
-				t.Errorf("%s: %s", tc.reason, made.Verdict)
+				t.Errorf("%s: %s", tc.reason, made)
 			}
 		})
 	}
@@ -272,10 +235,10 @@ func TestKeys(t *testing.T) {
 // The results as people and programs read them.
 func TestDocuments(t *testing.T) {
 	key := ecdsaPair(t, elliptic.P256())
-	blocked, ready := key.sign(t, statements(t, decided(verdict.Blocked)).Verdict), key.sign(t, statements(t, decided(verdict.Ready)).Verdict)
+	blocked, ready := key.sign(t, statement(t, decided(verdict.Blocked))), key.sign(t, statement(t, decided(verdict.Ready)))
 	left := decided(verdict.Ready)
 	left.Verdict.Narrowed = []string{"alert KubePodCrashLooping", "check Storage.Driver"}
-	narrowed := key.sign(t, statements(t, left).Verdict)
+	narrowed := key.sign(t, statement(t, left))
 	for name, made := range map[string]attestation.Verification{
 		"ready":    attestation.Verify(ready, key.verifier(t), attestation.Expectation{Cluster: ourCluster}, atNoon()),
 		"blocked":  attestation.Verify(blocked, key.verifier(t), attestation.Expectation{Release: ourRelease}, atNoon()),
@@ -298,7 +261,7 @@ func TestDocuments(t *testing.T) {
 func FuzzVerify(f *testing.F) {
 	// Workers are processes of their own, and must verify by the key that signed the corpus.
 	key := pair(f, ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
-	signed := key.sign(f, statements(f, decided(verdict.Ready)).Verdict)
+	signed := key.sign(f, statement(f, decided(verdict.Ready)))
 	f.Add(signed)
 	f.Add([]byte(`{"payloadType":"application/vnd.in-toto+json","payload":"e30=","signatures":[{"keyid":"","sig":""}]}`))
 	verifier := key.verifier(f)

@@ -42,12 +42,12 @@ func TestChild(t *testing.T) {
 		return attestation.Verify(envelope, key, attestation.Expectation{Cluster: ourCluster, Release: release}, atNoon())
 	}
 	for _, release := range []string{ourRelease, otherRelease, "4.19.12"} {
-		if made := verify(stated.Verdict, release); !made.Permits() {
+		if made := verify(stated, release); !made.Permits() {
 			t.Errorf("the verdict is not about %s: %s", release, made.Message)
 		}
 	}
-	changed := bytes.Replace(stated.Verdict, []byte(`"sha256":"2222`), []byte(`"sha256":"3333`), 1)
-	if made := verify(changed, ""); bytes.Equal(changed, stated.Verdict) || made.Reason != "OtherSubjects" {
+	changed := bytes.Replace(stated, []byte(`"sha256":"2222`), []byte(`"sha256":"3333`), 1)
+	if made := verify(changed, ""); bytes.Equal(changed, stated) || made.Reason != "OtherSubjects" {
 		t.Errorf("a subject that is not the image of the verdict: %s", made.Reason)
 	}
 	reported.Target.Child = "latest"

@@ -72,9 +72,6 @@ func read(payload []byte) (Predicate, *problem) {
 	if stated.Type != statementType {
 		return Predicate{}, forged(reasonStatement, "the key signed a statement of the type %q, not %q", words.External(stated.Type), statementType)
 	}
-	if stated.PredicateType == SummaryType {
-		return Predicate{}, forged(reasonPredicateType, "this is a Simple Verification Result, not a verdict: it states neither the cluster's decision in full nor until when it holds")
-	}
 	if stated.PredicateType != PredicateType {
 		return Predicate{}, forged(reasonPredicateType, "the predicate of the statement is of the type %q, not %q", words.External(stated.PredicateType), PredicateType)
 	}

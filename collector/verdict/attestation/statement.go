@@ -1,11 +1,9 @@
 // Package attestation answers: what was decided about this cluster, so that others can verify it?
 //
-// [Of] makes the statements of a report, [Sign] the signed envelope of one, and [Verify] reads
-// an envelope back. It is pure: texts, keys and times go in.
+// [Of] makes the statement of a report, [Sign] its signed envelope, and [Verify] reads an
+// envelope back. It is pure: texts, keys and times go in.
 //
-// A statement is an in-toto Statement v1 in a DSSE envelope. The one with [PredicateType] states
-// every decision. A Simple Verification Result (SVR v0.2) is made besides for a Ready alone: it
-// lists what passed, and has no form for a decision that is not Ready.
+// The statement is an in-toto Statement v1 in a DSSE envelope, whatever the decision is.
 package attestation
 
 import (
@@ -14,7 +12,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -25,14 +22,10 @@ import (
 const (
 	// PredicateType is the type of the predicate that states a verdict.
 	PredicateType = "https://preflight.openshift.io/verdict/v1alpha1"
-	// SummaryType is the type of a Simple Verification Result.
-	SummaryType = "https://in-toto.io/attestation/svr/v0.2"
 	// payloadType is that of an in-toto Statement in JSON.
 	payloadType = "application/vnd.in-toto+json"
 	// statementType is that of in-toto Statement v1.
 	statementType = "https://in-toto.io/Statement/v1"
-	// verifierID names this program in a Simple Verification Result.
-	verifierID = "https://preflight.openshift.io"
 )
 
 // Predicate is the verdict on one update of one cluster: the head of its report, without
@@ -58,65 +51,17 @@ type subject struct {
 	Digest map[string]string `json:"digest"`
 }
 
-// summary is the predicate of SVR v0.2 (in-toto/attestation, spec/predicates/svr.md).
-type summary struct {
-	Verifier    verifier `json:"verifier"`
-	TimeCreated string   `json:"timeCreated"`
-	Properties  []string `json:"properties"`
-}
-
-type verifier struct {
-	ID       string     `json:"id"`
-	Policies []struct{} `json:"policies"`
-}
-
-// Statements are what is signed of a report, in JSON.
-type Statements struct {
-	// Verdict states the decision.
-	Verdict []byte
-	// Summary is a Simple Verification Result; nil unless the decision is Ready, without
-	// force, of a request that left nothing out, current, and valid for an hour or more.
-	Summary []byte
-}
-
-// Of makes the statements of a report. Their subjects are the release, by the digest of its pull
-// spec and, if that is an index, by that of the image for the architecture of the cluster, and the
-// cluster, by the SHA-256 of its ID. A report without release or cluster is an error.
-func Of(decided report.Report) (Statements, error) {
+// Of makes the statement of a report, in JSON. Its subjects are the release, by the digest of its
+// pull spec and, if that is an index, by that of the image for the architecture of the cluster, and
+// the cluster, by the SHA-256 of its ID. A report without release or cluster is an error.
+func Of(decided report.Report) ([]byte, error) {
 	subjects, err := subjectsOf(decided.Cluster.ID, decided.Target)
 	if err != nil {
-		return Statements{}, err
+		return nil, err
 	}
-	stated := statement{Type: statementType, Subject: subjects, PredicateType: PredicateType, Predicate: Predicate{
+	return json.Marshal(statement{Type: statementType, Subject: subjects, PredicateType: PredicateType, Predicate: Predicate{
 		Run: decided.Run, Cluster: decided.Cluster, Target: decided.Target, Verdict: decided.Verdict,
-	}}
-	text, err := json.Marshal(stated)
-	if err != nil {
-		return Statements{}, err
-	}
-	hours := readyHours(decided)
-	if hours < 1 {
-		return Statements{Verdict: text}, nil
-	}
-	stated.PredicateType, stated.Predicate = SummaryType, summary{
-		Verifier: verifier{ID: verifierID, Policies: []struct{}{}}, TimeCreated: decided.Run.CompletionTime,
-		Properties: []string{fmt.Sprintf("OCP_PREFLIGHT_READY_%d", hours)},
-	}
-	passed, err := json.Marshal(stated)
-	return Statements{Verdict: text, Summary: passed}, err
-}
-
-// readyHours is for how many whole hours after its time a report permits the update; 0 for any
-// other report.
-func readyHours(decided report.Report) int {
-	if !decided.Permits() {
-		return 0
-	}
-	from, until, err := validity(decided.Run, decided.Verdict)
-	if err != nil || until.Before(from) {
-		return 0
-	}
-	return int(until.Sub(from) / time.Hour)
+	}})
 }
 
 func subjectsOf(clusterID string, target report.Target) ([]subject, error) {

@@ -95,13 +95,13 @@ func (s tampering) sig(edit func([]any) []any) []byte {
 // ready is the envelope of a verdict Ready by our key.
 func (s tampering) ready() []byte {
 	s.Helper()
-	return s.ours.sign(s, statements(s, decided(verdict.Ready)).Verdict)
+	return s.ours.sign(s, statement(s, decided(verdict.Ready)))
 }
 
 // TestTampering: each change is refused, by its reason.
 func TestTampering(t *testing.T) {
 	s := tampering{TB: t, ours: ecdsaPair(t, elliptic.P256()), theirs: ecdsaPair(t, elliptic.P256()), other: ed25519Pair(t)}
-	s.envelope = s.ours.sign(t, statements(t, decided(verdict.Blocked)).Verdict)
+	s.envelope = s.ours.sign(t, statement(t, decided(verdict.Blocked)))
 	expected := attestation.Expectation{Cluster: ourCluster, Release: ourRelease}
 	if made := attestation.Verify(s.envelope, s.ours.verifier(t), expected, atNoon()); made.Result != attestation.Valid {
 		t.Fatalf("the unchanged verdict is %s: %s", made.Result, made.Message)
@@ -138,7 +138,7 @@ func changes(s tampering) map[string]change {
 	elsewhere, later := decided(verdict.Ready), decided(verdict.Ready)
 	elsewhere.Cluster.ID = otherCluster
 	later.Target.Image = strings.Replace(later.Target.Image, ourRelease, otherRelease, 1)
-	signed := func(r report.Report) []byte { return s.ours.sign(s, statements(s, r).Verdict) }
+	signed := func(r report.Report) []byte { return s.ours.sign(s, statement(s, r)) }
 	return map[string]change{
 		"Decision":       {"Blocked became Ready", s.payload(`"Blocked"`, `"Ready"`), "Forged/InvalidSignature"},
 		"Blocking":       {"the names that block were removed", s.payload(`["AdminAck-4.18","Drain"]`, `[]`), "Forged/InvalidSignature"},
@@ -146,8 +146,8 @@ func changes(s tampering) map[string]change {
 		"Cluster":        {"it was made one about another cluster", s.payload(`"id":"`+ourCluster, `"id":"`+otherCluster), "Forged/InvalidSignature"},
 		"Release":        {"it was made one about another release", s.payload(ourRelease, otherRelease), "Forged/InvalidSignature"},
 		"WhiteSpace":     {"the same JSON in other bytes is not what was signed", s.payload(`{`, `{ `), "Forged/InvalidSignature"},
-		"OtherKey":       {"another key signed it", s.theirs.sign(s, statements(s, decided(verdict.Ready)).Verdict), "Forged/InvalidSignature"},
-		"OtherAlgorithm": {"a key of another algorithm signed it", s.other.sign(s, statements(s, decided(verdict.Ready)).Verdict), "Forged/InvalidSignature"},
+		"OtherKey":       {"another key signed it", s.theirs.sign(s, statement(s, decided(verdict.Ready))), "Forged/InvalidSignature"},
+		"OtherAlgorithm": {"a key of another algorithm signed it", s.other.sign(s, statement(s, decided(verdict.Ready))), "Forged/InvalidSignature"},
 		"BorrowedSignature": {"the signature is that of another verdict", s.edited(func(fields map[string]any) {
 			fields["payload"] = base64.StdEncoding.EncodeToString(payloadOf(s, s.ready()))
 		}), "Forged/InvalidSignature"},
@@ -166,7 +166,6 @@ func changes(s tampering) map[string]change {
 		"Empty":           {"the file is empty", nil, "Forged/InvalidEnvelope"},
 		"TooLarge":        {"it is larger than any verdict", bytes.Repeat([]byte(" "), attestation.MaxEnvelope+1), "Forged/TooLarge"},
 
-		"Summary":        {"a Simple Verification Result in place of the verdict", s.ours.sign(s, statements(s, decided(verdict.Ready)).Summary), "Forged/OtherPredicateType"},
 		"OtherPredicate": {"our key signed the provenance of an image", s.resigned(attestation.PredicateType, "https://slsa.dev/provenance/v1"), "Forged/OtherPredicateType"},
 		"OtherStatement": {"another version of in-toto", s.resigned("in-toto.io/Statement/v1", "in-toto.io/Statement/v9"), "Forged/InvalidStatement"},
 		"NoStatement":    {"our key signed a text", s.ours.sign(s, []byte("Ready")), "Forged/InvalidStatement"},
@@ -188,7 +187,7 @@ func changes(s tampering) map[string]change {
 // as is the verdict Ready, signed by our key with another payload type.
 func (s tampering) as(payloadType string) []byte {
 	s.Helper()
-	envelope, err := dsse.WrapSigner(s.ours.signer(s), payloadType).SignMessage(bytes.NewReader(statements(s, decided(verdict.Ready)).Verdict))
+	envelope, err := dsse.WrapSigner(s.ours.signer(s), payloadType).SignMessage(bytes.NewReader(statement(s, decided(verdict.Ready))))
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -222,7 +222,7 @@ func (k key) sign(tb testing.TB, decided report.Report) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	envelope, err := attestation.Sign(stated.Verdict, k.signer)
+	envelope, err := attestation.Sign(stated, k.signer)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (r *Reporter) sign(decided report.Report) string {
 	stated, err := attestation.Of(decided)
 	if err == nil {
 		var envelope []byte
-		if envelope, err = attestation.Sign(stated.Verdict, r.key); err == nil {
+		if envelope, err = attestation.Sign(stated, r.key); err == nil {
 			text = string(envelope)
 		}
 	}
