@@ -40,7 +40,6 @@ const (
 	OptionRepository  = "repository"
 	OptionSelection   = "selection"
 	OptionImages      = "images"
-	OptionVersion     = "version"
 	OptionFixTime     = "fixTime"
 	OptionGraph       = "graph"
 )

@@ -64,6 +64,5 @@ func unlisted(drafts []Draft) Finding {
 	}
 	return New(drafts[0].Outcome, reasonAndMore, "%s besides the %d listed: %s",
 		words.Count(len(drafts), "more finding"), maxListed, strings.Join(counts, ", ")).
-		Remedy("Fix what is listed, then run the preflight again; it lists the worst findings first.").
 		Do(Retry(""))
 }

@@ -151,6 +151,14 @@ func Count[N int | int64](number N, noun string) string {
 	return fmt.Sprintf("%d %ss", number, noun)
 }
 
+// Sentence is a clause as a sentence; empty for an empty one.
+func Sentence(clause string) string {
+	if clause == "" {
+		return ""
+	}
+	return strings.ToUpper(clause[:1]) + strings.TrimSuffix(clause[1:], ".") + "."
+}
+
 // Clauses joins the first most clauses with semicolons, and counts the others.
 func Clauses(clauses []string, most int) string {
 	text := strings.Join(clauses[:min(most, len(clauses))], "; ")

@@ -124,7 +124,7 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
-		return unknown(collector.ReasonInterrupted).Remedy("Run the preflight again and let it finish.").Do(finding.Retry(""))
+		return unknown(collector.ReasonInterrupted).Do(finding.Retry(""))
 	case errors.Is(err, context.DeadlineExceeded):
 		return finding.Unknown(collector.ReasonTimeout, "%s; the API server did not answer before, which admission webhooks can delay", text).
 			Remedy("Check whether an admission webhook delays requests, or run the preflight again with a longer timeout.").
@@ -163,7 +163,7 @@ func classifyStatus(check jobplan.Check, err error) finding.Finding {
 		return unknown(collector.ReasonForbidden).Remedy("Run the preflight as a user with the permission that the message names.").
 			Do(finding.Roles(), finding.Run("oc auth can-i --list -n %s", check.Job.Namespace))
 	case apierrors.IsUnauthorized(err):
-		return unknown(collector.ReasonUnauthorized).Remedy("Log in again.").Do(finding.Run("oc login"))
+		return unknown(collector.ReasonUnauthorized).Do(finding.Run("oc login"))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return unknown(reasonInvalidManifest).
 			Remedy("Report it to the owners of component %q: the API server of this cluster rejects %s.", check.Component, check.File)

@@ -100,7 +100,7 @@ func list(lead string, all []string, view document.View) document.List {
 func pool(of *drain.Pool, view document.View) document.Section {
 	section := document.Section{Title: "Pool " + of.Name, Mark: mark(of.Outcome)}
 	if of.Why != "" {
-		section.Blocks = append(section.Blocks, document.Paragraph{Text: sentence(of.Why)})
+		section.Blocks = append(section.Blocks, document.Paragraph{Text: words.Sentence(of.Why)})
 	}
 	table := document.Table{Columns: []string{"Node", "Step", "Evicted", "Kept", "Waits", "Drain"}}
 	row := func(node *drain.Node, result string) {
@@ -239,9 +239,4 @@ func reasons() map[order.Skip]string {
 		order.SeveralPools:  "several custom MachineConfigPools select it, and none updates it",
 		order.Unavailable:   "it is unavailable, and is not updated while it is",
 	}
-}
-
-// sentence is a clause as a sentence.
-func sentence(clause string) string {
-	return strings.ToUpper(clause[:1]) + clause[1:] + "."
 }

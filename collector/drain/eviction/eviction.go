@@ -64,8 +64,6 @@ const (
 type Answer struct {
 	Outcome Outcome
 	Cause   Cause
-	// Counted is true if the budget loses a healthy pod by the eviction.
-	Counted bool
 }
 
 // Of is the answer to the eviction of a pod that these budgets select: the first rule that
@@ -100,7 +98,7 @@ func (b *Budget) answer(pod Pod) Answer {
 	case b.Disrupted > maxDisrupted:
 		return Answer{Outcome: WaitsFor, Cause: TooManyDisrupted}
 	case b.Allowed > 0:
-		return Answer{Outcome: Evicted, Cause: Allowed, Counted: pod.Ready}
+		return Answer{Outcome: Evicted, Cause: Allowed}
 	}
 	if cause := b.Permanent(); cause != "" {
 		return Answer{Outcome: Never, Cause: cause}

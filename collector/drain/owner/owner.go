@@ -70,7 +70,7 @@ type Owners struct {
 // others of the kinds in the table. Webhooks are the names of the webhooks that the API
 // server calls for pods/eviction and that can respond.
 func New(objects []unstructured.Unstructured, webhooks []string) *Owners {
-	o := &Owners{objects: map[key]*unstructured.Unstructured{}, webhook: map[string]bool{}, table: Table()}
+	o := &Owners{objects: map[key]*unstructured.Unstructured{}, webhook: map[string]bool{}, table: table()}
 	for i := range objects {
 		o.objects[key{objects[i].GroupVersionKind().GroupKind(), objects[i].GetNamespace(), objects[i].GetName()}] = &objects[i]
 	}
@@ -96,9 +96,6 @@ type Operator struct {
 	// Group is the API group of its objects, which own its pods, or the end of it after a dot; empty
 	// for an operator whose pods are recognized by their labels.
 	Group string
-	// Shows is what the API shows, and Source where that is documented or done, Since the first
-	// version of the operator for which it holds, or what is not confirmed about it.
-	Shows, Source, Since string
 
 	recognizes func(*corev1.Pod) bool
 	judge      func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer

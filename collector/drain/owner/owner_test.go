@@ -132,12 +132,3 @@ func TestPodsWithoutController(t *testing.T) {
 		})
 	}
 }
-
-func TestTableNamesItsSources(t *testing.T) {
-	t.Parallel()
-	for _, row := range owner.Table() {
-		if row.Name == "" || row.Shows == "" || row.Source == "" || row.Since == "" {
-			t.Errorf("%+v lacks a field", row)
-		}
-	}
-}

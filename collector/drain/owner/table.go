@@ -10,37 +10,41 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Table are the operators that are known, those first whose pods are recognized by an owner.
-func Table() []Operator { return slices.Concat(owning(), labeling(), withoutOwner()) }
+// table lists the known operators, those first whose pods are recognized by an owner.
+func table() []Operator { return slices.Concat(owning(), labeling(), withoutOwner()) }
 
 // owning are the operators whose objects own their pods.
 func owning() []Operator {
 	return []Operator{{
+		// Read: condition LiveMigratable and spec.evictionStrategy of the VirtualMachineInstance;
+		// spec.configuration.evictionStrategy of the KubeVirt. Source: kubevirt docs/handling-eviction-requests.md; since
+		// kubevirt#11286, the webhook itself refuses while it migrates, with or without a budget. Since the first release
+		// with LiveMigrateIfPossible, of 2023 (kubevirt#9798); its number is not confirmed.
 		Name: "KubeVirt", Group: "kubevirt.io",
-		Shows:  "condition LiveMigratable and spec.evictionStrategy of the VirtualMachineInstance; spec.configuration.evictionStrategy of the KubeVirt",
-		Source: "kubevirt docs/handling-eviction-requests.md; since kubevirt#11286, the webhook itself refuses while it migrates, with or without a budget",
-		Since:  "the first release with LiveMigrateIfPossible, of 2023 (kubevirt#9798); its number is not confirmed",
-		judge:  virtualMachine,
+		judge: virtualMachine,
 	}, {
+		// Read: spec.instances, status.readyInstances, spec.enablePDB and spec.nodeMaintenanceWindow of the Cluster; label
+		// cnpg.io/instanceRole. Source: cloudnative-pg docs/src/kubernetes_upgrade.md and reconcilePodDisruptionBudget of
+		// its controller. Since 1.23 (enablePDB, cloudnative-pg#3837).
 		Name: "CloudNativePG", Group: "postgresql.cnpg.io",
-		Shows:  "spec.instances, status.readyInstances, spec.enablePDB and spec.nodeMaintenanceWindow of the Cluster; label cnpg.io/instanceRole",
-		Source: "cloudnative-pg docs/src/kubernetes_upgrade.md and reconcilePodDisruptionBudget of its controller", Since: "1.23 (enablePDB, cloudnative-pg#3837)",
 		judge: postgres,
 	}, {
+		// Read: the webhook on pods/eviction; labels strimzi.io/kind and strimzi.io/name. Source: strimzi/drain-cleaner
+		// README.md and src/main/java/io/strimzi/ValidatingWebhook.java. Since Strimzi 0.21; it denies evictions itself
+		// since Drain Cleaner 1.1.
 		Name: "Strimzi", Group: "strimzi.io",
-		Shows:  "the webhook " + strimziWebhook + " on pods/eviction; labels strimzi.io/kind and strimzi.io/name",
-		Source: "strimzi/drain-cleaner README.md and src/main/java/io/strimzi/ValidatingWebhook.java", Since: "Strimzi 0.21; it denies evictions itself since Drain Cleaner 1.1",
 		judge: kafka,
 	}, {
+		// Read: budgets of the instance managers, which exist while a node has volumes or last replicas. Source: longhorn-manager
+		// controller, canDeleteInstanceManagerPDB. Since 1.4.2 and 1.3.3 (longhorn#5549).
 		Name: "Longhorn", Group: "longhorn.io",
-		Shows:  "budgets of the instance managers, which exist while a node has volumes or last replicas",
-		Source: "longhorn-manager controller, canDeleteInstanceManagerPDB", Since: "1.4.2 and 1.3.3 (longhorn#5549)",
 		judge: adjusts("it removes the budget of its instance manager once the node has no attached volume and no last replica",
 			"Check the setting node-drain-policy of Longhorn and the replicas of its volumes."),
 	}, {
+		// Read: budget px-storage, or a budget for each node (px-NODE, which the operator deletes to let the pod go), and
+		// budget px-kvdb. Source: libopenstorage/operator drivers/storage/portworx/component/disruption_budget.go.
+		// Budgets for each node since 2024 (operator#1508, #1580); the number of the release is not confirmed.
 		Name: "Portworx", Group: "libopenstorage.org",
-		Shows:  "budget px-storage, or a budget for each node (px-NODE, which the operator deletes to let the pod go), and budget px-kvdb",
-		Source: "libopenstorage/operator drivers/storage/portworx/component/disruption_budget.go", Since: "budgets for each node since 2024 (operator#1508, #1580); the number of the release is not confirmed",
 		judge: adjusts("it sets its budgets by the number of storage nodes, and deletes that of a node to let its pod go",
 			"Check that all storage nodes are online in the StorageCluster."),
 	}}
@@ -49,14 +53,17 @@ func owning() []Operator {
 // labeling are the operators whose pods are of controllers of Kubernetes, and have a label.
 func labeling() []Operator {
 	return []Operator{{
-		Name: "Rook", Shows: "budgets rook-ceph-osd*, which the operator replaces while the data is not healthy",
-		Source: "rook design/ceph/ceph-managed-disruptionbudgets.md", Since: "1.5 (rook#6497), by default since 1.6 (rook#7082)",
+		// Read: budgets rook-ceph-osd*, which the operator replaces while the data is not healthy. Source: rook
+		// design/ceph/ceph-managed-disruptionbudgets.md. Since 1.5 (rook#6497), by default since 1.6 (rook#7082).
+		Name:       "Rook",
 		recognizes: labeled("ceph-osd-id"),
 		judge: adjusts("it replaces its budgets while a node is drained, until all placement groups are clean",
 			"Check that the CephCluster is healthy, and that spec.disruptionManagement.managePodBudgets is true."),
 	}, {
-		Name: "Elastic Cloud on Kubernetes", Shows: "the default budget, which allows one pod while the cluster is green; with an Enterprise license one for each role, of which some need yellow",
-		Source: "Elastic Cloud on Kubernetes documentation, Pod disruption budget", Since: "1.0, by role since 3.2",
+		// Read: the default budget, which allows one pod while the cluster is green; with an Enterprise license one for
+		// each role, of which some need yellow. Source: Elastic Cloud on Kubernetes documentation, Pod disruption budget.
+		// Since 1.0, by role since 3.2.
+		Name:       "Elastic Cloud on Kubernetes",
 		recognizes: labeled("elasticsearch.k8s.elastic.co/cluster-name"),
 		judge: adjusts("it allows one disruption while the health of Elasticsearch permits it",
 			"Check status.health of the Elasticsearch, or set spec.podDisruptionBudget in it."),
@@ -76,15 +83,19 @@ const staticPods = "the operator of static pods"
 // withoutOwner are the operators of OpenShift that create pods without a controller.
 func withoutOwner() []Operator {
 	return []Operator{{
-		Name: staticPods, Shows: "pods PREFIX-guard-NODE with label app=guard; their budgets PREFIX-guard-pdb require all but one",
-		Source: "library-go pkg/operator/staticpod/controller/guard/guard_controller.go", Since: "library-go of October 2021; etcd 4.11 (cluster-etcd-operator#789), the first version of the others is not confirmed",
+		// Read: pods PREFIX-guard-NODE with label app=guard; their budgets PREFIX-guard-pdb require all but one. Source:
+		// library-go pkg/operator/staticpod/controller/guard/guard_controller.go. Since library-go of October 2021; etcd
+		// 4.11 (cluster-etcd-operator#789), the first version of the others is not confirmed.
+		Name: staticPods,
 		recognizes: func(pod *corev1.Pod) bool {
 			return ofStaticPods(pod, "guard") && strings.HasSuffix(pod.Name, "-guard-"+pod.Spec.NodeName)
 		},
 		judge: returns("it is created again on its node once that is schedulable"),
 	}, {
-		Name: staticPods, Shows: "pods installer-REVISION-NODE with label app=installer and revision-pruner-REVISION-NODE with label app=pruner, which end by themselves",
-		Source: "library-go pkg/operator/staticpod/controller/installer and prune", Since: "4.1 with several versions of these names",
+		// Read: pods installer-REVISION-NODE with label app=installer and revision-pruner-REVISION-NODE with label
+		// app=pruner, which end by themselves. Source: library-go pkg/operator/staticpod/controller/installer and prune.
+		// Since 4.1 with several versions of these names.
+		Name:       staticPods,
 		recognizes: func(pod *corev1.Pod) bool { return ofStaticPods(pod, "installer") || ofStaticPods(pod, "pruner") },
 		judge:      returns("it is created again on its node until it has ended there"),
 	}}

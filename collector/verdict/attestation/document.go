@@ -3,7 +3,6 @@ package attestation
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/words"
@@ -16,7 +15,7 @@ const maxNames = 10
 func (v Verification) Document(document.View) document.Document {
 	made := document.Document{
 		Title: "Verification of a signed verdict", Source: "The JSON document has all data.",
-		Blocks: []document.Block{document.Verdict{Mark: v.mark(), Meaning: sentence(v.Message)}},
+		Blocks: []document.Block{document.Verdict{Mark: v.mark(), Meaning: words.Sentence(v.Message)}},
 	}
 	if v.Statement != nil {
 		made.Blocks = append(made.Blocks, v.Statement.table())
@@ -32,13 +31,6 @@ func (v Verification) mark() document.Mark {
 		return document.Mark{Level: document.Caution, Word: v.Statement.summary()}
 	}
 	return document.Mark{Level: document.Bad, Word: string(v.Result)}
-}
-
-func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 func (p Predicate) table() document.Block {

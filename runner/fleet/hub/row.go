@@ -2,7 +2,6 @@ package hub
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 	"time"
 
@@ -176,7 +175,7 @@ func undecided(row fleet.Row, because *problem) fleet.Row {
 	row.State = fleet.Undecided
 	row.Message = because.message
 	row.Causes = []fleet.Cause{{
-		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: sentence(because.message), Remediation: remedy(because.reason),
+		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: words.Sentence(because.message), Remediation: remedy(because.reason),
 	}}
 	if because.command != "" {
 		row.Causes[0].Actions = []finding.Action{finding.Run("%s", because.command)}
@@ -209,11 +208,4 @@ func remedy(reason string) string {
 		return "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
 	}
 	return "Do not update the cluster before it is known who changed its report."
-}
-
-func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s%s.", strings.ToUpper(text[:1]), strings.TrimSuffix(text[1:], "."))
 }

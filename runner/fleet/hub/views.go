@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
@@ -107,5 +108,5 @@ func timeOf(at *metav1.Time) string {
 	if at == nil {
 		return ""
 	}
-	return at.UTC().Format("2006-01-02T15:04:05Z")
+	return words.Time(at.Time)
 }

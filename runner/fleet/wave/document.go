@@ -2,7 +2,6 @@ package wave
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -43,17 +42,9 @@ func (g Gate) Document(view document.View) document.Document {
 	return document.Document{
 		Title: "Gate after " + name, Source: "The JSON document has all data.",
 		Blocks: []document.Block{
-			document.Verdict{Mark: document.Mark{Level: level, Word: string(g.Decision)}, Subject: "the wave after " + name, Meaning: sentence(g.Message)},
+			document.Verdict{Mark: document.Mark{Level: level, Word: string(g.Decision)}, Subject: "the wave after " + name, Meaning: words.Sentence(words.Line(g.Message, maxMessage))},
 			terms, table,
 			document.List{Lead: "Notices", Entries: g.Notices},
 		},
 	}
-}
-
-func sentence(text string) string {
-	text = words.Line(text, maxMessage)
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -81,19 +80,14 @@ func (o Observation) job() *finding.Job {
 		return job
 	}
 	job.Node = pod.Spec.NodeName
-	job.StartTime = timeOf(pod.Status.StartTime)
+	if started := pod.Status.StartTime; started != nil {
+		job.StartTime = words.Time(started.Time)
+	}
 	if end := checkresult.Terminated(o.Check, pod.Pod); end != nil {
 		job.ExitCode = &end.ExitCode
-		job.StartTime, job.CompletionTime = timeOf(&end.StartedAt), timeOf(&end.FinishedAt)
+		job.StartTime, job.CompletionTime = words.Time(end.StartedAt.Time), words.Time(end.FinishedAt.Time)
 	}
 	return job
-}
-
-func timeOf(at *metav1.Time) string {
-	if at == nil {
-		return ""
-	}
-	return words.Time(at.Time)
 }
 
 // unknown ends a check that is inconclusive.

@@ -102,7 +102,7 @@ func (p projected) words(status v1alpha1.UpdatePreflightStatus) (reason, message
 func (p projected) pending() (reason, message string) {
 	switch {
 	case p.observed.Now.Before(p.opens):
-		return reasonTooEarly, "the preflight does not start before " + p.opens.UTC().Format("2006-01-02T15:04:05Z")
+		return reasonTooEarly, "the preflight does not start before " + words.Time(p.opens)
 	case p.observed.Waiting != "":
 		return reasonWaiting, p.observed.Waiting
 	case p.observed.Failure != "":
