@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/combination"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/fleets"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
@@ -26,7 +27,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -86,7 +89,7 @@ It verifies the signature of the target release, runs the read-only checks that 
 	root.SetHelpCommand(newHelp())
 	addVerbs(root, &client.Roles, []help.Section{
 		{Title: "Decide on an update", Verbs: []*cobra.Command{
-			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), runs.NewStatus(client), decide.NewAck(client), decide.NewExplain(streams),
+			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), runs.NewStatus(client), decide.NewAck(client), explain.NewCommand(streams),
 		}, Rare: []*cobra.Command{decide.NewAccept(client)}},
 		{Title: "Follow and compare runs", Verbs: []*cobra.Command{
 			runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewCancel(client), runs.NewCleanup(client),
@@ -94,7 +97,7 @@ It verifies the signature of the target release, runs the read-only checks that 
 		{Title: "Decide on many clusters", Verbs: []*cobra.Command{fleets.New(client)}},
 		{Title: "Write a check", Verbs: []*cobra.Command{author.NewInit(streams), author.NewConformance(client)}},
 		{Title: "Inspect a release", Rare: []*cobra.Command{release.NewVerify(client), release.NewChecks(client)}},
-		{Title: "Other commands", Rare: []*cobra.Command{auth.New(client), support.NewCollect(client), newSchema(streams), newVersion(client), newOptions()}},
+		{Title: "Other commands", Rare: []*cobra.Command{auth.New(client), support.NewCollect(client), schema.NewCommand(streams), versions.NewCommand(client), newOptions()}},
 	})
 	setName(root, name)
 	addCompletions(client, root)

@@ -8,7 +8,6 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
@@ -40,13 +39,13 @@ func NewChecks(client *cli.Client) *cobra.Command {
 	}
 	flags.source.Add(c)
 	client.ArchiveFlag(c)
-	flags.output.Add(c, listing.Listing{})
+	flags.output.Add(c, Listing{})
 	client.Roles.Declare(c, role.Role{Needs: role.Always(runner.ChecksNeeds)})
 	return c
 }
 
 func checks(c *cobra.Command, client *cli.Client, flags checksFlags) error {
-	out, err := flags.output.Open(client.Streams.Out, listing.Listing{})
+	out, err := flags.output.Open(client.Streams.Out, Listing{})
 	if err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func checks(c *cobra.Command, client *cli.Client, flags checksFlags) error {
 	}
 	worded := phrase.Of(c)
 	worded.Target = cmp.Or(flags.source.Target.Selected(), "--to-latest")
-	if err := out.Write(listing.New(found.Checks, worded.Findings(found.Findings))); err != nil {
+	if err := out.Write(NewListing(found.Checks, worded.Findings(found.Findings))); err != nil {
 		return err
 	}
 	return exitcode.Of(report.Report{Verdict: found.Verdict})

@@ -16,7 +16,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -54,7 +54,7 @@ func documents() []document {
 		{name: "plan", kind: updateplan.Kind, value: updateplan.Plan{}, written: "collector/updateplan/testdata/*.json"},
 		{name: "drain-plan", kind: draining.Kind, value: draining.Plan{}, written: "collector/document/drainview/testdata/*.json"},
 		{name: "explain", kind: explain.Kind, value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
-		{name: "checks", kind: listing.Kind, value: listing.Listing{}, written: "cmd/oc-preflight/listing/testdata/*.json"},
+		{name: "checks", kind: release.ListingKind, value: release.Listing{}, written: "cmd/oc-preflight/release/testdata/*.json"},
 		{name: "verify-verdict", kind: attestation.Kind, value: attestation.Verification{}, written: "collector/verdict/attestation/testdata/*.json"},
 		{name: "gate", kind: wave.Kind, value: wave.Gate{}, written: "runner/fleet/wave/testdata/*.json"},
 		{name: "version", kind: versions.Kind, value: versions.Versions{}, written: "cmd/oc-preflight/versions/testdata/*.json"},

@@ -1,4 +1,4 @@
-package listing_test
+package release_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
@@ -17,13 +17,13 @@ import (
 )
 
 // shipped is a release with two checks and a manifest that violates the policy.
-func shipped() listing.Listing {
+func shipped() release.Listing {
 	check := func(name, component, file, namespace, image string) jobplan.Check {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
 		job.Spec.Template.Spec.Containers = []corev1.Container{{Image: image}}
 		return jobplan.Check{Name: name, Component: component, File: file, Job: job}
 	}
-	return listing.New([]jobplan.Check{
+	return release.NewListing([]jobplan.Check{
 		check("Etcd.Quorum", "etcd", "0000_12_etcd_11_preflight-job.yaml", "openshift-etcd", "registry.example.com/etcd@sha256:aa"),
 		check("Site.Backup", "site", "checks/backup\x1b[2J.yaml", "ops", "registry.example.com/backup@sha256:bb"),
 	}, []finding.Finding{
@@ -34,7 +34,7 @@ func shipped() listing.Listing {
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for name, listed := range map[string]listing.Listing{"release": shipped(), "none": listing.New(nil, []finding.Finding{})} {
+	for name, listed := range map[string]release.Listing{"release": shipped(), "none": release.NewListing(nil, []finding.Finding{})} {
 		for _, output := range []string{"text", "wide", "name", "json", "markdown", "html"} {
 			var text bytes.Buffer
 			if err := format.Write(&text, output, listed, format.Style{}); err != nil {

@@ -1,4 +1,4 @@
-package command
+package versions
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
@@ -13,7 +14,6 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -21,7 +21,8 @@ import (
 // versionTime bounds the requests for the versions of the cluster.
 const versionTime = 5 * time.Second
 
-func newVersion(client *cli.Client) *cobra.Command {
+// NewCommand makes "version", which prints the versions of this program and of the cluster.
+func NewCommand(client *cli.Client) *cobra.Command {
 	output, alone := "text", false
 	c := &cobra.Command{
 		Use:   "version",
@@ -35,10 +36,10 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
   oc preflight version --client -o json | jq -r .client`,
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := format.Check(output, versions.Versions{}); err != nil {
+			if err := format.Check(output, Versions{}); err != nil {
 				return exitcode.BadUsage(err)
 			}
-			made := versions.New(program.Version())
+			made := New(program.Version())
 			if !alone {
 				ctx, stop := context.WithTimeout(c.Context(), versionTime)
 				defer stop()
@@ -51,16 +52,16 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 	}
 	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "client")
-	flagset.OutputFlag(c, &output, versions.Versions{})
+	flagset.OutputFlag(c, &output, Versions{})
 	return c
 }
 
-func readClusterVersions(ctx context.Context, client *cli.Client, made *versions.Versions) error {
+func readClusterVersions(ctx context.Context, client *cli.Client, made *Versions) error {
 	reached, err := client.Connect()
 	if err != nil {
 		return err
 	}
-	found, err := clusterVersion(ctx, reached)
+	found, err := reached.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package command
+package schema
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 )
 
-func newSchema(streams genericiooptions.IOStreams) *cobra.Command {
+// NewCommand makes "schema", which prints the schema of a document.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [DOCUMENT]",
 		Short: "Print the JSON schema of a document",
@@ -37,7 +37,7 @@ Exit codes: 0 it was printed, 1 the tool failed, 2 wrong usage or an unknown doc
 
 func printSchema(streams genericiooptions.IOStreams, args []string) error {
 	if len(args) == 0 {
-		names, err := schema.Names()
+		names, err := Names()
 		if err != nil {
 			return err
 		}
@@ -48,15 +48,15 @@ func printSchema(streams genericiooptions.IOStreams, args []string) error {
 		}
 		return nil
 	}
-	err := schema.Write(streams.Out, args[0])
-	if _, ok := errors.AsType[*schema.UnknownError](err); ok {
+	err := Write(streams.Out, args[0])
+	if _, ok := errors.AsType[*UnknownError](err); ok {
 		return exitcode.BadUsage(err)
 	}
 	return err
 }
 
 func completeSchema(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	names, err := schema.Names()
+	names, err := Names()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

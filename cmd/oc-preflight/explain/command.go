@@ -1,4 +1,4 @@
-package decide
+package explain
 
 import (
 	"errors"
@@ -10,14 +10,13 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document/format"
 )
 
-// NewExplain makes "explain", which explains reasons and names of findings without a cluster.
-func NewExplain(streams genericiooptions.IOStreams) *cobra.Command {
+// NewCommand makes "explain", which explains reasons and names of findings without a cluster.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	output := "text"
 	c := &cobra.Command{
 		Use:   "explain [REASON | FINDING]",
@@ -39,20 +38,20 @@ Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown w
 		ValidArgsFunction: completeExplain,
 		RunE:              func(c *cobra.Command, args []string) error { return explainWord(c, streams, args, output) },
 	}
-	flagset.OutputFlag(c, &output, explain.Page{})
+	flagset.OutputFlag(c, &output, Page{})
 	return c
 }
 
 func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []string, output string) error {
-	if err := format.Check(output, explain.Page{}); err != nil {
+	if err := format.Check(output, Page{}); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	entries := explain.Named(explain.Entries(), c.Root().CommandPath())
+	entries := Named(Entries(), c.Root().CommandPath())
 	if len(args) == 0 {
-		return format.Write(streams.Out, output, explain.All(entries), terminal.Style(streams.Out))
+		return format.Write(streams.Out, output, All(entries), terminal.Style(streams.Out))
 	}
-	page, err := explain.Find(entries, args[0])
-	if _, ok := errors.AsType[*explain.UnknownError](err); ok {
+	page, err := Find(entries, args[0])
+	if _, ok := errors.AsType[*UnknownError](err); ok {
 		return exitcode.BadUsage(fmt.Errorf("%w; list all with: %s", err, c.CommandPath()))
 	}
 	if err != nil {
@@ -66,7 +65,7 @@ func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Co
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []cobra.Completion
-	for _, entry := range explain.Entries() {
+	for _, entry := range Entries() {
 		names = append(names, cobra.CompletionWithDesc(entry.Name, entry.Kind))
 	}
 	return completion.Matching(slices.Compact(names), prefix), cobra.ShellCompDirectiveNoFileComp

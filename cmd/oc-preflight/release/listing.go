@@ -1,5 +1,4 @@
-// Package listing answers: which checks does a release ship?
-package listing
+package release
 
 import (
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// Check is one check of a Listing.
-type Check struct {
+// ListedCheck is one check of a Listing.
+type ListedCheck struct {
 	Name      string `json:"name"`
 	Component string `json:"component"`
 	// Manifest is the file that has the Job, in the release or in the directory of a site.
@@ -23,8 +22,8 @@ type Check struct {
 	Images    []string `json:"images"`
 }
 
-func checkOf(check jobplan.Check) Check {
-	entry := Check{
+func checkOf(check jobplan.Check) ListedCheck {
+	entry := ListedCheck{
 		Name: check.Name, Component: check.Component, Manifest: check.File,
 		Namespace: check.Job.Namespace, Images: []string{},
 	}
@@ -34,22 +33,22 @@ func checkOf(check jobplan.Check) Check {
 	return entry
 }
 
-// Kind is the kind in the JSON and YAML documents of a list of checks.
-const Kind = "PreflightChecks"
+// ListingKind is the kind in the JSON and YAML documents of a list of checks.
+const ListingKind = "PreflightChecks"
 
 // Listing is the document of "checks": no check of it was run.
 type Listing struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 
-	Checks []Check `json:"checks"`
+	Checks []ListedCheck `json:"checks"`
 	// Findings are about the release and its manifests.
 	Findings []finding.Finding `json:"findings"`
 }
 
-// New is the document about the checks of a release.
-func New(checks []jobplan.Check, findings []finding.Finding) Listing {
-	document := Listing{APIVersion: report.APIVersion, Kind: Kind, Checks: []Check{}, Findings: findings}
+// NewListing is the document about the checks of a release.
+func NewListing(checks []jobplan.Check, findings []finding.Finding) Listing {
+	document := Listing{APIVersion: report.APIVersion, Kind: ListingKind, Checks: []ListedCheck{}, Findings: findings}
 	for _, check := range checks {
 		document.Checks = append(document.Checks, checkOf(check))
 	}
@@ -61,19 +60,19 @@ func (l Listing) Document(view document.View) document.Document {
 	if view.Full {
 		return l.Wide(view)
 	}
-	return l.document([]string{"Check", "Namespace", "Manifest"}, func(check Check) []string {
+	return l.document([]string{"Check", "Namespace", "Manifest"}, func(check ListedCheck) []string {
 		return []string{check.Name, check.Namespace, check.Manifest}
 	})
 }
 
 // Wide is the document with all columns.
 func (l Listing) Wide(document.View) document.Document {
-	return l.document([]string{"Check", "Namespace", "Component", "Manifest", "Images"}, func(check Check) []string {
+	return l.document([]string{"Check", "Namespace", "Component", "Manifest", "Images"}, func(check ListedCheck) []string {
 		return []string{check.Name, check.Namespace, check.Component, check.Manifest, strings.Join(check.Images, ",")}
 	})
 }
 
-func (l Listing) document(columns []string, row func(Check) []string) document.Document {
+func (l Listing) document(columns []string, row func(ListedCheck) []string) document.Document {
 	table := document.Table{Title: "Checks", Columns: columns, Whole: true}
 	for _, check := range l.Checks {
 		table.Rows = append(table.Rows, row(check))
