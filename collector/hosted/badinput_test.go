@@ -2,6 +2,7 @@ package hosted_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -156,32 +158,42 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// A guest is reached only if it is that of the HostedCluster.
-func TestConfirm(t *testing.T) {
+// A guest is reached only if it is that of the HostedCluster. One that cannot be reached is no error.
+func TestReach(t *testing.T) {
 	const path = "/apis/config.openshift.io/v1/clusterversions/version"
-	side, err := hosted.Open(t.Context(), many().connect(t), "clusters", "example")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, tc := range map[string]struct {
 		reason, id     string
+		given          error
 		fails, another bool
 	}{
 		"Same":        {reason: "the ID is that of the HostedCluster", id: hostedCluster().Spec.ClusterID},
-		"Another":     {reason: "a kubeconfig of another cluster is refused", id: "other", fails: true, another: true},
+		"Another":     {reason: "a kubeconfig of another cluster is refused", id: "other", another: true},
 		"Unreachable": {reason: "a guest that cannot be read is none that is another cluster", fails: true},
+		"Absent":      {reason: "an archive need not have the guest", given: errors.New("none"), fails: true},
+		"NoSecret":    {reason: "the status names no kubeconfig, which is read where none is given", fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			guest := &stub{code: http.StatusForbidden, objects: map[string]any{}}
 			if tc.id != "" {
 				guest.objects[path] = map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": map[string]any{"name": "version"}, "spec": map[string]any{"clusterID": tc.id}}
 			}
-			err := side.Confirm(t.Context(), guest.connect(t))
-			if (err != nil) != tc.fails || hosted.IsAnother(err) != tc.another {
-				t.Errorf("%s: %v", tc.reason, err)
+			selected := hosted.Selection{Namespace: "clusters", Name: "example", Guest: func() (*cluster.Cluster, error) { return guest.connect(t), tc.given }}
+			if name == "NoSecret" {
+				selected.Guest = nil
+			}
+			reached, side, err := hosted.Reach(t.Context(), many().connect(t), selected, connect)
+			if _, another := errors.AsType[*input.Error](err); another != tc.another || (err != nil) != tc.another {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if err == nil && (reached == nil || side.GuestUnread() != tc.fails) {
+				t.Errorf("%s: %v", tc.reason, side.GuestError())
 			}
 		})
 	}
+}
+
+func connect(config *rest.Config) (*cluster.Cluster, error) {
+	return cluster.Connect(config, "hosted_test")
 }
 
 // hung is a cluster that never answers.
@@ -194,20 +206,15 @@ func (hung) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // A guest that does not answer is given up after 30 seconds, and is none that is another cluster.
-func TestConfirmHungGuest(t *testing.T) {
-	side, err := hosted.Open(t.Context(), many().connect(t), "clusters", "example")
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestReachHungGuest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		guest, err := cluster.Connect(&rest.Config{Host: "https://hung.invalid", Transport: hung{}}, "hosted_test")
-		if err != nil {
-			t.Fatal(err)
+		guest := func() (*cluster.Cluster, error) {
+			return connect(&rest.Config{Host: "https://hung.invalid", Transport: hung{}})
 		}
 		began := time.Now() // of the simulated clock
-		err = side.Confirm(t.Context(), guest)
-		if waited := time.Since(began); err == nil || hosted.IsAnother(err) || waited != 30*time.Second {
-			t.Errorf("after %s: %v, want an error of a guest that could not be read, after 30 s", waited, err)
+		_, side, err := hosted.Reach(t.Context(), many().connect(t), hosted.Selection{Namespace: "clusters", Name: "example", Guest: guest}, connect)
+		if waited := time.Since(began); err != nil || !side.GuestUnread() || waited != 30*time.Second {
+			t.Errorf("after %s: %v, want a guest that could not be read, after 30 s", waited, err)
 		}
 	})
 }

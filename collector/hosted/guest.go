@@ -21,15 +21,15 @@ const kubeconfigKey = "kubeconfig"
 // maxKubeconfig bounds the kubeconfig, in bytes.
 const maxKubeconfig = 1 << 20
 
-// Guest is the configuration by which the guest is reached: that of the Secret which the status of the
+// kubeconfig is the configuration by which the guest is reached: that of the Secret which the status of the
 // HostedCluster names. It runs no program and reads no file that the kubeconfig names. The error states
 // why there is none.
-func (c *ControlPlane) Guest(ctx context.Context, management *cluster.Cluster) (*rest.Config, error) {
+func (c *ControlPlane) kubeconfig(ctx context.Context) (*rest.Config, error) {
 	named := c.Cluster.Status.KubeConfig
 	if named == nil || named.Name == "" {
 		return nil, fmt.Errorf("the status of HostedCluster %s names no kubeconfig of the guest", c.name())
 	}
-	secret, err := management.Kubernetes.CoreV1().Secrets(c.Cluster.Namespace).Get(ctx, named.Name, metav1.GetOptions{})
+	secret, err := c.Management.Kubernetes.CoreV1().Secrets(c.Cluster.Namespace).Get(ctx, named.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("could not read Secret %s/%s with the kubeconfig of the guest: %w", c.Cluster.Namespace, named.Name, err)
 	}
@@ -74,18 +74,12 @@ func selfContained(parsed *clientcmdapi.Config) error {
 	return nil
 }
 
-// IsAnother reports whether the error of Confirm means that the guest is another cluster.
-func IsAnother(err error) bool {
-	_, another := errors.AsType[*input.Error](err)
-	return another
-}
-
 // guestTimeout bounds the first request to a guest.
 const guestTimeout = 30 * time.Second
 
-// Confirm is an error, for which IsAnother is true, where the guest is another cluster; any other
-// error means that it could not be read within 30 seconds.
-func (c *ControlPlane) Confirm(ctx context.Context, guest *cluster.Cluster) error {
+// confirm is an *input.Error where the guest is another cluster; any other error means that it could not be
+// read within 30 seconds.
+func (c *ControlPlane) confirm(ctx context.Context, guest *cluster.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, guestTimeout)
 	defer cancel()
 	version, err := guest.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})

@@ -432,13 +432,13 @@ func TestGuestRunsNothing(t *testing.T) {
 				"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "clusters", "name": "guest"}, "stringData": map[string]any{"kubeconfig": text},
 			}
 			server.Create(t, untyped(t, h), untyped(t, secret))
-			side, err := hosted.Open(t.Context(), management, "clusters", "example")
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = side.Guest(t.Context(), management)
-			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
+			used := false
+			_, side, err := hosted.Reach(t.Context(), management, hosted.Selection{Namespace: "clusters", Name: "example"}, func(config *rest.Config) (*cluster.Cluster, error) {
+				used = used || config.BearerToken == "abc"
+				return connect(&rest.Config{Host: "https://guest.invalid", Transport: &stub{}})
+			})
+			if err != nil || used != (tc.want == "") || !strings.Contains(side.GuestError().Error(), tc.want) {
+				t.Errorf("%s: %v, %v, want %q", tc.reason, err, side.GuestError(), tc.want)
 			}
 		})
 	}
@@ -449,12 +449,8 @@ func TestGuestRunsNothing(t *testing.T) {
 func TestWithoutGuest(t *testing.T) {
 	define(t)
 	server.Create(t, untyped(t, hostedCluster()), untyped(t, nodePool("4.18.5")), untyped(t, supported()))
-	side, err := hosted.Open(t.Context(), management, "clusters", "example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	side = side.WithoutGuest(errors.New("no route to host"))
-	guest, err := cluster.Connect(side.Unread(), "hosted_test")
+	none := func() (*cluster.Cluster, error) { return nil, errors.New("no route to host") }
+	guest, side, err := hosted.Reach(t.Context(), management, hosted.Selection{Namespace: "clusters", Name: "example", Guest: none}, connect)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
@@ -27,14 +25,6 @@ var (
 		Remedy:  "Grant get on the Secret that the status of the HostedCluster names, or name a kubeconfig with --guest-kubeconfig.",
 	})
 )
-
-// WithoutGuest is the hosted cluster without its guest, for that cause: [ControlPlane.Checks] then
-// have one check of the guest, which is inconclusive.
-func (c *ControlPlane) WithoutGuest(cause error) *ControlPlane {
-	changed := *c
-	changed.guestError = cause
-	return &changed
-}
 
 // GuestError is why the guest cannot be reached; nil where it can.
 func (c *ControlPlane) GuestError() error { return c.guestError }
@@ -52,12 +42,8 @@ func guestCheck(c *ControlPlane) check.Check {
 	}
 }
 
-// Unread is the configuration of clients in place of a guest that cannot be reached. They read
-// ClusterVersion, made from the status of the HostedCluster, and nothing else.
-func (c *ControlPlane) Unread() *rest.Config {
-	return &rest.Config{Host: "https://guest.invalid", Transport: unread{c}}
-}
-
+// unread is the transport in place of a guest that cannot be reached. It reads ClusterVersion, made from the
+// status of the HostedCluster, and nothing else.
 type unread struct{ of *ControlPlane }
 
 // RoundTrip implements http.RoundTripper.
@@ -91,28 +77,4 @@ func clusterVersionOf(c *ControlPlane) *configv1.ClusterVersion {
 		v.Status.AvailableUpdates, v.Status.ConditionalUpdates = status.AvailableUpdates, status.ConditionalUpdates
 	}
 	return v
-}
-
-// Reach connects the guest by the kubeconfig that the HostedCluster names, and returns what Reached does.
-func Reach(ctx context.Context, c *ControlPlane, connect func(*rest.Config) (*cluster.Cluster, error)) (*cluster.Cluster, *ControlPlane, error) {
-	var guest *cluster.Cluster
-	config, err := c.Guest(ctx, c.Management)
-	if err == nil {
-		guest, err = connect(config)
-	}
-	if err == nil {
-		err = c.Confirm(ctx, guest)
-	}
-	return Reached(c, guest, err, connect)
-}
-
-// Reached is the guest with the side of its management cluster. A guest that could not be reached for that
-// cause is replaced by clients of Unread, which connect makes; another cluster is an error.
-func Reached(c *ControlPlane, guest *cluster.Cluster, cause error, connect func(*rest.Config) (*cluster.Cluster, error)) (*cluster.Cluster, *ControlPlane, error) {
-	if cause == nil || IsAnother(cause) {
-		return guest, c, cause
-	}
-	c = c.WithoutGuest(cause)
-	guest, err := connect(c.Unread())
-	return guest, c, err
 }

@@ -52,54 +52,41 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 		reached, err := client.Open(ctx)
 		return reached, nil, err
 	}
-	of, err := NamespacedName("--hosted-cluster", h.cluster)
+	name, err := NamespacedName("--hosted-cluster", h.cluster)
 	if err != nil {
 		return nil, nil, exitcode.BadUsage(err)
 	}
-	namespace, name := of.Namespace, of.Name
-	if client.Archived() {
-		return h.openArchive(ctx, client, namespace, name)
-	}
-	management, err := client.Connect()
+	selected := hosted.Selection{Namespace: name.Namespace, Name: name.Name, Pools: h.pools}
+	management, err := h.management(ctx, client, &selected)
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := client.Review(ctx, management, hosted.Reads(namespace, name)); err != nil {
 		return nil, nil, err
 	}
 	defer client.Waiting("reading the hosted cluster")()
-	side, err := hosted.Open(ctx, management, namespace, name, h.pools...)
-	if err != nil {
-		return nil, nil, err
-	}
-	return h.reach(ctx, side)
+	return hosted.Reach(ctx, management, selected, cli.ConnectTo)
 }
 
-// openArchive opens both sides of a dump of HyperShift.
-func (h *Hosted) openArchive(ctx context.Context, client *cli.Client, namespace, name string) (*cluster.Cluster, *hosted.ControlPlane, error) {
-	management, guest, err := client.OpenHosted(ctx, name)
+// management connects the management cluster, and selects the guest that the flags name.
+func (h *Hosted) management(ctx context.Context, client *cli.Client, selected *hosted.Selection) (*cluster.Cluster, error) {
+	if client.Archived() {
+		management, guest, err := client.OpenHosted(ctx, selected.Name)
+		selected.Guest = func() (*cluster.Cluster, error) {
+			if guest == nil {
+				return nil, fmt.Errorf("the archive has no directory hostedcluster-%s", selected.Name)
+			}
+			return guest, nil
+		}
+		return management, err
+	}
+	if h.guestKubeconfig != "" {
+		guest, err := cli.ConnectFile(h.guestKubeconfig)
+		if err != nil {
+			return nil, exitcode.BadUsage(fmt.Errorf("--guest-kubeconfig: %w", err))
+		}
+		selected.Guest = func() (*cluster.Cluster, error) { return guest, nil }
+	}
+	management, err := client.Connect()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	side, err := hosted.Open(ctx, management, namespace, name, h.pools...)
-	if err != nil {
-		return nil, nil, err
-	}
-	err = fmt.Errorf("the archive has no directory hostedcluster-%s", name)
-	if guest != nil {
-		err = side.Confirm(ctx, guest)
-	}
-	return hosted.Reached(side, guest, err, cli.ConnectTo)
-}
-
-// reach connects the guest.
-func (h *Hosted) reach(ctx context.Context, side *hosted.ControlPlane) (*cluster.Cluster, *hosted.ControlPlane, error) {
-	if h.guestKubeconfig == "" {
-		return hosted.Reach(ctx, side, cli.ConnectTo)
-	}
-	guest, err := cli.ConnectFile(h.guestKubeconfig)
-	if err != nil {
-		return nil, nil, exitcode.BadUsage(fmt.Errorf("--guest-kubeconfig: %w", err))
-	}
-	return hosted.Reached(side, guest, side.Confirm(ctx, guest), cli.ConnectTo)
+	return management, client.Review(ctx, management, hosted.Reads(selected.Namespace, selected.Name))
 }

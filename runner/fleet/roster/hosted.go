@@ -35,19 +35,9 @@ func Hosted(ctx context.Context, management *cluster.Cluster, connect Connect) (
 		namespace, name := object.GetNamespace(), object.GetName()
 		of.ID, _, _ = unstructured.NestedString(object.Object, "spec", "clusterID") // empty where it is none
 		members = append(members, Member{Cluster: of, known: objectOf(management, object), Flags: []string{"hosted-cluster", namespace + "/" + name}, open: func(ctx context.Context) (Connection, error) {
-			return reachGuest(ctx, management, namespace, name, connect)
+			reached, side, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: namespace, Name: name}, connect)
+			return Connection{Cluster: reached, Hosted: side}, err
 		}})
 	}
 	return members, nil
-}
-
-// reachGuest opens both sides of a hosted cluster. A guest that cannot be reached is no error: the side
-// of the management cluster is judged, and the guest is inconclusive.
-func reachGuest(ctx context.Context, management *cluster.Cluster, namespace, name string, connect Connect) (Connection, error) {
-	side, err := hosted.Open(ctx, management, namespace, name)
-	if err != nil {
-		return Connection{}, err
-	}
-	reached, side, err := hosted.Reach(ctx, side, connect)
-	return Connection{Cluster: reached, Hosted: side}, err
 }

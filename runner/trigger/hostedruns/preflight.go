@@ -22,12 +22,10 @@ import (
 // Undecided, and has the findings about the management cluster.
 func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 	return func(ctx context.Context, of *hypershift.HostedCluster, target runplan.Target) (report.Report, error) {
-		side, err := hosted.Open(ctx, management, of.Namespace, of.Name)
-		if err != nil {
-			return report.Report{}, err
+		connect := func(config *rest.Config) (*cluster.Cluster, error) {
+			return cluster.Connect(config, "preflight-controller/"+options.Hooks.ToolVersion)
 		}
-		version := options.Hooks.ToolVersion
-		guest, side, err := hosted.Reach(ctx, side, func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, agent(version)) })
+		guest, side, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: of.Namespace, Name: of.Name}, connect)
 		if err != nil {
 			return report.Report{}, err
 		}
@@ -46,8 +44,6 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 		return runner.Run(ctx, guest, runner.Target{Image: target.Image}, options)
 	}
 }
-
-func agent(version string) string { return "preflight-controller/" + version }
 
 // Selection is the selection of the runs with these options, for a mode of the images: empty for that
 // of the options.
