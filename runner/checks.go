@@ -32,7 +32,7 @@ type Listing struct {
 // Checks lists what the target would run, and creates nothing. Errors are those of
 // Run.
 func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (Listing, error) {
-	p, err := observe(ctx, request{cluster: cluster, target: target, options: options, from: departure.Present()}, ChecksNeeds())
+	p, err := observe(ctx, request{cluster: cluster, target: target, options: options, from: departure.Present()}, func(Options) access.Needs { return ChecksNeeds() })
 	if err != nil {
 		return Listing{}, err
 	}
@@ -47,7 +47,7 @@ func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, option
 		return Listing{}, err
 	}
 	p.target = targetOf(p.target, inside)
-	draft := inside.Draft(p.scene.About.Version, p.options.Hosted)
+	draft := inside.Draft(p.scene.About.Version, p.options.Estate)
 	sources := append(inside.Sources, selection.Refused(draft.Refused)...)
 	collected := collector.Collect(ctx, sources, func(_ collector.Source, findings []finding.Finding) { p.progress.Reported(findings) })
 	judged := p.judge(inside, collected, report.PhaseComplete)

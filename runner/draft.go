@@ -29,7 +29,7 @@ type draft struct {
 // to run and record them. Nothing is created.
 func draftOf(ctx context.Context, p preparation, inside contents.Contents) (draft, error) {
 	p.target = targetOf(p.target, inside)
-	drafted := inside.Draft(p.scene.About.Version, p.options.Hosted)
+	drafted := inside.Draft(p.scene.About.Version, p.options.Estate)
 	if from := p.request.from; departure.Provisional(from) {
 		versions := departure.Versions(from, p.target.Version)
 		drafted = drafted.Along(versions[:len(versions)-1], p.target.Version)
@@ -38,7 +38,7 @@ func draftOf(ctx context.Context, p preparation, inside contents.Contents) (draf
 	if err != nil {
 		return draft{}, err
 	}
-	for _, each := range place.Of(p.scene.Cluster, p.options.Hosted)[1:] {
+	for _, each := range place.Of(p.scene.Cluster, p.options.Estate)[1:] {
 		permitted, refused := each.Permitted(ctx, chosen)
 		chosen, sources = permitted, append(sources, selection.Refused(refused)...)
 	}

@@ -76,7 +76,7 @@ func declared() map[string]option {
 		"Judgement.Dependencies":      identified(),
 		"Judgement.Monitoring":        identified(),
 
-		"Hosted": covered(func(c *selection.Coverage, o Options) { c.SetHosted(o.Hosted) }),
+		"Estate": covered(func(c *selection.Coverage, o Options) { c.HostedCluster, c.NodePools = o.Estate.Selected() }),
 
 		// What is read is identified by digests, and what cannot be read is inconclusive.
 		"Access.Local.AuthFiles": {effect: OnExecution},
@@ -89,7 +89,6 @@ func declared() map[string]option {
 		"Limits.Parallelism": {effect: OnExecution},
 		"Limits.Timeout":     {effect: OnExecution},
 		"Limits.Keep":        {effect: OnExecution},
-		"Limits.Unrecorded":  {effect: OnExecution},
 		// It excludes the results of earlier runs, whatever they cover.
 		"Limits.Rerun": {effect: OnExecution},
 

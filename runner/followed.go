@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/contents"
+	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/execution"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
@@ -92,7 +93,7 @@ func (u unheld) conclude(ctx context.Context, found execution.Found, failure err
 	u.draft.preparation.scene = found.Scene
 	p := u.draft.preparation
 	decided := p.reportOf(ctx, u.draft.contents, found, reported{id: u.id, started: p.scene.Start})
-	if p.options.Limits.Unrecorded || u.draft.contents.Unread { // a record would end the verdict of a complete run
+	if u.draft.contents.Unread || !estate.RunsJobs(p.scene.Cluster, p.options.Estate) { // a record would end the verdict of a complete run
 		decided.Run.ID = ""
 	} else {
 		decided = u.record(ctx, decided)

@@ -52,7 +52,7 @@ func join(ctx context.Context, d draft) (run, error) {
 	if taken := begun.Record(); begun.Resumed() {
 		if cause := wanted.Outdated(taken, p.scene.Cluster.Now()); cause != "" {
 			p.progress.Stepf("run %s is ended, and not continued: %s", taken.ID, cause)
-			if _, err := hold.End(ctx, place.Of(p.scene.Cluster, p.options.Hosted), begun, record.Interrupted); err != nil {
+			if _, err := hold.End(ctx, place.Of(p.scene.Cluster, p.options.Estate), begun, record.Interrupted); err != nil {
 				return nil, err
 			}
 			return join(ctx, d)
@@ -108,7 +108,7 @@ func newHeld(d draft, begun *lease.Held, known hold.Reuse, deadline time.Time) *
 		Parallelism: p.options.Limits.Parallelism,
 		Known:       known.Results, Reused: known.ID != "", Resumed: begun.Resumed(),
 	}
-	jobs.Parts = execution.PartsOf(place.Of(p.scene.Cluster, p.options.Hosted), d.chosen, jobs.Run)
+	jobs.Parts = execution.PartsOf(place.Of(p.scene.Cluster, p.options.Estate), d.chosen, jobs.Run)
 	h := &held{preparation: p, execution: d.execution(&jobs), record: begun, reused: known, deadline: deadline}
 	h.execution.Reported = h.reporter()
 	return h

@@ -2,11 +2,17 @@ package runner_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -14,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
+	"github.com/openshift/update-preflight/runner/selection"
 	"github.com/openshift/update-preflight/test/release"
 )
 
@@ -82,6 +89,37 @@ func TestImagesReportProgress(t *testing.T) {
 	want := []string{string(diagnosis.Running) + " ", string(diagnosis.Running) + " 1 of 1 image", string(diagnosis.Done) + " "}
 	if !slices.Equal(details, want) {
 		t.Errorf("progress %q, want %q", details, want)
+	}
+}
+
+// hyperShift has a HostedCluster beside the objects of an API server.
+type hyperShift struct{ next http.RoundTripper }
+
+func (h hyperShift) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(request.URL.Path, "/hostedclusters/example") {
+		return h.next.RoundTrip(request)
+	}
+	body := `{"apiVersion":"hypershift.openshift.io/v1beta1","kind":"HostedCluster","metadata":{"namespace":"clusters","name":"example"},"status":{"version":{"desired":{"version":"` + current + `"}}}}`
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request}, nil
+}
+
+// The nodes of a guest that cannot be reached pull nothing, so it is unknown whether they can.
+func TestImagesOfAnUnreachableGuest(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	above := rest.CopyConfig(config)
+	above.Wrap(func(next http.RoundTripper) http.RoundTripper { return hyperShift{next} })
+	selected := hosted.Selection{Namespace: "clusters", Name: "example", Guest: func() (*cluster.Cluster, error) { return nil, errors.New("no route to host") }}
+	guest, estate, err := hosted.Reach(t.Context(), connect(t, above), selected, func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, "test") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.options.Estate, w.options.Selection = estate, selection.Selection{Images: image.Pull}
+	decided, err := runner.Run(t.Context(), guest, runner.Target{Image: w.pullSpec}, w.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := find(t, decided, image.Name); got.Outcome != preflight.Unknown || decided.Run.ID != "" || decided.Verdict.Decision == verdict.Ready {
+		t.Errorf("run %q is %s, images %+v, want an inconclusive finding and no record", decided.Run.ID, decided.Verdict.Decision, got)
 	}
 }
 

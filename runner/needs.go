@@ -3,13 +3,13 @@ package runner
 import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/builtin"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/launch/place"
-	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/selection"
 )
@@ -23,23 +23,15 @@ func RunNeeds(images image.Mode) access.Needs {
 
 // ChecksNeeds are the permissions of Checks.
 func ChecksNeeds() access.Needs {
-	return estate.VerifyNeeds().And(estate.RegistryNeeds()).And(proof.PolicyNeeds())
-}
-
-// checksNeeds are ChecksNeeds in the cluster that runs the checks.
-func (o Options) checksNeeds() access.Needs {
-	if o.Hosted != nil {
-		return estate.GuestNeeds()
-	}
-	return ChecksNeeds()
+	return estate.ReadNeeds(hosted.Estate{})
 }
 
 // readingNeeds are the permissions of a run before it writes, for every release.
 func (o Options) readingNeeds() access.Needs {
-	if o.guestUnread() {
+	if o.Estate.GuestError() != nil {
 		return access.Needs{}
 	}
-	needs := o.checksNeeds().And(builtin.Needs()).And(definition.Needs())
+	needs := estate.ReadNeeds(o.Estate).And(builtin.Needs()).And(definition.Needs())
 	if o.Selection.NoJobs {
 		return needs
 	}

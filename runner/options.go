@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 	"github.com/openshift/update-preflight/runner/progress"
@@ -32,9 +34,9 @@ type Options struct {
 	Access    Access
 	Judgement scene.Judgement
 	Origin    Origin
-	// Hosted is the management cluster's side of the hosted cluster whose guest is judged; nil for a cluster
-	// that is judged by itself. A guest that cannot be reached runs no checks and has no record.
-	Hosted *hosted.ControlPlane
+	// Estate has the management cluster of the hosted cluster whose guest is judged; the zero value is a cluster
+	// that is judged by itself.
+	Estate hosted.Estate
 	Limits Limits
 	Hooks  Hooks
 }
@@ -71,8 +73,6 @@ type Limits struct {
 	Rerun bool
 	// Keep leaves the run's objects in the cluster.
 	Keep bool
-	// Unrecorded leaves no record of a run without Jobs, as in an archive.
-	Unrecorded bool
 }
 
 // Hooks are what a program adds to a run.
@@ -119,17 +119,29 @@ func (o Options) withDefaults() Options {
 	o.Selection.Images = cmp.Or(o.Selection.Images, image.Manifests)
 	o.Hooks.Requester = cmp.Or(o.Hooks.Requester, record.ByUser)
 	o.Hooks.Logger = cmp.Or(o.Hooks.Logger, slog.New(slog.DiscardHandler))
-	if o.guestUnread() {
-		o.Selection.NoJobs, o.Limits.Unrecorded = true, true
-	}
 	if o.Hooks.OnInterrupt == nil {
 		o.Hooks.OnInterrupt = func(string) Interruption { return CleanUp }
 	}
 	return o
 }
 
-// guestUnread reports whether the options are those of a hosted cluster whose guest cannot be reached.
-func (o Options) guestUnread() bool { return o.Hosted != nil && o.Hosted.GuestUnread() }
+// on are the options of a run on a cluster. Where its checks cannot be run, there are no Jobs; an *input.Error
+// is about options that need them in an archive. Whether the nodes of a guest that cannot be reached pull images is
+// unknown.
+func (o Options) on(judged *cluster.Cluster) (Options, error) {
+	o.Selection.NoJobs = o.Selection.NoJobs || judged.Fixed()
+	if err := o.validate(); err != nil {
+		return Options{}, err
+	}
+	o = o.withDefaults()
+	if !estate.RunsJobs(judged, o.Estate) {
+		o.Selection.NoJobs = true
+		if o.Selection.Images.Pulls() {
+			o.Selection.Images = image.Off
+		}
+	}
+	return o, nil
+}
 
 // Settings are what a scene needs of the options. The observer and the logger of the hooks
 // receive its steps.
@@ -139,5 +151,5 @@ func (o Options) Settings() scene.Settings {
 }
 
 func (o Options) settings(observer *progress.Serial) scene.Settings {
-	return scene.Settings{Judgement: o.Judgement, Hosted: o.Hosted, Timeout: o.Limits.Timeout, ToolVersion: o.Hooks.ToolVersion, Step: observer.Step}
+	return scene.Settings{Judgement: o.Judgement, Estate: o.Estate, Timeout: o.Limits.Timeout, ToolVersion: o.Hooks.ToolVersion, Step: observer.Step}
 }

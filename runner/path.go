@@ -262,7 +262,7 @@ func attachToLater(ctx context.Context, c *cluster.Cluster, recorded laterRun, o
 // gatesOf reads the admin gates of a release; nil if they are unknown.
 func gatesOf(ctx context.Context, c *cluster.Cluster, release update.Release, options Options) (map[string]string, error) {
 	r := request{cluster: c, target: Target{Image: release.Image}, options: options, from: departure.Present()}
-	p, err := observe(ctx, r, options.readingNeeds())
+	p, err := observe(ctx, r, Options.readingNeeds)
 	if err != nil {
 		return nil, err
 	}

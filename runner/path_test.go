@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan/graphsource"
 	"github.com/openshift/update-preflight/collector/updateplan/planner"
@@ -247,7 +248,7 @@ func TestCancelAnUpdateOfAPath(t *testing.T) {
 	for _, at := range []string{next, afterNext} {
 		t.Run(at, func(t *testing.T) {
 			p := detachPath(t, at)
-			ended, err := hold.Cancel(t.Context(), place.Of(p.cluster, nil), p.id(), progress.New(p.options.Hooks.Observer, slog.New(slog.DiscardHandler)))
+			ended, err := hold.Cancel(t.Context(), place.Of(p.cluster, hosted.Estate{}), p.id(), progress.New(p.options.Hooks.Observer, slog.New(slog.DiscardHandler)))
 			if err != nil || ended.Phase != record.Canceled || ended.Provisional != (at == afterNext) {
 				t.Errorf("phase %s, provisional %t, error %v; want Canceled, and provisional for the later update alone", ended.Phase, ended.Provisional, err)
 			}

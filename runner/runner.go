@@ -64,7 +64,7 @@ type request struct {
 
 // run makes the preflight, and returns what the release contains.
 func (r request) run(ctx context.Context) (decided report.Report, inside contents.Contents, err error) {
-	p, err := observe(ctx, r, r.options.readingNeeds())
+	p, err := observe(ctx, r, Options.readingNeeds)
 	if err != nil {
 		return report.Report{}, inside, err
 	}
@@ -106,19 +106,19 @@ type preparation struct {
 // observe reads the cluster and resolves the target. It waits for CVO only where the target
 // depends on it: the run is recorded before any other wait. Its error names all missing
 // permissions of the run, before a request that requires one. It creates no objects.
-func observe(ctx context.Context, r request, needs access.Needs) (preparation, error) {
+func observe(ctx context.Context, r request, needs func(Options) access.Needs) (preparation, error) {
 	if err := r.target.validate(); err != nil {
 		return preparation{}, err
 	}
-	if err := r.options.validate(); err != nil {
+	options, err := r.options.on(r.cluster)
+	if err != nil {
 		return preparation{}, err
 	}
-	options := r.options.withDefaults()
-	if err := estate.Review(ctx, options.Hosted); err != nil {
+	if err := estate.Review(ctx, options.Estate); err != nil {
 		return preparation{}, err
 	}
 	observer := progress.New(options.Hooks.Observer, options.Hooks.Logger)
-	s, err := scene.Open(ctx, r.cluster, options.settings(observer), needs)
+	s, err := scene.Open(ctx, r.cluster, options.settings(observer), needs(options))
 	if err != nil {
 		return preparation{}, err
 	}

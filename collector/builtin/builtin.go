@@ -25,9 +25,9 @@ func Checks(judgement scene.Judgement) []check.Check {
 		machine.Checks(), serving.Checks())
 }
 
-// ManagementChecks are those of the management cluster's side of a hosted cluster.
-func ManagementChecks(side *hosted.ControlPlane, judgement scene.Judgement) []check.Check {
-	return append(side.Checks(), risk.ControlPlaneAlerts(side, ignored(judgement)))
+// ManagementChecks are those of the management cluster's side of a hosted cluster; none where there is none.
+func ManagementChecks(estate hosted.Estate, judgement scene.Judgement) []check.Check {
+	return estate.Checks(func(c *hosted.ControlPlane) check.Check { return risk.ControlPlaneAlerts(c, ignored(judgement)) })
 }
 
 func ignored(judgement scene.Judgement) risk.Options {

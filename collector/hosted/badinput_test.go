@@ -181,12 +181,12 @@ func TestReach(t *testing.T) {
 			if name == "NoSecret" {
 				selected.Guest = nil
 			}
-			reached, side, err := hosted.Reach(t.Context(), many().connect(t), selected, connect)
+			reached, estate, err := hosted.Reach(t.Context(), many().connect(t), selected, connect)
 			if _, another := errors.AsType[*input.Error](err); another != tc.another || (err != nil) != tc.another {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if err == nil && (reached == nil || side.GuestUnread() != tc.fails) {
-				t.Errorf("%s: %v", tc.reason, side.GuestError())
+			if err == nil && (reached == nil || (estate.GuestError() != nil) != tc.fails) {
+				t.Errorf("%s: %v", tc.reason, estate.GuestError())
 			}
 		})
 	}
@@ -212,8 +212,8 @@ func TestReachHungGuest(t *testing.T) {
 			return connect(&rest.Config{Host: "https://hung.invalid", Transport: hung{}})
 		}
 		began := time.Now() // of the simulated clock
-		_, side, err := hosted.Reach(t.Context(), many().connect(t), hosted.Selection{Namespace: "clusters", Name: "example", Guest: guest}, connect)
-		if waited := time.Since(began); err != nil || !side.GuestUnread() || waited != 30*time.Second {
+		_, estate, err := hosted.Reach(t.Context(), many().connect(t), hosted.Selection{Namespace: "clusters", Name: "example", Guest: guest}, connect)
+		if waited := time.Since(began); err != nil || estate.GuestError() == nil || waited != 30*time.Second {
 			t.Errorf("after %s: %v, want a guest that could not be read, after 30 s", waited, err)
 		}
 	})
@@ -226,22 +226,23 @@ func TestReread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := hosted.Reread(opened)
-	if first, err := now(t.Context()); first != opened || err != nil {
+	now := hosted.Reread(opened.Estate())
+	if first, err := now(t.Context()); first != opened.Estate() || err != nil {
 		t.Errorf("at first: %v, %v, want the side as it was opened", first, err)
 	}
 	path := base + "hostedclusters/example"
 	paused := hostedCluster()
 	paused.Spec.PausedUntil = "true"
 	delete(server.objects, path)
-	if missing, err := now(t.Context()); missing != nil || err == nil {
+	if missing, err := now(t.Context()); missing != (hosted.Estate{}) || err == nil {
 		t.Errorf("a side that cannot be read: %v, %v, want an error", missing, err)
 	}
 	server.objects[path] = paused
-	if later, err := now(t.Context()); err != nil || later.Cluster.Spec.PausedUntil != "true" {
+	later, err := now(t.Context())
+	if c, _ := later.ControlPlane(); err != nil || c.Cluster.Spec.PausedUntil != "true" {
 		t.Errorf("after the error: %v, want the side as it is now", err)
 	}
-	if none, err := hosted.Reread(nil)(t.Context()); none != nil || err != nil {
+	if none, err := hosted.Reread(hosted.Estate{})(t.Context()); none != (hosted.Estate{}) || err != nil {
 		t.Errorf("a cluster that is not hosted: %v, %v", none, err)
 	}
 }

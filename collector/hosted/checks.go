@@ -46,9 +46,3 @@ func podsCheck(c *ControlPlane) check.Check {
 		},
 	}
 }
-
-// Ahead are the checks that can be evaluated for each update of a path: whether HyperShift accepts its
-// version, and for the first update, whether it accepts and carries out its request.
-func Ahead(c *ControlPlane) (first, later []check.Check) {
-	return []check.Check{reconciliationCheck(c), requestCheck(c), versionCheck(c)}, []check.Check{versionCheck(c)}
-}

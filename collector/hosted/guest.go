@@ -1,19 +1,75 @@
 package hosted
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/input"
 )
+
+// Selection names a hosted cluster of a management cluster.
+type Selection struct {
+	Namespace, Name string
+	// Pools are the NodePools that are judged, since they are to be updated as well; none for all, none of
+	// which is to be updated.
+	Pools []string
+	// Guest connects the guest; nil for the kubeconfig that the status of the HostedCluster names.
+	Guest func() (*cluster.Cluster, error)
+}
+
+// Reach opens both clusters of a hosted cluster: it returns the guest, with the estate that it belongs to. A
+// guest that cannot be reached is no error: its clients read ClusterVersion, made from the status of
+// the HostedCluster, and nothing else. An *input.Error is about a name that does not exist, or a guest that is
+// another cluster. connect makes the clients of a configuration; it sends no request.
+func Reach(ctx context.Context, management *cluster.Cluster, selected Selection, connect func(*rest.Config) (*cluster.Cluster, error)) (*cluster.Cluster, Estate, error) {
+	c, err := Open(ctx, management, selected.Namespace, selected.Name, selected.Pools...)
+	if err != nil {
+		return nil, Estate{}, err
+	}
+	guest, err := c.reachGuest(ctx, selected.Guest, connect)
+	if _, another := errors.AsType[*input.Error](err); another {
+		return nil, Estate{}, err
+	}
+	if err == nil {
+		return guest, c.Estate(), nil
+	}
+	c.guestError = err
+	guest, err = connect(&rest.Config{Host: "https://guest.invalid", Transport: unread{c}})
+	return guest, c.Estate(), err
+}
+
+// reachGuest connects the guest, and confirms that it is the one of the HostedCluster.
+func (c *ControlPlane) reachGuest(ctx context.Context, given func() (*cluster.Cluster, error), connect func(*rest.Config) (*cluster.Cluster, error)) (*cluster.Cluster, error) {
+	if given == nil {
+		given = func() (*cluster.Cluster, error) {
+			config, err := c.kubeconfig(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return connect(config)
+		}
+	}
+	guest, err := given()
+	if err != nil {
+		return nil, err
+	}
+	return guest, c.confirm(ctx, guest)
+}
 
 // kubeconfigKey is the key of the Secret with the kubeconfig of the guest.
 const kubeconfigKey = "kubeconfig"
@@ -94,4 +150,61 @@ func (c *ControlPlane) confirm(ctx context.Context, guest *cluster.Cluster) erro
 		return input.Errorf("the kubeconfig of the guest is of another cluster: HostedCluster %s has the ID %s, and the guest %q", c.name(), want, id)
 	}
 	return nil
+}
+
+var (
+	nameGuest = finding.NewName("Guest", "The finding in place of all checks of the guest of a hosted cluster, where it cannot be reached.")
+
+	reasonGuestUnreachable = finding.NewReason("GuestUnreachable", finding.Explanation{
+		Meaning: "Reported when the guest of a hosted cluster cannot be reached, so that none of its checks was made.",
+		Cause:   "The kubeconfig of the guest may not be read, or its API server does not respond from here.",
+		Remedy:  "Grant get on the Secret that the status of the HostedCluster names, or name a kubeconfig with --guest-kubeconfig.",
+	})
+)
+
+// guestCheck is the check of a guest that cannot be reached.
+func guestCheck(c *ControlPlane) check.Check {
+	return check.Check{
+		Name: nameGuest, Kind: finding.SourceGate,
+		Run: func(context.Context, check.Subject) ([]finding.Finding, error) {
+			return []finding.Finding{c.about(finding.Unknown(reasonGuestUnreachable, "no check of the guest was made: %s", c.guestError))}, nil
+		},
+	}
+}
+
+// unread is the transport in place of a guest that cannot be reached. It reads ClusterVersion, made from the
+// status of the HostedCluster, and nothing else.
+type unread struct{ of *ControlPlane }
+
+// RoundTrip implements http.RoundTripper.
+func (u unread) RoundTrip(request *http.Request) (*http.Response, error) {
+	var body any
+	switch request.URL.Path {
+	case "/version":
+		body = map[string]string{"gitVersion": ""}
+	case "/apis/config.openshift.io/v1/clusterversions/version":
+		body = clusterVersionOf(u.of)
+	default:
+		return nil, fmt.Errorf("the guest of HostedCluster %s cannot be reached: %w", u.of.name(), u.of.guestError)
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "Date": {time.Now().UTC().Format(http.TimeFormat)}}
+	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header, Body: io.NopCloser(bytes.NewReader(text)), Request: request}, nil
+}
+
+// clusterVersionOf is the ClusterVersion of the guest, as far as the HostedCluster repeats it.
+func clusterVersionOf(c *ControlPlane) *configv1.ClusterVersion {
+	v := &configv1.ClusterVersion{
+		TypeMeta:   metav1.TypeMeta{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion"},
+		ObjectMeta: metav1.ObjectMeta{Name: "version"},
+		Spec:       configv1.ClusterVersionSpec{ClusterID: configv1.ClusterID(c.Cluster.Spec.ClusterID), Channel: c.Cluster.Spec.Channel},
+	}
+	if status := c.Cluster.Status.Version; status != nil {
+		v.Status.Desired, v.Status.History = status.Desired, status.History
+		v.Status.AvailableUpdates, v.Status.ConditionalUpdates = status.AvailableUpdates, status.ConditionalUpdates
+	}
+	return v
 }

@@ -1,9 +1,9 @@
 // Package hosted answers: may the control plane and the NodePools of this hosted cluster be updated?
 //
 // A hosted cluster (HyperShift) is two clusters: its control plane runs in a management cluster, and
-// its nodes are the guest. [Open] reads the side of the management cluster, and [ControlPlane.Checks]
-// judge it; the checks of the guest are those of every cluster. What HyperShift itself does with a
-// request is package hypershift.
+// its nodes are the guest. [Reach] opens both, and [Estate] answers what depends on whether a cluster is hosted.
+// [ControlPlane.Checks] judge the management cluster; the checks of the guest are those of every cluster. What
+// HyperShift itself does with a request is package hypershift.
 package hosted
 
 import (
@@ -106,27 +106,6 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	return c, nil
 }
 
-// Reread returns a function that has the hosted cluster as it is now: at the first call as it was opened,
-// later as it is read again. Whether its guest can be reached is as before. After an error, the next
-// call reads it again. Nil stays nil.
-func Reread(c *ControlPlane) func(context.Context) (*ControlPlane, error) {
-	opened := true
-	return func(ctx context.Context) (*ControlPlane, error) {
-		if c == nil || opened {
-			opened = false
-			return c, nil
-		}
-		_, pools := c.Selected()
-		read, err := Open(ctx, c.Management, c.Cluster.Namespace, c.Cluster.Name, pools...)
-		if err != nil {
-			return nil, err
-		}
-		read.guestError = c.guestError
-		c = read
-		return c, nil
-	}
-}
-
 func resource(plural string) schema.GroupVersionResource {
 	return hypershift.GroupVersion().WithResource(plural)
 }
@@ -151,12 +130,9 @@ func selectPools(c *ControlPlane, names []string) error {
 
 func (c *ControlPlane) name() string { return c.Cluster.Namespace + "/" + c.Cluster.Name }
 
-// Pools are the NodePools that are judged, by name, or why they could not be read.
-func (c *ControlPlane) Pools() ([]hypershift.NodePool, error) { return c.pools, c.poolsError }
-
-// Selected names what is judged: the hosted cluster, NAMESPACE/NAME, and the pools that are to be
+// selected names what is judged: the hosted cluster, NAMESPACE/NAME, and the pools that are to be
 // updated as well, sorted by name.
-func (c *ControlPlane) Selected() (name string, pools []string) {
+func (c *ControlPlane) selected() (name string, pools []string) {
 	for i := range c.pools {
 		if c.named {
 			pools = append(pools, c.pools[i].Name)

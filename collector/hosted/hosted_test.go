@@ -433,12 +433,12 @@ func TestGuestRunsNothing(t *testing.T) {
 			}
 			server.Create(t, untyped(t, h), untyped(t, secret))
 			used := false
-			_, side, err := hosted.Reach(t.Context(), management, hosted.Selection{Namespace: "clusters", Name: "example"}, func(config *rest.Config) (*cluster.Cluster, error) {
+			_, estate, err := hosted.Reach(t.Context(), management, hosted.Selection{Namespace: "clusters", Name: "example"}, func(config *rest.Config) (*cluster.Cluster, error) {
 				used = used || config.BearerToken == "abc"
 				return connect(&rest.Config{Host: "https://guest.invalid", Transport: &stub{}})
 			})
-			if err != nil || used != (tc.want == "") || !strings.Contains(side.GuestError().Error(), tc.want) {
-				t.Errorf("%s: %v, %v, want %q", tc.reason, err, side.GuestError(), tc.want)
+			if err != nil || used != (tc.want == "") || !strings.Contains(estate.GuestError().Error(), tc.want) {
+				t.Errorf("%s: %v, %v, want %q", tc.reason, err, estate.GuestError(), tc.want)
 			}
 		})
 	}
@@ -450,7 +450,7 @@ func TestWithoutGuest(t *testing.T) {
 	define(t)
 	server.Create(t, untyped(t, hostedCluster()), untyped(t, nodePool("4.18.5")), untyped(t, supported()))
 	none := func() (*cluster.Cluster, error) { return nil, errors.New("no route to host") }
-	guest, side, err := hosted.Reach(t.Context(), management, hosted.Selection{Namespace: "clusters", Name: "example", Guest: none}, connect)
+	guest, estate, err := hosted.Reach(t.Context(), management, hosted.Selection{Namespace: "clusters", Name: "example", Guest: none}, connect)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +459,7 @@ func TestWithoutGuest(t *testing.T) {
 		t.Errorf("the version of the guest is %+v, %v", version, err)
 	}
 	var names []string
-	for _, c := range side.Checks() {
+	for _, c := range estate.Checks() {
 		if c.Side == check.Guest {
 			names = append(names, c.Name)
 		}

@@ -124,15 +124,6 @@ func asWarnings(judged []finding.Finding) []finding.Finding {
 	return judged
 }
 
-// NodePools are the pools that are named for this update, as their nodes are drained at a time; empty
-// where none is, since the update of a control plane drains no node.
-func (c *ControlPlane) NodePools(now time.Time) []order.NodePool {
-	if !c.named {
-		return []order.NodePool{}
-	}
-	return Drains(c.pools, now)
-}
-
 // Drains are pools as their nodes are drained when each of them is updated, at a time.
 func Drains(pools []hypershift.NodePool, now time.Time) []order.NodePool {
 	drained := make([]order.NodePool, 0, len(pools))

@@ -132,7 +132,7 @@ func judgePending(c *ControlPlane, version string) []finding.Finding {
 	if replaced(cause, version) {
 		found = found.Judged(preflight.Warn)
 	}
-	if command := Request(found.Objects[0], c.Cluster.Desired()); command != "" {
+	if command := request(found.Objects[0], c.Cluster.Desired()); command != "" {
 		found = found.Do(finding.InManagement("%s", command))
 	}
 	return []finding.Finding{found}
@@ -158,7 +158,7 @@ func (c *ControlPlane) Predict(version string) report.CVO {
 	}
 	stops := judgeReconciliation(c, c.Management.Now(), version)
 	if from, err := semver.Parse(c.desiredVersion()); err == nil {
-		if to, err := semver.Parse(version); err == nil && Refusal(c, from, to) != "" {
+		if to, err := semver.Parse(version); err == nil && refuses(c, from, to) != "" {
 			stops = append(stops, judgeVersion(c, from, to)...)
 		}
 	}
@@ -216,12 +216,12 @@ func Start(cluster *hypershift.HostedCluster, image string) string {
 		return ""
 	}
 	object := finding.Object{Kind: "HostedCluster", Namespace: cluster.Namespace, Name: cluster.Name}
-	return strings.TrimPrefix(Request(object, image), "oc ")
+	return strings.TrimPrefix(request(object, image), "oc ")
 }
 
-// Request is the command that requests a release of a HostedCluster or of a NodePool; empty where the
+// request is the command that requests a release of a HostedCluster or of a NodePool; empty where the
 // image cannot be part of a command.
-func Request(object finding.Object, image string) string {
+func request(object finding.Object, image string) string {
 	if !regexp.MustCompile(`^[A-Za-z0-9.:@/_-]+$`).MatchString(image) { // a command is copied into a shell
 		return ""
 	}

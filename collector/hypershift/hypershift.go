@@ -104,6 +104,10 @@ func (h *HostedCluster) Is(condition string, status metav1.ConditionStatus) bool
 // API server of the management cluster (hypershift support/config/constants.go).
 const LabelManagementAccess = Group + "/need-management-kas-access"
 
+// Profile is the cluster profile of the cluster-version operator of every hosted cluster (hypershift
+// control-plane-operator, v2/cvo).
+const Profile = "ibm-cloud-managed"
+
 // ControlPlaneNamespace is the namespace of the pods of the control plane of a HostedCluster.
 func ControlPlaneNamespace(namespace, name string) string {
 	return namespace + "-" + strings.ReplaceAll(name, ".", "-")

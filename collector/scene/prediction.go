@@ -18,8 +18,8 @@ import (
 // decided. CVO's precondition reads the condition Upgradeable, which may lag behind its
 // causes.
 func (s Scene) Predict(request cvo.Request, policy verdict.Policy, findings []finding.Finding) report.CVO {
-	if side := s.Settings.Hosted; side != nil {
-		return side.Predict(request.Version)
+	if predicted, decides := s.Settings.Estate.Predict(request.Version); decides {
+		return predicted
 	}
 	request.ClusterVersion, request.Force = s.Version, policy.Force
 	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))

@@ -98,12 +98,7 @@ func (s Scene) Account(version string) acceptance.Account {
 
 // Management is the cluster that runs the control plane: its nodes pull the release, and its keys and
 // image policies decide. It is Cluster, unless that is the guest of a hosted cluster.
-func (s Scene) Management() *cluster.Cluster {
-	if side := s.Settings.Hosted; side != nil {
-		return side.Management
-	}
-	return s.Cluster
-}
+func (s Scene) Management() *cluster.Cluster { return s.Settings.Estate.Management(s.Cluster) }
 
 // ControlPlaneArchitecture is the architecture of the nodes that run the control plane; empty
 // where they cannot be read.
@@ -115,6 +110,15 @@ func (s Scene) ControlPlaneArchitecture(ctx context.Context) string {
 		}
 	}
 	return ""
+}
+
+// ReleaseArchitectures are the architectures of the nodes that may pull the release, sorted; none means all that an
+// image has. A management cluster may have nodes of any.
+func (s Scene) ReleaseArchitectures(ctx context.Context) []string {
+	if s.Management() != s.Cluster {
+		return nil
+	}
+	return s.Architectures(ctx)
 }
 
 // Architectures are the architectures of all nodes, sorted; none where they cannot be

@@ -28,9 +28,8 @@ type Settings struct {
 	Timeout time.Duration
 	// ToolVersion is recorded in reports and on Jobs.
 	ToolVersion string
-	// Hosted is the management cluster's side of a hosted cluster; nil for a cluster that is judged
-	// by itself.
-	Hosted *hosted.ControlPlane
+	// Estate has the management cluster of a hosted cluster; the zero value is a cluster that is judged by itself.
+	Estate hosted.Estate
 	// Step reports what is done next, in words; nil reports nothing.
 	Step func(string)
 }

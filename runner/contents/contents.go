@@ -76,13 +76,10 @@ func (c Contents) AdminGates() map[string]string {
 }
 
 // Draft returns the checks of the release and of the site for a cluster at the version
-// from. A side is that of its management cluster, where some of them run; nil for none.
-func (c Contents) Draft(from string, side *hosted.ControlPlane) jobplan.Draft {
+// from. Some of them may be for the management cluster of its estate.
+func (c Contents) Draft(from string, estate hosted.Estate) jobplan.Draft {
 	draft := func(release *payload.Release) jobplan.Draft {
-		if side == nil {
-			return jobplan.New(from, release)
-		}
-		return jobplan.NewHosted(from, release, side.Namespace())
+		return jobplan.NewHosted(from, release, estate.Namespace())
 	}
 	drafted := jobplan.Draft{}
 	if c.release != nil {

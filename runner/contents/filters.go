@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
@@ -19,8 +20,8 @@ import (
 func filters(ctx context.Context, s scene.Scene) manifestfilter.Cluster {
 	filters := manifestfilter.Cluster{Architecture: s.ControlPlaneArchitecture(ctx), Features: features(ctx, s), Overrides: s.Version.Spec.Overrides}
 	filters.Profile, filters.Exclude = profile(ctx, s)
-	filters.Management = s.Settings.Hosted != nil
-	filters.Hosted = filters.Management || filters.Profile == hostedProfile
+	filters.Management = s.Settings.Estate.Namespace() != ""
+	filters.Hosted = filters.Profile == hypershift.Profile
 	if capabilities := s.Version.Status.Capabilities; len(capabilities.KnownCapabilities) > 0 {
 		filters.Capabilities = &capabilities
 	}
@@ -47,16 +48,12 @@ func features(ctx context.Context, s scene.Scene) *manifestfilter.Features {
 	return nil
 }
 
-// hostedProfile is the profile of the cluster-version operator of every hosted cluster (hypershift
-// control-plane-operator, v2/cvo).
-const hostedProfile = "ibm-cloud-managed"
-
 // profile is the cluster profile and the name by which manifests are excluded:
 // what the cluster-version operator was started with, otherwise what the topology
 // implies. Empty is the default of either.
 func profile(ctx context.Context, s scene.Scene) (profile, exclude string) {
-	if s.Settings.Hosted != nil {
-		return hostedProfile, ""
+	if profile := s.Settings.Estate.Profile(); profile != "" {
+		return profile, ""
 	}
 	deployment, err := s.Cluster.Kubernetes.AppsV1().Deployments("openshift-cluster-version").Get(ctx, "cluster-version-operator", metav1.GetOptions{})
 	if err == nil {
@@ -68,7 +65,7 @@ func profile(ctx context.Context, s scene.Scene) (profile, exclude string) {
 	}
 	infrastructure, err := s.Snapshot.Infrastructure(ctx)
 	if err == nil && infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode {
-		return hostedProfile, ""
+		return hypershift.Profile, ""
 	}
 	return "", ""
 }

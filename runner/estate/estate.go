@@ -1,8 +1,8 @@
 // Package estate answers: which cluster pulls and verifies a release, and which one runs its checks?
 //
-// They are one, unless the update is one of a hosted cluster: its management cluster pulls and verifies
-// the release, and its guest runs the checks. [Pull] states how each pulls images, and [Review] reviews
-// the permissions in the management cluster.
+// They are one, unless the update is one of a hosted cluster (hosted.Estate): its management cluster pulls and
+// verifies the release, and its guest runs the checks. [Pull] states how each pulls images, [RunsJobs] whether checks
+// can be run, and [Review] reviews the permissions in the management cluster.
 package estate
 
 import (
@@ -13,6 +13,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner/proof"
@@ -29,25 +30,25 @@ type Pulling struct {
 // Pull reads the configuration of the clusters of a scene.
 func Pull(ctx context.Context, s scene.Scene, local registry.Local) Pulling {
 	own := registry.Cluster{Kubernetes: s.Cluster.Kubernetes, OpenShift: s.Cluster.OpenShift, Dynamic: s.Cluster.Dynamic, Release: s.About.Image}
-	side := s.Settings.Hosted
-	if side == nil {
+	controlPlane, isHosted := s.Settings.Estate.ControlPlane()
+	if !isHosted {
 		access := registry.FromCluster(ctx, own, local)
 		return Pulling{Release: access, Nodes: access}
 	}
-	pulling := Pulling{Release: registry.FromCluster(ctx, managementOf(side, s.About.Image), local)}
+	pulling := Pulling{Release: registry.FromCluster(ctx, managementOf(controlPlane, s.About.Image), local)}
 	pulling.Nodes = pulling.Release
-	if !side.GuestUnread() {
+	if s.Settings.Estate.GuestError() == nil {
 		pulling.Nodes = registry.FromCluster(ctx, own, local)
 	}
 	return pulling
 }
 
 // managementOf is the management cluster with what the HostedCluster adds.
-func managementOf(side *hosted.ControlPlane, release string) registry.Cluster {
-	c := registry.Cluster{Kubernetes: side.Management.Kubernetes, OpenShift: side.Management.OpenShift, Dynamic: side.Management.Dynamic, Release: release}
-	c.Hosted = &registry.Hosted{PullSecret: side.Cluster.Spec.PullSecret.Name}
-	c.Hosted.Name.Namespace, c.Hosted.Name.Name = side.Cluster.Namespace, side.Cluster.Name
-	for _, source := range side.Cluster.Spec.ImageContentSources {
+func managementOf(of *hosted.ControlPlane, release string) registry.Cluster {
+	c := registry.Cluster{Kubernetes: of.Management.Kubernetes, OpenShift: of.Management.OpenShift, Dynamic: of.Management.Dynamic, Release: release}
+	c.Hosted = &registry.Hosted{PullSecret: of.Cluster.Spec.PullSecret.Name}
+	c.Hosted.Name.Namespace, c.Hosted.Name.Name = of.Cluster.Namespace, of.Cluster.Name
+	for _, source := range of.Cluster.Spec.ImageContentSources {
 		mirrors := make([]configv1.ImageMirror, 0, len(source.Mirrors))
 		for _, mirror := range source.Mirrors {
 			mirrors = append(mirrors, configv1.ImageMirror(mirror))
@@ -58,15 +59,32 @@ func managementOf(side *hosted.ControlPlane, release string) registry.Cluster {
 }
 
 // Review is an error for missing permissions in the management cluster of a hosted cluster, where they
-// are those to verify and pull a release. Nil has none.
-func Review(ctx context.Context, side *hosted.ControlPlane) error {
-	if side == nil {
+// are those to verify and pull a release.
+func Review(ctx context.Context, of hosted.Estate) error {
+	controlPlane, isHosted := of.ControlPlane()
+	if !isHosted {
 		return nil
 	}
-	if err := ManagementNeeds().Check(ctx, side.Management.Kubernetes.AuthorizationV1()); err != nil {
-		return fmt.Errorf("in the management cluster of HostedCluster %s/%s: %w", side.Cluster.Namespace, side.Cluster.Name, err)
+	if err := ManagementNeeds().Check(ctx, controlPlane.Management.Kubernetes.AuthorizationV1()); err != nil {
+		name, _ := of.Selected()
+		return fmt.Errorf("in the management cluster of HostedCluster %s: %w", name, err)
 	}
 	return nil
+}
+
+// RunsJobs reports whether checks can be run, and a run recorded, in the judged cluster: not in an archive, which
+// has the state of one time, nor in a guest that cannot be reached.
+func RunsJobs(judged *cluster.Cluster, of hosted.Estate) bool {
+	return !judged.Fixed() && of.GuestError() == nil
+}
+
+// ReadNeeds are the permissions in the judged cluster to verify a release, where it does so itself, and to read its
+// configuration.
+func ReadNeeds(of hosted.Estate) access.Needs {
+	if _, isHosted := of.ControlPlane(); isHosted {
+		return registryNeeds().And(access.Needs{Required: []access.Request{{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"}}})
+	}
+	return VerifyNeeds().And(registryNeeds()).And(proof.PolicyNeeds())
 }
 
 // ManagementNeeds are the permissions in the management cluster of a hosted cluster to verify and pull its
@@ -93,9 +111,9 @@ func VerifyNeeds() access.Needs {
 	}
 }
 
-// RegistryNeeds are the permissions to find out how the cluster pulls images, and
+// registryNeeds are the permissions to find out how the cluster pulls images, and
 // which manifests apply to it.
-func RegistryNeeds() access.Needs {
+func registryNeeds() access.Needs {
 	return pullNeeds().And(access.Needs{Optional: []access.Request{
 		{Verb: "get", Group: "config.openshift.io", Resource: "featuregates", Name: "cluster"},
 		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
@@ -112,10 +130,4 @@ func pullNeeds() access.Needs {
 		{Verb: "get", Group: "config.openshift.io", Resource: "images", Name: "cluster"},
 		{Verb: "get", Resource: "secrets", Namespace: "openshift-config", Name: "pull-secret"},
 	}}
-}
-
-// GuestNeeds are the permissions in the guest of a hosted cluster whose management cluster verifies
-// the release.
-func GuestNeeds() access.Needs {
-	return RegistryNeeds().And(access.Needs{Required: []access.Request{{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"}}})
 }

@@ -166,13 +166,10 @@ func (e Execution) reported(source string, findings []finding.Finding) {
 // foresee are the built-in checks that compare the release with the cluster; none of a guest that
 // cannot be reached.
 func (e Execution) foresee() []collector.Source {
-	if side := e.Scene.Settings.Hosted; side != nil && side.GuestUnread() {
-		return nil
-	}
 	subject, err := departure.Subject(e.Scene, e.From, e.Target.Version)
 	if err != nil {
 		return nil // departure.Sources reports it
 	}
 	checks, _ := e.Contents.Foresee(e.Scene.Cluster.Dynamic)
-	return collector.Bind(subject, checks)
+	return collector.Bind(subject, e.Scene.Settings.Estate.Guest(checks))
 }

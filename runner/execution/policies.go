@@ -72,10 +72,9 @@ func groupByReason(components []string, results []finding.Finding) []finding.Fin
 
 // sitePolicies is the check of the images of the site's checks that an image policy
 // covers; none where no image is covered. The nodes do not run an image that it rejects, so
-// the check of the site is inconclusive. A guest of a hosted cluster has no machine-config-operator by
-// which image policies reach its nodes.
+// the check of the site is inconclusive. Image policies reach nodes by the machine-config-operator.
 func (e Execution) sitePolicies() []collector.Source {
-	if e.Scene.Settings.Hosted != nil {
+	if !e.Scene.Settings.Estate.HasMachineConfig() {
 		return nil
 	}
 	covered := map[string]string{}

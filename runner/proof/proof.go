@@ -58,7 +58,7 @@ func (p Proof) Signers() []string {
 // gets the release unpacked, and verifies nothing.
 func (v Verifier) signedBy(release signature.Release) []finding.Finding {
 	message := "the release is signed by " + strings.Join(release.Signers(), "; ")
-	if v.Scene.Settings.Hosted != nil {
+	if v.Scene.Management() != v.Scene.Cluster {
 		message += ", by the keys of the management cluster; this is the only verification: HyperShift makes none"
 	}
 	findings := []finding.Finding{finding.Pass(gap.Proven("the verified signature"), reasonVerified, "%s", message).Named(nameSignature)}

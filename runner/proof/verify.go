@@ -153,10 +153,7 @@ func (v Verifier) holdAgainstPolicies(ctx context.Context, proven Proof) Proof {
 		return proven
 	}
 	v.Scene.Step("checking %s against the image policies of the cluster", proven.Release.PullSpec())
-	image := imagepolicy.Image{PullSpec: proven.Release.PullSpec()} // of all architectures
-	if v.Scene.Settings.Hosted == nil {
-		image.Architectures = v.Scene.Architectures(ctx)
-	}
+	image := imagepolicy.Image{PullSpec: proven.Release.PullSpec(), Architectures: v.Scene.ReleaseArchitectures(ctx)}
 	result := policies.Check(ctx, image, Puller(v.Registries)).Named(NameReleasePolicy)
 	proven.Sources = append(proven.Sources, collector.Known(NameReleasePolicy, finding.SourceSignature, result))
 	return proven

@@ -51,13 +51,6 @@ type Release struct {
 	Image   string `json:"image"`
 }
 
-// SetHosted sets the hosted cluster that a side selects; nil selects none.
-func (c *Coverage) SetHosted(side *hosted.ControlPlane) {
-	if side != nil {
-		c.HostedCluster, c.NodePools = side.Selected()
-	}
-}
-
 // String is equal for runs that cover the same.
 func (c Coverage) String() string {
 	text, err := json.Marshal(c)
@@ -88,8 +81,7 @@ func (c Coverage) Selection(run record.Record) (Selection, error) {
 // Judging is a judgement with what a recorded run covers of it. An *input.Error is about a hosted
 // cluster that the run covers and that the settings do not have.
 func (c Coverage) Judging(settings scene.Settings, run record.Record) (scene.Judgement, error) {
-	var wanted Coverage
-	if wanted.SetHosted(settings.Hosted); wanted.HostedCluster != c.HostedCluster || !slices.Equal(wanted.NodePools, c.NodePools) {
+	if name, pools := settings.Estate.Selected(); name != c.HostedCluster || !slices.Equal(pools, c.NodePools) {
 		return scene.Judgement{}, c.otherCluster(run)
 	}
 	judgement := settings.Judgement
@@ -101,14 +93,10 @@ func (c Coverage) Judging(settings scene.Settings, run record.Record) (scene.Jud
 	return judgement, nil
 }
 
-// Confirm is an *input.Error for a side of another hosted cluster than that of a recorded run, which has
+// Confirm is an *input.Error for an estate of another hosted cluster than that of a recorded run, which has
 // objects in the management cluster. A run that judged its cluster by itself has none.
-func (c Coverage) Confirm(side *hosted.ControlPlane, run record.Record) error {
-	name := ""
-	if side != nil {
-		name, _ = side.Selected()
-	}
-	if name == c.HostedCluster || c.HostedCluster == "" {
+func (c Coverage) Confirm(estate hosted.Estate, run record.Record) error {
+	if name, _ := estate.Selected(); name == c.HostedCluster || c.HostedCluster == "" {
 		return nil
 	}
 	return Coverage{HostedCluster: c.HostedCluster}.otherCluster(run)

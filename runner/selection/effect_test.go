@@ -33,7 +33,7 @@ func opaque(t *testing.T) map[reflect.Type]any {
 	side.Cluster.Namespace, side.Cluster.Name = "clusters", "example"
 	values := map[reflect.Type]any{}
 	for _, value := range []any{
-		fixed, side, image.Manifests + "-blobs", http.DefaultTransport, slog.New(slog.DiscardHandler),
+		fixed, side.Estate(), image.Manifests + "-blobs", http.DefaultTransport, slog.New(slog.DiscardHandler),
 		[]site.Source{{Name: "checks", Files: map[string][]byte{"job.yaml": []byte("kind: Job")}}},
 		acceptance.Named("--accept", "Risk"),
 	} {

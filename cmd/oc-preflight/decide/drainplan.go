@@ -16,7 +16,6 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/drainview"
 	"github.com/openshift/update-preflight/collector/health/draining"
-	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
 )
@@ -90,12 +89,12 @@ func planDrains(c *cobra.Command, client *cli.Client, flags drainPlanFlags) erro
 }
 
 func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlags) (draining.Plan, error) {
-	reached, side, err := flags.hosted.Open(ctx, client)
+	reached, estate, err := flags.hosted.Open(ctx, client)
 	if err != nil {
 		return draining.Plan{}, err
 	}
-	if side != nil && side.GuestUnread() {
-		return draining.Plan{}, fmt.Errorf("the drains of the guest cannot be rehearsed: %w", side.GuestError())
+	if err := estate.GuestError(); err != nil {
+		return draining.Plan{}, fmt.Errorf("the drains of the guest cannot be rehearsed: %w", err)
 	}
 	display := client.Display(terminal.About{})
 	defer display.Close()
@@ -106,12 +105,8 @@ func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlag
 	}
 	s.Step("rehearsing the drains")
 	selected := flags.selected
-	if side != nil {
-		pools, err := side.Pools()
-		if err != nil {
-			return draining.Plan{}, err
-		}
-		selected.NodePools = hosted.Drains(pools, s.Start)
+	if selected.NodePools, err = estate.Drains(s.Start); err != nil {
+		return draining.Plan{}, err
 	}
 	made, err := draining.Rehearse(ctx, s.Snapshot, s.Start, selected)
 	made.Cluster = s.About.ID

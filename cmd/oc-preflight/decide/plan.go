@@ -228,11 +228,11 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 		request.Transport = registry.OwnOutbound()
 		return planner.PlanWithout(ctx, request, options.Settings())
 	}
-	reached, side, err := f.hosted.Open(ctx, client)
+	reached, estate, err := f.hosted.Open(ctx, client)
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
-	options.Hosted = side
+	options.Estate = estate
 	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
 	if err != nil {
 		return updateplan.Plan{}, exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))

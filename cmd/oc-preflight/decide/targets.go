@@ -106,7 +106,7 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if flags.all {
 		out.Style.Limit = -1
 	}
-	reached, side, err := flags.hosted.Open(c.Context(), client)
+	reached, estate, err := flags.hosted.Open(c.Context(), client)
 	if err != nil {
 		return err
 	}
@@ -114,13 +114,13 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if err != nil {
 		return err
 	}
-	shown, now := flags.watching.Watched(out, client), hosted.Reread(side)
+	shown, now := flags.watching.Watched(out, client), hosted.Reread(estate)
 	return flags.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
-		side, err := now(c.Context())
+		options.Estate, err = now(c.Context())
 		if err != nil {
 			return false, err
 		}
-		judged, err := flags.evaluate(c.Context(), client, reached, side, options)
+		judged, err := flags.evaluate(c.Context(), client, reached, options)
 		if err != nil {
 			return false, err
 		}
@@ -134,13 +134,11 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 }
 
 // evaluate judges the targets, and shows the progress.
-func (f targetsFlags) evaluate(ctx context.Context, client *cli.Client, reached *cluster.Cluster, side *hosted.ControlPlane, options runner.Options) (report.Targets, error) {
+func (f targetsFlags) evaluate(ctx context.Context, client *cli.Client, reached *cluster.Cluster, options runner.Options) (report.Targets, error) {
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	options.Limits.Timeout, options.Hooks.Observer = f.timeout, terminal.ProgressOnly(display)
-	settings := options.Settings()
-	settings.Hosted = side
-	s, err := scene.OpenSettled(ctx, reached, settings)
+	s, err := scene.OpenSettled(ctx, reached, options.Settings())
 	if err != nil {
 		return report.Targets{}, err
 	}

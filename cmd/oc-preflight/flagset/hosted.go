@@ -44,22 +44,22 @@ func (h *Hosted) Subject(client *cli.Client) string {
 	return "hosted cluster " + h.cluster + " of " + cli.Subject(client)
 }
 
-// Open opens the cluster whose updates are judged: the guest of the hosted cluster with the side of its
-// management cluster, or the cluster of the client without one. A guest that cannot be reached is
+// Open opens the cluster whose updates are judged: the guest of the hosted cluster with the estate that it belongs
+// to, or the cluster of the client. A guest that cannot be reached is
 // no error.
-func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster, *hosted.ControlPlane, error) {
+func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster, hosted.Estate, error) {
 	if h.cluster == "" {
 		reached, err := client.Open(ctx)
-		return reached, nil, err
+		return reached, hosted.Estate{}, err
 	}
 	name, err := NamespacedName("--hosted-cluster", h.cluster)
 	if err != nil {
-		return nil, nil, exitcode.BadUsage(err)
+		return nil, hosted.Estate{}, exitcode.BadUsage(err)
 	}
 	selected := hosted.Selection{Namespace: name.Namespace, Name: name.Name, Pools: h.pools}
 	management, err := h.management(ctx, client, &selected)
 	if err != nil {
-		return nil, nil, err
+		return nil, hosted.Estate{}, err
 	}
 	defer client.Waiting("reading the hosted cluster")()
 	return hosted.Reach(ctx, management, selected, cli.ConnectTo)

@@ -95,10 +95,7 @@ func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.M
 	if err != nil {
 		return fleet.Row{}, err
 	}
-	options.Limits.Timeout, options.Hosted, options.Access.Partial = f.request.timeout, reached.Hosted, true
-	if member.Archived {
-		options.Selection.NoJobs, options.Limits.Unrecorded = true, true
-	}
+	options.Limits.Timeout, options.Estate, options.Access.Partial = f.request.timeout, reached.Estate, true
 	judged, err := runner.Run(ctx, reached.Cluster, f.run.Source.Target.Release, options)
 	if judged.Verdict.Decision == "" {
 		return fleet.Row{}, err

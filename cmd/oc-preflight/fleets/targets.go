@@ -86,7 +86,7 @@ func (f targetsFlags) judge(ctx context.Context, client *cli.Client, member rost
 	if err != nil {
 		return fleet.Row{}, err
 	}
-	options.Limits.Timeout, options.Hosted = f.request.timeout, reached.Hosted
+	options.Limits.Timeout, options.Estate = f.request.timeout, reached.Estate
 	s, err := scene.OpenSettled(ctx, reached.Cluster, options.Settings())
 	if err != nil {
 		return fleet.Row{}, err

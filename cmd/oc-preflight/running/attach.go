@@ -53,7 +53,7 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 	}
 	defer out.Close()
 	flags.out, out.Style.Cluster = out, flags.hosted.Subject(client)
-	store, side, err := runs.OpenHosted(c.Context(), client, flags.hosted, runs.RecordNeeds())
+	store, estate, err := runs.OpenHosted(c.Context(), client, flags.hosted, runs.RecordNeeds())
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 	if err != nil {
 		return err
 	}
-	options.Hosted = side
+	options.Estate = estate
 	flags.Source.Target.Release.Version = found.Target.Version
 	source, err := flags.route.graph.Request(c.Context(), client, flags.Source.Pull)
 	if err != nil {

@@ -95,7 +95,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 		return err
 	}
 	defer flags.signed.Close()
-	reached, side, err := flags.hosted.Open(c.Context(), client)
+	reached, estate, err := flags.hosted.Open(c.Context(), client)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 	if err != nil {
 		return err
 	}
-	options.Access.Partial, options.Hosted = true, side
+	options.Access.Partial, options.Estate = true, estate
 	if flags.route.requested() {
 		return runPath(c, client, flags, reached, options)
 	}

@@ -97,8 +97,7 @@ func (f RunFlags) Options(ctx context.Context, client *cli.Client, reached *clus
 	if err != nil {
 		return runner.Options{}, err
 	}
-	options.Selection.Only, options.Selection.Skip = f.only, f.skip
-	options.Selection.NoJobs = f.noJobs || client.Archived()
-	options.Limits = runner.Limits{Parallelism: f.parallelism, Timeout: f.timeout, Rerun: f.rerun, Keep: f.keep, Unrecorded: client.Archived()}
+	options.Selection.Only, options.Selection.Skip, options.Selection.NoJobs = f.only, f.skip, f.noJobs
+	options.Limits = runner.Limits{Parallelism: f.parallelism, Timeout: f.timeout, Rerun: f.rerun, Keep: f.keep}
 	return options, nil
 }

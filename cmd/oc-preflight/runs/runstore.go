@@ -57,22 +57,21 @@ func OpenRunStore(ctx context.Context, c *cli.Client, needs access.Needs) (runSt
 	return openStore(ctx, c, reached, needs)
 }
 
-// OpenHosted is OpenRunStore of the cluster that the flags select, with the side of its management cluster
-// where that is the guest of a hosted cluster.
-func OpenHosted(ctx context.Context, c *cli.Client, selected flagset.Hosted, needs access.Needs) (runStore, *hosted.ControlPlane, error) {
-	reached, side, err := selected.Open(ctx, c)
+// OpenHosted is OpenRunStore of the cluster that the flags select, with the estate that it belongs to.
+func OpenHosted(ctx context.Context, c *cli.Client, selected flagset.Hosted, needs access.Needs) (runStore, hosted.Estate, error) {
+	reached, estate, err := selected.Open(ctx, c)
 	if err != nil {
-		return runStore{}, nil, err
+		return runStore{}, hosted.Estate{}, err
 	}
-	if side != nil && side.GuestError() != nil {
-		return runStore{}, nil, fmt.Errorf("the records of the runs are in the guest: %w", side.GuestError())
+	if err := estate.GuestError(); err != nil {
+		return runStore{}, hosted.Estate{}, fmt.Errorf("the records of the runs are in the guest: %w", err)
 	}
 	store, err := openStore(ctx, c, reached, needs)
-	return store, side, err
+	return store, estate, err
 }
 
-// confirm is an error for a side of another hosted cluster than that of the run, if it is recorded.
-func (s runStore) confirm(ctx context.Context, side *hosted.ControlPlane, id string) error {
+// confirm is an error for an estate of another hosted cluster than that of the run, if it is recorded.
+func (s runStore) confirm(ctx context.Context, estate hosted.Estate, id string) error {
 	run, err := s.records.Get(ctx, id)
 	if err != nil {
 		return nil //nolint:nilerr // the caller reports what has no record
@@ -81,7 +80,7 @@ func (s runStore) confirm(ctx context.Context, side *hosted.ControlPlane, id str
 	if err != nil {
 		return nil //nolint:nilerr // a record that cannot be read names no hosted cluster
 	}
-	return covered.Confirm(side, run)
+	return covered.Confirm(estate, run)
 }
 
 func openStore(ctx context.Context, c *cli.Client, reached *cluster.Cluster, needs access.Needs) (runStore, error) {

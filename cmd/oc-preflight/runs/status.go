@@ -123,7 +123,7 @@ The report names the switches by which the controller has CVO honor its verdicts
 
 // Status writes the report of a recorded run, judged as the cluster is now; its error has the exit code.
 func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFlags, out *flagset.Destination) error {
-	store, side, err := OpenHosted(c.Context(), client, flags.Hosted, StatusNeeds())
+	store, estate, err := OpenHosted(c.Context(), client, flags.Hosted, StatusNeeds())
 	if err != nil {
 		return err
 	}
@@ -131,14 +131,14 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
-	shown, now := flags.watching.Watched(out, client), hosted.Reread(side)
+	shown, now := flags.watching.Watched(out, client), hosted.Reread(estate)
 	return flags.watching.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
-		side, err := now(c.Context())
+		estate, err := now(c.Context())
 		if err != nil {
 			return false, err
 		}
 		// Metrics and alerts are read once by each client.
-		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Hosted: side, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}, Origin: flagset.MonitoringOrigin(flags.Prometheus)}
+		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Estate: estate, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}, Origin: flagset.MonitoringOrigin(flags.Prometheus)}
 		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
 		if err != nil {
 			return false, err
@@ -168,7 +168,7 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 		stored, err = reassessment.Of(ctx, s.Cluster, run.record, stored, options.Settings())
 	}
 	if err == nil {
-		stored.Switches, err = s.switches(ctx, options.Hosted, client.Streams.ErrOut)
+		stored.Switches, err = s.switches(ctx, options.Estate, client.Streams.ErrOut)
 	}
 	done()
 	if err != nil {
@@ -214,10 +214,10 @@ func (s runStore) standing(ctx context.Context, run record.Record) (report.Repor
 
 // switches are those that are on in the cluster, and of a hosted cluster in its management cluster.
 // Those that cannot be read are reported on w; the error is ctx.Err().
-func (s runStore) switches(ctx context.Context, side *hosted.ControlPlane, w io.Writer) ([]report.Switch, error) {
+func (s runStore) switches(ctx context.Context, estate hosted.Estate, w io.Writer) ([]report.Switch, error) {
 	effects, err := guard.Active(ctx, s.Dynamic)
-	if side != nil {
-		more, unread := hostedguard.Active(ctx, side.Management.Dynamic)
+	if management := estate.Management(s.Cluster); management != s.Cluster {
+		more, unread := hostedguard.Active(ctx, management.Dynamic)
 		effects, err = append(effects, more...), errors.Join(err, unread)
 	}
 	if err != nil && ctx.Err() == nil {

@@ -46,14 +46,8 @@ func (present) From(s scene.Scene) string { return s.About.Version }
 func (present) Path() []update.Release { return nil }
 
 func (present) Checks(s scene.Scene) []check.Check {
-	side := s.Settings.Hosted
-	switch {
-	case side == nil:
-		return builtin.Checks(s.Settings.Judgement)
-	case side.GuestUnread():
-		return builtin.ManagementChecks(side, s.Settings.Judgement)
-	}
-	return append(builtin.Checks(s.Settings.Judgement), builtin.ManagementChecks(side, s.Settings.Judgement)...)
+	estate, judgement := s.Settings.Estate, s.Settings.Judgement
+	return append(estate.Guest(builtin.Checks(judgement)), builtin.ManagementChecks(estate, judgement)...)
 }
 
 func (present) Postponed(scene.Scene) []report.AskedAgain { return nil }
@@ -99,10 +93,7 @@ func Fold(findings []finding.Finding, expected verdict.Expectation, policy verdi
 func Subject(s scene.Scene, d Departure, version string) (check.Subject, error) {
 	requested, err := update.Parse(d.From(s), version)
 	subject := check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d)}
-	if side := s.Settings.Hosted; side != nil {
-		subject.Hosted, subject.NodePools = true, side.NodePools(s.Start)
-	}
-	return subject, err
+	return s.Settings.Estate.Subject(subject), err
 }
 
 // Sources are the built-in checks of the update to a version. Of one that cannot be compared,

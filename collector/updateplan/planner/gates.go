@@ -11,7 +11,6 @@ import (
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
-	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/update"
@@ -46,16 +45,11 @@ func aheadGates(ctx context.Context, s scene.Scene, best path.Path, miss func(st
 			continue
 		}
 		checks := []check.Check{removedapi.Check(s.Settings.Judgement.Fixed), gate.IncompatibleOperators()}
-		if side := s.Settings.Hosted; side != nil {
-			first, later := hosted.Ahead(side)
-			if len(found) == 0 {
-				later = first
-			}
-			checks = append(checks, later...)
-		}
+		first, later := s.Settings.Estate.Ahead()
 		if len(found) == 0 {
-			checks = append(checks, adminack.Check())
+			checks = slices.Concat(checks, first, []check.Check{adminack.Check()})
 		} else {
+			checks = append(checks, later...)
 			miss("admin acknowledgements to leave %s: its gates come with its release", update.Line(hop.From.Parsed))
 		}
 		subject, err := departure.Subject(s, departure.Present(), hop.To.Version)

@@ -19,19 +19,17 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/hosted"
-	"github.com/openshift/update-preflight/collector/hosted/route"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/updateplan/duration"
 	"github.com/openshift/update-preflight/collector/updateplan/graph"
 	"github.com/openshift/update-preflight/collector/updateplan/graphsource"
 	"github.com/openshift/update-preflight/collector/updateplan/imageset"
 	"github.com/openshift/update-preflight/collector/updateplan/path"
-	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Request is what to plan.
@@ -79,32 +77,26 @@ func Plan(ctx context.Context, s scene.Scene, request Request) (updateplan.Plan,
 		return updateplan.Plan{}, err
 	}
 	made, err := p.plan(ctx)
-	if side := s.Settings.Hosted; side != nil && err == nil {
-		made = ordered(made, side, s.About.Image)
+	if err != nil {
+		return made, err
 	}
-	return made, err
+	return ordered(made, s), nil
 }
 
 // ordered adds the updates of a hosted cluster in order.
-func ordered(made updateplan.Plan, side *hosted.ControlPlane, image string) updateplan.Plan {
-	path := []route.Release{{Version: made.From, Image: image}}
+func ordered(made updateplan.Plan, s scene.Scene) updateplan.Plan {
+	path := []update.Release{{Version: made.From, Image: s.About.Image}}
 	for _, each := range made.Updates {
-		path = append(path, route.Release{Version: each.To, Image: each.Image})
+		path = append(path, update.Release{Version: each.To, Image: each.Image})
 	}
-	steps, unknown, err := route.Order(side, path)
-	for _, each := range steps {
+	route, err := s.Settings.Estate.Route(path)
+	if err != nil {
+		route.Missing = []string{fmt.Sprintf("the updates of the NodePools: %v", err)}
+	}
+	for _, each := range route.Steps {
 		made.Steps = append(made.Steps, updateplan.Step(each))
 	}
-	if err != nil {
-		made.Missing = append(made.Missing, fmt.Sprintf("the updates of the NodePools: %v", err))
-	}
-	if len(unknown) > 0 {
-		const most = 10
-		made.Missing = append(made.Missing, "the updates of NodePools that do not report their version: "+words.List(unknown, most))
-	}
-	if skip := route.Skips(side, path); skip != "" {
-		made.Notices = append(made.Notices, skip)
-	}
+	made.Missing, made.Notices = append(made.Missing, route.Missing...), append(made.Notices, route.Notices...)
 	return made
 }
 
@@ -196,7 +188,7 @@ func (c present) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk
 
 func (c present) inspect(ctx context.Context, best path.Path, miss func(string, ...any)) (updateplan.Rollout, map[string][]finding.Finding) {
 	c.scene.Step("reading the nodes and evaluating the gates")
-	if c.scene.Settings.Hosted != nil {
+	if !c.scene.Settings.Estate.HasMachineConfig() {
 		miss("the durations of the NodePools: each is updated by itself, after the control plane")
 		assumed := updateplan.Rollout{Model: rollout.Documented(0, ""), Basis: []string{"The numbers are those of the documentation for a cluster that is not hosted."}}
 		return assumed, evaluateGates(ctx, c.scene, best, miss)

@@ -17,7 +17,7 @@ func HostedNeeds() access.Needs {
 	return access.Needs{Required: []access.Request{{Verb: "list", Group: hypershift.Group, Resource: "hostedclusters"}}}
 }
 
-// Hosted are the hosted clusters (HyperShift) of a management cluster, each with the side of the
+// Hosted are the hosted clusters (HyperShift) of a management cluster, each with the estate of the
 // management cluster. An *input.Error is about a cluster without HyperShift.
 func Hosted(ctx context.Context, management *cluster.Cluster, connect Connect) ([]Member, error) {
 	objects, err := listAll(ctx, management, hypershift.GroupVersion().WithResource("hostedclusters"))
@@ -35,8 +35,8 @@ func Hosted(ctx context.Context, management *cluster.Cluster, connect Connect) (
 		namespace, name := object.GetNamespace(), object.GetName()
 		of.ID, _, _ = unstructured.NestedString(object.Object, "spec", "clusterID") // empty where it is none
 		members = append(members, Member{Cluster: of, known: objectOf(management, object), Flags: []string{"hosted-cluster", namespace + "/" + name}, open: func(ctx context.Context) (Connection, error) {
-			reached, side, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: namespace, Name: name}, connect)
-			return Connection{Cluster: reached, Hosted: side}, err
+			reached, estate, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: namespace, Name: name}, connect)
+			return Connection{Cluster: reached, Estate: estate}, err
 		}})
 	}
 	return members, nil

@@ -33,8 +33,7 @@ type Connect func(*rest.Config) (*cluster.Cluster, error)
 // Connection is a member that was reached.
 type Connection struct {
 	Cluster *cluster.Cluster
-	// Hosted is the side of the management cluster; nil for a cluster that is not hosted.
-	Hosted *hosted.ControlPlane
+	Estate  hosted.Estate
 
 	answers *answers
 }

@@ -32,13 +32,12 @@ type Place struct {
 	hostedCluster string
 }
 
-// Of are the places of the runs of a cluster: the cluster itself first. A side is that of its management
-// cluster; nil for none.
-func Of(judged *cluster.Cluster, side *hosted.ControlPlane) []Place {
+// Of are the places of the runs of a cluster: the cluster itself first.
+func Of(judged *cluster.Cluster, estate hosted.Estate) []Place {
 	places := []Place{in(judged, "")}
-	if side != nil {
-		above := in(side.Management, side.Namespace())
-		above.hostedCluster, _ = side.Selected()
+	if management := estate.Management(judged); management != judged {
+		above := in(management, estate.Namespace())
+		above.hostedCluster, _ = estate.Selected()
 		places = append(places, above)
 	}
 	return places

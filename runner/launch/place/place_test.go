@@ -21,7 +21,7 @@ import (
 
 // side is the management cluster of a hosted cluster, in which the user may make the requests that may
 // permits.
-func side(may func(authorizationv1.ResourceAttributes) bool) *hosted.ControlPlane {
+func side(may func(authorizationv1.ResourceAttributes) bool) hosted.Estate {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		created, ok := action.(clienttesting.CreateAction)
@@ -38,7 +38,7 @@ func side(may func(authorizationv1.ResourceAttributes) bool) *hosted.ControlPlan
 	})
 	of := &hypershift.HostedCluster{}
 	of.Namespace, of.Name = "clusters", "example"
-	return &hosted.ControlPlane{Cluster: of, Management: &cluster.Cluster{Kubernetes: client}}
+	return (&hosted.ControlPlane{Cluster: of, Management: &cluster.Cluster{Kubernetes: client}}).Estate()
 }
 
 // A check that the user may not run in the management cluster is inconclusive, with the missing permission and

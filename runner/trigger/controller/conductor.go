@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
@@ -237,7 +238,7 @@ func (p onCluster) run(ctx context.Context, target runplan.Target) (report.Repor
 }
 
 func (p onCluster) cancel(ctx context.Context, id string) error {
-	_, err := hold.Cancel(ctx, place.Of(p.cluster, nil), id, progress.New(p.options.Hooks.Observer, p.options.Hooks.Logger))
+	_, err := hold.Cancel(ctx, place.Of(p.cluster, hosted.Estate{}), id, progress.New(p.options.Hooks.Observer, p.options.Hooks.Logger))
 	if _, ended := errors.AsType[*lease.NotRunningError](err); ended {
 		return nil
 	}

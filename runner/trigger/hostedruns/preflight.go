@@ -25,12 +25,12 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 		connect := func(config *rest.Config) (*cluster.Cluster, error) {
 			return cluster.Connect(config, "preflight-controller/"+options.Hooks.ToolVersion)
 		}
-		guest, side, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: of.Namespace, Name: of.Name}, connect)
+		guest, estate, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: of.Namespace, Name: of.Name}, connect)
 		if err != nil {
 			return report.Report{}, err
 		}
 		options := options
-		options.Hosted, options.Hooks.Requester = side, target.Requester
+		options.Estate, options.Hooks.Requester = estate, target.Requester
 		options.Hooks.OnInterrupt = func(string) runner.Interruption {
 			if errors.Is(context.Cause(ctx), errNotNeeded) {
 				return runner.CleanUp
