@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/openshift"
+	"github.com/openshift/update-preflight/test/records"
 )
 
 // Completion proposes values of the cluster.
@@ -19,9 +19,9 @@ func TestCompletion(t *testing.T) {
 	w := newWorld(t)
 	risk := configv1.ConditionalUpdateRisk{Name: "SlowStorage", Message: "m", URL: "https://example.com/slow", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}}}
 	state := openshift.State{
-		Version: "4.18.3", Image: "registry/release@" + digest('0'), Available: map[string]string{"4.18.4": "registry/release@" + digest('4')},
+		Version: "4.18.3", Image: "registry/release@" + records.Digest('0'), Available: map[string]string{"4.18.4": "registry/release@" + records.Digest('4')},
 		Conditional: []configv1.ConditionalUpdate{{
-			Release: configv1.Release{Version: "4.18.5", Image: "registry/release@" + digest('5')}, Risks: []configv1.ConditionalUpdateRisk{risk},
+			Release: configv1.Release{Version: "4.18.5", Image: "registry/release@" + records.Digest('5')}, Risks: []configv1.ConditionalUpdateRisk{risk},
 		}},
 		Gates: map[string]string{"ack-4.18-api": "Migrate the clients.", "ack-4.18-other": "Read the notes."},
 	}
@@ -29,10 +29,10 @@ func TestCompletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "completed-0"}}
-	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	run := w.detachedRun('2', []string{"Etcd.Quorum", "Ingress.Certificate"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	run := w.Detached('2', []string{"Etcd.Quorum", "Ingress.Certificate"}, records.Result("Etcd.Quorum", records.Failed("Etcd.Quorum", "NoQuorum")))
 	tests := map[string]struct {
 		reason string
 		args   []string
@@ -53,7 +53,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := world{t: t, client: w.client, records: w.records}
+			w := world{Cluster: w.Cluster, t: t}
 			lines := strings.Split(strings.TrimSpace(w.call(exit.Ready, append([]string{"__complete"}, test.args...)...).Stdout), "\n")
 			if got := lines[:len(lines)-1]; !slices.Equal(got, test.want) {
 				t.Errorf("%s: got %q, want %q", test.reason, got, test.want)

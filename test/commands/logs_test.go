@@ -17,9 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/openshift/update-preflight/collector/finding"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/program"
 )
@@ -57,18 +54,18 @@ func (w world) serveLogs() *logServer {
 	if !ok {
 		w.t.Fatalf("%T", server.Listener.Addr())
 	}
-	if _, err := w.client.CoreV1().Nodes().Create(w.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Nodes().Create(w.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node}}, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	// Controllers write to the node as well.
 	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		node, err := w.client.CoreV1().Nodes().Get(w.t.Context(), k.node, metav1.GetOptions{})
+		node, err := w.Client.CoreV1().Nodes().Get(w.t.Context(), k.node, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.IP.String()}}
 		node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(address.Port)
-		_, err = w.client.CoreV1().Nodes().UpdateStatus(w.t.Context(), node, metav1.UpdateOptions{})
+		_, err = w.Client.CoreV1().Nodes().UpdateStatus(w.t.Context(), node, metav1.UpdateOptions{})
 		return err
 	}); err != nil {
 		w.t.Fatal(err)
@@ -114,7 +111,7 @@ func (k *logServer) pod(job *batchv1.Job, name string, states map[string]corev1.
 			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: container, Image: "registry/check"})
 		}
 	}
-	pod, err := k.client.CoreV1().Pods(job.Namespace).Create(k.t.Context(), pod, metav1.CreateOptions{})
+	pod, err := k.Client.CoreV1().Pods(job.Namespace).Create(k.t.Context(), pod, metav1.CreateOptions{})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -130,7 +127,7 @@ func (k *logServer) setStates(pod *corev1.Pod, states map[string]corev1.Containe
 		status.Name, status.Image = container.Name, container.Image
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
 	}
-	pod, err := k.client.CoreV1().Pods(pod.Namespace).UpdateStatus(k.t.Context(), pod, metav1.UpdateOptions{})
+	pod, err := k.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(k.t.Context(), pod, metav1.UpdateOptions{})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -152,8 +149,8 @@ func waiting(reason, message string) corev1.ContainerStatus {
 func TestLogsOfPods(t *testing.T) {
 	w := newWorld(t)
 	k := w.serveLogs()
-	id := w.detachedRun('1', []string{"Etcd.Quorum"})
-	job := w.startJob(id, "Etcd.Quorum")
+	id := w.Detached('1', []string{"Etcd.Quorum"})
+	job := w.StartJob(id, "Etcd.Quorum")
 	k.logs["one/check"] = "members: 3\n\x1b[2Jquorum: \tyes\nno newline"
 	k.pod(job, "one", map[string]corev1.ContainerStatus{"check": terminated()})
 	w.contains(w.call(exit.Ready, "logs", "Etcd.Quorum").Stdout, "members: 3\n") // the run in progress
@@ -174,14 +171,14 @@ func TestLogsOfPods(t *testing.T) {
 func TestLogsAreFollowed(t *testing.T) {
 	w := newWorld(t)
 	k := w.serveLogs()
-	id := w.detachedRun('1', []string{"Etcd.Quorum"})
-	job := w.startJob(id, "Etcd.Quorum")
+	id := w.Detached('1', []string{"Etcd.Quorum"})
+	job := w.StartJob(id, "Etcd.Quorum")
 	k.logs["one/check"], k.cut["one/check"] = "members: 3\nquorum: yes\n", len("members: 3\nquor")
 	pod := k.pod(job, "one", map[string]corev1.ContainerStatus{"check": running()})
 	var background sync.WaitGroup
 	defer background.Wait()
 	background.Go(func() {
-		w.until(func() bool { k.mutex.Lock(); defer k.mutex.Unlock(); return k.calls["one/check"] == 2 })
+		w.Until(func() bool { k.mutex.Lock(); defer k.mutex.Unlock(); return k.calls["one/check"] == 2 })
 		k.setStates(pod, map[string]corev1.ContainerStatus{"check": terminated()})
 		close(k.ended)
 		w.complete(job)
@@ -197,15 +194,15 @@ func TestLogsAwaitACheck(t *testing.T) {
 	w := newWorld(t)
 	k := w.serveLogs()
 	close(k.ended)
-	id := w.detachedRun('1', []string{"Etcd.Quorum"})
+	id := w.Detached('1', []string{"Etcd.Quorum"})
 	following := program.Start(t, "logs", id, "Etcd.Quorum", "--follow")
-	w.until(func() bool {
+	w.Until(func() bool {
 		return strings.Contains(following.Stderr.String(), "Etcd.Quorum has not started; waiting for it")
 	})
-	job := w.startJob(id, "Etcd.Quorum")
+	job := w.StartJob(id, "Etcd.Quorum")
 	k.logs["one/check"] = "quorum: yes\n"
 	pod := k.pod(job, "one", map[string]corev1.ContainerStatus{"check": waiting("ContainerCreating", "")})
-	w.until(func() bool {
+	w.Until(func() bool {
 		return strings.Contains(following.Stderr.String(), "the container has not started: ContainerCreating")
 	})
 	k.setStates(pod, map[string]corev1.ContainerStatus{"check": terminated()})
@@ -223,22 +220,7 @@ func (w world) complete(job *batchv1.Job) {
 		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: now},
 		{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now},
 	}
-	if _, err := w.client.BatchV1().Jobs(job.Namespace).UpdateStatus(w.t.Context(), job, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.Client.BatchV1().Jobs(job.Namespace).UpdateStatus(w.t.Context(), job, metav1.UpdateOptions{}); err != nil {
 		w.t.Error(err)
 	}
-}
-
-func TestLogsOfDeletedPods(t *testing.T) {
-	w := newWorld(t)
-	other := newFinding("Etcd.Members", preflight.Fail, "NoQuorum")
-	id := w.detachedRun('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []finding.Finding{other}})
-	for _, name := range []string{"Etcd.Quorum", "Etcd.Members"} {
-		got := w.call(exit.Ready, "logs", id, name)
-		w.contains(got.Stderr, "the pods of Etcd.Quorum and their logs were deleted; these are its recorded findings:\n")
-		w.contains(got.Stdout, "FAIL  Etcd.Members (NoQuorum)\n    because of NoQuorum\n")
-	}
-	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Space").Stderr, "error: Etcd.Space has neither pods nor a result")
-	w.contains(w.call(exit.BadInput, "logs", id, "Etcd.Sparce").Stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)
-	w.call(exit.Ready, "cancel", id)
-	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Space").Stderr, "error: the pods of Etcd.Space were deleted, and the run ended before the check reported\n")
 }

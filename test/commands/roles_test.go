@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/program"
+	"github.com/openshift/update-preflight/test/records"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
@@ -204,15 +205,15 @@ func detachedRun(t *testing.T) string {
 
 // recordsUnderRoles are the commands that read recorded runs.
 func recordsUnderRoles(w world) map[string]underRoles {
-	passed := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
+	passed := records.Report(records.Passed("Etcd.Quorum"))
 	return map[string]underRoles{
 		"status": {reason: "the verdict of a run, and one that has not ended", auth: []string{"status"}, unused: statusWithout(), use: func(t *testing.T, start starter) {
 			t.Helper()
-			expectCode(t, start("status", w.completedRun('1', passed, w.fingerprint())), exit.Ready)
-			held := w.begin('2', "Etcd.Quorum", "Etcd.Space")
+			expectCode(t, start("status", w.Completed('1', passed, w.Fingerprint())), exit.Ready)
+			held := w.Begin('2', "Etcd.Quorum", "Etcd.Space")
 			watching := start("status", held.Record().ID, "--watch", "--interval", "1h", "-o", "json")
 			watching.AwaitStdout(`"reported": 0`)
-			held.Put(result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
+			held.Put(records.Result("Etcd.Quorum", records.Passed("Etcd.Quorum")))
 			if err := held.Detach(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -222,24 +223,24 @@ func recordsUnderRoles(w world) map[string]underRoles {
 		}},
 		"history": {reason: "the runs, and those that begin", auth: []string{"history"}, use: func(t *testing.T, start starter) {
 			t.Helper()
-			w.completedRun('1', passed, nil)
+			w.Completed('1', passed, nil)
 			watching := start("history", "--watch", "-o", "name")
 			watching.AwaitStdout("preflight/")
-			watching.AwaitStdout("preflight/" + w.detachedRun('2', []string{"Etcd.Quorum"}))
+			watching.AwaitStdout("preflight/" + w.Detached('2', []string{"Etcd.Quorum"}))
 			watching.Interrupt()
 			expectCode(t, watching, exit.Ready)
 		}},
 		"diff": {reason: "the newest runs, and one that has not ended", auth: []string{"diff"}, use: func(t *testing.T, start starter) {
 			t.Helper()
-			id := w.completedRun('1', passed, nil)
-			w.completedRun('1', passed, nil)
+			id := w.Completed('1', passed, nil)
+			w.Completed('1', passed, nil)
 			expectCode(t, start("diff"), exit.Ready)
-			expectCode(t, start("diff", id, w.detachedRun('2', []string{"Etcd.Quorum"})), exit.Failed)
+			expectCode(t, start("diff", id, w.Detached('2', []string{"Etcd.Quorum"})), exit.Failed)
 		}},
 		"logs": {reason: "the output of a check of the newest run until it ends", auth: []string{"logs"}, use: func(t *testing.T, start starter) {
 			t.Helper()
-			k, id := w.serveLogs(), w.detachedRun('1', []string{"Etcd.Quorum"})
-			job := w.startJob(id, "Etcd.Quorum")
+			k, id := w.serveLogs(), w.Detached('1', []string{"Etcd.Quorum"})
+			job := w.StartJob(id, "Etcd.Quorum")
 			k.logs["one/check"] = "members: 3\n"
 			pod := k.pod(job, "one", map[string]corev1.ContainerStatus{"check": running()})
 			following := start("logs", "Etcd.Quorum", "--follow")

@@ -1,4 +1,4 @@
-package commands_test
+package runs_test
 
 import (
 	"context"
@@ -6,53 +6,18 @@ import (
 	"sync"
 	"testing"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/lease"
 	"github.com/openshift/update-preflight/test/exit"
+	"github.com/openshift/update-preflight/test/records"
 )
-
-// startJob creates the Job of a check of a run. The Job controller ignores it, so only the
-// test creates its pods.
-func (w world) startJob(runID, check string) *batchv1.Job {
-	w.t.Helper()
-	name := "quorum-" + jobplan.Run{ID: runID}.Suffix()
-	job, err := w.client.BatchV1().Jobs("default").Create(w.t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{label.Run: runID}, Annotations: map[string]string{label.AnnotationCheck: check},
-		},
-		Spec: batchv1.JobSpec{ManagedBy: new("example.com/test"), Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label.Run: runID}},
-			Spec: corev1.PodSpec{
-				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "check", Image: "registry/check"}},
-			},
-		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return job
-}
-
-// expectCanceled verifies the phase of a recorded run.
-func (w world) expectCanceled(id string) {
-	w.t.Helper()
-	found, err := w.records.Get(w.t.Context(), id)
-	if err != nil || found.Phase != record.Canceled || found.CompletionTime.IsZero() {
-		w.t.Errorf("the record of run %s is in phase %s, completed at %s; want Canceled: %v", id, found.Phase, found.CompletionTime, err)
-	}
-}
 
 func TestCancelOfAHeldRun(t *testing.T) {
 	w := newWorld(t)
-	held := w.begin('1', "Etcd.Quorum")
+	held := w.Begin('1', "Etcd.Quorum")
 	holding, release := held.Hold(t.Context())
 	var holder sync.WaitGroup
 	defer holder.Wait()
@@ -85,7 +50,7 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 		},
 		"Killed": func(world, *lease.Held) {},
 		"WithoutLease": func(w world, _ *lease.Held) {
-			err := w.client.CoordinationV1().Leases(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+			err := w.Client.CoordinationV1().Leases(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -93,14 +58,14 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			held := w.begin('1', "Etcd.Quorum", "Etcd.Space")
-			held.Put(result("Etcd.Space", newFinding("Etcd.Space", preflight.Pass, "Passed")))
-			job := w.startJob(held.Record().ID, "Etcd.Quorum")
+			held := w.Begin('1', "Etcd.Quorum", "Etcd.Space")
+			held.Put(records.Result("Etcd.Space", records.Passed("Etcd.Space")))
+			job := w.StartJob(held.Record().ID, "Etcd.Quorum")
 			leave(w, held)
 			got := w.call(exit.Ready, "cancel", held.Record().ID)
 			w.contains(got.Stderr, "run "+held.Record().ID+" was abandoned: ending it here\n", " of run "+held.Record().ID+"\n")
 			w.expectCanceled(held.Record().ID)
-			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
+			if _, err := w.Client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Errorf("Job %s still exists", job.Name)
 			}
 			w.contains(w.call(exit.Interrupted, "status", held.Record().ID).Stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
@@ -110,7 +75,7 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 
 func TestCancelOfAHolderThatDoesNotEnd(t *testing.T) {
 	w := newWorld(t)
-	held := w.begin('1', "Etcd.Quorum")
+	held := w.Begin('1', "Etcd.Quorum")
 	_, release := held.Hold(t.Context())
 	defer release()
 	got := w.call(exit.Failed, "cancel", held.Record().ID, "--timeout", "2s")

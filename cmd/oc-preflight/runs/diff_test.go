@@ -1,4 +1,4 @@
-package commands_test
+package runs_test
 
 import (
 	"encoding/json"
@@ -7,12 +7,13 @@ import (
 	"github.com/openshift/update-preflight/collector/report/diff"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/exit"
+	"github.com/openshift/update-preflight/test/records"
 )
 
 func TestDiff(t *testing.T) {
 	w := newWorld(t)
-	before := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum"), newFinding("Etcd.Space", preflight.Fail, "Full")), nil)
-	after := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"), newFinding("Etcd.Space", preflight.Unknown, "ImagePull")), nil)
+	before := w.Completed('1', records.Report(records.Failed("Etcd.Quorum", "NoQuorum"), records.Failed("Etcd.Space", "Full")), nil)
+	after := w.Completed('1', records.Report(records.Passed("Etcd.Quorum"), records.Finding("Etcd.Space", preflight.Unknown, "ImagePull")), nil)
 
 	w.contains(w.call(exit.Ready, "diff", before, after[:8]).Stdout, "Undecided now, Blocked before.\n", "Findings   0 new, 1 changed, 1 fixed, 0 the same\n",
 		"CHANGED  Etcd.Space is UNKNOWN (ImagePull), was FAIL (Full)\n", "FIXED  Etcd.Quorum is PASS (Passed), was FAIL (NoQuorum)\n",
@@ -29,6 +30,6 @@ func TestDiff(t *testing.T) {
 	w.contains(w.call(exit.Ready, "diff", before).Stdout, "Before     Blocked of run "+before)
 	w.contains(w.call(exit.Ready, "diff").Stdout, "of run "+before, "of run "+after)
 
-	running := w.detachedRun('2', []string{"Etcd.Quorum"})
+	running := w.Detached('2', []string{"Etcd.Quorum"})
 	w.contains(w.call(exit.Failed, "diff", before, running).Stderr, "run "+running+" is in progress and cannot be compared; show it with: oc preflight status "+running+"\n")
 }

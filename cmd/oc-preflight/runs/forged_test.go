@@ -1,4 +1,4 @@
-package commands_test
+package runs_test
 
 import (
 	"bytes"
@@ -6,48 +6,34 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/report"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/test/apiserver"
 	"github.com/openshift/update-preflight/test/exit"
-	"github.com/openshift/update-preflight/test/user"
+	"github.com/openshift/update-preflight/test/records"
 )
 
-// editor returns a client of a user who may only write ConfigMaps in the namespace of the
-// records.
-func (w world) editor() kubernetes.Interface {
-	w.t.Helper()
-	needs := access.Needs{Required: access.Verbs(access.Request{Resource: "configmaps", Namespace: record.Namespace}, "get", "list", "create", "update", "delete")}
-	config := user.With(w.t, byDefault.Config, needs)
-	config.QPS = -1
-	return kubernetes.NewForConfigOrDie(config)
-}
-
 // header returns the header of a recorded run.
-func (w world) header(client kubernetes.Interface, id string) *corev1.ConfigMap {
+func (w world) header(id string) *corev1.ConfigMap {
 	w.t.Helper()
-	found, err := client.CoreV1().ConfigMaps(record.Namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + id})
+	found, err := w.Client.CoreV1().ConfigMaps(record.Namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + id})
 	if err != nil || len(found.Items) != 1 {
 		w.t.Fatalf("want one header of run %s, got %d: %v", id, len(found.Items), err)
 	}
 	return &found.Items[0]
 }
 
-// forge changes the header of a run as an editor of ConfigMaps.
+// forge changes the header of a run as an editor of ConfigMaps, who does not have the key.
 func (w world) forge(id string, change func(*corev1.ConfigMap)) {
 	w.t.Helper()
-	client := w.editor()
-	header := w.header(client, id)
+	header := w.header(id)
 	change(header)
-	if _, err := client.CoreV1().ConfigMaps(record.Namespace).Update(w.t.Context(), header, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().ConfigMaps(record.Namespace).Update(w.t.Context(), header, metav1.UpdateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -69,7 +55,7 @@ func compress(t *testing.T, text string) []byte {
 // reportData returns the content of report.gz for a report.
 func (w world) reportData(decided report.Report) []byte {
 	w.t.Helper()
-	state, err := json.Marshal(w.fingerprint())
+	state, err := json.Marshal(w.Fingerprint())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -82,9 +68,9 @@ func (w world) reportData(decided report.Report) []byte {
 
 // A user who can edit ConfigMaps cannot make a record Ready.
 func TestForgedRecords(t *testing.T) {
-	passing := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
+	passing := records.Report(records.Passed("Etcd.Quorum"))
 	passing.Verdict.ValidUntil = "2999-01-01T00:00:00Z"
-	failing := newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum"))
+	failing := records.Report(records.Failed("Etcd.Quorum", "NoQuorum"))
 	for name, tc := range map[string]struct {
 		reason string
 		// attack returns the ID of the forged run; blocked is a run that is Blocked.
@@ -116,7 +102,7 @@ func TestForgedRecords(t *testing.T) {
 		}},
 		"OtherRun": {reason: "the record has the content of a run that was Ready", attack: func(w world, blocked string) string {
 			w.t.Helper()
-			other := w.header(w.client, w.completedRun('2', passing, w.fingerprint()))
+			other := w.header(w.Completed('2', passing, w.Fingerprint()))
 			w.forge(blocked, func(header *corev1.ConfigMap) {
 				summary := strings.ReplaceAll(other.Data["run.yaml"], other.Labels["preflight.openshift.io/record"], blocked)
 				header.Data, header.BinaryData = other.Data, other.BinaryData
@@ -126,9 +112,9 @@ func TestForgedRecords(t *testing.T) {
 		}},
 		"Copied": {reason: "a record was deleted and created again", attack: func(w world, _ string) string {
 			w.t.Helper()
-			id := w.completedRun('2', passing, w.fingerprint())
-			header := w.header(w.client, id)
-			maps := w.editor().CoreV1().ConfigMaps(record.Namespace)
+			id := w.Completed('2', passing, w.Fingerprint())
+			header := w.header(id)
+			maps := w.Client.CoreV1().ConfigMaps(record.Namespace)
 			if err := maps.Delete(w.t.Context(), header.Name, metav1.DeleteOptions{}); err != nil {
 				w.t.Fatal(err)
 			}
@@ -141,7 +127,7 @@ func TestForgedRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			id := tc.attack(w, w.completedRun('1', failing, w.fingerprint()))
+			id := tc.attack(w, w.Completed('1', failing, w.Fingerprint()))
 			got := w.call(exit.Undecided, "status", id)
 			w.contains(got.Stdout, "UNDECIDED  ", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "oc preflight run --to 4.19.", "Verdict: Undecided, ")
 			for _, word := range []string{"Etcd.Quorum", "2999"} {
@@ -161,10 +147,9 @@ func TestForgedRecords(t *testing.T) {
 // verdict may have been Blocked.
 func TestAForgedRecordEndsAnOlderVerdict(t *testing.T) {
 	w := newWorld(t)
-	older := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
-	ended := time.Now().Unix() // records have a granularity of a second
-	w.until(func() bool { return time.Now().Unix() > ended })
-	newer := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
+	older := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
+	w.NextSecond()
+	newer := w.Completed('1', records.Report(records.Failed("Etcd.Quorum", "NoQuorum")), w.Fingerprint())
 	w.forge(newer, func(header *corev1.ConfigMap) {
 		header.Data["run.yaml"] = strings.ReplaceAll(header.Data["run.yaml"], "Blocked", "Ready")
 	})
@@ -176,8 +161,8 @@ func TestAForgedRecordEndsAnOlderVerdict(t *testing.T) {
 // canceled.
 func TestForgedRunInProgress(t *testing.T) {
 	w := newWorld(t)
-	id := w.detachedRun('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
-	passing, err := json.Marshal(result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
+	id := w.Detached('1', []string{"Etcd.Quorum"}, records.Result("Etcd.Quorum", records.Failed("Etcd.Quorum", "NoQuorum")))
+	passing, err := json.Marshal(records.Result("Etcd.Quorum", records.Passed("Etcd.Quorum")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,20 +179,23 @@ func TestForgedRunInProgress(t *testing.T) {
 // it.
 func TestRecordsWithoutTheKey(t *testing.T) {
 	w := newWorld(t)
-	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	id := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 	w.call(exit.Ready, "status", id)
 
-	reader := user.With(t, byDefault.Config, access.Needs{Required: recordstore.ReadNeeds().Required}).Impersonate.UserName
+	const reader = "reader"
+	w.server.Deny(func(user string, request apiserver.Request) bool {
+		return user == reader && request.Resource == "secrets"
+	})
 	got := w.call(exit.Undecided, "status", id, "--as", reader)
 	w.contains(got.Stdout, "UNKNOWN  RunRecord (UnverifiableRecord)\n", "may not be read by this user", "oc preflight auth")
 	w.contains(w.call(exit.Ready, "history", "-o", "json", "--as", reader).Stdout, `"authenticity": "Unverifiable"`, `"decision": "Unverified"`)
 	w.contains(w.call(exit.Failed, "diff", id, id, "--as", reader).Stderr, "unknown whether the record of run "+id+" is authentic", "oc preflight auth status")
 
-	if err := w.client.CoreV1().Secrets(record.Namespace).Delete(t.Context(), recordstore.KeySecret, metav1.DeleteOptions{}); err != nil {
+	if err := w.Client.CoreV1().Secrets(record.Namespace).Delete(t.Context(), recordstore.KeySecret, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.contains(w.call(exit.Undecided, "status", id).Stdout, "UNKNOWN  RunRecord (UnauthenticRecord)\n", recordstore.KeySecret, "does not exist")
-	next := w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	next := w.Completed('2', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 	w.call(exit.Ready, "status", next)
 	w.contains(w.call(exit.Undecided, "status", id).Stdout, "does not match its content")
 }
@@ -215,9 +203,9 @@ func TestRecordsWithoutTheKey(t *testing.T) {
 // A verdict is valid for at most a day, also if a process with the key recorded it.
 func TestAVerdictIsValidForADay(t *testing.T) {
 	w := newWorld(t)
-	long := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
+	long := records.Report(records.Passed("Etcd.Quorum"))
 	long.Verdict.ValidUntil = "2999-01-01T00:00:00Z"
-	id := w.completedRun('1', long, w.fingerprint())
+	id := w.Completed('1', long, w.Fingerprint())
 	if got := w.call(exit.Ready, "status", id).Stdout; strings.Contains(got, "2999") {
 		t.Errorf("the verdict must expire after a day:\n%s", got)
 	}

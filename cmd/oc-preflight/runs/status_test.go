@@ -1,34 +1,20 @@
-package commands_test
+package runs_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	client "github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/verdict"
-	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/exit"
+	"github.com/openshift/update-preflight/test/records"
 )
-
-// fingerprint returns the state of the cluster that a new verdict is based on.
-func (w world) fingerprint() map[string]string {
-	w.t.Helper()
-	connected, err := client.Connect(byDefault.Config, "test")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return fingerprint.Read(w.t.Context(), snapshot.Of(connected))
-}
 
 func TestNoRecordedRuns(t *testing.T) {
 	w := newWorld(t)
@@ -45,19 +31,19 @@ func TestNoRecordedRuns(t *testing.T) {
 
 func TestStatusOfARunInProgress(t *testing.T) {
 	w := newWorld(t)
-	w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
-	detached := w.detachedRun('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
+	w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
+	detached := w.Detached('2', []string{"Etcd.Quorum", "Etcd.Space"}, records.Result("Etcd.Quorum", records.Passed("Etcd.Quorum")))
 
 	got := w.call(exit.Undecided, "status", "--details")
 	w.contains(got.Stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
 		"Awaited    Etcd.Space\n", "Run        "+detached, "Held by    no process: the run continues when a process attaches to it\n", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided, ")
 
-	held := w.begin('3', "Etcd.Quorum", "Etcd.Space")
-	held.Put(result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	held := w.Begin('3', "Etcd.Quorum", "Etcd.Space")
+	held.Put(records.Result("Etcd.Quorum", records.Failed("Etcd.Quorum", "NoQuorum")))
 	_, release := held.Hold(t.Context())
 	defer release()
-	w.until(func() bool {
-		found, err := w.records.Get(t.Context(), held.Record().ID)
+	w.Until(func() bool {
+		found, err := w.Store.Get(t.Context(), held.Record().ID)
 		return err == nil && len(found.Results) > 0
 	})
 	got = w.call(exit.Blocked, "status", held.Record().ID[:8], "-o", "json")
@@ -75,39 +61,25 @@ func TestStatusOfARunInProgress(t *testing.T) {
 // Without an ID, status shows one of the runs in progress and names the others.
 func TestOtherRunsInProgressAreNamed(t *testing.T) {
 	w := newWorld(t)
-	w.detachedRun('1', []string{"Etcd.Quorum"})
-	w.detachedRun('2', []string{"Etcd.Quorum"})
+	w.Detached('1', []string{"Etcd.Quorum"})
+	w.Detached('2', []string{"Etcd.Quorum"})
 	w.contains(w.call(exit.Undecided, "status").Stderr, "another run is in progress: ", " (to 4.19.")
-}
-
-// until polls a condition, which a background process makes true.
-func (w world) until(done func() bool) {
-	w.t.Helper()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for !done() {
-		select {
-		case <-w.t.Context().Done():
-			w.t.Fatal("the condition did not become true before the end of the test")
-		case <-ticker.C:
-		}
-	}
 }
 
 // A run in progress whose checks have all passed is not Ready.
 func TestAllPassedIsNotReady(t *testing.T) {
 	w := newWorld(t)
-	w.detachedRun('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
+	w.Detached('1', []string{"Etcd.Quorum"}, records.Result("Etcd.Quorum", records.Passed("Etcd.Quorum")))
 	w.contains(w.call(exit.Undecided, "status").Stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided, ")
 }
 
 func TestStatusOfAVerdict(t *testing.T) {
 	w := newWorld(t)
-	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	id := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 	w.contains(w.call(exit.Ready, "status", id[:4]).Stdout, "This cluster can be updated to 4.19.1.\n", "Verdict: Ready, ")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
-	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.call(exit.Undecided, "status")
@@ -118,11 +90,11 @@ func TestStatusOfAVerdict(t *testing.T) {
 	w.contains(w.call(exit.Undecided, "status", "-o", "yaml").Stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
 	w.contains(w.call(exit.Ready, "history").Stdout, id[:8]+"  4.19.1  Ready ")
 
-	expired := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
+	expired := records.Report(records.Passed("Etcd.Quorum"))
 	expired.Verdict.ValidUntil = "2026-01-01T00:00:00Z"
-	w.contains(w.call(exit.Undecided, "status", w.completedRun('2', expired, w.fingerprint())).Stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
+	w.contains(w.call(exit.Undecided, "status", w.Completed('2', expired, w.Fingerprint())).Stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
 
-	unknown := w.completedRun('3', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), nil)
+	unknown := w.Completed('3', records.Report(records.Passed("Etcd.Quorum")), nil)
 	w.contains(w.call(exit.Undecided, "status", unknown).Stdout, "its state was not recorded")
 }
 
@@ -166,7 +138,7 @@ func TestStatusJudgesTheClusterNow(t *testing.T) {
 			// The operator exists at the time of the run: a new one ends the verdict.
 			w.state.Operators = []configv1.ClusterOperator{operator(condition(configv1.OperatorAvailable, configv1.ConditionTrue), condition(configv1.OperatorDegraded, configv1.ConditionFalse))}
 			w.present()
-			id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+			id := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 			tc.change(&w)
 			w.present()
 			for _, args := range [][]string{{"status", "--to", "4.19.1"}, {"status", id}, {"attach", id}} {
@@ -180,22 +152,21 @@ func TestStatusJudgesTheClusterNow(t *testing.T) {
 // A forced run is Ready for who forced it, and not afterwards.
 func TestStatusOfAForcedRun(t *testing.T) {
 	w := newWorld(t)
-	forced := newReport()
+	forced := records.Report()
 	forced.Expected = verdict.Expectation{Checks: 1, Reported: 1}
-	forced.Verdict, forced.Findings = verdict.Fold([]finding.Finding{newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")}, forced.Expected, verdict.Policy{Force: true})
-	w.contains(w.call(exit.Blocked, "status", w.completedRun('1', forced, w.fingerprint())).Stdout, "FAIL  Etcd.Quorum (NoQuorum)", "FORCED")
+	forced.Verdict, forced.Findings = verdict.Fold([]finding.Finding{records.Failed("Etcd.Quorum", "NoQuorum")}, forced.Expected, verdict.Policy{Force: true})
+	w.contains(w.call(exit.Blocked, "status", w.Completed('1', forced, w.Fingerprint())).Stdout, "FAIL  Etcd.Quorum (NoQuorum)", "FORCED")
 }
 
 // What is asked about is the target: a verdict on another one is no answer.
 func TestStatusOfATarget(t *testing.T) {
 	w := newWorld(t)
 	w.contains(w.call(exit.Failed, "status", "--to", "4.19.1").Stderr, "no run of 4.19.1 is recorded in this cluster; start one: oc preflight run --to 4.19.1\n")
-	w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
-	ended := time.Now().Unix() // records have a granularity of a second
-	w.until(func() bool { return time.Now().Unix() > ended })
-	newest := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	w.Completed('2', records.Report(records.Failed("Etcd.Quorum", "NoQuorum")), w.Fingerprint())
+	w.NextSecond()
+	newest := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 	w.call(exit.Ready, "status", "--to", "4.19.1")
-	w.call(exit.Ready, "status", "--to-image", "registry/release@"+digest('1'))
+	w.call(exit.Ready, "status", "--to-image", "registry/release@"+records.Digest('1'))
 	w.call(exit.Ready, "status", newest)
 	w.call(exit.Blocked, "status", "--to", "4.19.2")
 	w.contains(w.call(exit.Undecided, "status").Stdout, "UNKNOWN  Target (SeveralTargets)", "4.19.2 is Blocked", "$ oc preflight status --to 4.19.1")
@@ -208,13 +179,12 @@ func TestStatusOfATarget(t *testing.T) {
 // expired; a verdict on another target does not.
 func TestANewerVerdictEndsAnOlderOne(t *testing.T) {
 	w := newWorld(t)
-	older := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
-	w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
+	older := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
+	w.Completed('2', records.Report(records.Failed("Etcd.Quorum", "NoQuorum")), w.Fingerprint())
 	w.call(exit.Ready, "status", older)
 
-	ended := time.Now().Unix() // records have a granularity of a second
-	w.until(func() bool { return time.Now().Unix() > ended })
-	newer := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
+	w.NextSecond()
+	newer := w.Completed('1', records.Report(records.Failed("Etcd.Quorum", "NoQuorum")), w.Fingerprint())
 	w.contains(w.call(exit.Blocked, "status").Stdout, "Verdict: Blocked, ")
 	w.call(exit.Blocked, "status", newer)
 	w.contains(w.call(exit.Undecided, "status", older).Stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
@@ -224,8 +194,8 @@ func TestANewerVerdictEndsAnOlderOne(t *testing.T) {
 // process holds the run.
 func TestHistoryOfAKilledRun(t *testing.T) {
 	w := newWorld(t)
-	killed := w.begin('1', "Etcd.Quorum").Record().ID
-	w.until(func() bool {
+	killed := w.Begin('1', "Etcd.Quorum").Record().ID
+	w.Until(func() bool {
 		return strings.Contains(w.call(exit.Ready, "history").Stdout, killed[:8]+"  4.19.1  Running ") && strings.Contains(w.call(exit.Ready, "history").Stdout, "left: attach to it or cancel it\n")
 	})
 	w.contains(w.call(exit.Undecided, "status", killed).Stdout, "Held by    no process")
@@ -233,9 +203,9 @@ func TestHistoryOfAKilledRun(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	w := newWorld(t)
-	first := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), nil)
-	second := w.detachedRun('2', []string{"Etcd.Quorum", "Etcd.Space"})
-	_, release := w.begin('3', "Etcd.Quorum").Hold(t.Context())
+	first := w.Completed('1', records.Report(records.Failed("Etcd.Quorum", "NoQuorum")), nil)
+	second := w.Detached('2', []string{"Etcd.Quorum", "Etcd.Space"})
+	_, release := w.Begin('3', "Etcd.Quorum").Hold(t.Context())
 	defer release()
 	got := w.call(exit.Ready, "history").Stdout
 	w.contains(got, "RUN ", "TO      DECISION  WHEN ", second[:8]+"  4.19.2  Running ", "left: attach to it or cancel it\n", first[:8]+"  4.19.1  Blocked ", "4.19.3  Running ", "held by laptop_1\n")

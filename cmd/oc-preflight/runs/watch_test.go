@@ -1,4 +1,4 @@
-package commands_test
+package runs_test
 
 import (
 	"encoding/json"
@@ -6,20 +6,20 @@ import (
 	"testing"
 	"time"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/program"
+	"github.com/openshift/update-preflight/test/records"
 )
 
 // history --watch prints again when a run starts, without waiting for the interval, and an
 // interrupt is not an error.
 func TestWatchHistory(t *testing.T) {
 	w := newWorld(t)
-	w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 	history := program.Start(t, "history", "--watch", "--interval", "1h", "-o", "name")
 	history.AwaitStdout("preflight/")
-	run := w.detachedRun('2', []string{"Etcd.Quorum"})
+	run := w.Detached('2', []string{"Etcd.Quorum"})
 	history.AwaitStdout("preflight/" + run)
 	history.Interrupt()
 	got := history.Wait()
@@ -34,21 +34,21 @@ func TestWatchHistory(t *testing.T) {
 // status --watch ends with the run, and returns the exit code of its verdict.
 func TestWatchStatus(t *testing.T) {
 	w := newWorld(t)
-	held := w.begin('3', "Etcd.Quorum", "Etcd.Space")
+	held := w.Begin('3', "Etcd.Quorum", "Etcd.Space")
 	status := program.Start(t, "status", "--watch", "--interval", "1h", "-o", "json")
 	status.AwaitStdout(`"reported": 0`)
-	held.Put(result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	held.Put(records.Result("Etcd.Quorum", records.Failed("Etcd.Quorum", "NoQuorum")))
 	if err := held.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	status.AwaitStdout(`"reported": 1`)
-	ended := newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum"))
+	ended := records.Report(records.Failed("Etcd.Quorum", "NoQuorum"))
 	ended.Run.ID, ended.Run.CompletionTime = held.Record().ID, held.Now().UTC().Format(time.RFC3339)
 	text, err := json.Marshal(ended)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ended.Verdict, Report: text, Fingerprint: w.fingerprint()}); err != nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ended.Verdict, Report: text, Fingerprint: w.Fingerprint()}); err != nil {
 		t.Fatal(err)
 	}
 	if got := status.Wait(); got.Code != exit.Blocked {
@@ -59,7 +59,7 @@ func TestWatchStatus(t *testing.T) {
 // status --watch of a run that has ended prints once.
 func TestStatusOfAnEndedRunIsNotWatched(t *testing.T) {
 	w := newWorld(t)
-	run := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	run := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 	got := w.call(exit.Ready, "status", "preflight/"+run, "--watch", "-o", "short")
 	if got.Stdout != "Verdict: Ready, 4.18.3 -> 4.19.1, run "+run[:8]+"\n" {
 		t.Errorf("got %q, want the verdict once", got.Stdout)
