@@ -19,6 +19,7 @@ import (
 
 	openshift "github.com/openshift/api"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -158,4 +159,12 @@ func (s *Server) Writes() []string {
 // mayNot reports whether a request is refused.
 func (s *Server) mayNot(user string, request Request) bool {
 	return slices.ContainsFunc(s.denied, func(denies func(string, Request) bool) bool { return denies(user, request) })
+}
+
+// Remove deletes a ConfigMap.
+func (s *Server) Remove(tb testing.TB, namespace, name string) {
+	tb.Helper()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.store.remove(key{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("configmaps"), namespace: namespace, name: name})
 }

@@ -73,7 +73,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if a.subresource == "log" {
+	if a.subresource == "log" && !s.mayNot(a.user, a.attributes()) {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprint(w, s.logs[a.namespace+"/"+a.name+"/"+r.URL.Query().Get("container")])
 		return
