@@ -21,7 +21,7 @@ import (
 
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 
-	"github.com/openshift/update-preflight/collector/internal/reading"
+	"github.com/openshift/update-preflight/collector/gap"
 )
 
 // DefaultTimeout bounds one read. CVO, for which no user waits, allows five
@@ -40,11 +40,11 @@ type Client struct {
 	slots   chan struct{}
 
 	find   Finder
-	server reading.Once[*server]
-	alerts reading.Once[[]prometheusv1.Alert]
+	server gap.Once[*server]
+	alerts gap.Once[[]prometheusv1.Alert]
 
 	mutex   sync.Mutex
-	queries map[string]*reading.Once[bool]
+	queries map[string]*gap.Once[bool]
 
 	// responded is true once the server responded to any read. silence is the error
 	// of a read that timed out before that: other reads would wait in vain too.
@@ -54,7 +54,7 @@ type Client struct {
 
 // New makes a client of the monitoring that find finds; timeout bounds each read.
 func New(find Finder, timeout time.Duration) *Client {
-	return &Client{timeout: timeout, slots: make(chan struct{}, parallelism), find: find, queries: map[string]*reading.Once[bool]{}}
+	return &Client{timeout: timeout, slots: make(chan struct{}, parallelism), find: find, queries: map[string]*gap.Once[bool]{}}
 }
 
 // Alerts are the active alerts, pending and firing, in the order of the server. The
@@ -72,7 +72,7 @@ func (c *Client) Query(ctx context.Context, promql string) (bool, error) {
 	c.mutex.Lock()
 	query := c.queries[promql]
 	if query == nil {
-		query = &reading.Once[bool]{}
+		query = &gap.Once[bool]{}
 		c.queries[promql] = query
 	}
 	c.mutex.Unlock()

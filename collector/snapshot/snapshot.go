@@ -23,7 +23,6 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gap"
-	"github.com/openshift/update-preflight/collector/internal/reading"
 )
 
 // Cluster is a snapshot of one cluster. Its methods may be called concurrently; their
@@ -68,9 +67,9 @@ func once[T any](ctx context.Context, c *Cluster, key string, read func(context.
 // kept computes what key identifies, on the first call only.
 func kept[T any](ctx context.Context, c *Cluster, key string, read func(context.Context) (T, error)) (T, error) {
 	c.mutex.Lock()
-	r, ok := c.readings[key].(*reading.Once[T])
+	r, ok := c.readings[key].(*gap.Once[T])
 	if !ok {
-		r = &reading.Once[T]{}
+		r = &gap.Once[T]{}
 		c.readings[key] = r
 	}
 	c.mutex.Unlock()

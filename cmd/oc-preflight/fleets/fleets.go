@@ -28,7 +28,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/fleet/roster"
-	"github.com/openshift/update-preflight/runner/fleet/settled"
 	"github.com/openshift/update-preflight/runner/fleet/survey"
 	"github.com/openshift/update-preflight/runner/fleet/tableview"
 )
@@ -179,7 +178,7 @@ func measured(judge survey.Judge, to string) survey.Judge {
 	return func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 		row, err := judge(ctx, member, reached)
 		if err == nil {
-			row.Update = settled.Of(ctx, reached.Cluster, to)
+			row.Update = survey.UpdateOf(ctx, reached.Cluster, to)
 		}
 		return row, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
-	"github.com/openshift/update-preflight/collector/internal/reading"
 )
 
 // The name of the findings about dependencies, and their reasons.
@@ -62,7 +61,7 @@ type Set struct {
 	client *http.Client
 	urls   []string
 
-	probed reading.Once[[]finding.Finding]
+	probed gap.Once[[]finding.Finding]
 }
 
 // New makes a set of http and https URLs. The client, which is required,

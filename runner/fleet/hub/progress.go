@@ -6,7 +6,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
-	"github.com/openshift/update-preflight/runner/fleet/settled"
 	"github.com/openshift/update-preflight/runner/fleet/wave"
 )
 
@@ -30,7 +29,7 @@ func (q Query) update(of managedCluster, report reported, now time.Time) wave.Cl
 	}
 	values := report.values
 	made.Since, _ = time.Parse(time.RFC3339, values.updatedSince)
-	made.Stage, made.Message = settled.StageOf(values.updated, values.updatedReason), values.updatedMessage
+	made.Stage, made.Message = wave.StageOf(values.updated, values.updatedReason), values.updatedMessage
 	switch made.Stage {
 	case wave.Outstanding:
 		made.Message, made.Since = values.message, time.Time{}

@@ -12,9 +12,12 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
 // Kind is the kind of a Gate; its APIVersion is that of a report.
@@ -118,6 +121,24 @@ type Result struct {
 	Since string `json:"since,omitempty"`
 	// Message is why the status is not Succeeded.
 	Message string `json:"message,omitempty"`
+}
+
+// StageOf is the stage of a cluster whose condition Updated has a status, for a reason; empty for a
+// cluster that does not run the release.
+func StageOf(status, reason string) Stage {
+	switch metav1.ConditionStatus(status) {
+	case "":
+		return Outstanding
+	case metav1.ConditionTrue:
+		return Updated
+	case metav1.ConditionFalse:
+		if v1alpha1.UpdateFailed(reason) {
+			return Broken
+		}
+		return Updating
+	case metav1.ConditionUnknown:
+	}
+	return Silent
 }
 
 // Decide decides whether the next wave may start, at that time by the clock of this machine.

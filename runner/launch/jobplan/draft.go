@@ -27,7 +27,6 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
-	"github.com/openshift/update-preflight/runner/launch/placement"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
 )
@@ -85,7 +84,7 @@ func New(from string, release *payload.Release) Draft { return NewHosted(from, r
 // NewHosted is New for a hosted cluster: the checks that are for its management cluster run there, in the
 // namespace of the control plane instead of those of their manifests.
 func NewHosted(from string, release *payload.Release, controlPlane string) Draft {
-	release = placement.Of(release, controlPlane)
+	release = placed(release, controlPlane)
 	draft := Draft{catalog: newCatalog(release.Supporting, check.Guest), management: newCatalog(release.Supporting, check.Management)}
 	b := builder{images: map[string]bool{}, draft: draft, names: map[string]int{}, jobs: map[placedJob]string{}}
 	for _, image := range release.Images {

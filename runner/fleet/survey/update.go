@@ -1,28 +1,22 @@
-// Package settled answers: how far is the update of this cluster to a release?
-//
-// [Of] reads it from the cluster, for a table of package fleet. [StageOf] is the stage of a cluster
-// whose controller has reported it.
-package settled
+package survey
 
 import (
 	"context"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/fleet/wave"
-	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/completion"
 )
 
-// Of is how far the update of a cluster to a version is. What could not be read is Silent, with the
+// UpdateOf is how far the update of a cluster to a version is. What could not be read is Silent, with the
 // cause.
-func Of(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update {
+func UpdateOf(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update {
 	present := snapshot.Of(reached)
 	version, err := present.ClusterVersion(ctx)
 	if err != nil {
@@ -33,7 +27,7 @@ func Of(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update 
 	}
 	of := completion.Read(ctx, present, version, reached.Now())
 	condition := completion.Of(of)
-	made := &fleet.Update{Stage: string(StageOf(string(condition.Status), condition.Reason)), Message: condition.Message}
+	made := &fleet.Update{Stage: string(wave.StageOf(string(condition.Status), condition.Reason)), Message: condition.Message}
 	switch wave.Stage(made.Stage) {
 	case wave.Updated:
 		made.Since, made.Message = words.Time(completion.Since(of)), ""
@@ -50,24 +44,6 @@ func started(history []configv1.UpdateHistory) string {
 		return ""
 	}
 	return words.Time(history[0].StartedTime.Time)
-}
-
-// StageOf is the stage of a cluster whose condition Updated has a status, for a reason; empty for a
-// cluster that does not run the release.
-func StageOf(status, reason string) wave.Stage {
-	switch metav1.ConditionStatus(status) {
-	case "":
-		return wave.Outstanding
-	case metav1.ConditionTrue:
-		return wave.Updated
-	case metav1.ConditionFalse:
-		if v1alpha1.UpdateFailed(reason) {
-			return wave.Broken
-		}
-		return wave.Updating
-	case metav1.ConditionUnknown:
-	}
-	return wave.Silent
 }
 
 func silent(cause error) *fleet.Update {

@@ -1,4 +1,4 @@
-package settled_test
+package survey_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/archive"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/runner/fleet/settled"
+	"github.com/openshift/update-preflight/runner/fleet/survey"
 )
 
 // runs is the version that the cluster of the example runs. Its pools are being updated.
@@ -56,7 +56,7 @@ func TestOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := settled.Of(t.Context(), reached, tc.to)
+			got := survey.UpdateOf(t.Context(), reached, tc.to)
 			if got.Stage != tc.stage || !strings.Contains(got.Message, tc.message) || got.Since != tc.since {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}

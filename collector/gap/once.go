@@ -1,11 +1,8 @@
-// Package reading answers: what did the first of several readers read?
-package reading
+package gap
 
 import (
 	"context"
 	"sync"
-
-	"github.com/openshift/update-preflight/collector/gap"
 )
 
 // Once is the result of reading one thing once, for several readers. The zero value is
@@ -15,7 +12,7 @@ type Once[T any] struct {
 	known bool
 	value T
 	err   error
-	read  gap.Extent
+	read  Extent
 }
 
 // Get returns the result of the first call of read. An error is a result too, unless the
@@ -25,12 +22,12 @@ func (o *Once[T]) Get(ctx context.Context, read func(context.Context) (T, error)
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if o.known {
-		gap.Add(ctx, o.read)
+		Add(ctx, o.read)
 		return o.value, o.err
 	}
-	tracked, log := gap.Track(ctx)
+	tracked, log := Track(ctx)
 	value, err := read(tracked)
-	gap.Add(ctx, log.Extent())
+	Add(ctx, log.Extent())
 	if err != nil && ctx.Err() != nil {
 		return value, err
 	}

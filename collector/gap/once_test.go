@@ -1,11 +1,11 @@
-package reading_test
+package gap_test
 
 import (
 	"context"
 	"errors"
 	"testing"
 
-	"github.com/openshift/update-preflight/collector/internal/reading"
+	"github.com/openshift/update-preflight/collector/gap"
 )
 
 func TestOnce(t *testing.T) {
@@ -24,7 +24,7 @@ func TestOnce(t *testing.T) {
 		"Complete": {reason: "what was read in spite of the end is kept", first: canceled, reads: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var once reading.Once[string]
+			var once gap.Once[string]
 			reads := 0
 			read := func(context.Context) (string, error) {
 				reads++
