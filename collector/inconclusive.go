@@ -38,7 +38,6 @@ var (
 	})
 )
 
-// inconclusive is the finding of a check that ended with an error.
 func inconclusive(err error) finding.Finding {
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -13,7 +13,6 @@ type Source struct {
 	// Name is the name of the check. It names the Unknown finding of a check that
 	// was inconclusive.
 	Name string
-	// Kind is the kind of check, as the report has it.
 	Kind finding.Source
 	// Collect returns at least one finding. A failing check is a finding. An error
 	// means that the check was inconclusive, never that it failed.
@@ -36,7 +35,6 @@ func Bind(subject check.Subject, lists ...[]check.Check) []Source {
 	return sources
 }
 
-// result is what one source ended with.
 type result struct {
 	findings []finding.Finding
 	// reported is true when the source itself returned findings.

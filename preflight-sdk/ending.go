@@ -40,7 +40,6 @@ type ending struct {
 	stack  string
 }
 
-// describe returns why the check was inconclusive, with its last step.
 func (e ending) describe(step string) string {
 	if step == "" || e.reason == reasonError {
 		return e.text

@@ -60,7 +60,6 @@ type program struct {
 	terminationLog string
 }
 
-// run executes what the arguments request and returns the exit code.
 func (p program) run(ctx context.Context, checks []Check) int {
 	settings, err := parseSettings(p.args, p.getenv)
 	switch {
@@ -227,7 +226,6 @@ func (c Check) Evaluate(ctx context.Context, update Update, log io.Writer) Findi
 	return runner{update: update, log: log, grace: maxGrace}.run(ctx, c, nil)
 }
 
-// runner runs checks, one after another.
 type runner struct {
 	update Update
 	log    io.Writer

@@ -83,7 +83,6 @@ func (o ManifestOptions) validate() error {
 	return nil
 }
 
-// access returns the ServiceAccount, its roles and their bindings.
 func (o ManifestOptions) access(checks []Check) []mapping {
 	rules := map[string][]mapping{} // By namespace.
 	var seen []Rule

@@ -59,7 +59,6 @@ func (r Result) Agrees(exitCode int) bool {
 	return exitCode == want || exitCode == ExitUsage && want == ExitUnknown
 }
 
-// exitCode returns the exit code for the worst finding.
 func (r Result) exitCode() int {
 	switch worst(r.Findings) {
 	case Fail:
@@ -94,7 +93,6 @@ var (
 	runIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`)
 )
 
-// document is the JSON form of a Result.
 type document struct {
 	State     string            `json:"state"`
 	RunID     string            `json:"runID,omitempty"`

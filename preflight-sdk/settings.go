@@ -55,7 +55,6 @@ PREFLIGHT_UPDATE_PATH, PREFLIGHT_FACTS, PREFLIGHT_RUN_ID, PREFLIGHT_DEADLINE and
 PREFLIGHT_RESULT_BYTES.
 `
 
-// settings are the values of the flags and the environment.
 type settings struct {
 	update        Update
 	deadline      time.Time // Zero if there is no deadline.
@@ -108,7 +107,6 @@ func (s *settings) declare(flags *flag.FlagSet) {
 	flags.StringVar(&s.manifest.Image, "image", "", "")
 }
 
-// addFact adds a fact to those of the environment, or overrides one of them.
 func (s *settings) addFact(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" {

@@ -18,8 +18,7 @@ type T struct {
 	recorder *recorder
 	update   Update
 	log      io.Writer
-	// ctx is the context of Run and of its parts.
-	ctx context.Context //nolint:containedctx // A T lives as long as the call that ctx is for.
+	ctx      context.Context //nolint:containedctx // A T lives as long as the call that ctx is for.
 
 	// parent and path belong to a part; they are nil and "" for the check itself.
 	parent *T
@@ -133,7 +132,6 @@ func (t *T) report(outcome Outcome, format string, args []any) {
 	t.recorder.record(func() { t.recorder.add(statement{outcome: outcome, text: text, source: t}) })
 }
 
-// name returns the name of the check and the path of the part.
 func (t *T) name() string {
 	if t.parent == nil {
 		return t.recorder.name
@@ -141,7 +139,6 @@ func (t *T) name() string {
 	return t.recorder.name + "/" + t.path
 }
 
-// qualified prefixes the text with the path of the part.
 func (t *T) qualified(separator, text string) string {
 	if t.parent == nil {
 		return text
@@ -149,7 +146,6 @@ func (t *T) qualified(separator, text string) string {
 	return t.path + separator + text
 }
 
-// recorder collects what one check reports.
 type recorder struct {
 	name string // of the check
 	root *T     // of the check itself; nil if the check was not started
@@ -170,8 +166,7 @@ type recorder struct {
 type statement struct {
 	outcome Outcome
 	text    string
-	// reason overrides the reason that the author set.
-	reason string
+	reason  string
 	// source is the check or the part that reported; nil for how the check ended.
 	source *T
 }

@@ -28,7 +28,6 @@ func printFinding(w io.Writer, f Finding) {
 	}
 }
 
-// printSummary writes the number of findings of each outcome.
 func printSummary(w io.Writer, result Result) {
 	fmt.Fprintf(w, "%s\n", summary(result))
 }
@@ -195,7 +194,6 @@ func (s *junitSuite) add(f Finding) {
 	s.addCase(c)
 }
 
-// addVerdict adds the test case for the worst outcome of the result.
 func (s *junitSuite) addVerdict(result Result) {
 	c := junitCase{Name: junitVerdict}
 	outcome := worst(result.Findings)

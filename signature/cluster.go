@@ -44,7 +44,6 @@ const (
 	trustedBundleKey = "ca-bundle.crt"
 )
 
-// config reads the cluster's configuration.
 type config interface {
 	configv1client.ClusterVersionsGetter
 	configv1client.ProxiesGetter
@@ -170,7 +169,6 @@ func (c clusterReader) customStores(ctx context.Context, via store.Egress) (stor
 	return stores, true, nil
 }
 
-// customStore is one store of spec.signatureStores, with its own CA.
 func (c clusterReader) customStore(ctx context.Context, custom configv1.SignatureStore, via store.Egress) (store.Store, *refusal.Error) {
 	u, err := url.Parse(custom.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -44,7 +44,6 @@ func (r Release) CheckVersion(version string) error {
 	})
 }
 
-// forced reports whether Force returned the release.
 func (r Release) forced() bool { return r.failure != nil }
 
 // identify applies a rule to the reference that each signer signed.
@@ -64,7 +63,6 @@ func (r Release) identify(check func(reference) *refusal.Error) error {
 	return nil
 }
 
-// reference is an image name in a signature claim.
 type reference struct {
 	repository, tag string
 }

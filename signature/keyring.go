@@ -88,7 +88,6 @@ func (k *Keyring) add(block []byte) error {
 	return nil
 }
 
-// separateKeys splits a block into its keys.
 func separateKeys(block []byte) ([][]byte, error) {
 	var keys [][]byte
 	count := 0
@@ -117,7 +116,6 @@ func separateKeys(block []byte) ([][]byte, error) {
 	}
 }
 
-// unarmor returns the contents of all armored blocks.
 func unarmor(data []byte) ([][]byte, error) {
 	var blocks [][]byte
 	// The decoder continues on the same bufio.Reader.
@@ -140,14 +138,12 @@ func unarmor(data []byte) ([][]byte, error) {
 	}
 }
 
-// signer is the key that made a signature.
 type signer struct {
 	name    string
 	warning string
 	cvo     *bool
 }
 
-// check verifies that a key of the keyring signed the message.
 func (k Keyring) check(m *message, now time.Time) (signer, *refusal.Error) {
 	failure := refusal.New(refusal.ReasonUnknownKey, "made by key %016X, which is not in the keyring", m.issuer)
 	if k.unusable > 0 {

@@ -24,7 +24,6 @@ const (
 	maxDetails = 20
 )
 
-// search is one search of the signature stores.
 type search struct {
 	digest     string
 	now        time.Time

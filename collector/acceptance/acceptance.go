@@ -39,9 +39,8 @@ type Acceptance struct {
 	Names  []string
 	Labels map[string]string
 
-	until    time.Time
-	versions semver.Range
-	// landmarks are versions by which overlapping ranges are found.
+	until     time.Time
+	versions  semver.Range
 	landmarks []semver.Version
 }
 
@@ -68,7 +67,6 @@ func CheckName(risk string) error {
 // String is the acceptance in reports and errors.
 func (a Acceptance) String() string { return a.Risk + " (" + a.Origin + ")" }
 
-// detail is the detail of the bypass in the report.
 func (a Acceptance) detail() string {
 	parts := []string{a.Origin}
 	if a.Reason != "" {
@@ -93,7 +91,6 @@ type Scope struct {
 	Now time.Time
 }
 
-// state is whether an acceptance holds.
 type state int
 
 const (

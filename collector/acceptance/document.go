@@ -25,14 +25,12 @@ const (
 	maxEntries = 1000
 )
 
-// document is the acceptance file.
 type document struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Risks      []json.RawMessage `json:"risks"`
 }
 
-// acceptedRisk is one entry of the file.
 type acceptedRisk struct {
 	Risk     string `json:"risk"`
 	Reason   string `json:"reason"`
@@ -88,7 +86,6 @@ func checkPlain(content []byte) error {
 	return nil
 }
 
-// alias returns the line of the first alias, or 0.
 func alias(node *yaml.Node) int {
 	if node.Kind == yaml.AliasNode {
 		return node.Line
@@ -114,5 +111,4 @@ func strict(data []byte, into any) error {
 	return nil
 }
 
-// oneLine is an error of a parser on one line.
 func oneLine(err error) error { return errors.New(words.Line(err.Error(), maxError)) }

@@ -74,7 +74,6 @@ func Review(targets ...Target) []finding.Finding {
 	return append(findings, review.unused(targets)...)
 }
 
-// review is what all targets together need.
 type review struct {
 	all []Acceptance
 	// needed are the acceptances that hold for a target whose finding counts; missed
@@ -115,12 +114,10 @@ func countsUnaccepted(f finding.Finding) bool {
 	return f.Open()
 }
 
-// are reports whether the acceptance is in that state for any of the targets.
 func are(targets []Target, acceptance int, wanted state) bool {
 	return slices.ContainsFunc(targets, func(target Target) bool { return target.Account.states[acceptance] == wanted })
 }
 
-// list are the acceptances for which keep is true.
 func (r review) list(keep func(i int, acceptance Acceptance) bool) []Acceptance {
 	var kept []Acceptance
 	for i, acceptance := range r.all {
@@ -215,7 +212,6 @@ func (r review) unused(targets []Target) []finding.Finding {
 // <Component>.<Check>.
 var jobFinding = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*\.[A-Z]`)
 
-// enumerate describes the first acceptances, and counts the others.
 func enumerate(acceptances []Acceptance, describe func(Acceptance) string) string {
 	var texts []string
 	for _, acceptance := range acceptances[:min(maxListed, len(acceptances))] {

@@ -101,7 +101,6 @@ type MissingError struct {
 	Missing []string
 }
 
-// maxMissing is the number of permissions that the text of the error has.
 const maxMissing = 5
 
 // Error implements error.

@@ -48,7 +48,6 @@ func openShiftUser(ctx context.Context, client kubernetes.Interface) string {
 	return printable(user.Name)
 }
 
-// refusal is how an API server refuses a request.
 var refusal = regexp.MustCompile(`is forbidden: User "([^"]+)" cannot `)
 
 // Refused is the user whose request an API server refused, by the text of the error; empty for

@@ -45,8 +45,7 @@ type Hook struct {
 
 	namespaces, objects labels.Selector
 	// open is true if a condition depends on what is not known.
-	open bool
-	// compiled are the conditions, once a request was matched.
+	open     bool
 	compiled matchconditions.Matcher
 }
 
@@ -152,7 +151,6 @@ func NewMatcher(namespaces []metav1.PartialObjectMetadata) *Matcher {
 	}
 }
 
-// lister lists namespaces by name.
 type lister map[string]*corev1.Namespace
 
 func (l lister) List(selector labels.Selector) ([]*corev1.Namespace, error) {
@@ -271,7 +269,6 @@ func (m *Matcher) evaluate(ctx context.Context, hook *Hook, request Request) Mat
 	return Matched
 }
 
-// onUser reports whether a condition depends on the user of the request.
 func onUser(condition admissionregistrationv1.MatchCondition) bool {
 	return strings.Contains(condition.Expression, "userInfo")
 }

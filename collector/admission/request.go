@@ -40,15 +40,13 @@ type Request struct {
 // Group is requests that differ only in their objects and users.
 type Group []Request
 
-// operation is what the requests of a group have in common.
 type operation struct {
 	verb        apiadmission.Operation
 	resource    schema.GroupVersionResource
 	subresource string
 	// kind is the kind of the object of the request, which can differ from that of the
 	// resource.
-	kind schema.GroupVersionKind
-	// action is the verb and the kind of the object in words.
+	kind   schema.GroupVersionKind
 	action string
 }
 
@@ -225,7 +223,6 @@ func each(o operation, objects []metav1.PartialObjectMetadata, by user.Info) Gro
 	return group
 }
 
-// machineConfigNamespace is the namespace of the controller that drains nodes.
 const machineConfigNamespace = "openshift-machine-config-operator"
 
 func versionOperator() user.Info { return account("openshift-cluster-version", "default") }

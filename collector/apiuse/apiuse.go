@@ -106,7 +106,6 @@ func appendUnnamed(hours []time.Time, hour apiserverv1.PerResourceAPIRequestLog,
 	return hours
 }
 
-// reported are the hours that have every node of the day.
 func reported(day []apiserverv1.PerResourceAPIRequestLog, now time.Time) []time.Time {
 	nodes := func(hours ...apiserverv1.PerResourceAPIRequestLog) map[string]bool {
 		found := map[string]bool{}
@@ -159,7 +158,6 @@ func copied(status *apiserverv1.APIRequestCountStatus, hour int) bool {
 	return len(at(hour).ByNode) > 0 || equality.Semantic.DeepEqual(at((hour+23)%24), status.CurrentHour)
 }
 
-// clients are the clients of one API by user and agent.
 type clients map[[2]string]*client
 
 type client struct {
@@ -168,7 +166,6 @@ type client struct {
 	hours    map[time.Time]bool
 }
 
-// add adds the requests of the hour that began at start.
 func (c clients) add(hour apiserverv1.PerResourceAPIRequestLog, start time.Time) {
 	for _, node := range hour.ByNode {
 		for _, user := range node.ByUser {

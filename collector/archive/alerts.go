@@ -12,14 +12,12 @@ import (
 	"github.com/openshift/update-preflight/collector/archive/objects"
 )
 
-// maxAlerts is the number at which the insights-operator cuts its list of alerts.
 const maxAlerts = 1000
 
 // The types of errors of responses without data, in place of those of Prometheus: data that was not
 // gathered, and a cluster that has no monitoring.
 const notInArchive, noMonitoring = "not_in_archive", "no_monitoring"
 
-// alert is an active alert as Prometheus has it.
 type alert struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
@@ -28,7 +26,6 @@ type alert struct {
 	Value       string            `json:"value"`
 }
 
-// response is that of Prometheus' API.
 type response struct {
 	Status    string   `json:"status"`
 	Data      any      `json:"data,omitempty"`
@@ -72,12 +69,10 @@ func (a *Archive) notGathered(name, message string) answer {
 
 const insightsAlerts = "config/alerts.json"
 
-// alertFiles are the files that may have alerts.
 func alertFiles() []string {
 	return []string{"monitoring/prometheus/rules.json", "monitoring/alerts.json", insightsAlerts}
 }
 
-// alerts are those of the file that has them.
 func (a *Archive) alerts() answer {
 	name, text, err := a.state.Text(alertFiles()...)
 	switch {

@@ -76,7 +76,6 @@ func (a *Archive) Now() time.Time {
 // Config is the configuration of clients of the archive.
 func (a *Archive) Config() *rest.Config { return &rest.Config{Host: host, Transport: a} }
 
-// answer is a response.
 type answer struct {
 	code int
 	body []byte

@@ -23,7 +23,6 @@ import (
 	"github.com/openshift/update-preflight/collector/gap"
 )
 
-// discover answers requests for the version and the APIs of the cluster.
 func (a *Archive) discover(path []string) answer {
 	switch strings.Join(path, "/") {
 	case "version":
@@ -62,7 +61,6 @@ func (a *Archive) discover(path []string) answer {
 	return absent(gap.Gap{Resource: "/" + strings.Join(path, "/")})
 }
 
-// metrics answers with those of the API server that were collected.
 func (a *Archive) metrics() answer {
 	text := a.state.Collection().Metrics
 	if text == "" {
@@ -71,7 +69,6 @@ func (a *Archive) metrics() answer {
 	return answer{code: http.StatusOK, body: []byte(text)}
 }
 
-// resources answers a request for the resources of a version of a group.
 func (a *Archive) resources(path []string) answer {
 	group, version := "", path[len(path)-1]
 	if len(path) == 2 {
@@ -93,7 +90,6 @@ func (a *Archive) resources(path []string) answer {
 	return listed
 }
 
-// groups are the resources of which the archive has objects, by group and version.
 func (a *Archive) groups() map[string]map[string]map[string]bool {
 	found := map[string]map[string]map[string]bool{}
 	for _, key := range a.state.Resources() {
@@ -119,7 +115,6 @@ func listKind(of resource, kind string) string {
 	return kind + "List"
 }
 
-// kinds are those of the resources that have typed clients.
 var kinds = sync.OnceValue(func() map[resource]string { //nolint:gochecknoglobals // a constant that is computed once
 	known := map[resource]string{}
 	for _, types := range []*runtime.Scheme{scheme.Scheme, configscheme.Scheme} {

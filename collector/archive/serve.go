@@ -20,10 +20,8 @@ import (
 	"github.com/openshift/update-preflight/collector/gap"
 )
 
-// resource is short for the name.
 type resource = inventory.Resource
 
-// target is what a request for objects is about.
 type target struct {
 	resource
 
@@ -104,7 +102,6 @@ func (a *Archive) list(of target, query url.Values) (answer, error) {
 	return page.answer()
 }
 
-// page is a list that is being written.
 type page struct {
 	target
 
@@ -193,10 +190,8 @@ func selector(query url.Values) (func([]byte) (bool, error), error) {
 // fieldsOf are the fields of an object by their path, such as "status.phase".
 type fieldsOf struct{ object map[string]any }
 
-// Has implements fields.Fields.
 func (f fieldsOf) Has(string) bool { return true }
 
-// Get implements fields.Fields.
 func (f fieldsOf) Get(field string) string {
 	value, _, err := unstructured.NestedFieldNoCopy(f.object, strings.Split(field, ".")...)
 	if err != nil || value == nil {

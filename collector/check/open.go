@@ -31,7 +31,6 @@ const (
 
 // The facts of a finding about gaps.
 const (
-	// factChecks and factResources are separated by commas.
 	factChecks, factResources = "checks", "resources"
 	// factMissing has a clause for each gap.
 	factMissing = "missing"
@@ -99,7 +98,6 @@ func union[T comparable](all *[]T, more []T) {
 	}
 }
 
-// lackOf is the lack that a finding states; false for another finding.
 func lackOf(f finding.Finding) (lack, bool) {
 	if f.Reason != reasonNotInArchive.String() || f.Evidence[factResources] == "" {
 		return lack{}, false
@@ -109,7 +107,6 @@ func lackOf(f finding.Finding) (lack, bool) {
 	return lack{checks: split(factChecks, ", "), resources: split(factResources, ", "), clauses: split(factMissing, "; "), actions: one}, true
 }
 
-// gatherAll gathers all that the checks read.
 func gatherAll() finding.Action { return finding.Run("oc preflight collect") }
 
 func (l *lack) finding() finding.Finding {
@@ -168,7 +165,6 @@ func mergeable(f finding.Finding, accepted map[string]string) (lack, bool) {
 	return of, ok && f.Open()
 }
 
-// actionsFor gather what is missing.
 func actionsFor(missing gap.Gap) []finding.Action {
 	command := missing.Command()
 	if command == "" {

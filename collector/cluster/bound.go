@@ -56,7 +56,6 @@ type bounds struct {
 	exceeded error
 }
 
-// exceed records that the cluster has sent too much, and returns the error.
 func (b *bounds) exceed(host, sent string) error {
 	err := &TooMuchError{Host: host, Sent: sent}
 	b.mutex.Lock()

@@ -8,7 +8,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// minor is a minor version of OpenShift.
 type minor struct{ major, minor uint64 }
 
 func minorOf(version semver.Version) minor { return minor{version.Major, version.Minor} }
@@ -22,13 +21,11 @@ func (m minor) before(other minor) bool {
 // oldest is the first minor version whose CVO is known.
 func oldest() minor { return minor{4, 14} }
 
-// known parses the version of a release; it is false where its CVO is unknown.
 func known(version string) (semver.Version, bool) {
 	current, err := semver.Parse(version)
 	return current, err == nil && !minorOf(current).before(oldest())
 }
 
-// change is a difference between releases of CVO.
 type change struct {
 	// since is the first minor version that has it in all of its releases.
 	since minor

@@ -13,13 +13,11 @@ import (
 
 // Request is a change of spec.desiredUpdate.
 type Request struct {
-	// ClusterVersion is the present one of the cluster.
 	ClusterVersion *configv1.ClusterVersion
 	// Version and Image are the fields of spec.desiredUpdate. Without an image the
 	// update is requested by version alone.
 	Version, Image string
-	// Force is spec.desiredUpdate.force.
-	Force bool
+	Force          bool
 	// AcceptRisks are the names in spec.desiredUpdate.acceptRisks that the request
 	// adds to those of the cluster.
 	AcceptRisks []string
@@ -56,7 +54,6 @@ func (r Request) becomesAvailable() bool {
 	return len(conditional.RiskNames) > 0
 }
 
-// accepts reports whether a risk is accepted, by the request or in the cluster.
 func (r Request) accepts(name string) bool {
 	if slices.Contains(r.AcceptRisks, name) {
 		return true
@@ -65,7 +62,6 @@ func (r Request) accepts(name string) bool {
 	return desired != nil && slices.ContainsFunc(desired.AcceptRisks, func(risk configv1.AcceptRisk) bool { return risk.Name == name })
 }
 
-// applies is the condition Applies of a risk.
 func (r Request) applies(name string) metav1.ConditionStatus {
 	for _, risk := range r.ClusterVersion.Status.ConditionalUpdateRisks {
 		if condition := meta.FindStatusCondition(risk.Conditions, "Applies"); risk.Name == name && condition != nil {
@@ -130,7 +126,6 @@ func Failed(clusterVersion *configv1.ClusterVersion, version, image string) *con
 	return nil
 }
 
-// imagesOf are the images by which the cluster knows a version.
 func imagesOf(status configv1.ClusterVersionStatus, version string) []string {
 	var images []string
 	for _, release := range status.AvailableUpdates {

@@ -51,7 +51,6 @@ func blocksPatches(clusterVersion *configv1.ClusterVersion, versions pair) bool 
 	return unmanages(clusterVersion) && !has
 }
 
-// leavesMinor is true for a later minor or major version.
 func (p pair) leavesMinor() bool { return minorOf(p.current).before(minorOf(p.target)) }
 
 // measuredFromCompleted is the comparison of CVO before it measured from

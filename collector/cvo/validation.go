@@ -43,7 +43,6 @@ func invalid(err *field.Error, why string) Prediction {
 	return refuses("InvalidClusterVersion", "The cluster version is invalid: %s%s", err.Error(), why)
 }
 
-// availableTo counts the available updates to a version that have an image.
 func availableTo(status configv1.ClusterVersionStatus, version string) int {
 	count := 0
 	for _, release := range status.AvailableUpdates {
@@ -54,7 +53,6 @@ func availableTo(status configv1.ClusterVersionStatus, version string) int {
 	return count
 }
 
-// past reports whether the cluster ran a version before.
 func past(status configv1.ClusterVersionStatus, version string) bool {
 	return slices.ContainsFunc(status.History, func(update configv1.UpdateHistory) bool {
 		return update.Version == version && update.Image != ""

@@ -115,7 +115,6 @@ type Command struct{ Lead, Text string }
 
 // Table has the name of a row in its first column.
 type Table struct {
-	// Title is the title of the table on a page.
 	Title string
 	// Columns are headings. A table of names and values has none; its values may have lines.
 	Columns []string

@@ -16,16 +16,13 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/reviewer"
 )
 
-// builder prepares a model.
 type builder struct {
-	made  *model
-	input *Input
-	// budgets, services and controllers are those of a pod.
+	made        *model
+	input       *Input
 	budgets     *eviction.Budgets
 	services    *services
 	controllers map[string]int
-	// creations are the answers to the creation of a pod, by controller.
-	creations map[int]reviewer.Answer
+	creations   map[int]reviewer.Answer
 }
 
 // addBudgets reads the budgets. Evictions that were granted before do not count for longer than two minutes
@@ -136,7 +133,6 @@ func starting(of *corev1.Pod, p *pod, now time.Time) bool {
 	return !since.IsZero() && now.Before(since.Add(settling+probing(of)))
 }
 
-// probing is how long the startup probes of a pod may fail.
 func probing(of *corev1.Pod) time.Duration {
 	longest := time.Duration(0)
 	for i := range of.Spec.Containers {

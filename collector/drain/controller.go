@@ -21,7 +21,6 @@ type controller struct {
 	members []int
 }
 
-// controller numbers the controllers of pods.
 func (b *builder) controller(of *corev1.Pod) int {
 	reference := metav1.GetControllerOfNoCopy(of)
 	if reference == nil {

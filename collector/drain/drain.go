@@ -37,8 +37,7 @@ type Input struct {
 	// Admission is what webhooks and policies answer to the eviction of a pod, and Creation to the creation of
 	// one. Where nil, all pass.
 	Admission, Creation *reviewer.Reviewers
-	// Now is the time of the state.
-	Now time.Time
+	Now                 time.Time
 }
 
 // Outcome is how the drains of a pool end.

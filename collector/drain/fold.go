@@ -11,7 +11,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// folding makes one rehearsal of several.
 type folding struct {
 	m    *model
 	runs []*run
@@ -33,7 +32,6 @@ func (f *folding) rehearsal() Rehearsal {
 	return found
 }
 
-// lost are the pods that a rehearsal loses.
 func (f *folding) lost() []Lost {
 	m, runs := f.m, f.runs
 	times := map[int]int{}
@@ -55,7 +53,6 @@ func (f *folding) lost() []Lost {
 	return found
 }
 
-// pool is what becomes of a pool.
 func (f *folding) pool(at int) Pool {
 	m, runs := f.m, f.runs
 	pool := &m.input.Order.Pools[at]
@@ -174,7 +171,6 @@ func (f *folding) interrupted() []Interruption {
 	return found
 }
 
-// stuckIn are the nodes at which a pool sticks in a rehearsal, those of the first one first.
 func stuckIn(pool int, sticking []*run) []Node {
 	times := map[int]int{}
 	var found []Node

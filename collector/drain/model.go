@@ -43,7 +43,6 @@ type model struct {
 	// scaled counts the pods of each budget by controller; nil for a budget whose expected pods stay what its
 	// status says.
 	scaled []map[int]int
-	// lowest is the lowest priority of a pod on a node.
 	lowest int32
 }
 
@@ -74,7 +73,6 @@ func (m *model) reference(at int) Reference {
 	return Reference{of.Namespace, of.Name}
 }
 
-// nodeOf is the node of a pod before the update.
 func (m *model) nodeOf(at int) string { return m.input.Cluster.Pods[at].Spec.NodeName }
 
 // graceOf is how many seconds a pod may take to end. One that is migrated leaves its node when what
@@ -107,7 +105,6 @@ func compareReferences(a, b Reference) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// services finds the Services of a pod.
 type services struct {
 	byNamespace map[string][]selecting
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/placement"
 )
 
-// scheduler places pods during a rehearsal.
 type scheduler struct {
 	r *run
 	// pending are the pods without a node.

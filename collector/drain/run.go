@@ -28,7 +28,6 @@ type choices struct {
 	seed     uint64
 }
 
-// run is one rehearsal.
 type run struct {
 	m       *model
 	choices choices
@@ -56,7 +55,6 @@ type log struct {
 	delayed   []Pending
 }
 
-// poolLog is what is known of a pool during a rehearsal.
 type poolLog struct {
 	started  map[string]bool
 	draining []int
@@ -113,7 +111,6 @@ func (r *run) drainAll() {
 // returns a node, and each round moves a pod that has not been moved in this step.
 func (m *model) bound() int { return len(m.pods) + len(m.input.Cluster.Nodes) + 1 }
 
-// cordon starts the next nodes of each pool.
 func (r *run) cordon(step int) bool {
 	changed := false
 	for i := range r.pools {
@@ -133,7 +130,6 @@ func (r *run) cordon(step int) bool {
 	return changed
 }
 
-// evicting is a pod that is to leave its node.
 type evicting struct {
 	record *poolLog
 	node   int
@@ -143,7 +139,6 @@ type evicting struct {
 // since is when the pods are without a node that are evicted now: after all that are without one at first.
 func (r *run) since() int { return len(r.m.pods) + r.round }
 
-// drained are the pods of the nodes that are being drained.
 func (r *run) drained() []evicting {
 	var all []evicting
 	for i := range r.log.pools {
@@ -191,7 +186,6 @@ func (r *run) drainOnce() bool {
 	return r.scheduler.place() || placed || len(evicted) > 0
 }
 
-// end has the evicted pods of a round be gone.
 func (r *run) end() {
 	for _, each := range r.ending {
 		r.now.state.Gone(each.shape, each.node)

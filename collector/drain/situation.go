@@ -30,7 +30,6 @@ type situation struct {
 	unplaced []int
 }
 
-// live is a pod during a rehearsal.
 type live struct {
 	node int32
 	// form is the position of what the pod is like: its own, or that of what was created in its place.
@@ -139,7 +138,6 @@ const (
 	Operator eviction.Cause = "Operator"
 )
 
-// operated is the answer, given what the operator of the pod does.
 func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 	refused := answer.Outcome == eviction.Never || answer.Outcome == eviction.WaitsFor
 	switch p.owner.Behavior {
@@ -172,7 +170,6 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 	return answer
 }
 
-// shape is what the scheduler reads of a pod.
 func (s *situation) shape(at int) *placement.Pod { return &s.m.cluster.Pods[s.live[at].form] }
 
 // leave takes a pod from its node, and from its budgets and Services. It returns the Services

@@ -15,7 +15,6 @@ var reasonAndMore = NewReason("AndMore", Explanation{
 	Remedy:  "Fix what is listed, then run the preflight again; it lists the worst findings first.",
 })
 
-// maxListed is the number of findings that a check lists.
 const maxListed = 50
 
 // Draft is a finding that is described only when it is listed: of thousands, most

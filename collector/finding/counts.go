@@ -77,7 +77,6 @@ func Compare(a, b Finding) int {
 	return bytes.Compare(a.encoded(), b.encoded())
 }
 
-// encoded is the finding as the report has it.
 func (f Finding) encoded() []byte {
 	text, err := json.Marshal(f)
 	if err != nil {

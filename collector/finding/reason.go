@@ -87,7 +87,6 @@ func ReportedReason(name string) Reason { return Reason{name: words.Line(name, m
 // String is the word; empty for none.
 func (r Reason) String() string { return r.name }
 
-// remedy is what to do about an outcome for this reason.
 func (r Reason) remedy() string {
 	if r.meaning == nil {
 		return ""

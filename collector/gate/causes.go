@@ -26,7 +26,6 @@ func WithCauses(findings []finding.Finding) []finding.Finding {
 	return caused
 }
 
-// poolsWith are the names of the findings about MachineConfigPools with a reason.
 func poolsWith(reason string, findings []finding.Finding) []string {
 	var names []string
 	for _, f := range findings {

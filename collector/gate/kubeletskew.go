@@ -114,7 +114,6 @@ func unknownKubernetes(u update.Update) finding.Finding {
 type kubeletSkew struct {
 	measure.Measure
 
-	// read is what was read of the kubelets.
 	read gap.Extent
 	// now is the minor of the API server; newest is the one that it may have
 	// already while an update is in progress.
@@ -187,7 +186,6 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 	return findings
 }
 
-// poolKubelets are the kubelets of one pool, or of no pool.
 type poolKubelets struct {
 	pool string
 	// unknown is true where it is not known whether a pool updates them.
@@ -271,7 +269,6 @@ func (p *poolKubelets) deadline(hop string, oldest uint64) string {
 	return fmt.Sprintf("%s before the update to %s, which supports kubelets from 1.%d on", task, hop, oldest)
 }
 
-// String is the pool and its kubelets.
 func (p *poolKubelets) String() string {
 	owner := "nodes that no MachineConfigPool updates"
 	switch {

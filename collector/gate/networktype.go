@@ -74,7 +74,6 @@ func removesSDN(u update.Update) bool {
 	return u.From.LT(first) && u.To.GTE(first)
 }
 
-// judgeNetworkType compares the network type with those of the target.
 func judgeNetworkType(read gap.Extent, networks []configv1.Network, target semver.Version) finding.Finding {
 	const maxType = 64
 	current := ""

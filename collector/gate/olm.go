@@ -145,7 +145,6 @@ func incompatible(operator *metav1.PartialObjectMetadata, m measure.Measure, new
 		operator.Name, operator.Namespace, update.Line(newest), update.Line(m.Update.To), m.Within))
 }
 
-// ofOperator adds what all findings about an operator have in common.
 func ofOperator(operator *metav1.PartialObjectMetadata, f finding.Finding) finding.Finding {
 	return f.Named(finding.NameOf(nameIncompatibleOperator, operator.Namespace+"."+operator.Name)).
 		Remedy("Update the operator to a version that supports the target, or remove it.").

@@ -126,7 +126,6 @@ func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Find
 		About(upgradeConfigObject(&configs[0]))}, nil
 }
 
-// ofWorkers are the MachineSets that are copied.
 func ofWorkers(sets []machinev1beta1.MachineSet) []machinev1beta1.MachineSet {
 	return slices.DeleteFunc(slices.Clone(sets), func(set machinev1beta1.MachineSet) bool {
 		return set.Namespace != machineNamespace || set.Labels[machinePool] != "worker"

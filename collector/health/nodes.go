@@ -164,7 +164,6 @@ func noNodes(topology snapshot.Topology) []finding.Finding {
 		Do(finding.Run("oc get nodes"), finding.Run("oc get certificatesigningrequests"))}
 }
 
-// nodeRule is a rule that every node has to meet.
 type nodeRule struct {
 	name    string
 	reason  finding.Reason

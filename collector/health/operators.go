@@ -124,7 +124,6 @@ func reasonOf(condition configv1.ClusterOperatorStatusCondition, byDefault findi
 	return cmp.Or(finding.ReportedReason(condition.Reason), byDefault)
 }
 
-// describeCondition is a condition with the operator's message.
 func describeCondition(condition configv1.ClusterOperatorStatusCondition) string {
 	if condition.Status == "" {
 		return fmt.Sprintf("without the condition %s, so its state is unknown", condition.Type)

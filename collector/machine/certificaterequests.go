@@ -40,8 +40,7 @@ const (
 	// maxPendingDelta and maxDiffBetweenPendingCSRsAndMachinesCount).
 	recentTime    = time.Hour
 	approverLimit = 100
-	// maxApproved is the number of requests in one command.
-	maxApproved = 20
+	maxApproved   = 20
 )
 
 // CertificateRequests is the check CertificateRequests.
@@ -92,7 +91,6 @@ func judgeRequests(read gap.Extent, requests []certificatesv1.CertificateSigning
 	return pendingRequests(pending, nodes, recent, now)
 }
 
-// pendingRequests is the finding about requests, the oldest first.
 func pendingRequests(pending []certificatesv1.CertificateSigningRequest, nodes, recent int, now time.Time) finding.Finding {
 	var names []string
 	var objects []finding.Object
@@ -110,7 +108,6 @@ func pendingRequests(pending []certificatesv1.CertificateSigningRequest, nodes, 
 		About(objects...)
 }
 
-// ofKubelet is true for a request of a kubelet.
 func ofKubelet(request certificatesv1.CertificateSigningRequest) bool {
 	return request.Spec.SignerName == certificatesv1.KubeAPIServerClientKubeletSignerName || request.Spec.SignerName == certificatesv1.KubeletServingSignerName
 }

@@ -37,7 +37,6 @@ var (
 // (machine-api-operator pkg/controller/machinehealthcheck).
 const pausedAnnotation = "cluster.x-k8s.io/paused"
 
-// maxPaused is the number of MachineHealthChecks in one message, and of commands.
 const maxPaused = 20
 
 // HealthChecks is the check MachineHealthChecks.

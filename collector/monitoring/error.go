@@ -78,8 +78,7 @@ type Error struct {
 	// are commands or options.
 	Remedy  string
 	Actions []finding.Action
-	// Err is the error that caused this one, if any.
-	Err error
+	Err     error
 }
 
 // Error implements error.

@@ -155,7 +155,6 @@ func (c Cluster) certificates(ctx context.Context, namespace, name, key string) 
 	return []byte(bundle), nil
 }
 
-// configFor is the configuration for an address with the user's token and proxy.
 func (c Cluster) configFor(address string, ca []byte) *rest.Config {
 	return &rest.Config{
 		Host:            address,

@@ -21,7 +21,6 @@ const (
 	maxMessage = 2 << 10
 )
 
-// envelope is the format of all responses of Prometheus' API.
 type envelope struct {
 	Status    string                 `json:"status"`
 	Data      json.RawMessage        `json:"data"`
@@ -78,7 +77,6 @@ func checkAccess(status int) error {
 	return nil
 }
 
-// failure is the error that the server reports.
 func (e envelope) failure(status int) error {
 	message := words.Line(fmt.Sprintf("%s: %s", e.ErrorType, e.Error), maxQuoted)
 	switch e.ErrorType {

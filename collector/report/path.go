@@ -48,7 +48,6 @@ func NewPath(versions []string, updates []Report) Path {
 	return made
 }
 
-// fold is the decision that the updates make.
 func (p Path) fold() verdict.Decision {
 	var decisions []verdict.Decision
 	for _, each := range p.Updates {
@@ -74,7 +73,6 @@ func (p Path) Holds() bool {
 	return !slices.ContainsFunc(p.Updates, func(r Report) bool { return !r.Holds() })
 }
 
-// planned is how many updates the path has.
 func (p Path) planned() int { return len(p.Versions) - 1 }
 
 // Interrupted reports whether a preflight of the path was interrupted or canceled.

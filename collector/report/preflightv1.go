@@ -34,7 +34,6 @@ const (
 	executionRunning   = "running"
 )
 
-// preflightResult is the document of the format preflight-v1-json.
 type preflightResult struct {
 	Format          string          `json:"format"`
 	PreflightID     string          `json:"preflightID"`

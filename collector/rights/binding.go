@@ -67,7 +67,6 @@ func compareBoundRoles(a, b boundRole) int {
 	return cmp.Or(strings.Compare(a.in, b.in), strings.Compare(a.kind, b.kind), strings.Compare(a.name, b.name))
 }
 
-// eachBinding calls note for all bindings, which are read in pages.
 func eachBinding(ctx context.Context, client rbacv1client.RbacV1Interface, note func(namespace string, subjects []rbacv1.Subject, role rbacv1.RoleRef)) error {
 	inNamespaces := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.RoleBindings(metav1.NamespaceAll).List(ctx, options)

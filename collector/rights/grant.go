@@ -71,7 +71,6 @@ func (e *tooManyRolesError) Error() string {
 	return fmt.Sprintf("%d roles are bound to %s, more than %d", e.roles, e.subject, e.most)
 }
 
-// roleReader reads each role once.
 type roleReader struct {
 	client rbacv1client.RbacV1Interface
 	// most bounds the bindings of one subject.

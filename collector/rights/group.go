@@ -204,7 +204,6 @@ func (b groupBindings) roles(namespace string) []boundRole {
 	return slices.Compact(roles)
 }
 
-// secretReads are the requests that read Secrets of any name.
 func (a groupAudit) secretReads() []access.Request {
 	var reads []access.Request
 	for _, namespace := range append([]string{""}, a.granted.namespaces(a.namespace)...) {

@@ -37,7 +37,6 @@ func (a API) Reads(rules []rbacv1.PolicyRule) Reading {
 	return Reading{Rules: access.DistinctRules(r.rules), Omitted: slices.Sorted(maps.Keys(r.omitted))}
 }
 
-// reader collects the Reading of some rules.
 type reader struct {
 	api     API
 	rules   []rbacv1.PolicyRule
@@ -86,7 +85,6 @@ func (r *reader) readPaths(paths []string) {
 	}
 }
 
-// expand adds the resources that a group and a resource of a rule mean.
 func (r *reader) expand(byGroup map[string]map[string]bool, group, resource string, named bool) {
 	if group != "*" && !isPattern(resource) {
 		r.add(byGroup, group, resource, named)

@@ -64,7 +64,6 @@ func admitted() []string {
 	return []string{"create", "update", "patch", "delete", "deletecollection", "get", "list", "watch"}
 }
 
-// subject is the user of a request.
 type subject struct {
 	name   string
 	groups []string
@@ -77,7 +76,6 @@ func accountSubject(account types.NamespacedName) subject {
 // anonymous is the user of a request without a token.
 func anonymous() subject { return subject{"system:anonymous", []string{"system:unauthenticated"}} }
 
-// review returns those of the requests that the API server allows a subject.
 func review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject, requests []access.Request) ([]access.Request, error) {
 	allowed := make([]bool, len(requests))
 	group, ctx := errgroup.WithContext(ctx)

@@ -136,7 +136,6 @@ func storesNothing(request access.Request) bool {
 
 // Rights are the write permissions of one ServiceAccount.
 type Rights struct {
-	// Account is its name.
 	Account types.NamespacedName
 	// Writes are the write requests that it may make by roles that are bound to it, or to
 	// the ServiceAccounts of its namespace; sorted. A request that connects to running pods

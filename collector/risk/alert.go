@@ -42,7 +42,6 @@ func selectAlert(active prometheusv1.Alert) (alert, bool) {
 	return selected, true
 }
 
-// isOwn reports whether the preflight itself raises the alert.
 func (a alert) isOwn() bool { return ownsignal.Alert(a.name, a.label("namespace")) }
 
 // impact is the effect of an alert on an update, in CVO's words; empty for most.
@@ -63,7 +62,6 @@ func (a alert) impact() string {
 	return ""
 }
 
-// details are CVO's words.
 func (a alert) details() string {
 	summary := cmp.Or(a.annotation("summary"), a.name)
 	if !strings.HasSuffix(summary, ".") {
@@ -105,7 +103,6 @@ func runbookOf(instances []alert) string {
 	return ""
 }
 
-// objects are those that the labels of the alert name.
 func (a alert) objects() []finding.Object {
 	namespace := a.label("namespace")
 	switch {

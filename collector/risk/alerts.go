@@ -60,7 +60,6 @@ type alerts struct {
 	controlPlane string
 }
 
-// name is the name by which an alert is accepted.
 func (a alerts) name(alert string) string {
 	if a.controlPlane != "" {
 		return NameControlPlaneAlerts + "-" + riskName("Alert", alert)
@@ -68,7 +67,6 @@ func (a alerts) name(alert string) string {
 	return riskName("Alert", alert)
 }
 
-// check is the name of the check.
 func (a alerts) check() string {
 	if a.controlPlane != "" {
 		return NameControlPlaneAlerts
@@ -153,7 +151,6 @@ func (a alerts) ignores(selected alert) string {
 	return ""
 }
 
-// firing is the finding of the instances of one alert.
 func (a alerts) firing(instances []alert) finding.Finding {
 	slices.SortFunc(instances, func(a, b alert) int { return strings.Compare(a.message, b.message) })
 	first := instances[0]

@@ -9,15 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// assessment is the cluster's assessment of one risk of one update.
 type assessment struct {
 	// applies is empty where the cluster has no assessment.
-	applies metav1.ConditionStatus
-	// reason and message come from the cluster.
+	applies         metav1.ConditionStatus
 	reason, message string
 }
 
-// ofAlert reports whether CVO made the risk of an alert.
 func (a assessment) ofAlert() bool { return strings.HasPrefix(a.reason, "Alert:") }
 
 // rank orders contradictory assessments: the first one counts.
@@ -129,7 +126,6 @@ func (c conditions) find(conditions []metav1.Condition, kind string) *metav1.Con
 // separator is between the texts of risks in the message of Recommended.
 const separator = "\n\n"
 
-// applying is the text of a risk that applies.
 func applying(risk configv1.ConditionalUpdateRisk) string { return risk.Message + " " + risk.URL }
 
 // unknownText is the text of a risk that could not be evaluated; the error is

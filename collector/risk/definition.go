@@ -85,7 +85,6 @@ func (r namedRisk) isAlways() bool {
 	return r.all(func(risk configv1.ConditionalUpdateRisk) bool { return isAlways(risk.MatchingRules) })
 }
 
-// all reports whether every definition satisfies a condition.
 func (r namedRisk) all(satisfies func(configv1.ConditionalUpdateRisk) bool) bool {
 	return !slices.ContainsFunc(r.definitions, func(d definition) bool { return !satisfies(d.risk) })
 }
@@ -154,7 +153,6 @@ func (d definition) unknown(err error) finding.Finding {
 		Do(finding.Accept(d.name()))
 }
 
-// name is the name of the findings of the risk.
 func (d definition) name() string { return riskName("InvalidRiskName", d.risk.Name) }
 
 // text is the description of the risk, which may lack one.
@@ -165,7 +163,6 @@ func (d definition) text() string {
 	return words.Lines(d.risk.Message, maxText)
 }
 
-// reading is the first step of the remedy.
 func (d definition) reading() string {
 	if d.risk.URL == "" {
 		return ""
@@ -173,7 +170,6 @@ func (d definition) reading() string {
 	return "Read " + words.Line(d.risk.URL, maxText) + " first. "
 }
 
-// finding has what all findings of a risk have in common.
 func (d definition) finding(outcome preflight.Outcome, reason finding.Reason, message, evaluated string) finding.Finding {
 	evidence := map[string]string{"evaluated": evaluated}
 	if d.assessment.message != "" {

@@ -195,7 +195,6 @@ func (t target) updating() string {
 	return fmt.Sprintf("the update to %s, which is in progress,", t.name)
 }
 
-// notRetrieved is the message of CVO's warning.
 func (t target) notRetrieved() string {
 	for _, condition := range t.version.Status.Conditions {
 		switch {

@@ -40,7 +40,6 @@ var (
 	})
 )
 
-// evaluator evaluates the matching rules of risks.
 type evaluator struct {
 	subject check.Subject
 	client  *monitoring.Client
@@ -170,10 +169,8 @@ func Conditions(rules []graph.Rule) []configv1.ClusterCondition {
 // as those of later updates of a path.
 type Evaluator struct {
 	// Subject is the cluster; its update is not used.
-	Subject check.Subject
-	// Client is the monitoring that evaluates PromQL.
-	Client *monitoring.Client
-	// ClusterID is spec.clusterID of ClusterVersion.
+	Subject   check.Subject
+	Client    *monitoring.Client
 	ClusterID configv1.ClusterID
 }
 

@@ -51,23 +51,18 @@ const (
 	maxVersion, maxVersions = 100, 10
 )
 
-// target is one version in ClusterVersion.
 type target struct {
-	// read is what was read of the cluster.
 	read        gap.Extent
 	version     *configv1.ClusterVersion
 	conditional *snapshot.ConditionalUpdates
 	name        string
-	// minor is the minor version that the cluster runs.
-	minor string
-	// updates are the conditional updates to it.
-	updates []configv1.ConditionalUpdate
+	minor       string
+	updates     []configv1.ConditionalUpdate
 }
 
 // stale is true when the status is older than the spec.
 func (t target) stale() bool { return !cvo.HasProcessed(t.version) }
 
-// images are the pull specs of the available updates to the target.
 func (t target) images() []string {
 	var images []string
 	for _, available := range t.version.Status.AvailableUpdates {

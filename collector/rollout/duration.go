@@ -110,7 +110,6 @@ func (m Model) nodes(pool string, count int) Range {
 	return quick.plus(drains)
 }
 
-// masters is how long the nodes of the control plane take.
 func (m Model) masters() Range {
 	if m.Masters == 0 {
 		return Range{}

@@ -95,8 +95,7 @@ func judgeConversions(ctx context.Context, conversions []snapshot.Conversion, ba
 
 // outage is why a webhook cannot be called; the zero value where it can, or where its URL is not one of this cluster.
 type outage struct {
-	why string
-	// service is that of the webhook, with its namespace.
+	why     string
 	service backend.Reference
 	state   backend.State
 }

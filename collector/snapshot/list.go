@@ -66,7 +66,6 @@ func listPages[T any](ctx context.Context, client dynamic.Interface, resource sc
 	return all, err
 }
 
-// each calls do for each object of a list, which is read in pages.
 func each[P any](ctx context.Context, page pager.ListPageFunc, do func(P) error) error {
 	pages := pager.New(page)
 	pages.PageBufferSize = 1

@@ -89,10 +89,8 @@ type Kubelets struct {
 	Pool string
 	// PoolUnknown is true where no pool is known to update the nodes, and not all pools could be read.
 	PoolUnknown bool
-	// Paused is true when the pool is paused.
-	Paused bool
-	// Nodes are their names.
-	Nodes []string
+	Paused      bool
+	Nodes       []string
 }
 
 // Kubelets returns the kubelets of all nodes, sorted by pool and version. Beside an error about
@@ -169,7 +167,6 @@ func (p pool) rank() int {
 	return 1
 }
 
-// readPools parses the pools, and sorts them by rank and name.
 func readPools(found []machineconfigurationv1.MachineConfigPool) ([]pool, error) {
 	var pools []pool
 	for i := range found {
@@ -274,7 +271,6 @@ func (c *Cluster) MachineConfigs(ctx context.Context) ([]MachineConfig, error) {
 	})
 }
 
-// configReader reads the pages of one list of MachineConfigs.
 type configReader struct {
 	cluster *Cluster
 	found   []MachineConfig
@@ -298,7 +294,6 @@ func (r *configReader) page(ctx context.Context, options metav1.ListOptions) (ru
 	return list, nil
 }
 
-// decode decodes a list.
 func (r *configReader) decode(from *json.Decoder, into *metav1.ListMeta) error {
 	if begin, err := from.Token(); err != nil || begin != json.Delim('{') {
 		return errors.Join(err, errors.New("it is no list"))
@@ -316,7 +311,6 @@ func (r *configReader) decode(from *json.Decoder, into *metav1.ListMeta) error {
 	return err
 }
 
-// decodeMember decodes the value of a key of a list.
 func (r *configReader) decodeMember(from *json.Decoder, key json.Token, into *metav1.ListMeta) error {
 	if key == "items" {
 		return r.decodeItems(from)
@@ -357,7 +351,6 @@ func (r *configReader) decodeItems(from *json.Decoder) error {
 	return err
 }
 
-// decodeConfig decodes one MachineConfig.
 func decodeConfig(item json.RawMessage) (MachineConfig, error) {
 	var fields struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`

@@ -184,7 +184,6 @@ func (r *reader[T]) add(encoded []byte) error {
 	return nil
 }
 
-// encode is an object in protobuf.
 func encode(object any) ([]byte, error) {
 	of, ok := object.(message)
 	if !ok {
@@ -193,7 +192,6 @@ func encode(object any) ([]byte, error) {
 	return of.Marshal()
 }
 
-// decode adds what is encoded to an object.
 func decode(object any, encoded []byte) error {
 	if of, ok := object.(message); ok && len(encoded) > 0 {
 		return of.Unmarshal(encoded)

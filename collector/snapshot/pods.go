@@ -35,7 +35,6 @@ func bound(volumes []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-// podRules are the rules for the fields of a pod.
 var podRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // they are derived once
 	pod := reflect.TypeFor[corev1.Pod]()
 	of := allBut[corev1.Pod](

@@ -53,8 +53,7 @@ type Conversion struct {
 	// Definition has name, labels and annotations.
 	Definition metav1.ObjectMeta
 	Kind       string
-	// Webhook converts the objects.
-	Webhook apiextensionsv1.WebhookClientConfig
+	Webhook    apiextensionsv1.WebhookClientConfig
 	// Served are the versions that the API server serves. Stored are those in which objects
 	// may be stored.
 	Served, Stored []string

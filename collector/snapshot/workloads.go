@@ -26,8 +26,7 @@ type Workload struct {
 	Kind, Name string
 	// Installer is the kind of what installed it: ClusterServiceVersion, Helm release,
 	// Argo application, or application. It is empty where the pods do not name it.
-	Installer string
-	// Installation is the name of the installer's object.
+	Installer    string
 	Installation string
 	// Oldest and Newest are the creation times of its pods.
 	Oldest, Newest time.Time
@@ -203,7 +202,6 @@ func (c *Cluster) PodOwners(ctx context.Context, namespace, account string) ([]P
 	})
 }
 
-// pageOf is the list function of a typed client.
 func pageOf[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) pager.ListPageFunc {
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return list(ctx, options)

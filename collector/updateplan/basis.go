@@ -14,17 +14,15 @@ import (
 type Basis struct {
 	Graph *graph.Graph
 	// Sources are the names of the graphs that Graph is the union of.
-	Sources []string
-	From    string
-	// Architecture is the architecture of the graph.
+	Sources      []string
+	From         string
 	Architecture string
 	// Channel is the present channel; empty without a cluster.
 	Channel string
 	// Accepted are the details of the acceptances for a version, by the name of the risk.
 	Accepted func(version string) map[string]string
 	// Assess is whether a risk applies.
-	Assess func(graph.Risk) Assessment
-	// ImageSet is the format of ImageSetConfigurations.
+	Assess   func(graph.Risk) Assessment
 	ImageSet imageset.Format
 
 	// Cluster is the ID of the cluster; empty without one.

@@ -71,7 +71,6 @@ func (b Basis) document(to string) Plan {
 	}
 }
 
-// notices joins the notices of the basis and of the graph, each once.
 func (b Basis) notices() []string {
 	messages := append(append([]string{}, b.Notices...), b.Rollout.Notices...)
 	for _, notice := range b.Graph.Notices {

@@ -101,7 +101,6 @@ func (b Basis) channels(version string) []string {
 	return slices.Sorted(slices.Values(b.Graph.Releases[i].Channels))
 }
 
-// lineOf is the minor version of a release, or of a minor version.
 func lineOf(version string) string {
 	parsed, err := semver.Parse(version)
 	if err != nil {

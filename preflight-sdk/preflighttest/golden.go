@@ -69,7 +69,6 @@ func firstDifference(a, b string) (line int, ofA, ofB string) {
 	return before + 1, strings.Split(a, "\n")[before], strings.Split(b, "\n")[before]
 }
 
-// format returns the fields of the finding that a check sets, as JSON.
 func format(f preflight.Finding) string {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)

@@ -71,7 +71,6 @@ func withDeadlineOf(tb testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// logger writes to the log of the test.
 type logger struct{ tb testing.TB }
 
 func (l logger) Write(line []byte) (int, error) {

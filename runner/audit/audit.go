@@ -218,7 +218,6 @@ func (a Audit) notAudited(name, format string, args ...any) finding.Finding {
 		Do(finding.Roles(), finding.Accept(name))
 }
 
-// judgeAccount is the finding about a temporary account, by the rules of its roles.
 func (a Audit) judgeAccount(account accountcopy.Account) finding.Finding {
 	writes, undenied := rights.Writing(account.Rules), a.undeniedTo(account)
 	secrets := account.SecretReads()
@@ -313,15 +312,12 @@ func NotRun(check string, causes []string) finding.Finding {
 		Do(actions...)
 }
 
-// nameOf is the name of the finding about an account.
 func nameOf(account accountcopy.Account) string {
 	return nameAudit + "-" + account.Namespace + "." + account.Author
 }
 
-// nameOfGroups is the name of the finding about all ServiceAccounts of a namespace.
 func nameOfGroups(namespace string) string { return nameAudit + "-" + namespace }
 
-// subjectOf is the beginning of a sentence about an account.
 func subjectOf(account accountcopy.Account) string {
 	kind := "ServiceAccount of the release"
 	if account.Copied {
@@ -330,7 +326,6 @@ func subjectOf(account accountcopy.Account) string {
 	return fmt.Sprintf("%s is a temporary copy of %s %s/%s", account.Name, kind, account.Namespace, account.Author)
 }
 
-// describeRules names the first few of some rules.
 func describeRules(rules []rbacv1.PolicyRule) string {
 	const most, mostNames = 3, 5
 	var texts []string

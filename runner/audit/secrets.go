@@ -16,7 +16,6 @@ import (
 // maxNamedSecrets bounds the Secrets that a message names. The objects of the finding are all.
 const maxNamedSecrets = 20
 
-// readsUnknown is true for a check that reads a Secret whose type is unknown.
 func readsUnknown(account accountcopy.Account, check string) bool {
 	return slices.ContainsFunc(account.Secrets, func(secret accountcopy.ReadSecret) bool {
 		return secret.Type != nil && slices.Contains(secret.Checks, check)
@@ -53,7 +52,6 @@ func unknownSecret(account accountcopy.Account, roles finding.Finding, text stri
 	return f.Noted("Besides, %s", roles.Message)
 }
 
-// describeSecrets names Secrets, each with what is known of it.
 func describeSecrets(secrets []accountcopy.ReadSecret) string {
 	texts := make([]string, 0, len(secrets))
 	for _, secret := range secrets {

@@ -28,8 +28,7 @@ const (
 	// maxFiles bounds the number of files, whatever their size.
 	maxFiles = 10_000
 	// abandoned is the age at which an unfinished file is deleted.
-	abandoned = time.Hour
-	// unfinished is the prefix of the names of unfinished files.
+	abandoned  = time.Hour
 	unfinished = "unfinished-"
 )
 
@@ -44,7 +43,6 @@ type Directory struct {
 // is not writable.
 func Open(path string, limit int64) (*Directory, error) { return open(path, "sha256", limit) }
 
-// open opens a directory of the cache.
 func open(path, name string, limit int64) (*Directory, error) {
 	d := &Directory{path: filepath.Join(path, name), limit: limit}
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
@@ -142,7 +140,6 @@ func (d *Directory) write(path string, content []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// stored is one file in the directory.
 type stored struct {
 	name string
 	size int64
@@ -195,7 +192,6 @@ func (d *Directory) list() ([]stored, int64, error) {
 	return files, total, nil
 }
 
-// file is the path of the content with the digest.
 func (d *Directory) file(digest string) (string, bool) {
 	hash, ok := strings.CutPrefix(digest, "sha256:")
 	if !ok || !isHash(hash) {

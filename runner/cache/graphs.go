@@ -36,7 +36,6 @@ func OpenGraphs(path string) (*Graphs, error) {
 	return &Graphs{directory}, nil
 }
 
-// storedGraph is the content of a file.
 type storedGraph struct {
 	URL          string          `json:"url"`
 	Channel      string          `json:"channel"`

@@ -73,7 +73,6 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 	return report, nil
 }
 
-// evidence is what is known of a check after its trials.
 func (s *session) evidence(check jobplan.Check) requirement.Evidence {
 	return requirement.Evidence{
 		Check: check, Images: s.subject.describeImages(check), Tried: s.results.tried[check.Name], Rights: s.results.accounts[check.Name], Reads: s.results.reading[check.Name], Alone: s.subject.alone,

@@ -24,7 +24,6 @@ func (r Report) verdict() document.Verdict {
 	return document.Verdict{Mark: document.Mark{Level: document.Unclear, Word: "Undecided"}, Meaning: "not all requirements could be tested."}
 }
 
-// headline is the conclusion in one sentence.
 func (r Report) headline() string { return r.verdict().Word + ": " + r.verdict().Meaning }
 
 // Document is the conclusion, the results for each check, those that need attention first, and

@@ -98,7 +98,6 @@ func (s *session) attempt(ctx context.Context, t trial, checks []string) (err er
 	return nil
 }
 
-// collect runs the plan as a preflight does, and returns its findings.
 func (s *session) collect(ctx context.Context, t trial, plan jobplan.Plan) (map[string][]finding.Finding, error) {
 	limited, cancel := context.WithDeadline(ctx, plan.Run.Deadline)
 	defer cancel()
@@ -124,7 +123,6 @@ func (s *session) collect(ctx context.Context, t trial, plan jobplan.Plan) (map[
 	return findings, errors.Join(ctx.Err(), err)
 }
 
-// onceRunning returns a function that calls first for each check when it runs.
 func onceRunning(plan jobplan.Plan, first func(jobplan.Check)) func(jobs.Status) {
 	waiting := map[string]jobplan.Check{}
 	for _, check := range plan.Checks {

@@ -16,13 +16,10 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// labelConformance labels namespaces created for the trials.
 const labelConformance = "preflight.openshift.io/conformance"
 
-// namespaces are those that a test creates.
 type namespaces struct {
-	client kubernetes.Interface
-	// id labels them.
+	client  kubernetes.Interface
 	id      string
 	created []string
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// readPod reads the pod of a check before it is deleted.
 func readPod(ctx context.Context, client kubernetes.Interface, check jobplan.Check) (requirement.Attempt, error) {
 	pods, err := podsOf(ctx, client, check)
 	if err != nil || len(pods) == 0 {

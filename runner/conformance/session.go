@@ -33,7 +33,6 @@ type Config struct {
 	Progress func(step string)
 }
 
-// session is one call of Run.
 type session struct {
 	config   Config
 	subject  Subject

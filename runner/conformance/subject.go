@@ -28,10 +28,8 @@ import (
 type Subject struct {
 	release *payload.Release
 	// alone is true for an image without a manifest.
-	alone bool
-	// access resolves tags.
+	alone  bool
 	access *registry.Access
-	// images are the resolved images, by their names in the manifests.
 	images map[string]image
 }
 
@@ -83,7 +81,6 @@ func Manifests(ctx context.Context, files map[string][]byte, substitutions []Sub
 	return s, nil
 }
 
-// inRelease matches the name of a manifest in a release.
 var inRelease = regexp.MustCompile(`^0000_[0-9]+_`)
 
 // componentIn is the component that a preflight names the check after: a release has the
@@ -169,7 +166,6 @@ func repository(pullSpec string) string {
 	return name
 }
 
-// imagesOf are pointers to the image names in a Job.
 func imagesOf(job *batchv1.Job) []*string {
 	spec := &job.Spec.Template.Spec
 	var names []*string
@@ -187,7 +183,6 @@ func imagesOf(job *batchv1.Job) []*string {
 	return names
 }
 
-// unreadable are the results about manifests with problems.
 func (s Subject) unreadable() []requirement.Result {
 	var results []requirement.Result
 	for _, problem := range s.release.Problems {
@@ -229,7 +224,6 @@ func (s Subject) unresolved() string {
 	return strings.Join(append([]string{""}, causes...), "; ")
 }
 
-// describeImages lists the images of a check by name and digest.
 func (s Subject) describeImages(check jobplan.Check) string {
 	var lines []string
 	for name, found := range s.images {

@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// trial is one way to run a check.
 type trial struct {
 	name string
 	// describe completes "running …".
@@ -50,7 +49,6 @@ const (
 	closedHost = "127.0.0.1"
 )
 
-// compared are the trials whose results are compared with the first.
 func compared() []trial {
 	return []trial{
 		{name: requirement.Again, describe: "the check again"},

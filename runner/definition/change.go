@@ -38,7 +38,6 @@ func bundleOf(crd *apiextensionsv1.CustomResourceDefinition) []byte {
 	return nil
 }
 
-// change is the update of one definition by the cluster-version operator.
 type change struct {
 	// present is the definition of the cluster, target the one that would replace it.
 	present, target *apiextensionsv1.CustomResourceDefinition
@@ -113,7 +112,6 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 	return found
 }
 
-// reasonOf classifies an error of the validation by its field.
 func reasonOf(err *field.Error) finding.Reason {
 	switch {
 	case strings.HasPrefix(err.Field, "status.storedVersions"):

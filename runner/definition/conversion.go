@@ -19,7 +19,6 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// sliceResource are the EndpointSlices.
 func sliceResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
 }
@@ -56,12 +55,10 @@ func (s *survey) conversion(ctx context.Context, c change) error {
 	return nil
 }
 
-// sameService is true when both webhooks are the same Service.
 func sameService(a, b *apiextensionsv1.WebhookClientConfig) bool {
 	return b != nil && a.Service != nil && b.Service != nil && a.Service.Namespace == b.Service.Namespace && a.Service.Name == b.Service.Name
 }
 
-// ready reports whether the Service has a ready endpoint.
 func (s *survey) ready(ctx context.Context, service *apiextensionsv1.ServiceReference) (bool, error) {
 	if len(validation.IsDNS1035Label(service.Name)) > 0 || len(validation.IsDNS1123Label(service.Namespace)) > 0 {
 		return false, nil // no Service has this name

@@ -146,7 +146,6 @@ func (s *survey) present(ctx context.Context, name string) (*apiextensionsv1.Cus
 	return present, err
 }
 
-// removal counts the objects of a definition that the target deletes.
 func (s *survey) removal(ctx context.Context, present *apiextensionsv1.CustomResourceDefinition) error {
 	version := servedVersion(present, func(string) bool { return true })
 	if version == "" {
@@ -169,7 +168,6 @@ func (s *survey) removal(ctx context.Context, present *apiextensionsv1.CustomRes
 	return nil
 }
 
-// findings reports the violations in all definitions, and what was inconclusive.
 func (s *survey) findings(definitions int) []finding.Finding {
 	found := s.found
 	if len(s.unread) > 0 {

@@ -26,7 +26,6 @@ const (
 	mostNamed = 10
 )
 
-// describe is the kind and name of a definition, for messages.
 func describe(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return check.Describe(object(crd))
 }
@@ -35,7 +34,6 @@ func object(crd *apiextensionsv1.CustomResourceDefinition) finding.Object {
 	return finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name}
 }
 
-// objectName is the namespace and name of an object.
 func objectName(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return o.GetName()

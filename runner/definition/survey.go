@@ -15,14 +15,12 @@ const (
 	maxPage    = 500
 )
 
-// survey is one run of the check.
 type survey struct {
-	client dynamic.Interface
-	now    time.Time
-	budget *budget
-	found  []finding.Finding
-	unread []unread
-	// objects counts the objects that were validated.
+	client  dynamic.Interface
+	now     time.Time
+	budget  *budget
+	found   []finding.Finding
+	unread  []unread
 	objects int
 }
 

@@ -33,7 +33,6 @@ type tally struct {
 	managers map[string]map[string]bool
 }
 
-// invalid counts objects, and names the first ones.
 type invalid struct {
 	count    int
 	examples []string

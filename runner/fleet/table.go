@@ -77,7 +77,6 @@ func Of(target string, rows []Row) Table {
 	return table
 }
 
-// groups are the causes of the rows.
 func groups(rows []Row) []Group {
 	byCause := map[identity]int{}
 	found := []Group{}
@@ -170,7 +169,6 @@ func (c Counts) decide() verdict.Decision {
 	return verdict.Ready
 }
 
-// rank orders states, the worst first.
 func (s State) rank() int {
 	return slices.Index([]State{Blocked, Undecided, Unreachable, Hibernating, NotInstalled, Clear, Ready}, s)
 }

@@ -46,8 +46,7 @@ type Check struct {
 	Release update.Release
 	// Images maps the name of a component to its pull spec by digest.
 	Images map[string]string
-	// Mode is one of Modes.
-	Mode Mode
+	Mode   Mode
 	// Architectures are the GOARCH values of the nodes; none means all
 	// architectures of an image.
 	Architectures []string

@@ -112,7 +112,6 @@ func severity(g *group) int {
 	return slices.Index([]preflight.Outcome{preflight.Fail, preflight.Unknown}, g.outcome)
 }
 
-// groupOf is the group of one unavailable image.
 func (c Check) groupOf(each result) group {
 	one := group{components: each.components, reason: collector.ReasonError, outcome: preflight.Unknown}
 	for _, place := range each.places {
@@ -193,7 +192,6 @@ func (c Check) finding(g *group, evidence map[string]string) finding.Finding {
 		Named(name).Remedy("%s", g.remedy).Do(g.actions...).Observed(evidence)
 }
 
-// example is the text for the first image.
 func (g *group) example() string {
 	if len(g.components) == 1 {
 		return g.text
@@ -201,7 +199,6 @@ func (g *group) example() string {
 	return "the first: " + g.text
 }
 
-// evidence is the evidence of all findings: counts and sizes.
 func (c Check) evidence(results []result, missing int) map[string]string {
 	size, layers := sizeOf(results)
 	evidence := map[string]string{

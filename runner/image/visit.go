@@ -14,9 +14,7 @@ import (
 	"github.com/openshift/update-preflight/runner/registry/repository"
 )
 
-// result is the result for one image.
 type result struct {
-	// components are the components with this image.
 	components []string
 	// places are the places that were tried, in order. Without failure, the last
 	// one has the image.
@@ -27,13 +25,11 @@ type result struct {
 	layers map[string][]ocispec.Descriptor
 }
 
-// visitor requests images from registries.
 type visitor struct {
 	mode          Mode
 	architectures []string
 
-	mutex sync.Mutex
-	// opened are the open repositories with their tokens, by place and credential.
+	mutex  sync.Mutex
 	opened map[string]func() (repoClient, error)
 	// dead are the errors of unreachable registries by host, so that each is
 	// dialed once.
@@ -62,7 +58,6 @@ func (v *visitor) check(ctx context.Context, access *registry.Access, pullSpec s
 	return found
 }
 
-// visit requests the image from one place with one credential.
 func (v *visitor) visit(ctx context.Context, visit registry.Visit) (map[string][]ocispec.Descriptor, error) {
 	host := visit.Reference.Context().RegistryStr()
 	if err := v.isDead(host); err != nil {
@@ -102,7 +97,6 @@ func (v *visitor) open(ctx context.Context, visit registry.Visit) (repoClient, e
 	return ask()
 }
 
-// image reads the manifests of an image and returns its layers by architecture.
 func (v *visitor) image(ctx context.Context, at repoClient, digest string) (map[string][]ocispec.Descriptor, error) {
 	top, err := at.manifest(ctx, digest)
 	if err != nil {
@@ -133,7 +127,6 @@ func (v *visitor) image(ctx context.Context, at repoClient, digest string) (map[
 	return layers, nil
 }
 
-// checkBlobs checks that all blobs of an image exist.
 func (v *visitor) checkBlobs(ctx context.Context, at repoClient, image ocimanifest.Manifest) error {
 	if v.mode != Blobs {
 		return nil
@@ -153,7 +146,6 @@ func (v *visitor) checkBlobs(ctx context.Context, at repoClient, image ocimanife
 	return nil
 }
 
-// repoClient is an open repository with its name.
 type repoClient struct {
 	name       string
 	repository *repository.Repository
@@ -168,7 +160,6 @@ func (c repoClient) manifest(ctx context.Context, digest string) (ocimanifest.Ma
 	return manifest, unusable(err)
 }
 
-// child returns an image that an index describes.
 func (c repoClient) child(ctx context.Context, described ocispec.Descriptor) (ocimanifest.Manifest, error) {
 	content, err := c.content(ctx, described.Digest.String())
 	if err != nil {
@@ -189,7 +180,6 @@ func (c repoClient) content(ctx context.Context, digest string) ([]byte, error) 
 	return content, err
 }
 
-// blob checks the existence and size of a blob.
 func (c repoClient) blob(ctx context.Context, wanted ocispec.Descriptor) error {
 	size, err := c.repository.BlobSize(ctx, wanted.Digest.String())
 	switch {

@@ -58,7 +58,6 @@ type Options struct {
 
 // Status is the progress of one check.
 type Status struct {
-	// Check is the name of the check.
 	Check string
 	State diagnosis.State
 	// Detail is a clause about what the check waits for; may be empty.

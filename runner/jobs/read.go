@@ -24,9 +24,8 @@ import (
 const (
 	// logLines and logBytes bound the end of a log that is read: enough for a
 	// result of 1 MiB in parts, in the SDK's format.
-	logLines = 2000
-	logBytes = 2 << 20
-	// retryInterval is the time between two attempts.
+	logLines      = 2000
+	logBytes      = 2 << 20
 	retryInterval = time.Second
 )
 

@@ -22,7 +22,6 @@ type starter interface {
 	UID(check jobplan.Check) types.UID
 }
 
-// run is shared by the sources of a run.
 type run struct {
 	client  kubernetes.Interface
 	start   starter
@@ -54,17 +53,14 @@ func (r *run) deleteEvicted(ctx context.Context) {
 	}
 }
 
-// source is the source of one check.
 type source struct {
 	run   *run
 	index int
 	check jobplan.Check
-	// known are the findings that were complete before the run.
 	known []finding.Finding
 
-	log    *diagnosis.Log
-	listed bool
-	// reported is the last reported status.
+	log      *diagnosis.Log
+	listed   bool
 	reported Status
 	// waiting is the last classification in state Waiting.
 	waiting diagnosis.Classification
@@ -74,7 +70,6 @@ type source struct {
 	granted, restarted, pinned bool
 }
 
-// observe returns the observed state of the check's Job.
 func (s *source) observe() (diagnosis.Observation, <-chan struct{}) {
 	o, changed := s.run.tracker.Observe(s.index)
 	o.Log, o.Listed, o.Restarted = s.log, s.listed, s.restarted

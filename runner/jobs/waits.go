@@ -40,7 +40,6 @@ type waits struct {
 	since   time.Time
 }
 
-// observe records the state of the check at that time.
 func (w *waits) observe(classified diagnosis.Classification, now time.Time) {
 	reason := waitReason(classified)
 	if reason != w.reason {
@@ -63,7 +62,6 @@ func waitReason(classified diagnosis.Classification) finding.Reason {
 	return finding.Reason{}
 }
 
-// end ends the present wait.
 func (w *waits) end(now time.Time) {
 	if w.reason == (finding.Reason{}) || now.Sub(w.since) < leastWait {
 		return

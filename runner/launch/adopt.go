@@ -80,7 +80,6 @@ func rejectAltered(planned, created payload.Object) error {
 	return compared(planned, differs, err)
 }
 
-// compared returns the error for the result of a comparison with a planned object.
 func compared(planned payload.Object, differs string, err error) error {
 	if err != nil || differs == "" {
 		return err
@@ -176,7 +175,6 @@ func (l *Launcher) Resume(ctx context.Context, plan jobplan.Plan) error {
 	return nil
 }
 
-// objectsOf returns all objects of the plan that the Launcher creates, by name.
 func objectsOf(p jobplan.Plan) (map[preflight.Object]payload.Object, error) {
 	all := append(writeguard.Objects(p.Run), p.Supporting...)
 	for _, check := range p.Checks {

@@ -150,7 +150,6 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	return classifyStatus(check, err)
 }
 
-// classifyStatus returns the finding for the status code of an error.
 func classifyStatus(check jobplan.Check, err error) finding.Finding {
 	text := err.Error()
 	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }

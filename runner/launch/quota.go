@@ -147,7 +147,6 @@ func altersPods(ctx context.Context, client admissionclient.Admissionregistratio
 	return false
 }
 
-// createsPods is true for a rule that includes the creation of pods.
 func createsPods(rule admissionregistrationv1.RuleWithOperations) bool {
 	includes := func(values []string, accepted ...string) bool {
 		return slices.ContainsFunc(values, func(value string) bool { return slices.Contains(accepted, value) })

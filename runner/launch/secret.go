@@ -35,7 +35,6 @@ func (e *credentialError) Error() string {
 	return fmt.Sprintf("%s has %s: a preflight may not have an identity that the read-only guard does not recognize", e.secret, e.credential)
 }
 
-// secretsOf are the Secrets that the checks read, each once.
 func secretsOf(plan jobplan.Plan) []inventory.Reference {
 	seen := map[inventory.Reference]bool{}
 	for _, check := range plan.Checks {

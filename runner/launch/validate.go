@@ -53,13 +53,11 @@ func (l *Launcher) Validate(ctx context.Context, plan jobplan.Plan) ([]finding.F
 	return findings, valid
 }
 
-// validation has the errors of the API server by object.
 type validation struct {
-	launcher *Launcher
-	plan     jobplan.Plan
-	jobs     []error
-	objects  map[inventory.Reference]error
-	// secretErrors has those of reading Secrets.
+	launcher     *Launcher
+	plan         jobplan.Plan
+	jobs         []error
+	objects      map[inventory.Reference]error
 	secretErrors map[inventory.Reference]error
 	quotas       quotas
 }
@@ -80,7 +78,6 @@ func (v *validation) run(ctx context.Context) {
 	v.plan.Secrets, v.secretErrors = v.launcher.reviewSecrets(ctx, secretsOf(v.plan))
 }
 
-// rejection is the first error for an object of a check.
 func (v *validation) rejection(i int, check jobplan.Check) error {
 	if err := v.jobs[i]; err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 // descriptions together. The longest description so far has some hundred bytes.
 const maxGateBytes = 256 << 10
 
-// adminGates are the admin gates of a release, by manifest.
 type adminGates struct {
 	found []manifestdoc.Located[map[string]string]
 	bytes int

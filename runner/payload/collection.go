@@ -90,7 +90,6 @@ func incomplete(root *yaml.Node) *manifestfilter.Violation {
 		"Report it to the authors of the component: the cluster-version operator would reject the release.")
 }
 
-// release returns the release of the collected content.
 func (m *manifests) release() (*Release, error) {
 	if m.references == nil || m.metadata == nil {
 		failure := imagefiles.Reject(reasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", imagefiles.ReleaseDirectory, referencesFile, imagefiles.ReleaseDirectory, metadataFile)

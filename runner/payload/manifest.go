@@ -26,7 +26,6 @@ const (
 	maxProblems    = 1_000
 )
 
-// manifests collects the relevant content of all files of a release.
 type manifests struct {
 	// cluster is the cluster to filter for; nil for none.
 	cluster    *manifestfilter.Cluster

@@ -73,7 +73,6 @@ func unmarshal(content []byte, into any, strict ...kjson.StrictOption) error {
 	return nil
 }
 
-// invalid is the error for an invalid file that every release needs.
 func invalid(file string, err error) error {
 	failure := imagefiles.Reject(reasonInvalidRelease, "%s/%s is invalid", imagefiles.ReleaseDirectory, file)
 	failure.Err = err

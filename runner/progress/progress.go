@@ -92,20 +92,14 @@ func (s *Serial) Decided(decided report.Report) {
 	s.observer.Decided(decided)
 }
 
-// discard is an observer that does nothing.
 type discard struct{}
 
-// Started implements Observer.
 func (discard) Started(string) {}
 
-// Step implements Observer.
 func (discard) Step(string) {}
 
-// Status implements Observer.
 func (discard) Status(jobs.Status) {}
 
-// Reported implements Observer.
 func (discard) Reported([]finding.Finding) {}
 
-// Decided implements Observer.
 func (discard) Decided(report.Report) {}

@@ -6,7 +6,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// comparison is how a field of an Intent is compared.
 type comparison struct {
 	// of names the field in a sentence, and value is what is compared of it; nil for a field that changes
 	// no answer.
@@ -14,7 +13,6 @@ type comparison struct {
 	value func(Intent) string
 }
 
-// comparisons are all fields of an Intent.
 func comparisons() map[string]comparison {
 	return map[string]comparison{
 		"From":        {"from release", func(i Intent) string { return i.From }},

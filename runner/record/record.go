@@ -57,7 +57,6 @@ func (r Requester) Known() Requester {
 
 // Intent is the part of a record that is known before the first Job exists.
 type Intent struct {
-	// ID is a UUID.
 	ID string
 	// From is the cluster's version, Target the release to update to.
 	From   string

@@ -52,7 +52,6 @@ func (a *Access) OfNodes() *Access {
 	}
 }
 
-// addLocal appends the user's credentials.
 func (a *Access) addLocal(ctx context.Context, local Local) {
 	for _, path := range local.AuthFiles {
 		own, err := credential.ReadAuthFile(ctx, path)
@@ -81,7 +80,6 @@ func (a *Access) Close() {
 	}
 }
 
-// credentialsFor are the credentials to try at a repository, the best first.
 func (a *Access) credentialsFor(repository string) []credential.Credential {
 	var found []credential.Credential
 	for _, each := range a.credentials {

@@ -101,7 +101,6 @@ func response(err error) string {
 	return text
 }
 
-// interrupted is the error of a canceled or expired context.
 func interrupted(ctx context.Context, err error) *Error {
 	failure := &Error{
 		Reason: collector.ReasonInterrupted, Message: "the request to the registry was canceled",

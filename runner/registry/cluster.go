@@ -54,8 +54,7 @@ type Hosted struct {
 	Name types.NamespacedName
 	// PullSecret is the name of a Secret in the same namespace, whose credentials come first.
 	PullSecret string
-	// Mirrors are its imageContentSources.
-	Mirrors []configv1.ImageDigestMirrors
+	Mirrors    []configv1.ImageDigestMirrors
 }
 
 // FromCluster reads once how the cluster pulls images. Configuration that cannot
@@ -88,7 +87,6 @@ func FromCluster(ctx context.Context, cluster Cluster, local Local) *Access {
 	return a
 }
 
-// reading reads the configuration of a cluster into an Access.
 type reading struct {
 	cluster Cluster
 	access  *Access
@@ -123,7 +121,6 @@ func (r reading) digestMirrors(ctx context.Context) []mirrorSet {
 	return sets
 }
 
-// digestMirrorSets are the mirrors of the object of that kind and name.
 func digestMirrorSets(mirrors []configv1.ImageDigestMirrors, kind, name string) []mirrorSet {
 	var sets []mirrorSet
 	for _, each := range mirrors {
@@ -214,7 +211,6 @@ func (r reading) image(ctx context.Context, into *settings) {
 	}
 }
 
-// proxy reads the effective proxy and the CA bundle.
 func (r reading) proxy(ctx context.Context) {
 	proxy, err := r.cluster.OpenShift.ConfigV1().Proxies().Get(ctx, "cluster", metav1.GetOptions{})
 	if !r.failed(err, reasonProxyUnreadable, "proxy.config.openshift.io \"cluster\"") {

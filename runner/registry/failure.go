@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/runner/registry/credential"
 )
 
-// failures make errors from what was tried, by the rules and the warnings of an access.
 type failures struct {
 	rules    rules
 	warnings []finding.Finding
@@ -71,7 +70,6 @@ func (f failures) sourceUnreachable(reference name.Reference, attempts []attempt
 	return ReasonRegistryUnreachable
 }
 
-// warned is the first warning with that reason.
 func (f failures) warned(reason finding.Reason) (finding.Finding, bool) {
 	at := slices.IndexFunc(f.warnings, func(w finding.Finding) bool { return w.Reason == reason.String() })
 	if at < 0 {
@@ -128,7 +126,6 @@ func (f failures) entryRemedy(reference name.Reference, place Place) (string, []
 		[]finding.Action{finding.Run(mirrorRelease), set.add(place.Repository, mirror)}
 }
 
-// accountRemedy depends on which credential was rejected.
 func (f failures) accountRemedy(host string, rejected credential.Credential) (string, []finding.Action) {
 	again := finding.Run(login, host)
 	if rejected.Store.Secret != nil {
@@ -150,7 +147,6 @@ const maxText = 200
 
 // Error reports that no registry provided an image. It never holds a credential.
 type Error struct {
-	// Reason is the kind of error.
 	Reason finding.Reason
 	// Message has the response of each place, in one line.
 	Message string
@@ -179,7 +175,6 @@ const (
 	login           = "podman login %s"
 )
 
-// entryOf is where the credentials of a pull secret are.
 func entryOf(secret types.NamespacedName) string {
 	return fmt.Sprintf(".dockerconfigjson of Secret %s/%s", secret.Namespace, secret.Name)
 }

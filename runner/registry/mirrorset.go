@@ -18,7 +18,6 @@ const (
 	hostedCluster       = "HostedCluster"
 )
 
-// mirrorSet is one source with its mirrors, of one object.
 type mirrorSet struct {
 	source  string
 	mirrors []string
@@ -29,7 +28,6 @@ type mirrorSet struct {
 	tags bool
 }
 
-// String names the object in messages.
 func (s mirrorSet) String() string { return fmt.Sprintf("%s %q", s.kind, s.name) }
 
 // effective reports whether there is a mirror other than the source. The
@@ -38,7 +36,6 @@ func (s mirrorSet) effective() bool {
 	return slices.ContainsFunc(s.mirrors, func(mirror string) bool { return mirror != s.source })
 }
 
-// add is the command that adds an entry to the object of the set.
 func (s mirrorSet) add(source, mirror string) finding.Action {
 	list := map[string]string{
 		digestMirrorSet: "imageDigestMirrors", tagMirrorSet: "imageTagMirrors", contentSourcePolicy: "repositoryDigestMirrors", hostedCluster: "imageContentSources",
@@ -83,7 +80,6 @@ func (s mirrorSet) mirrorOf(repository string) (string, bool) {
 	return mirrored.Name(), true
 }
 
-// commonParts is the number of leading parts that two names have in common.
 func commonParts(a, b string) int {
 	parts, others := strings.Split(a, "/"), strings.Split(b, "/")
 	for i := range min(len(parts), len(others)) {

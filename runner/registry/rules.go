@@ -12,7 +12,6 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// settings are the registry settings of the cluster's objects.
 type settings struct {
 	mirrors                    []mirrorSet
 	blocked, insecure, allowed []string
@@ -25,8 +24,7 @@ type settings struct {
 type rules struct {
 	entries           []entry
 	insecure, allowed []string
-	// sets are the mirror sets of the entries.
-	sets []mirrorSet
+	sets              []mirrorSet
 }
 
 // entry is a [[registry]] of registries.conf. The entry with the longest matching
@@ -121,7 +119,6 @@ func contradictions(sets []mirrorSet) []finding.Finding {
 
 var nameAccess = finding.NewName("RegistryAccess", "The findings about the registry configuration of the cluster.")
 
-// warning names a finding about the registry configuration.
 func warning(f finding.Finding) finding.Finding {
 	return f.Named(nameAccess).From(finding.SourcePayload)
 }
@@ -232,7 +229,6 @@ func (r rules) closed(repository string) string {
 	return ""
 }
 
-// find returns the entry with the longest match, and the length of the match.
 func (r rules) find(repository string) (entry, int) {
 	var found entry
 	longest := 0

@@ -20,11 +20,9 @@ func (a *Access) transport(host string, unsafe bool) http.RoundTripper {
 	return retry.Busy(&hostTransport{access: a, host: host, unsafe: unsafe})
 }
 
-// hostTransport sends each request with the CAs of its host.
 type hostTransport struct {
 	access *Access
 	host   string
-	// unsafe is true when the host is listed as insecure.
 	unsafe bool
 }
 
@@ -73,7 +71,6 @@ func (a *Access) base(kind base) *http.Transport {
 	return a.bases[kind]
 }
 
-// network is how registries are reached.
 type network struct {
 	// override sends all requests instead, if set.
 	override http.RoundTripper

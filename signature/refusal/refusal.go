@@ -14,7 +14,6 @@ import (
 
 // Error reports that a release could not be verified.
 type Error struct {
-	// Reason is the kind of error.
 	Reason Reason
 	// Message is the cause in one sentence.
 	Message string

@@ -96,7 +96,6 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// directoryStore is the path of a directory.
 type directoryStore string
 
 func (s directoryStore) String() string { return string(s) }
@@ -125,7 +124,6 @@ func withoutNotExist(err error) error {
 	return err
 }
 
-// httpStore is a web server.
 type httpStore struct {
 	url    *url.URL
 	client *http.Client
@@ -177,7 +175,6 @@ func (s *httpStore) Signature(ctx context.Context, digest string, n int) (_ []by
 // Unusable replaces a store of the cluster that cannot be used; its content
 // is unknown.
 type Unusable struct {
-	// Name names the store in errors.
 	Name string
 	// Cause is why it cannot be used.
 	Cause *refusal.Error
@@ -191,7 +188,6 @@ func (s Unusable) Signature(context.Context, string, int) ([]byte, error) { retu
 
 // Egress is how web servers are reached.
 type Egress struct {
-	// Proxy selects the proxy of a request.
 	Proxy func(*http.Request) (*url.URL, error)
 	// Roots are the trusted certificate authorities; nil means those of the system.
 	Roots *x509.CertPool

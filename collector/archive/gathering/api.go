@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/collector/archive/inventory"
 )
 
-// served is a resource in the version that its group prefers.
 type served struct {
 	version schema.GroupVersion
 	kind    string
@@ -33,14 +32,12 @@ func (s served) path(resource, namespace string) string {
 	return path + "/" + resource
 }
 
-// api is what the API server serves.
 type api struct {
 	resources map[inventory.Resource]*served
 	// failed are the groups whose resources are not known, with the cause.
 	failed map[string]error
 }
 
-// discoverAPI lists the resources of all groups, of which some may fail.
 func discoverAPI(client discovery.ServerResourcesInterface) (api, error) {
 	groups, lists, err := client.ServerGroupsAndResources()
 	known := api{resources: map[inventory.Resource]*served{}, failed: map[string]error{}}

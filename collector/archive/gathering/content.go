@@ -11,14 +11,12 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// source is what is read of a resource, as it is served.
 type source struct {
 	reading
 
 	served *served
 }
 
-// content is an object with the fields that checks read.
 func (g *gatherer) content(raw []byte, of source) (map[string]any, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(raw, &object); err != nil {
@@ -38,7 +36,6 @@ func (g *gatherer) content(raw []byte, of source) (map[string]any, error) {
 	return reduced, nil
 }
 
-// object is one object as the archive has it.
 type object struct {
 	namespace, name string
 	// text is a line of JSON.

@@ -73,16 +73,14 @@ type Summary struct {
 // maxMissing bounds what is listed as missing.
 const maxMissing = 1000
 
-// gatherer gathers once.
 type gatherer struct {
 	cluster *cluster.Cluster
 	request Request
 	reducer *reduction.Reducer
 	// out is the archive, and into where objects go: what is redacted, to a spool first.
-	out   *output
-	into  destination
-	spool *spool
-	// objects counts them.
+	out     *output
+	into    destination
+	spool   *spool
 	objects int
 	// alerts are those of the monitoring; nil where there are none.
 	alerts json.RawMessage
@@ -148,7 +146,6 @@ func (g *gatherer) replaceNames() error {
 	return g.spool.replay(g.out)
 }
 
-// read gathers what one request reads.
 func (g *gatherer) read(ctx context.Context, r reading) error {
 	found, err := g.api.find(r.resource)
 	key := r.resource.String()
@@ -205,7 +202,6 @@ func (g *gatherer) miss(r reading, err error) {
 // maxCause bounds an error, in bytes.
 const maxCause = 500
 
-// reading is what to read: one object, or all of a namespace, or all.
 type reading struct {
 	resource        inventory.Resource
 	namespace, name string

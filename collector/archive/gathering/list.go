@@ -28,7 +28,6 @@ const (
 	stepObjects = 1000
 )
 
-// get gathers one object.
 func (g *gatherer) get(ctx context.Context, of source) error {
 	body, err := fetch(ctx, g.cluster, of.served.path(of.resource.Name, of.namespace)+"/"+of.name)
 	if err != nil {
@@ -104,7 +103,6 @@ func (c *cursor) read(ctx context.Context, from *cluster.Cluster, path string, d
 	return errors.Join(err, body.Close())
 }
 
-// decode decodes a page.
 func (c *cursor) decode(from *json.Decoder, do func(item []byte) error) error {
 	var metadata metav1.ListMeta
 	err := members(from, func(key string) error {
@@ -180,7 +178,6 @@ func expired(err error) (string, bool) {
 	return status.ErrStatus.Continue, true
 }
 
-// open requests a response.
 func open(ctx context.Context, c *cluster.Cluster, path string, parameters map[string]string) (io.ReadCloser, error) {
 	request := c.Kubernetes.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json")
 	for name, value := range parameters {
@@ -191,7 +188,6 @@ func open(ctx context.Context, c *cluster.Cluster, path string, parameters map[s
 	return request.Stream(ctx)
 }
 
-// fetch reads a response of one object.
 func fetch(ctx context.Context, c *cluster.Cluster, path string) ([]byte, error) {
 	stream, err := open(ctx, c, path, nil)
 	if err != nil {

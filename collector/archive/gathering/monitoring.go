@@ -26,8 +26,7 @@ const (
 	// maxQueries bounds the queries, and maxResult one result, in bytes: that of a condition is
 	// one sample.
 	maxQueries, maxResult = 1000, 64 << 10
-	// alertsFile is the file that the reader of archives expects.
-	alertsFile = "monitoring/alerts.json"
+	alertsFile            = "monitoring/alerts.json"
 )
 
 // readMetrics gathers the metrics of the API server that stand for the counts of requests where
@@ -56,7 +55,6 @@ func (g *gatherer) readMetrics(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// readMonitoring gathers the alerts, and the results of queries.
 func (g *gatherer) readMonitoring(ctx context.Context, queries []string) error {
 	if g.request.Monitoring == nil {
 		return nil

@@ -14,7 +14,6 @@ import (
 	"github.com/openshift/update-preflight/collector/archive/reduction"
 )
 
-// destination is where objects go.
 type destination interface {
 	// single takes an object that has a file of its own.
 	single(content map[string]any, of source) error
@@ -29,7 +28,6 @@ type sink interface {
 	abandon() error
 }
 
-// output writes the archive.
 type output struct {
 	files Files
 	index inventory.Collection
@@ -37,7 +35,6 @@ type output struct {
 	names *redaction.Names
 }
 
-// text is a text as the archive has it.
 func (o *output) text(text string) string {
 	text = reduction.WithoutUsers(text)
 	if o.names != nil {
@@ -46,7 +43,6 @@ func (o *output) text(text string) string {
 	return text
 }
 
-// value is a value of JSON as the archive has it.
 func (o *output) value(data json.RawMessage) (json.RawMessage, error) {
 	var value any
 	if err := utiljson.Unmarshal(data, &value); err != nil {
@@ -59,7 +55,6 @@ func (o *output) value(data json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
-// learn finds the names in a value of JSON that is written later.
 func (o *output) learn(data json.RawMessage) error {
 	if o.names == nil {
 		return nil
@@ -97,7 +92,6 @@ func (o *output) writeAlerts(alerts json.RawMessage) error {
 	return o.write(alertsFile, fmt.Appendf(nil, `{"status":"success","data":%s}`+"\n", alerts))
 }
 
-// writeIndex writes the collection.
 func (o *output) writeIndex() error {
 	if err := o.replaceNames(); err != nil {
 		return err
@@ -111,7 +105,6 @@ func (o *output) writeIndex() error {
 	return o.write(inventory.CollectionFile, append(content, '\n'))
 }
 
-// replaceNames replaces the names in the collection.
 func (o *output) replaceNames() error {
 	o.index.Metrics = o.text(o.index.Metrics)
 	for i, name := range o.index.Nonexistent {
@@ -136,7 +129,6 @@ func (o *output) replaceNames() error {
 	return nil
 }
 
-// write writes a whole file.
 func (o *output) write(name string, content []byte) error {
 	if err := o.files.Begin(name); err != nil {
 		return &writeError{err}

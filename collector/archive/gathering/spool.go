@@ -80,7 +80,6 @@ func (s *spool) single(content map[string]any, of source) error {
 
 func (s *spool) list(of source) sink { return spooledList{s, s.add(of)} }
 
-// spooledList is a list of a spool.
 type spooledList struct {
 	spool *spool
 	at    int
@@ -96,7 +95,6 @@ func (l spooledList) finish(revision string) error {
 
 func (l spooledList) abandon() error { return l.spool.put(record{Kind: recordTorn, Source: l.at}, nil) }
 
-// replay writes what a spool has to the archive, with the names replaced.
 func (s *spool) replay(into *output) error {
 	if err := s.names.Seal(); err != nil {
 		return err
@@ -125,7 +123,6 @@ func (s *spool) replay(into *output) error {
 	return nil
 }
 
-// replay makes a step of the writing.
 func (r record) replay(of source, into *output, list sink) error {
 	switch r.Kind {
 	case recordEnd:

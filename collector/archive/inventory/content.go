@@ -35,7 +35,6 @@ type file struct {
 	cause string
 }
 
-// packer compresses files, one at a time.
 type packer struct {
 	into  *s2.Writer
 	parts [][]byte
@@ -133,7 +132,6 @@ func (f *file) text() (text []byte, err error) {
 	return text, err
 }
 
-// lineBuffers are those of readers of lines.
 var lineBuffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, packedBlock) }} //nolint:gochecknoglobals // a pool is shared
 
 // lines calls do with each line, which ends with the call, until it returns false. A line that is longer than a

@@ -25,13 +25,11 @@ var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_@/-]*$`)
 // Entry is one object, which is kept compressed.
 type Entry struct {
 	Namespace, Name string
-	// Version is that of its API.
-	Version string
+	Version         string
 	// revision is the resourceVersion.
 	revision uint64
 	uid      string
-	// packed is the object as compressed JSON.
-	packed []byte
+	packed   []byte
 }
 
 // Object is the object as JSON.
@@ -133,7 +131,6 @@ func refuseNames(texts ...string) error {
 	return nil
 }
 
-// withType is an object with the type of an identity.
 func withType(object []byte, of identity) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(object, &fields); err != nil {
@@ -152,7 +149,6 @@ func withType(object []byte, of identity) ([]byte, error) {
 // encoded are buffers in which objects are compressed.
 var encoded = sync.Pool{New: func() any { return new([]byte) }} //nolint:gochecknoglobals // a pool is shared
 
-// encode is an object, compressed.
 func encode(object []byte) []byte {
 	buffer, ok := encoded.Get().(*[]byte)
 	if !ok {

@@ -77,7 +77,6 @@ func (t *Table) count(index Collection) {
 	}
 }
 
-// lose states why objects are missing.
 func (t *Table) lose(cause string) { t.broken = append(t.broken, brokenFile{cause: cause}) }
 
 // proof is what proves that a tree has all objects of a table; empty where nothing does.

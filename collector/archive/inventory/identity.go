@@ -266,7 +266,6 @@ func newestOf(files []*file) time.Time {
 	return newest.UTC()
 }
 
-// later is the newest of a time and those in a text.
 func later(newest time.Time, text []byte) time.Time {
 	if !bytes.Contains(text, []byte("ime")) { // all fields have it
 		return newest

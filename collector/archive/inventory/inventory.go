@@ -70,7 +70,6 @@ type Inventory struct {
 // Resource is a resource of any version.
 type Resource struct{ Group, Name string }
 
-// tree is a tree of objects of the cluster.
 type tree struct {
 	root  layout.Root
 	title string
@@ -104,7 +103,6 @@ func Open(ctx context.Context, paths ...string) (*Inventory, error) {
 	return i, nil
 }
 
-// loadAll reads the files of all paths.
 func loadAll(ctx context.Context, paths []string, leftOut *omissions) ([]*tree, error) {
 	var trees []*tree
 	kept := 0
@@ -118,7 +116,6 @@ func loadAll(ctx context.Context, paths []string, leftOut *omissions) ([]*tree, 
 	return trees, nil
 }
 
-// hold makes it the inventory of the trees of a cluster.
 func (i *Inventory) hold(id string, trees []*tree) {
 	i.trees = trees
 	i.about, i.index = describe(trees, &i.leftOut)
@@ -128,7 +125,6 @@ func (i *Inventory) hold(id string, trees []*tree) {
 	i.served = sync.OnceValue(func() map[Resource]bool { return discovered(trees, &i.leftOut) })
 }
 
-// loader reads the files of one path.
 type loader struct {
 	path    string
 	pack    *packer
@@ -136,13 +132,11 @@ type loader struct {
 	// kept counts the bytes of all paths.
 	kept  *int
 	files []*file
-	// read are the files by their path.
-	read map[string]*file
+	read  map[string]*file
 	// missing are directories of which nothing is read, and links that may lead to directories.
 	missing []packaging.Entry
 }
 
-// load reads the files of one path.
 func load(ctx context.Context, path string, kept *int, leftOut *omissions) ([]*tree, error) {
 	l := &loader{path: path, pack: newPacker(), leftOut: leftOut, kept: kept, read: map[string]*file{}}
 	var failed error
@@ -228,7 +222,6 @@ func isArchive(name string) bool {
 	return false
 }
 
-// plant makes the trees of the files.
 func plant(path string, files []*file) []*tree {
 	names := make([]string, 0, len(files))
 	for _, found := range files {
@@ -254,7 +247,6 @@ func plant(path string, files []*file) []*tree {
 	return trees
 }
 
-// pathOf is the path of a file of the tree, with that of the archive.
 func (t *tree) pathOf(found *file) string {
 	below, _ := t.root.Below(found.path)
 	return t.title + "/" + below

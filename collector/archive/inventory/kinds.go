@@ -52,7 +52,6 @@ func refuseList(place layout.Place, list objects.List) error {
 	return fmt.Errorf("its list has the kind %s, where %s are expected", schema.GroupKind{Group: group, Kind: list.Kind}, Resource{place.Group, place.Resource})
 }
 
-// itemKind is the kind of the objects of a list that has one.
 func itemKind(list objects.List) (string, bool) {
 	kind, ok := strings.CutSuffix(list.Kind, "List")
 	return kind, ok && kind != ""

@@ -47,10 +47,8 @@ type part struct {
 	namespace string
 }
 
-// tables are the tables of all namespaces.
 type tables map[Resource]*Table
 
-// begin is the table of a resource, which may have been begun before.
 func (all tables) begin(key Resource) *Table {
 	t := all[key]
 	if t == nil {
@@ -68,7 +66,6 @@ func (i *Inventory) Table(key Resource, namespace string) *Table {
 	return t
 }
 
-// part is the table that has the objects of a part.
 func (i *Inventory) part(of part) *Table {
 	whole := part{Resource: of.Resource}
 	if len(i.lists()) > 0 || len(i.index.Complete) > 0 { // their files are not of one namespace, or counted

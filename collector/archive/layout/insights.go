@@ -57,7 +57,6 @@ func insightsDirectories() map[string]gathered {
 	}
 }
 
-// insightsFiles are the files with one object.
 func insightsFiles() map[string]Place {
 	named := func(place Place, name string) Place {
 		place.Name = name

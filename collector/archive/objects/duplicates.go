@@ -103,14 +103,12 @@ type level struct {
 	below bool
 }
 
-// key is a key as it is written, and the text that no other of the object may have.
 type key struct{ written, same []byte }
 
 func (l *level) begin(object, fixed bool) {
 	*l = level{object: object, keys: l.keys[:0], ascending: true, fixed: fixed && object, below: fixed && !object}
 }
 
-// note adds a key.
 func (l *level) note(quoted []byte, fixed []string) error {
 	same := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(same, '\\') >= 0 {

@@ -53,7 +53,6 @@ func (l List) Whole() bool {
 	return l.Kind == AnyList || l.Kind != "" && l.Metadata.ResourceVersion != ""
 }
 
-// buffers are those of readers.
 var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }} //nolint:gochecknoglobals // a pool is shared
 
 // Read calls do with each object, which ends with the call. An error of do ends the reading.

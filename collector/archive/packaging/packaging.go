@@ -133,7 +133,6 @@ func (w *walk) open(name string) error {
 	return errors.Join(w.stream(file, name, info), file.Close())
 }
 
-// directory visits the regular files of a directory.
 func (w *walk) directory(name string) error {
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -189,7 +188,6 @@ var (
 	emptyZip  = []byte{'P', 'K', 5, 6}              //nolint:gochecknoglobals // never changed
 )
 
-// blockSize is that of tar.
 const blockSize = 512
 
 // stream visits the files of one file, which is an archive or has YAML or JSON.
@@ -346,7 +344,6 @@ func (w *walk) tarEntry(header *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// zip visits the files of a zip, whose list is at its end.
 func (w *walk) zip(file io.Reader, info fs.FileInfo) error {
 	random, ok := file.(io.ReaderAt)
 	if !ok || !info.Mode().IsRegular() {
@@ -424,7 +421,6 @@ func (w *walk) omit(of Entry) {
 	w.skip(of)
 }
 
-// one visits a file.
 func (w *walk) one(name string, size int64, content io.Reader) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)

@@ -15,11 +15,8 @@ const (
 	firstAddress, firstAddress6 = "10.0.0.0", "2001:db8::"
 )
 
-// addresses are the replacements of IP addresses.
 type addresses struct {
-	// of are the replacements, which are invalid before they are made.
-	of map[netip.Addr]netip.Addr
-	// last and last6 are the newest replacements.
+	of          map[netip.Addr]netip.Addr
 	last, last6 netip.Addr
 	exceeded    bool
 }
@@ -28,7 +25,6 @@ func newAddresses() addresses {
 	return addresses{of: map[netip.Addr]netip.Addr{}, last: netip.MustParseAddr(firstAddress), last6: netip.MustParseAddr(firstAddress6)}
 }
 
-// add has an address replaced.
 func (a *addresses) add(address netip.Addr) {
 	if !address.IsValid() || meaningful(address) {
 		return
@@ -52,7 +48,6 @@ func (a *addresses) seal() error {
 	return nil
 }
 
-// replace is the replacement of an address.
 func (a *addresses) replace(address netip.Addr) netip.Addr {
 	if meaningful(address) {
 		return address

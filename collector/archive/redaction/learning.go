@@ -134,7 +134,6 @@ func (n *Names) learnText(field, text string) {
 	}
 }
 
-// learn finds the addresses in a text.
 func (a *addresses) learn(text string) {
 	if strings.Count(text, ":") > 1 {
 		for _, each := range sextets.FindAllString(text, -1) {

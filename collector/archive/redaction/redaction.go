@@ -31,8 +31,7 @@ type Names struct {
 	nodes   map[string]string
 	byStart map[string][]string
 	// kept are names that are not replaced.
-	kept []string
-	// groups are the API groups of the cluster.
+	kept   []string
 	groups []string
 	// within are the domains of the cluster, with all hosts within them.
 	within []string
@@ -135,8 +134,7 @@ var (
 	word = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9.-]*|[0-9A-Fa-f]*(?::[0-9A-Fa-f.]*){2,}`)
 	// sextets matches what may be an IPv6 address.
 	sextets = regexp.MustCompile(`[0-9A-Fa-f]*(?::[0-9A-Fa-f.]*){2,}`)
-	// dashed matches an address in the name of a machine.
-	dashed = regexp.MustCompile(`\bip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}\b`)
+	dashed  = regexp.MustCompile(`\bip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}\b`)
 )
 
 // Text replaces the names in a text.
@@ -157,7 +155,6 @@ func (n *Names) address6(text string) string {
 	return text
 }
 
-// word replaces the names in a word.
 func (n *Names) word(word string) string {
 	name := strings.TrimRight(word, ".-")
 	rest := word[len(name):]

@@ -38,7 +38,6 @@ func metadataOnly() tree {
 	return t
 }
 
-// object are the fields of objects: their metadata, and paths.
 func object(paths ...string) tree {
 	t := metadataOnly()
 	for path, below := range fields(paths...) {
@@ -93,7 +92,6 @@ func volumes() []string {
 
 func podSpecTree() tree { return fields(podSpec()...) }
 
-// podTemplate are the fields of a template of pods.
 func podTemplate() []string {
 	return append(under("spec", podSpec()...), "metadata.labels", "metadata.finalizers")
 }
@@ -105,7 +103,6 @@ func conditions() []string {
 	return under("status.conditions", "type", "status", "reason", "lastUpdateTime", "lastTransitionTime", "lastProbeTime")
 }
 
-// workload is an object with a template of pods at a path.
 func workload(template string, paths ...string) tree {
 	return object(slices.Concat(under(template, podTemplate()...), conditions(), paths)...)
 }
@@ -205,7 +202,6 @@ func operators() map[string]tree {
 	return of
 }
 
-// imageRegistry are the conditions of the image registry, and which types of storage it has.
 func imageRegistry() tree {
 	paths := []string{"spec.managementState", "status.conditions"}
 	for _, part := range []string{"spec.storage", "status.storage"} {

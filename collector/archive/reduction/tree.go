@@ -35,7 +35,6 @@ func (t tree) add(path []string) {
 	}
 }
 
-// under are paths below another one.
 func under(prefix string, paths ...string) []string {
 	var all []string
 	for _, path := range paths {
@@ -75,7 +74,6 @@ func (t tree) within(value any, depth int) any {
 	return value
 }
 
-// members are what is kept of the members of an object.
 func (t tree) members(object map[string]any, depth int) map[string]any {
 	if t == nil {
 		t = templateOf(object)
@@ -89,7 +87,6 @@ func (t tree) members(object map[string]any, depth int) map[string]any {
 	return kept
 }
 
-// put puts what is kept of a member of an object.
 func (t tree) put(kept map[string]any, key string, member any, depth int) {
 	if text, ok := member.(string); ok && t == nil && strings.HasSuffix(strings.ToLower(key), "proxy") {
 		member = withoutUser(text)

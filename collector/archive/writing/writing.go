@@ -239,7 +239,6 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// directory has each file at its place.
 type directory struct {
 	path string
 	root *os.Root

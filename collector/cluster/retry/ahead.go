@@ -31,7 +31,6 @@ func Ahead(response *http.Response, limit int64) ([]byte, error) {
 	return into.Bytes(), err
 }
 
-// ahead is a body whose beginning is in memory.
 type ahead struct {
 	rest io.ReadCloser
 	// ended is true where the beginning is all.

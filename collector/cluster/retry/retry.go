@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// interval is the time between two attempts.
 const interval = time.Second
 
 // Do makes a request, and repeats it until ctx is done while its error is
@@ -64,7 +63,6 @@ func Mark(err error) error { return &againError{err} }
 
 type againError struct{ error }
 
-// Unwrap is the marked error.
 func (e *againError) Unwrap() error { return e.error }
 
 // Temporary is true for the errors of an API server that restarts, cannot be

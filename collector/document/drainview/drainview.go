@@ -96,7 +96,6 @@ func list(lead string, all []string, view document.View) document.List {
 	return document.List{Lead: lead, Entries: kept}
 }
 
-// pool is the drain of one pool.
 func pool(of *drain.Pool, view document.View) document.Section {
 	section := document.Section{Title: "Pool " + of.Name, Mark: mark(of.Outcome)}
 	if of.Why != "" {

@@ -105,7 +105,6 @@ func before(pool *drain.Pool) (level document.Level, result string) {
 	return document.Good, "ends"
 }
 
-// drainResult is how the drain of a node ends at which its pool sticks.
 func drainResult(pool *drain.Pool, node *drain.Node) string {
 	if node.Uncertain || pool.Outcome == drain.Undetermined {
 		return "may not end"

@@ -141,7 +141,6 @@ func objectName(object finding.Object) string {
 	return strings.TrimSpace(object.APIVersion + " " + object.Kind + " " + strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
 }
 
-// placeOf names a Job, with where it ran.
 func placeOf(job *finding.Job) string {
 	text := job.Namespace + "/" + job.Name
 	if job.Cluster != "" {

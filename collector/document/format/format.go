@@ -20,11 +20,9 @@ import (
 // Style is the layout of text.
 type Style = text.Style
 
-// format is one output format.
 type format struct {
 	name string
-	// has reports whether a value has the format.
-	has func(value any) bool
+	has  func(value any) bool
 	// write writes a value that has the format; the style is used for text.
 	write func(w io.Writer, value any, style Style) error
 	// provisional is true for a format that is not listed, since it may change.
@@ -57,14 +55,12 @@ func formats() []format {
 	}
 }
 
-// page is a format that every document has, in full.
 func page(name string, write func(io.Writer, document.Document) error) format {
 	return of(name, func(w io.Writer, d document.Source, _ Style) error {
 		return write(w, d.Document(document.View{Full: true}).Compact())
 	})
 }
 
-// of is the format of the values that are a T.
 func of[T any](name string, write func(w io.Writer, value T, style Style) error) format {
 	return format{
 		name: name,

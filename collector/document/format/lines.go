@@ -14,7 +14,6 @@ import (
 // maxName bounds a name on one line, in bytes.
 const maxName = 256
 
-// wide has a table with more columns than its text.
 type wide interface {
 	Wide(view document.View) document.Document
 }
@@ -44,7 +43,6 @@ func writeShort(w io.Writer, value short, _ Style) error {
 	return text.Write(w, document.Document{Blocks: []document.Block{document.Conclusion{Text: value.Short()}}}, Style{})
 }
 
-// images has the pull specs of releases.
 type images interface {
 	Images() []string
 }
@@ -60,12 +58,10 @@ func writeLines(w io.Writer, lines []string) error {
 	return err
 }
 
-// imageSet has configurations of oc-mirror.
 type imageSet interface {
 	ImageSet() ([]imageset.File, error)
 }
 
-// writeImageSet writes them as one YAML stream, with the name of each in a comment.
 func writeImageSet(w io.Writer, value imageSet, _ Style) error {
 	files, err := value.ImageSet()
 	if err != nil {

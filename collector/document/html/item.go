@@ -90,7 +90,6 @@ func (w *writer) item(item document.Item, level int) g.Node {
 	return section(title, mark, w.anchor(), level, append(content, table(item.Evidence)))
 }
 
-// fits reports whether there is room for an item, and counts it.
 func (w *writer) fits(item document.Item) bool {
 	size := 512 + len(item.Message) + len(item.Remedy) + len(item.State)
 	for _, each := range item.Names {

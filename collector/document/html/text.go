@@ -33,7 +33,6 @@ func lead(data string) g.Node {
 // line ends a line of the page's source.
 func line(nodes ...g.Node) g.Node { return append(g.Group(nodes), g.Raw("\n")) }
 
-// lines are the lines of a text, below each other.
 func lines(data string) g.Node {
 	content := g.Group{}
 	for each := range strings.Lines(words.Lines(data, maxText)) {

@@ -31,10 +31,8 @@ func (p *page) append(other *page) { p.text.WriteString(other.text.String()) }
 // line writes one line, which may have elements.
 func (p *page) line(text string) { p.text.WriteString(text + "\n") }
 
-// add writes a paragraph, which may have elements.
 func (p *page) add(text string) { p.line(strings.TrimSpace(text) + "\n") }
 
-// row is a row of a table; a cell is one line, and may have elements.
 func (p *page) row(cells ...string) {
 	var row strings.Builder
 	for _, cell := range cells {
@@ -44,7 +42,6 @@ func (p *page) row(cells ...string) {
 	p.line(row.String() + "|")
 }
 
-// command is a command, to be copied.
 func (p *page) command(command string) {
 	if command = strings.TrimSpace(words.Lines(command, maxText)); command != "" {
 		p.fenced("sh", command)
@@ -54,7 +51,6 @@ func (p *page) command(command string) {
 // verbatim is text in which nothing is interpreted, with its lines.
 func (p *page) verbatim(text string) { p.fenced("text", strings.TrimRight(text, "\n")) }
 
-// fenced writes text in which nothing is interpreted.
 func (p *page) fenced(language, text string) {
 	fence := strings.Repeat("`", max(3, longestRun(text)+1))
 	p.add(fence + language + "\n" + text + "\n" + fence)
@@ -72,7 +68,6 @@ func codes(names []string, most int) string {
 	return strings.Join(spans, ", ")
 }
 
-// code is a code span, in which nothing is interpreted.
 func code(text string) string {
 	text = words.Line(text, maxText)
 	if strings.TrimSpace(text) == "" {
@@ -122,7 +117,6 @@ func (p *page) prose(lead, text string) {
 	}
 }
 
-// escapeLines are lines of text, each of which is escaped.
 func escapeLines(text string) string {
 	var lines []string
 	for line := range strings.Lines(words.Lines(text, maxText)) {

@@ -30,7 +30,6 @@ func Write(w io.Writer, d document.Document) error {
 	return err
 }
 
-// writer writes blocks, and counts what is left out.
 type writer struct {
 	page page
 

@@ -9,7 +9,6 @@ import (
 	"github.com/openshift/update-preflight/collector/document"
 )
 
-// shapeSize is the width and the height of shapes, in pixels.
 const shapeSize = 16
 
 func colorOf(level document.Level) string {
@@ -30,7 +29,6 @@ func Icon(level document.Level) g.Node {
 	return h.SVG(h.Class("icon"), size(strconv.Itoa(shapeSize), shapeSize), viewBox(), g.Attr("aria-hidden", "true"), g.Attr("focusable", "false"), shape(level))
 }
 
-// viewBox is the view box that all shapes share.
 func viewBox() g.Node { return g.Attr("viewBox", "0 0 16 16") }
 
 // shape fills a square of shapeSize. That of Unclear is no diamond: with a question mark it would look like the

@@ -14,8 +14,7 @@ import (
 // Matrix is a picture of which findings are about which targets, with the same data as a
 // table. Findings are referred to by their numbers, from 1.
 type Matrix struct {
-	Title string
-	// Findings are the names of the columns.
+	Title    string
 	Findings []string
 	Rows     []MatrixRow
 	// Table has the data of the picture.

@@ -31,7 +31,6 @@ type RangeRow struct {
 // maxRanges bounds the picture; the table has more.
 const maxRanges = 20
 
-// end is the last time of a row.
 func (r RangeRow) end() time.Duration { return r.Start + max(r.Solid+r.Striped, r.High) }
 
 // Picture is the ranges with their table.

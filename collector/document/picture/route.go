@@ -22,7 +22,6 @@ type Route struct {
 	Hops []Hop
 	// Pauses are the pools of nodes that are paused on the way.
 	Pauses []Pause
-	// Others are other paths.
 	Others []OtherRoute
 	// Table has the data of the picture.
 	Table document.Table
@@ -74,8 +73,7 @@ const (
 	textHeight  = 18
 	markHeight  = 40
 	pauseHeight = 20
-	// otherWidth is the width of a stop of another path.
-	otherWidth = 110
+	otherWidth  = 110
 )
 
 func (r Route) stops() []string { return r.Stops[:min(len(r.Stops), maxStops)] }
@@ -102,7 +100,6 @@ func (r Route) Picture() document.Picture {
 	}
 }
 
-// rowHeight is the height of the row that begins with a stop.
 func (r Route) rowHeight(first int) int {
 	marks := 0
 	for i := first; i < min(first+cellsInRow, len(r.Hops)); i++ {
@@ -161,7 +158,6 @@ func (p Hop) node(x, y int) g.Node {
 	return content
 }
 
-// drawn is a result in a picture: its shape and word, and its text below.
 func (m Mark) drawn() g.Node {
 	return g.Group{
 		h.SVG(at("0", 1), size(fmt.Sprint(shapeSize), shapeSize), viewBox(), shape(m.Level)),
@@ -201,7 +197,6 @@ func (o OtherRoute) node(y int) g.Node {
 	return content
 }
 
-// box is a version in a frame.
 func box(version string, x, y, width int, frame ...g.Node) g.Node {
 	return g.Group{
 		line(g.El("rect", at(fmt.Sprint(x+1), y+1), size(fmt.Sprint(width-2), boxHeight-2), g.Attr("rx", "4"), fill("none"), g.Group(frame))),

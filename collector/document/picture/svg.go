@@ -18,8 +18,7 @@ import (
 const (
 	green, red, amber, gray = "#1a7f37", "#d1343f", "#8a6100", "#6e7781"
 	white                   = "#ffffff"
-	// axis is the color of what is behind data.
-	axis = "#808890"
+	axis                    = "#808890"
 )
 
 // maxLine bounds a text, in bytes.
@@ -30,7 +29,6 @@ func text(data string) g.Node { return g.Text(words.Line(data, maxLine)) }
 // line ends a line of the page's source.
 func line(nodes ...g.Node) g.Node { return append(g.Group(nodes), g.Raw("\n")) }
 
-// drawn is a drawing with a title, whose data is in the table that follows it.
 func drawn(title, label, width string, height int, drawing ...g.Node) g.Node {
 	return h.SVG(
 		g.Attr("width", width), g.Attr("height", strconv.Itoa(height)), h.Role("img"), h.Aria("label", words.Line(title, maxLine)+label),
@@ -49,7 +47,6 @@ func rectangle(x string, y int, width string, height int, color string) g.Node {
 	return line(g.El("rect", at(x, y), size(width, height), fill(color)))
 }
 
-// stripes is a horizontal bar of stripes around y.
 func stripes(from, to string, y, width int) g.Node {
 	return line(g.El("line",
 		g.Attr("x1", from), g.Attr("x2", to), g.Attr("y1", strconv.Itoa(y)), g.Attr("y2", strconv.Itoa(y)),
@@ -57,7 +54,6 @@ func stripes(from, to string, y, width int) g.Node {
 	))
 }
 
-// anchor is which point of a text is at its position: middle or end.
 func anchor(point string) g.Node { return g.Attr("text-anchor", point) }
 
 func fill(color string) g.Node { return g.Attr("fill", color) }

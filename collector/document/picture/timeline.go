@@ -57,17 +57,14 @@ func (b Bar) periods() []Wait {
 
 func (b Bar) ran() bool { return !b.Start.IsZero() }
 
-// first is when the first period began.
 func (b Bar) first() time.Time {
 	return slices.MinFunc(b.periods(), func(x, y Wait) int { return x.Start.Compare(y.Start) }).Start
 }
 
-// last is when the last period ended.
 func (b Bar) last() time.Time {
 	return slices.MaxFunc(b.periods(), func(x, y Wait) int { return x.End.Compare(y.End) }).End
 }
 
-// waited is how long the check waited.
 func (b Bar) waited() time.Duration {
 	total := time.Duration(0)
 	for _, wait := range b.Waits {

@@ -83,7 +83,6 @@ func through(versions []string) string {
 	return words.List(versions[1:len(versions)-1], 3)
 }
 
-// marks are the risks of an update, then the gates that block it.
 func marks(update updateplan.Update) []picture.Mark {
 	var all []picture.Mark
 	for _, risk := range update.Risks {
@@ -101,7 +100,6 @@ func blocks(f finding.Finding) bool {
 	return f.Bypass == nil && (f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown)
 }
 
-// results are marks in words.
 func results(marks []picture.Mark) string {
 	var texts []string
 	for _, mark := range marks {
@@ -141,7 +139,6 @@ func (p Plan) draw() string {
 	return text.String()
 }
 
-// unpausedAt is true for a pool that is unpaused at a version.
 func unpausedAt(version string) func(updateplan.Pool) bool {
 	return func(pool updateplan.Pool) bool { return slices.Contains(pool.Unpause, version) }
 }

@@ -126,7 +126,6 @@ func (p Plan) comparison() document.Block {
 	return list
 }
 
-// about is what the plan was made of.
 func (p Plan) about() document.Table {
 	table := document.Table{Title: "About this plan"}
 	table.Row("Made", p.Time)
@@ -136,7 +135,6 @@ func (p Plan) about() document.Table {
 	return table
 }
 
-// duration is how long the updates take; on a page with a picture.
 func (p Plan) duration(view document.View) document.Block {
 	table := document.Table{Title: "Estimated durations"}
 	text := "control plane " + p.Duration.ControlPlane.String()
@@ -162,7 +160,6 @@ func (p Plan) duration(view document.View) document.Block {
 	return ranges.Picture()
 }
 
-// poolText is the size of the pool, and how often its nodes are rebooted.
 func poolText(pool updateplan.Pool) string {
 	state := ""
 	if pool.Paused {

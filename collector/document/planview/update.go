@@ -11,7 +11,6 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// section is one update with its risks and findings.
 func section(update updateplan.Update, number int) document.Section {
 	title := fmt.Sprintf("Update %d: %s to %s", number, update.From, update.To)
 	if update.Provisional {
@@ -57,7 +56,6 @@ func markOf(risk updateplan.Risk) document.Mark {
 	return document.Mark{Level: document.Unclear, Word: "OPEN, unknown"}
 }
 
-// label is the state of a risk in the drawing.
 func label(risk updateplan.Risk) string {
 	word := markOf(risk).Word
 	if strings.HasPrefix(word, "OPEN") {

@@ -137,7 +137,6 @@ func decider(cvo report.CVO) string {
 	return "CVO"
 }
 
-// behavior is what CVO would do with the same request.
 func behavior(cvo report.CVO) string {
 	text := "unknown whether it would accept this update"
 	if cvo.Accepts != nil && *cvo.Accepts {

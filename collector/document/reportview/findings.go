@@ -25,7 +25,6 @@ func groups() []string {
 	return []string{"Blocks the update", "Inconclusive", "Warnings", "Accepted, acknowledged or forced"}
 }
 
-// groupOf is the index of the group of a finding.
 func groupOf(f finding.Finding) int {
 	switch {
 	case f.Bypass != nil:
@@ -57,7 +56,6 @@ func itemsOf(findings []finding.Finding) []document.Item {
 	return items
 }
 
-// cause is what several findings have in common.
 type cause struct {
 	names   []string
 	finding finding.Finding

@@ -29,7 +29,6 @@ func (r Report) verdict(view document.View) document.Verdict {
 	return made
 }
 
-// headline is the decision and what it means, in one sentence.
 func (r Report) headline() string {
 	word, meaning := decisionOf(r.Report)
 	if word == "" {
@@ -77,7 +76,6 @@ func leftOut(v verdict.Verdict) string {
 	return fmt.Sprintf(" Left out by the request: %s.", words.External(words.List(v.Narrowed, most)))
 }
 
-// summary is the decision, and what limits it in a word.
 func summary(v verdict.Verdict) string {
 	if isNarrowed(v) {
 		return v.Summary() + ", narrowed"
@@ -85,7 +83,6 @@ func summary(v verdict.Verdict) string {
 	return v.Summary()
 }
 
-// remarks are what limits a verdict.
 func remarks(r report.Report) string {
 	text := ""
 	if r.Verdict.Provisional {

@@ -29,7 +29,6 @@ func (r Report) JUnit() junit.Results {
 	}}
 }
 
-// casesOf are the test cases of the findings, the missing checks and the verdict.
 func casesOf(r Report) []junit.Case {
 	var cases []junit.Case
 	for _, f := range r.Findings {

@@ -84,7 +84,6 @@ func (p Path) level() document.Level {
 	return levelOf(p.Decision)
 }
 
-// standing is the decision, if it is current.
 func (p Path) standing() string {
 	if !p.Holds() {
 		return notHolding(p.Decision)
@@ -92,10 +91,8 @@ func (p Path) standing() string {
 	return string(p.Decision)
 }
 
-// planned is how many updates the path has.
 func (p Path) planned() int { return len(p.Versions) - 1 }
 
-// position names an update by its number.
 func (p Path) position(update int) string {
 	return fmt.Sprintf("Hop %d of %d", update+1, max(p.planned(), len(p.Updates)))
 }
@@ -132,7 +129,6 @@ func (Path) summary(r Report) string {
 	return text
 }
 
-// headline is the decision about the whole path.
 func (p Path) headline() string {
 	target := orUnknown(p.Versions[len(p.Versions)-1])
 	if !p.Holds() {

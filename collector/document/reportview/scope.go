@@ -8,7 +8,6 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 )
 
-// everyTarget stands for all targets.
 const everyTarget = "every target"
 
 // scope lists the targets that a finding is about, by minor version where it is
@@ -57,7 +56,6 @@ func wordScope(streams []string, in map[string][]string, out map[string]int) str
 	return fmt.Sprintf("%s; not %s", strings.Join(yes, ", "), strings.Join(no, ", "))
 }
 
-// some are the first of many versions, and a count of the others.
 func some(versions []string) []string {
 	const most = 6
 	if len(versions) <= most {

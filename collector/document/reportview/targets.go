@@ -22,8 +22,7 @@ const (
 	// mostRows limits the table by default, briefRows in a brief view, and briefFindings the
 	// findings there: all fits 24 lines.
 	mostRows, briefRows, briefFindings = 10, 5, 2
-	// notAsked is what the verdict on a target leaves out.
-	notAsked = "the signature and the checks of the release were not evaluated"
+	notAsked                           = "the signature and the checks of the release were not evaluated"
 )
 
 // Document is the decisions in one sentence, a table, those that are clear first, then every
@@ -94,7 +93,6 @@ func (t Targets) findings() []finding.Finding {
 	return all
 }
 
-// candidate is everything about one target.
 func (t Targets) candidate(view document.View) []document.Block {
 	target := t.Targets.Targets[0]
 	about := Report{report.Report{Target: report.Target{Version: target.Version}, Verdict: target.Verdict, Findings: t.findings()}}
@@ -111,7 +109,6 @@ func (t Targets) candidate(view document.View) []document.Block {
 	return append(blocks, document.Conclusion{Text: "Decision of gates, risks and health: " + standingOf(target)})
 }
 
-// candidateFacts are the subject and the basis of the decision.
 func (t Targets) candidateFacts(target report.Candidate) document.Table {
 	table := document.Table{Title: "About this target"}
 	table.Row("Target", target.Version)
@@ -145,7 +142,6 @@ func listing(target report.Candidate) string {
 	return "no update that the cluster knows"
 }
 
-// origin is the version and the channel of the cluster.
 func (t Targets) origin() string {
 	if t.Channel == "" {
 		return t.Cluster.Version + ", without a channel"
@@ -230,7 +226,6 @@ func (t Targets) durations() document.Table {
 	return table
 }
 
-// common names the causes that all targets share.
 func (t Targets) common() document.List {
 	common := commonCauses(t.Targets.Targets)
 	return document.List{Lead: "* " + everyTarget + ":", Entries: common, Names: true}
@@ -270,7 +265,6 @@ func (t Targets) items(view document.View, findings []shared) document.Items {
 	return items
 }
 
-// causes are the names that led to the decision, and what was accepted.
 func causes(target report.Candidate) []string {
 	names := append(slices.Clone(target.Verdict.Blocking), target.Verdict.Undecided...)
 	for _, name := range target.Verdict.Accepted {
@@ -279,7 +273,6 @@ func causes(target report.Candidate) []string {
 	return names
 }
 
-// commonCauses are those that all targets share.
 func commonCauses(targets []report.Candidate) []string {
 	if len(targets) == 0 {
 		return nil
@@ -346,11 +339,9 @@ func (t Targets) shared(view document.View, rows []report.Candidate) []shared {
 	return merged
 }
 
-// shared is one finding that stands for several.
 type shared struct {
 	report.TargetFinding
 
-	// varies is true when the texts differ.
 	varies bool
 }
 

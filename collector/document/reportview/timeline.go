@@ -37,7 +37,6 @@ func timeline(findings []finding.Finding) []document.Block {
 // maxWaits bounds the waits of one check.
 const maxWaits = 20
 
-// waits are those whose times are known.
 func waits(all []finding.Wait) []picture.Wait {
 	var known []picture.Wait
 	for _, each := range all[:min(len(all), maxWaits)] {

@@ -14,8 +14,7 @@ const (
 	// details, and wholeLines that of a text that is to be read as a whole: a message that a command confirms, and a
 	// remedy without commands. The causes and commands of a few findings fit a terminal of 24 lines.
 	briefLines, wholeLines = 2, 10
-	// briefCommands is the number of commands of a remedy there.
-	briefCommands = 2
+	briefCommands          = 2
 	// maxOthers bounds the names of items that do not count, on a terminal.
 	maxOthers = 3
 )
@@ -23,7 +22,6 @@ const (
 // Item is an item in full, as text in a file.
 func Item(of document.Item) string { return strings.Join(item(Style{}, of), "\n") + "\n" }
 
-// item is the lines of an item: what belongs to it has an indent.
 func item(style Style, item document.Item) []string {
 	before := ""
 	if item.Number > 0 {

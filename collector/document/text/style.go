@@ -39,8 +39,7 @@ type Style struct {
 const (
 	// narrowest and widest bound the columns of a folded paragraph.
 	narrowest, widest = 40, 120
-	// listColumns is the width of lists in a file or a pipe.
-	listColumns = 98
+	listColumns       = 98
 	// usualColumns is the width that the numbers of lines are for; narrower ones have more.
 	usualColumns = 80
 )
@@ -53,7 +52,6 @@ func (s Style) Columns() int {
 	return min(max(s.Width, narrowest), widest)
 }
 
-// more is the line that counts entries which are left out.
 func (s Style) more(number int) string {
 	return strings.TrimSuffix(fmt.Sprintf("... and %d more (%s)", number, s.AllHint), " ()")
 }
@@ -67,13 +65,11 @@ func (s Style) limit() int {
 	return s.Columns()
 }
 
-// clean is text on one line.
 func (s Style) clean(text string) string { return s.ascii(words.Line(text, maxLine)) }
 
 // Brief reports whether texts are shortened to fit a terminal.
 func (s Style) Brief() bool { return s.Width > 0 && !s.Details }
 
-// clip is the row of a table in one line of a terminal.
 func (s Style) clip(row string) string {
 	characters := []rune(row)
 	if s.Width == 0 || len(characters) <= s.Columns() {
@@ -130,7 +126,6 @@ func levelMark(level document.Level) mark {
 	return mark{}
 }
 
-// mark is the symbol and the color of a word.
 type mark struct{ symbol, color string }
 
 // The colors are those that terminals let their user choose (ECMA-48).

@@ -55,7 +55,6 @@ func cells(style Style, row []string, result int) []string {
 	return cells
 }
 
-// row writes a name and its value, of one or more lines.
 func (w *writer) row(name, value string) {
 	lead := fmt.Sprintf("%-10s ", w.style.clean(name))
 	for line := range strings.Lines(value) {

@@ -121,7 +121,6 @@ func isLine(b document.Block) bool {
 	return false
 }
 
-// line writes what is clean already.
 func (w *writer) line(text string) { w.text.WriteString(strings.TrimRight(text, " ") + "\n") }
 
 func (w *writer) lines(lines []string) {

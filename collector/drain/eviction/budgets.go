@@ -25,8 +25,7 @@ type selection struct {
 
 type selector struct {
 	labels labels.Selector
-	// at is the position in the given list.
-	at int
+	at     int
 }
 
 // NewBudgets indexes budgets. A selector {} selects all pods of the namespace, and none

@@ -86,7 +86,6 @@ func Of(pod Pod, budgets []*Budget) Answer {
 	return budget.answer(pod)
 }
 
-// answer is the answer where the budget has to allow the eviction.
 func (b *Budget) answer(pod Pod) Answer {
 	switch {
 	case b.Failure != "": // whose status stays that of the earlier generation, or of none

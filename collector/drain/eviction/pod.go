@@ -12,8 +12,7 @@ type Pod struct {
 	// Unstarted is true for a pod in phase Pending, and Ended for one in phase Succeeded or
 	// Failed. The API server deletes both without looking at budgets.
 	Unstarted, Ended bool
-	// Terminating is true for a pod that is being deleted.
-	Terminating bool
+	Terminating      bool
 	// Kept is why a drain does not evict the pod: KeptDaemonSet or KeptMirror; empty for all
 	// others.
 	Kept Kept

@@ -49,7 +49,6 @@ func (p *NodePool) limits() (drained, surge int, err error) {
 	return max(1, surge+scaled(p.MaxUnavailable, 0, false)), surge, err
 }
 
-// addNodePool adds a NodePool with these nodes, or skips them.
 func (o *Order) addNodePool(name string, nodes []*corev1.Node, input *Input) error {
 	at := slices.IndexFunc(input.NodePools, func(p NodePool) bool { return p.Name == name })
 	switch {

@@ -156,7 +156,6 @@ func (o *Order) skip(node *corev1.Node, pool string, why Skip, state Unavailabil
 	o.Skipped = append(o.Skipped, Skipped{Node: node.Name, Pool: pool, Why: why, State: state})
 }
 
-// add adds a pool with these nodes.
 func (o *Order) add(p *pool, nodes []*corev1.Node, input *Input) error {
 	if len(nodes) == 0 {
 		return nil

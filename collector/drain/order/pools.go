@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// pool is a MachineConfigPool with its selector.
 type pool struct {
 	name        string
 	paused      bool
@@ -37,7 +36,6 @@ func (p *pool) rank() int {
 // arbiter is the pool whose nodes are updated one at a time, whatever its maxUnavailable.
 const arbiter = "arbiter"
 
-// readPools parses the pools, and sorts them by rank and name.
 func readPools(found []machineconfigurationv1.MachineConfigPool) ([]pool, error) {
 	pools := make([]pool, 0, len(found))
 	for i := range found {

@@ -82,7 +82,6 @@ func configuring(node *corev1.Node) bool {
 	return !configured(node)
 }
 
-// configured reports whether a node has the configuration and the image that it should have.
 func configured(node *corev1.Node) bool {
 	return node.Annotations[currentConfig] == node.Annotations[desiredConfig] && node.Annotations[currentImage] == node.Annotations[desiredImage]
 }

@@ -52,7 +52,6 @@ type Answer struct {
 	Remedy string
 }
 
-// key is an object that an operator owns.
 type key struct {
 	schema.GroupKind
 
@@ -91,7 +90,6 @@ func Answers(webhook string) bool { return webhook == kubevirtWebhook || webhook
 
 // Operator is a row of the table.
 type Operator struct {
-	// Name is that of the operator.
 	Name string
 	// Group is the API group of its objects, which own its pods, or the end of it after a dot; empty
 	// for an operator whose pods are recognized by their labels.

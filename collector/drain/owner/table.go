@@ -13,7 +13,6 @@ import (
 // table lists the known operators, those first whose pods are recognized by an owner.
 func table() []Operator { return slices.Concat(owning(), labeling(), withoutOwner()) }
 
-// owning are the operators whose objects own their pods.
 func owning() []Operator {
 	return []Operator{{
 		// Read: condition LiveMigratable and spec.evictionStrategy of the VirtualMachineInstance;

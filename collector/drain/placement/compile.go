@@ -17,9 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/owner"
 )
 
-// compiler prepares a cluster.
 type compiler struct {
-	// of is the cluster that is prepared.
 	of *Cluster
 
 	input    *Input
@@ -60,7 +58,6 @@ func Compile(input Input) *Cluster {
 	return c.of
 }
 
-// pod is the pod at a position of Cluster.Pods.
 func (in *Input) pod(at int) *corev1.Pod {
 	if at < len(in.Pods) {
 		return &in.Pods[at]
@@ -183,7 +180,6 @@ func portOf(of corev1.ContainerPort) port {
 	return added
 }
 
-// sidecars are the init containers that keep running.
 func sidecars(containers []corev1.Container) []corev1.Container {
 	return slices.DeleteFunc(slices.Clone(containers), func(c corev1.Container) bool {
 		return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
@@ -217,7 +213,6 @@ func (c *compiler) affinities(pod *corev1.Pod, compiled *Pod) {
 	}
 }
 
-// term returns the position of a term.
 func (c *compiler) term(pod *corev1.Pod, of *corev1.PodAffinityTerm, compiled *Pod) (int32, bool) {
 	// The API server merges matchLabelKeys and mismatchLabelKeys into the selector when the
 	// pod is created, also for its replacement.
@@ -275,7 +270,6 @@ func (c *compiler) namespaces(pod *corev1.Pod, of *corev1.PodAffinityTerm) ([]st
 	return slices.Compact(found), nil
 }
 
-// topology returns the domains of a label.
 func (c *compiler) topology(key string) *topology {
 	if known := c.of.topologies[key]; known != nil {
 		return known

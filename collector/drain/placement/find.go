@@ -89,7 +89,6 @@ func (s *scores) of(node int) int64 {
 }
 
 const (
-	// percent is the scale of scores.
 	percent = 100
 	// siblingWeight is how much a pod of the same controller on a node counts.
 	siblingWeight = 60

@@ -71,8 +71,7 @@ type Pod struct {
 	volumes  []func(*corev1.Node) bool
 	// exclusive are its claims that no other pod may use (access mode ReadWriteOncePod).
 	exclusive []int32
-	// matched are the affinity terms of all pods that select this one.
-	matched []int32
+	matched   []int32
 	// anti are its own terms of anti-affinity; affinity is its only term of affinity, or -1,
 	// and self is whether that selects the pod itself.
 	anti     []int32
@@ -84,7 +83,6 @@ type Pod struct {
 	owner   int32
 }
 
-// request is an amount of a resource.
 type request struct {
 	resource int
 	amount   int64
@@ -124,7 +122,6 @@ type spreadTerm struct {
 	selector  labels.Selector
 }
 
-// constraint is a required constraint of topology spread.
 type constraint struct {
 	term     int32
 	topology *topology

@@ -7,7 +7,6 @@ import (
 	"k8s.io/klog/v2" //nolint:depguard // the helper of the scheduler takes such a logger
 )
 
-// resources numbers the resources that pods request.
 type resources struct {
 	byName map[corev1.ResourceName]int
 	names  []corev1.ResourceName
@@ -48,7 +47,6 @@ func attachments(driver string) corev1.ResourceName {
 	return corev1.ResourceName("attachable-volumes-csi-" + driver)
 }
 
-// measure reads how much room each node has.
 func (c *compiler) measure() {
 	limits := c.attachmentLimits()
 	for i := range c.of.nodes {

@@ -6,8 +6,7 @@ import (
 
 // State is an occupation of the nodes. It is used by one goroutine at a time.
 type State struct {
-	c *Cluster
-	// used is by node and resource.
+	c    *Cluster
 	used [][]int64
 	// free is the share of each node that is free, in percent.
 	free []int64
@@ -90,7 +89,6 @@ func (s *State) End(pod *Pod, node int) { s.constrain(pod, node, 1) }
 // Gone ends what End began.
 func (s *State) Gone(pod *Pod, node int) { s.constrain(pod, node, -1) }
 
-// constrain changes where other pods can be.
 func (s *State) constrain(pod *Pod, node int, by int) {
 	for _, at := range pod.matched {
 		s.total[at] += int32(by) //nolint:gosec // one

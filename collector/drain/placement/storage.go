@@ -10,7 +10,6 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// storage finds the volumes of pods.
 type storage struct {
 	claims  map[string]*corev1.PersistentVolumeClaim
 	volumes map[string]*corev1.PersistentVolume

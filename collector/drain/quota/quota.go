@@ -23,7 +23,6 @@ type Quotas struct {
 	byNamespace map[string][]int
 }
 
-// quota is a ResourceQuota with the resources that its status counts.
 type quota struct {
 	of    *corev1.ResourceQuota
 	names []corev1.ResourceName
@@ -145,7 +144,6 @@ func (u *Use) Admit(charges []Charge) (by, why string, admitted bool) {
 	return "", "", true
 }
 
-// containers are all containers of a pod.
 func containers(pod *corev1.Pod) []corev1.Container {
 	return slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
 }
@@ -174,7 +172,6 @@ func unspecified(pod *corev1.Pod, hard corev1.ResourceList) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// usage is what a pod counts in a quota.
 func usage(pod *corev1.Pod) corev1.ResourceList {
 	one := *resource.NewQuantity(1, resource.DecimalSI)
 	used := corev1.ResourceList{corev1.ResourcePods: one, "count/pods": one}
@@ -187,7 +184,6 @@ func usage(pod *corev1.Pod) corev1.ResourceList {
 	return used
 }
 
-// scoped reports whether a quota counts a pod.
 func scoped(pod *corev1.Pod, quota *corev1.ResourceQuota) bool {
 	for _, scope := range quota.Spec.Scopes {
 		if !matches(pod, scope) {

@@ -53,7 +53,6 @@ func (w *Workloads) prioritize(created *corev1.Pod) (missing string) {
 	return ""
 }
 
-// containers are all containers of a pod.
 func containers(pod *corev1.Pod) []*corev1.Container {
 	var found []*corev1.Container
 	for _, of := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -106,7 +105,6 @@ func setDefaults(pod *corev1.Pod, limit *corev1.LimitRange) {
 	}
 }
 
-// exceeds is what of a pod a LimitRange refuses.
 func exceeds(pod *corev1.Pod, limit *corev1.LimitRange) string {
 	for _, item := range limit.Spec.Limits {
 		switch item.Type { //nolint:exhaustive // the others do not concern pods

@@ -31,13 +31,11 @@ type Controller struct {
 // Unlimited is the Failures of a controller that does not count them.
 const Unlimited = math.MaxInt
 
-// controller is a controller with its template.
 type controller struct {
 	of       Controller
 	name     string
 	template *corev1.PodTemplateSpec
-	// claims are the names of the volumeClaimTemplates of a StatefulSet.
-	claims []string
+	claims   []string
 	// fixed is true where all pods are known to be of the template.
 	fixed     bool
 	revisions revisions

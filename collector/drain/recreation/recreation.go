@@ -83,9 +83,8 @@ type Workloads struct {
 	priorities  map[string]*schedulingv1.PriorityClass
 	byDefault   *schedulingv1.PriorityClass
 	namespaces  map[string]*metav1.PartialObjectMetadata
-	// accounts are the ServiceAccounts by namespace.
-	accounts map[string]map[string]bool
-	unread   bool
+	accounts    map[string]map[string]bool
+	unread      bool
 }
 
 type key struct {
@@ -111,7 +110,6 @@ func replicationController() schema.GroupKind {
 
 func ofJob() schema.GroupKind { return batchv1.SchemeGroupVersion.WithKind("Job").GroupKind() }
 
-// keyOf is the key of the controller of a pod.
 func keyOf(namespace string, reference *metav1.OwnerReference) key {
 	return key{owner.KindOf(reference), namespace, reference.Name}
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// evaluator has the checks of Pod Security.
 var evaluator = sync.OnceValues(func() (policy.Evaluator, error) { //nolint:gochecknoglobals // checks that do not change
 	return policy.NewEvaluator(policy.DefaultChecks(), nil)
 })

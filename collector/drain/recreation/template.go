@@ -37,7 +37,6 @@ func (c *controller) created(pod *corev1.Pod, namespace *metav1.PartialObjectMet
 	return made, false
 }
 
-// revisionLabel is the revision of a pod of a StatefulSet.
 const revisionLabel = "controller-revision-hash"
 
 // madeOf reports whether a pod is known to be of the template from which its controller creates the
@@ -122,7 +121,6 @@ func within(some, all map[string]string) bool {
 	return true
 }
 
-// claims are the names of the PersistentVolumeClaims of a pod.
 func claims(spec *corev1.PodSpec) []string {
 	var found []string
 	for i := range spec.Volumes {

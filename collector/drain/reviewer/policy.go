@@ -10,7 +10,6 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 )
 
-// policy is a policy with a binding that denies.
 type policy struct {
 	binding string
 	// matches are those of the policy and of the binding, which both have to match.
@@ -22,7 +21,6 @@ type policy struct {
 	general bool
 }
 
-// bind adds a policy and its binding, if they concern the requests.
 func (r *Reviewers) bind(of *admissionregistrationv1.ValidatingAdmissionPolicy, binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	own, policyErr := admission.Resources(of.Spec.MatchConstraints, of.Spec.MatchConditions)
 	bound, bindingErr := admission.Resources(binding.Spec.MatchResources, nil)

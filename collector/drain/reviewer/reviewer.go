@@ -42,7 +42,6 @@ type Input struct {
 // Reviewers are the webhooks and policies that receive evictions, or creations of pods. They may not be used
 // concurrently.
 type Reviewers struct {
-	// request is the request about a pod.
 	request  func(metav1.ObjectMeta) admission.Request
 	creates  bool
 	matcher  *admission.Matcher
@@ -54,7 +53,6 @@ type Reviewers struct {
 	listed   func(namespace string) bool
 }
 
-// webhook is a webhook that receives evictions.
 type webhook struct {
 	hook  *admission.Hook
 	label string
@@ -64,8 +62,7 @@ type webhook struct {
 	unlisted bool
 	// ignored is true if the API server continues without a response.
 	ignored bool
-	// known is true if the answers of the webhook are those of package owner.
-	known bool
+	known   bool
 	// general is true if its rules have evictions among other requests.
 	general bool
 
@@ -174,12 +171,10 @@ func (r *Reviewers) example() admission.Group {
 	return admission.Group{r.request(metav1.ObjectMeta{Namespace: "namespace", Name: "pod"})}
 }
 
-// evictionOf is the request that evicts one pod.
 func evictionOf(of metav1.ObjectMeta) admission.Request {
 	return admission.EvictPods([]metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}})[0]
 }
 
-// creationOf is the request that creates a pod like one.
 func creationOf(of metav1.ObjectMeta) admission.Request {
 	return admission.CreatePods([]metav1.PartialObjectMetadata{{ObjectMeta: of}}, "")[0]
 }

@@ -29,7 +29,6 @@ type object struct {
 	Status   map[string]any `json:"status,omitempty"`
 }
 
-// of is the object with its kind.
 func (o object) of(version schema.GroupVersion, kind string) unstructured.Unstructured {
 	return unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": version.String(), "kind": kind, "metadata": o.Metadata, "spec": o.Spec, "status": o.Status,

@@ -33,7 +33,6 @@ func endpoints() resource {
 	return of(discoveryv1.SchemeGroupVersion, "endpointslices", "EndpointSlices")
 }
 
-// reviewers are what decides on evictions and on the creation of pods, given all namespaces.
 func (r *reader) reviewers(ctx context.Context, namespaces []metav1.PartialObjectMetadata) reviewer.Input {
 	input := reviewer.Input{
 		Namespaces: namespaces,

@@ -52,7 +52,6 @@ const (
 	allNamespaces = "Namespaces"
 )
 
-// resource is what is listed, with its name for people.
 type resource struct {
 	schema.GroupVersionResource
 
@@ -149,7 +148,6 @@ func list[T any](ctx context.Context, r *reader, of resource) []T {
 	})
 }
 
-// listed is list for a resource with a method of its own.
 func listed[T any](ctx context.Context, r *reader, of resource, read func(context.Context) ([]T, error)) []T {
 	all, err := read(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -222,7 +220,6 @@ func accounts() resource {
 	return of(corev1.SchemeGroupVersion, "serviceaccounts", "ServiceAccounts")
 }
 
-// workloads are what creates pods in these namespaces.
 func (r *reader) workloads(ctx context.Context, namespaces []metav1.PartialObjectMetadata) *recreation.Workloads {
 	before := len(r.gaps)
 	ctx, missing := gap.Watch(ctx)

@@ -19,12 +19,10 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxDefined is the number of gates that an error lists.
 const maxDefined = 20
 
 // Acknowledgement is the result of Acknowledge.
 type Acknowledgement struct {
-	// Gate is the key of the gate in admin-gates.
 	Gate string
 	// Description is the text of the gate: what the administrator acknowledges to
 	// have done.

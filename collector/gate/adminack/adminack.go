@@ -116,7 +116,6 @@ func Check() check.Check {
 	}
 }
 
-// reads are both ConfigMaps, in every location.
 func reads() []access.Request {
 	var reads []access.Request
 	for _, location := range locations() {
@@ -125,9 +124,7 @@ func reads() []access.Request {
 	return reads
 }
 
-// adminAck judges the gates that apply to one minor version.
 type adminAck struct {
-	// read is what was read of the gates and their acknowledgements.
 	read  gap.Extent
 	minor string
 }
@@ -196,7 +193,6 @@ func (a adminAck) unusedAcks(pair pair) []finding.Finding {
 	return findings
 }
 
-// adminGate is one entry of admin-gates with its acknowledgement.
 type adminGate struct {
 	key, text string
 	location  location
@@ -294,7 +290,6 @@ type pair struct {
 	gates, acks *corev1.ConfigMap
 }
 
-// getter reads one ConfigMap.
 type getter func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
 
 // readPairs returns a pair for every location in which gates are defined.

@@ -44,9 +44,7 @@ var (
 	})
 )
 
-// situation is what checks of the ClusterVersion judge.
 type situation struct {
-	// read is what was read of the cluster.
 	read    gap.Extent
 	version *configv1.ClusterVersion
 	// update is the update as CVO measures it: not from the last completed release
@@ -147,7 +145,6 @@ func (s situation) condition(kind configv1.ClusterStatusConditionType) configv1.
 
 func (s situation) target() string { return s.update.To.String() }
 
-// minor is the minor version that the cluster runs or is being updated to.
 func (s situation) minor() string { return update.Line(s.update.From) }
 
 // measure is how a gate is measured which CVO applies by the condition Upgradeable.
@@ -178,5 +175,4 @@ func violated(violation cvo.Violation, notes ...string) finding.Finding {
 	return finding.New(outcome, cmp.Or(finding.ReportedReason(violation.Reason), reasonUnexplained), "%s", message)
 }
 
-// orAbsent is the status of a condition.
 func orAbsent(status configv1.ConditionStatus) string { return cmp.Or(string(status), "absent") }

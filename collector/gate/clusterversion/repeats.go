@@ -36,13 +36,11 @@ func Repeats(f finding.Finding, findings []finding.Finding) []string {
 	return slices.Compact(names)
 }
 
-// repeated is a finding, and its text in the condition of ClusterVersion.
 type repeated struct {
 	name, text string
 	open       bool
 }
 
-// repeatable is the text of a finding that CVO repeats in the condition.
 func repeatable(f finding.Finding) (text string, ok bool) {
 	operator, isOperator := strings.CutPrefix(f.Name, nameClusterOperatorUpgradeable+"-")
 	switch {

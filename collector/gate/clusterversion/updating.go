@@ -71,7 +71,6 @@ func judgeUpdating(s situation) []finding.Finding {
 		Do(check.CVOPods())}
 }
 
-// updating is the finding while an update is in progress.
 func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition) finding.Finding {
 	completed := cvo.CompletedVersion(s.version.Status)
 	progress := fmt.Sprintf("%s is in progress (%s)", inProgress(s.version.Status.History, completed, s.update.From.String()), cmp.Or(progressing.Message, "it is Partial in status.history"))
@@ -103,7 +102,6 @@ func inProgress(history []configv1.UpdateHistory, completed, desired string) str
 	return fmt.Sprintf("the update from %s to %s", cmp.Or(completed, "an unknown release"), desired)
 }
 
-// retargetReason is the reason for the kind of update that is in progress.
 func retargetReason(completed string, next update.Update) finding.Reason {
 	inProgress, err := update.Parse(completed, next.From.String())
 	if err != nil {

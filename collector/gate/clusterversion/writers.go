@@ -70,7 +70,6 @@ func application(object metav1.Object, kind string) string {
 	return ""
 }
 
-// writers are the findings about others who write spec.desiredUpdate.
 func (s situation) writers() []finding.Finding {
 	var findings []finding.Finding
 	if name := application(s.version, "config.openshift.io/ClusterVersion"); name != "" {

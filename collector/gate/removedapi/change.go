@@ -20,8 +20,7 @@ const minute = "2006-01-02 15:04 MST"
 // change is the last change of all workloads of a client.
 type change struct {
 	// at is when it took effect.
-	at time.Time
-	// text names one workload and its change.
+	at   time.Time
 	text string
 	// period is the longest period of the schedules of its CronJobs.
 	period time.Duration

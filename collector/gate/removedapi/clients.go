@@ -63,7 +63,6 @@ func clientsOf(use apiuse.Use) clients {
 
 func (c clients) any() bool { return len(c.named) > 0 || c.unnamed > 0 }
 
-// first are the clients that a message names.
 func (c clients) first() []apiuse.Client { return c.named[:min(len(c.named), maxNamedClients)] }
 
 // String names the first clients. Clients are empty where the API server's metrics
@@ -104,7 +103,6 @@ func (c clients) describe(client apiuse.Client) string {
 	return text
 }
 
-// verbsOf joins verbs, each cut to the length of a verb of Kubernetes.
 func verbsOf(verbs []string) string {
 	const length = 20
 	var texts []string

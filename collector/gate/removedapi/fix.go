@@ -49,12 +49,10 @@ type fixes struct {
 	owners      owners
 }
 
-// fixed reports whether all clients are.
 func (r removal) fixed() bool {
 	return r.reason == reasonRemovedAPIFixed || r.reason == reasonRemovedAPIFixStated
 }
 
-// progress is how far the fix of a client is known.
 type progress struct {
 	client apiuse.Client
 	// proof is why it is fixed; doubt is why it is not known to be. One is empty.
@@ -120,7 +118,6 @@ func (p progress) laterThan(other progress) bool {
 	return !other.passes.IsZero() && (p.passes.IsZero() || p.passes.After(other.passes))
 }
 
-// name names the client in a message.
 func (p progress) name() string {
 	if p.client.User == "" && p.client.Agent == "" {
 		return "unnamed clients"
@@ -136,7 +133,6 @@ func (f fixes) outlook(last progress) string {
 	return fmt.Sprintf("without further use this passes from %s (%s: %s)", last.passes.Format(minute), last.name(), last.doubt)
 }
 
-// of is the progress of one client.
 func (f fixes) of(client apiuse.Client, reported []time.Time) progress {
 	found := progress{client: client}
 	if len(client.Hours) == 0 || client.Hours[0].IsZero() {
@@ -241,7 +237,6 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// hoursOf formats a duration in hours and minutes.
 func hoursOf(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }

@@ -23,10 +23,8 @@ const (
 // maxClientName bounds a name in a message, in bytes.
 const maxClientName = 100
 
-// owners are the workloads of service accounts, by user name.
 type owners map[string]owner
 
-// owner are the workloads of one service account.
 type owner struct {
 	namespace string
 	// workloads have pods now.
@@ -37,7 +35,6 @@ type owner struct {
 	unread bool
 }
 
-// readOwners reads the workloads of users that are service accounts.
 func readOwners(ctx context.Context, cluster *snapshot.Cluster, users []string) owners {
 	ctx, cancel := context.WithTimeout(ctx, ownersTimeout)
 	defer cancel()
@@ -55,7 +52,6 @@ func readOwners(ctx context.Context, cluster *snapshot.Cluster, users []string) 
 	return found
 }
 
-// serviceAccount parses the user name of a service account.
 func serviceAccount(user string) (namespace, account string, ok bool) {
 	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
 	if !ok {

@@ -30,7 +30,6 @@ var (
 	})
 )
 
-// removal is the removal of one API in use.
 type removal struct {
 	// name is the name of the API, removed the release that removes it.
 	name, removed string
@@ -44,15 +43,12 @@ type removal struct {
 	note string
 }
 
-// removals judges the removal of APIs by one update.
 type removals struct {
 	measure.Measure
 	// from and to are the minors of Kubernetes; from is 0 where it is unknown.
 	from, to uint64
-	// known is true when to is.
-	known bool
-	// read is what was read of the uses.
-	read gap.Extent
+	known    bool
+	read     gap.Extent
 }
 
 // newRemovals compares with the last completed release: while an update is in

@@ -56,7 +56,6 @@ var (
 	})
 )
 
-// deprecationGuide lists the APIs that Kubernetes removes.
 const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/"
 
 // Check is the check RemovedAPI.
@@ -167,7 +166,6 @@ func (r removals) judgeDeprecated(deprecated []apiuse.Deprecated) []finding.Find
 		"the API server has received no request to an API that %s or a later release removes, since it started", update.Line(r.Update.To))}
 }
 
-// describe is what all findings of a removal have in common.
 func (r removals) describe(api removal) finding.Finding {
 	note := ""
 	if api.note != "" {
@@ -178,7 +176,6 @@ func (r removals) describe(api removal) finding.Finding {
 		Documented(deprecationGuide)
 }
 
-// describeFixed is the finding of an API whose clients are fixed.
 func (r removals) describeFixed(api removal) finding.Finding {
 	f := finding.Reported(r.read, api.outcome, api.reason, "%s was used in the last 24 hours (%s), and is no longer in use: %s", api.name, api.clients, api.note).
 		Named(finding.NameOf(nameRemovedAPI, api.name)).
@@ -189,7 +186,6 @@ func (r removals) describeFixed(api removal) finding.Finding {
 	return f.Remedy("Check that the clients use the API that replaces it.").Do(finding.Run("oc get apirequestcount %s -o yaml", api.name))
 }
 
-// countedUse is the finding of an API with an APIRequestCount.
 func (r removals) countedUse(api removal) finding.Finding {
 	count := finding.Object{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: api.name}
 	if api.fixed() {
@@ -204,7 +200,6 @@ func (r removals) countedUse(api removal) finding.Finding {
 		Do(finding.Run("oc get apirequestcount %s -o yaml", api.name), finding.Retry(finding.OptionFixTime))
 }
 
-// measuredUse is the finding of an API in the metrics of the API server.
 func (r removals) measuredUse(api removal) finding.Finding {
 	return r.describe(api).
 		Remedy("Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the API that replaces it. " +
@@ -212,7 +207,6 @@ func (r removals) measuredUse(api removal) finding.Finding {
 		Do(finding.Run("kubectl get --raw /metrics"))
 }
 
-// explain is the effect of the removal on the update.
 func (r removals) explain(api removal) string {
 	target := update.Line(r.Update.To)
 	switch api.outcome {

@@ -52,7 +52,6 @@ func readWriters(ctx context.Context, cluster *snapshot.Cluster, api string) []s
 	return nil
 }
 
-// describeWriters names the first field managers.
 func describeWriters(writers []snapshot.Writer) string {
 	var texts []string
 	for _, writer := range writers[:min(len(writers), maxNamedWriters)] {

@@ -101,7 +101,6 @@ func (a authority) object() finding.Object {
 	return finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: a.namespace, Name: a.name}
 }
 
-// validity is from when until when a certificate is valid.
 type validity struct{ from, until time.Time }
 
 // late is true from when an operator should have renewed the certificate: at 80 % of its validity (library-go
@@ -179,7 +178,6 @@ func judgeAuthorities(ctx context.Context, s check.Subject) []finding.Finding {
 // maxCertificates bounds the certificates of a ConfigMap.
 const maxCertificates = 500
 
-// validity is false where there is no certificate.
 func (a authority) validity(bundle *corev1.ConfigMap) (validity, bool) {
 	if bundle == nil {
 		return validity{}, false
@@ -210,9 +208,7 @@ func parse(text string) []*x509.Certificate {
 	return certificates
 }
 
-// subject is what has a validity.
 type subject struct {
-	// what is a plural.
 	what string
 	// operator is the ClusterOperator that renews it; empty where none does.
 	operator string
@@ -252,7 +248,6 @@ func (s subject) actions() []finding.Action {
 	return []finding.Action{finding.Run("oc describe clusteroperator %s", operator), finding.Run("oc get certificatesigningrequests")}
 }
 
-// readsPools are the requests of window.
 func readsPools() []access.Request {
 	return []access.Request{check.List("machineconfiguration.openshift.io", "machineconfigpools")}
 }

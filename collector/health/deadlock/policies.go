@@ -66,7 +66,6 @@ func Policies() check.Check {
 	}
 }
 
-// boundPolicy is a binding and its policy.
 type boundPolicy struct {
 	policy  *admissionregistrationv1.ValidatingAdmissionPolicy
 	binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding

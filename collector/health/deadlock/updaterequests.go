@@ -14,14 +14,12 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// readsRequests are the requests of requestsOf.
 func readsRequests() []access.Request {
 	return []access.Request{
 		check.List("", "namespaces"), check.List("", "pods"), check.List("", "nodes"), check.List(configv1.GroupName, "clusteroperators"),
 	}
 }
 
-// updateRequests are the requests that an update makes.
 type updateRequests struct {
 	matcher *admission.Matcher
 	groups  []admission.Group
@@ -29,9 +27,8 @@ type updateRequests struct {
 	heartbeats []admission.Group
 	// replicas are pods of all namespaces, one of each controller.
 	replicas []metav1.PartialObjectMetadata
-	// node is the name of a node, and nodes is the number of nodes.
-	node  string
-	nodes int
+	node     string
+	nodes    int
 }
 
 // definitions are CustomResourceDefinitions that every update applies.

@@ -98,7 +98,6 @@ type risk struct {
 	actions []finding.Action
 }
 
-// webhookJudge judges webhooks by the state of the cluster.
 type webhookJudge struct {
 	requests *updateRequests
 	backends *backend.Backends
@@ -191,7 +190,6 @@ func lastExpiry(bundle []byte) (time.Time, bool) {
 	}
 }
 
-// unavailable judges a backend that has no ready endpoint.
 func unavailable(reference backend.Reference, served backend.Backend) (risk, bool) {
 	causes := map[backend.State]string{
 		backend.Missing: fmt.Sprintf("needs Service %s, which does not exist", reference),

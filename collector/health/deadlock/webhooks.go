@@ -113,7 +113,6 @@ func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.
 	return finding.Bounded(drafts)
 }
 
-// webhookDraft is a risk of a webhook, and a request that it concerns.
 type webhookDraft struct {
 	risk
 
@@ -186,7 +185,6 @@ func (d webhookDraft) placed() bool {
 	return d.reason == reasonWebhookSelectsItself || d.reason == reasonWebhookOnOneNode
 }
 
-// webhook is one webhook of a configuration.
 type webhook struct {
 	admissionregistrationv1.ValidatingWebhook
 
@@ -234,7 +232,6 @@ func (w webhook) object() finding.Object {
 	return finding.Object{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: w.kind + "WebhookConfiguration", Name: w.configuration}
 }
 
-// subject names the webhook in a message.
 func (w webhook) subject() string {
 	return fmt.Sprintf("webhook %q of %s", w.Name, check.Describe(w.object()))
 }

@@ -57,14 +57,12 @@ var (
 // maxRedirects bounds the redirects that are followed, as net/http does.
 const maxRedirects = 10
 
-// statusError is a response with an error status.
 type statusError int
 
 func (s statusError) Error() string {
 	return fmt.Sprintf("the server responded with %d %s", int(s), http.StatusText(int(s)))
 }
 
-// redirectError is a response with too many redirects.
 type redirectError int
 
 func (r redirectError) Error() string {
@@ -121,7 +119,6 @@ func unreachable(address string, tries int, err error) finding.Finding {
 	return f.Do(finding.Run("curl -v %s", address))
 }
 
-// diagnose classifies the error of a request.
 func diagnose(err error) (finding.Reason, string) {
 	var status statusError
 	var loop redirectError

@@ -60,13 +60,11 @@ func reportedPools(of update.Update) []order.Skip {
 	return nil
 }
 
-// rehearsed is the rehearsal of a cluster, with what it was made of.
 type rehearsed struct {
 	read      drain.Input
 	gaps      []survey.Gap
 	rehearsal drain.Rehearsal
-	// missing are the gaps of an archive.
-	missing *gap.Log
+	missing   *gap.Log
 }
 
 // forget drops what is concluded from the absence of objects of which an archive has a part: that Services have no

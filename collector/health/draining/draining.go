@@ -142,7 +142,6 @@ func stuckBy(pool *drain.Pool) []drain.Obstacle {
 	return found
 }
 
-// describe is the finding of pods that one cause keeps on their nodes.
 func describe(of cause, pods []drain.Obstacle) finding.Finding {
 	first := pods[0]
 	outcome := preflight.Fail

@@ -128,7 +128,6 @@ func (p *Plan) Causes() []finding.Finding {
 	return keep(p.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass && !slices.Contains(listed, f.Name) })
 }
 
-// worst is the worst outcome of the pools.
 func worst(pools []drain.Pool) drain.Outcome {
 	for _, outcome := range []drain.Outcome{drain.Sticks, drain.Blocked, drain.Undetermined} {
 		if slices.ContainsFunc(pools, func(pool drain.Pool) bool { return pool.Outcome == outcome }) {

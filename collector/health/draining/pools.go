@@ -30,7 +30,6 @@ func poolsOf(all []order.Pool) pools {
 // limit is after what time a node is deleted although its drain has not ended; 0 for never.
 func (p pools) limit(node string) time.Duration { return p.limits[node] }
 
-// kind is the kind of the pool of this name.
 func (p pools) kind(name string) string {
 	if slices.ContainsFunc(p.all, func(pool order.Pool) bool { return pool.Name == name && pool.Unordered }) {
 		return "NodePool"

@@ -155,7 +155,6 @@ var (
 	})
 )
 
-// reasonOf is the reason of an obstacle.
 func reasonOf(cause eviction.Cause) finding.Reason {
 	switch cause { //nolint:exhaustive // the others are waits
 	case eviction.SeveralBudgets:

@@ -30,7 +30,6 @@ func warnings(rehearsal drain.Rehearsal) []finding.Finding {
 	return found
 }
 
-// named is a warning that names objects.
 type named struct {
 	name, what string
 	reason     finding.Reason

@@ -32,7 +32,6 @@ type object struct {
 	} `json:"status"`
 }
 
-// networkChange is a migration of the network.
 type networkChange struct {
 	Mode        string         `json:"mode"`
 	NetworkType string         `json:"networkType"`
@@ -94,7 +93,6 @@ type source struct {
 	name string
 }
 
-// sources are the resources of the table.
 func sources() []source {
 	const cluster = "cluster"
 	operator := func(resource string) source {

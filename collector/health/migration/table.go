@@ -48,7 +48,6 @@ type sign struct {
 	of func(*object) string
 }
 
-// migrations are all that are known, each with the source of its rule.
 func migrations() []migration {
 	return []migration{
 		networkMigration(), encryptionMigration(), storageVersionMigration(), registryStorage(), controlPlaneRollout(),
@@ -192,7 +191,6 @@ func otherStorage(o *object) string {
 	return fmt.Sprintf("spec.storage has %s, and status.storage still has %s", words.External(after[0]), words.External(before[0]))
 }
 
-// storageOf are the types of a storage.
 func storageOf(storage map[string]any) []string {
 	var types []string
 	for name := range storage {

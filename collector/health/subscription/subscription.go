@@ -100,7 +100,6 @@ func Check() check.Check {
 	}
 }
 
-// state is what OLM has.
 type state struct {
 	subscriptions []snapshot.Subscription
 	catalogs      []snapshot.CatalogSource

@@ -62,7 +62,6 @@ func (r *recorder) undeclared(t *testing.T, c check.Check) {
 	r.requests = nil
 }
 
-// forget forgets the requests.
 func (r *recorder) forget() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -33,7 +33,6 @@ const (
 	renderedPrefix = "rendered-"
 )
 
-// configuration is what configures the nodes: pools, and MachineConfigs by their names.
 type configuration struct {
 	pools   []machineconfigurationv1.MachineConfigPool
 	configs map[string]*snapshot.MachineConfig
@@ -105,7 +104,6 @@ func (c *configuration) readConfigs(ctx context.Context, s check.Subject) ([]fin
 	return nil, nil
 }
 
-// isRendered reports whether a name is that of a rendered MachineConfig.
 func isRendered(name string) bool { return strings.HasPrefix(name, renderedPrefix) }
 
 // renderedOf is the MachineConfig that the nodes of a pool are to have; nil where it is not there.

@@ -187,7 +187,6 @@ func (c *configuration) inPool(pool *machineconfigurationv1.MachineConfigPool, t
 	return &configuredPool{MachineConfigPool: pool, configs: c.configsOf(pool), rendered: c.renderedOf(pool), target: target}
 }
 
-// of completes a finding about MachineConfigs of the pool.
 func (p *configuredPool) of(f finding.Finding, configs []string) finding.Finding {
 	objects := []finding.Object{poolObject(p.Name)}
 	for _, name := range configs {

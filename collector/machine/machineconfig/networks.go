@@ -77,10 +77,8 @@ func configuresOldNetwork(config *snapshot.MachineConfig) bool {
 	return config.NetworkTeam || len(config.NetworkScripts) > 0 || config.ScriptsUnread
 }
 
-// oldNetwork is the network configuration of a pool that gets RHEL 10.
 type oldNetwork struct {
-	pool *configuredPool
-	// stream is that of RHEL 10.
+	pool   *configuredPool
 	stream string
 }
 
@@ -100,7 +98,6 @@ func (n oldNetwork) scripts() (finding.Finding, string) {
 		config, n.stream, n.pool.Name, nodeconfig.ErrScriptsUnread), []string{config}), nameNetworkScripts
 }
 
-// team is about a network team.
 func (n oldNetwork) team() (finding.Finding, string) {
 	at := slices.IndexFunc(n.pool.configs, func(config *snapshot.MachineConfig) bool { return config.NetworkTeam })
 	if at < 0 {

@@ -128,7 +128,6 @@ func namedBy(node *corev1.Node) map[string]string {
 	return named
 }
 
-// subjects are what a finding is about.
 type subjects struct {
 	clauses []string
 	objects []finding.Object
@@ -145,7 +144,6 @@ func (s *subjects) add(of finding.Object, config, format string, args ...any) {
 	}
 }
 
-// all are the objects, with the MachineConfigs.
 func (s *subjects) all() []finding.Object {
 	all := slices.Clone(s.objects)
 	for _, name := range s.configs {

@@ -125,7 +125,6 @@ type identity struct {
 	source finding.Source
 }
 
-// equals reports whether both have the same content.
 func (e entry) equals(other entry) bool {
 	if e.finding.Outcome == preflight.Pass && other.finding.Outcome == preflight.Pass {
 		return true

@@ -61,7 +61,6 @@ func (c Changes) sides() document.Table {
 	return table
 }
 
-// ran describes a run and how it ended.
 func ran(side Side) string {
 	phase := side.Run.Phase + " at " + side.Run.CompletionTime
 	if side.Run.Phase == report.PhaseRunning {

@@ -17,7 +17,6 @@ import (
 type Rules map[protowire.Number]*rule
 
 type rule struct {
-	// dropped is a field that no check reads.
 	dropped bool
 	// own is a field that differs between the pods of a controller, so that it is decoded for each.
 	own bool
@@ -143,7 +142,6 @@ func (r Rules) Owns() bool {
 	return false
 }
 
-// at is the rule for the field at a path, which is made.
 func (r Rules) at(of reflect.Type, path string) *rule {
 	var found *rule
 	for name := range strings.SplitSeq(path, ".") {

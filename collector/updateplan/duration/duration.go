@@ -115,7 +115,6 @@ type inventory struct {
 // maxCauses bounds the objects of one kind that are named as what prolongs updates.
 const maxCauses = 10
 
-// slowDaemonSets are the DaemonSets that prolong updates.
 func (i inventory) slowDaemonSets(ctx context.Context) []string {
 	all, err := i.scene.Snapshot.DaemonSets(ctx)
 	if err != nil {
@@ -144,7 +143,6 @@ func documented(model rollout.Model) string {
 		model.Node.Low.Minutes(), model.Node.High.Minutes())
 }
 
-// rollout is what the durations and reboots depend on.
 func (i inventory) rollout(ctx context.Context) updateplan.Rollout {
 	masters, pools, known := i.pools(ctx)
 	var platform configv1.PlatformType

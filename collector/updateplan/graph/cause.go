@@ -43,7 +43,6 @@ type Notice struct {
 
 // Error is the error of a graph that is refused.
 type Error struct {
-	// Source is the name of the graph.
 	Source  string
 	Reason  Cause
 	message string

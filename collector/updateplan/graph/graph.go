@@ -20,7 +20,6 @@ import (
 // Release is a release of a graph.
 type Release struct {
 	update.Release
-	// Parsed is Version.
 	Parsed semver.Version
 	// Errata is the URL of the errata; empty if unknown.
 	Errata string

@@ -90,7 +90,6 @@ func (d document) updates() int {
 	return count
 }
 
-// builder makes one graph of a document.
 type builder struct {
 	graph  *Graph
 	source []string
@@ -103,7 +102,6 @@ type builder struct {
 	groups [][]Risk
 }
 
-// edge is an update of the document.
 type edge struct {
 	from, to int
 	// group is an index of groups, or recommended.

@@ -38,7 +38,6 @@ type Request struct {
 
 // File is a graph that was read.
 type File struct {
-	// Name is the channel of the graph, or the name of the file.
 	Name    string
 	Content []byte
 }
@@ -106,7 +105,6 @@ const maxWord, maxURL = 64, 2 << 10
 // NoChannelError is the error for an update service without a channel to request from it:
 // neither the request nor the cluster has one.
 type NoChannelError struct {
-	// Service is the URL of the update service.
 	Service string
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// reader reads the graphs of one request.
 type reader struct {
 	request Request
 	at      Position
@@ -117,7 +116,6 @@ func (r *reader) recent(ctx context.Context, key updateservice.Key) *graph.Graph
 	return parsed
 }
 
-// stored is the graph that was stored when it was requested last.
 func (r *reader) stored(key updateservice.Key) (*graph.Graph, error) {
 	missing := &input.Error{Err: &NotStoredError{Key: key, From: r.at.From}}
 	if r.request.Graphs == nil {

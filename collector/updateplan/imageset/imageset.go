@@ -31,7 +31,6 @@ const (
 // File is one ImageSetConfiguration. The files of a path are mirrored one after the other
 // to the same mirror.
 type File struct {
-	// Name is a file name.
 	Name    string
 	Content []byte
 	// Releases are the versions that oc-mirror mirrors for it.
@@ -97,7 +96,6 @@ func Files(g *graph.Graph, found path.Path, architecture string, format Format) 
 	return files, nil
 }
 
-// channelsOf are the channels that have all updates of a path.
 func channelsOf(found path.Path) []string {
 	if len(found) == 0 {
 		return nil

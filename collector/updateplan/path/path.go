@@ -99,8 +99,7 @@ func (e *Error) Error() string {
 // Finder searches paths in one graph.
 type Finder struct {
 	graph *graph.Graph
-	// open are the open risks of each update.
-	open [][]string
+	open  [][]string
 	// from are the indexes of the updates from each release: from[i] to from[i+1].
 	from []int
 }

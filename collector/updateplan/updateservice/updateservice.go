@@ -116,7 +116,6 @@ func withoutURL(err error) error {
 	return err
 }
 
-// failure is the error that a service reports.
 func failure(response *http.Response) error {
 	var reported struct {
 		Kind  string `json:"kind"`

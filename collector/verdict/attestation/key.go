@@ -22,7 +22,6 @@ const MaxKey = 64 << 10
 // MaxEnvelope bounds a signed verdict, in bytes: thousands of names that block fit in.
 const MaxEnvelope = 4 << 20
 
-// errKeyType is the error for a key of another algorithm.
 var errKeyType = errors.New("it is neither an ECDSA P-256 nor an Ed25519 key")
 
 // ErrPassword means that a private key is encrypted and no password was given.

@@ -58,7 +58,6 @@ func open(text []byte, key signature.Verifier) (Predicate, *problem) {
 	return read(payload)
 }
 
-// read decodes a payload that the key signed.
 func read(payload []byte) (Predicate, *problem) {
 	var stated struct {
 		Type          string          `json:"_type"`

@@ -22,9 +22,7 @@ import (
 const (
 	// PredicateType is the type of the predicate that states a verdict.
 	PredicateType = "https://preflight.openshift.io/verdict/v1alpha1"
-	// payloadType is that of an in-toto Statement in JSON.
-	payloadType = "application/vnd.in-toto+json"
-	// statementType is that of in-toto Statement v1.
+	payloadType   = "application/vnd.in-toto+json"
 	statementType = "https://in-toto.io/Statement/v1"
 )
 
@@ -87,7 +85,6 @@ func subjectsOf(clusterID string, target report.Target) ([]subject, error) {
 	return append(subjects, subject{Name: "release for the architecture of the cluster", Digest: map[string]string{child.Algorithm().String(): child.Encoded()}}), nil
 }
 
-// releaseDigest is the digest of a pull spec.
 func releaseDigest(image string) (digest.Digest, error) {
 	_, text, _ := strings.Cut(image, "@")
 	found, err := digest.Parse(text)

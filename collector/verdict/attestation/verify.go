@@ -57,7 +57,6 @@ const maxClockDifference = time.Hour
 
 // Expectation is what a verdict has to be about. Its zero value expects nothing.
 type Expectation struct {
-	// Cluster is the ID of the cluster.
 	Cluster string
 	// Release is the version of the target, or its digest, such as "sha256:...".
 	Release string
@@ -155,7 +154,6 @@ func (p Predicate) current(now time.Time) *problem {
 	return nil
 }
 
-// meaning is a sentence about a valid verdict.
 func (p Predicate) meaning() string {
 	subject := fmt.Sprintf("the update of the cluster %s from %s to %s", words.External(p.Cluster.ID),
 		words.External(cmp.Or(p.Cluster.Version, "an unknown version")), words.External(cmp.Or(p.Target.Version, "an unknown version")))

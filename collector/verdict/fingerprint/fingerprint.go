@@ -70,7 +70,6 @@ func (f Fingerprint) operators(ctx context.Context, cluster *snapshot.Cluster) e
 	return err
 }
 
-// versionOf is the version that the operator reports for itself.
 func versionOf(operator configv1.ClusterOperator) string {
 	for _, version := range operator.Status.Versions {
 		if version.Name == "operator" {

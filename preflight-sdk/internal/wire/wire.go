@@ -113,7 +113,6 @@ func Last(data []byte) ([]byte, error) {
 	return scan.last.decode()
 }
 
-// frame is a payload with the right length and checksum.
 type frame struct {
 	encoding string
 	payload  []byte
@@ -121,10 +120,8 @@ type frame struct {
 
 // scanner reads lines and keeps the last complete frame.
 type scanner struct {
-	last *frame
-	// err is the error of the last invalid frame.
-	err error
-	// parts is the joined text of the parts 1 to count of a frame in parts.
+	last  *frame
+	err   error
 	parts []byte
 	count int
 }

@@ -218,7 +218,6 @@ func requireOutput(e Evidence) Result {
 	return pass("it wrote no more than %d KiB to its log", MaxLog>>10)
 }
 
-// requireKilled is about the result of a check that is killed.
 func requireKilled(e Evidence) Result {
 	a := e.Tried[Killed]
 	if unended, ok := a.unended(); ok {
@@ -325,7 +324,6 @@ func requireFailsClosed(e Evidence) Result {
 		"without an API server it reported %s", a.outcomes())
 }
 
-// same compares an attempt with the first one.
 func (e Evidence) same(trial string, reason finding.Reason, remedy, conforms string) Result {
 	a, ok := e.Tried[trial]
 	if violation, inconclusive := e.inconclusive(e.Tried[AsIs]); !ok || inconclusive && violation.Outcome == preflight.Fail {

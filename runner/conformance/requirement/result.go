@@ -45,8 +45,7 @@ func fail(reason finding.Reason, remedy, format string, args ...any) Result {
 const (
 	// reasonTimeout is the reason of runner/jobs and of the SDK for a check that ran
 	// until its deadline.
-	reasonTimeout = "Timeout"
-	// reasonCheckError is the reason of the SDK for a check that returned an error.
+	reasonTimeout    = "Timeout"
 	reasonCheckError = "CheckError"
 	// kubeletBytes is the limit of a kubelet for a termination message.
 	kubeletBytes = 4096
@@ -89,7 +88,6 @@ func defects() map[string]string {
 	}
 }
 
-// reason is the reason of the first finding.
 func (a Attempt) reason() string {
 	if len(a.Findings) == 0 {
 		return ""

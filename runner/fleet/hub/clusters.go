@@ -25,7 +25,6 @@ const (
 	labelLocal   = "local-cluster"
 )
 
-// managedCluster is what a hub states about one of its clusters.
 type managedCluster struct {
 	name, id string
 	// version is the newest that the cluster has completed, as of the last time that it answered.
@@ -35,8 +34,7 @@ type managedCluster struct {
 	// absent is why there is no cluster, and silent why it does not answer; empty for neither.
 	absent, silent string
 	// clock is why the times of the cluster cannot be compared; empty where they can.
-	clock string
-	// shared is true where another cluster claims the same ID.
+	clock  string
 	shared bool
 }
 
@@ -71,13 +69,11 @@ func clusterOf(object clusterv1.ManagedCluster) managedCluster {
 	return of
 }
 
-// reader reads a hub.
 type reader struct{ client dynamic.Interface }
 
 // pageSize bounds a page of a list; maxObjects bounds the pages of one.
 const pageSize, maxObjects = 500, 50_000
 
-// each calls a function for each object of a list, page by page.
 func (r reader) each(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions, do func(unstructured.Unstructured) error) error {
 	options.Limit = pageSize
 	for read := 0; ; {
@@ -104,7 +100,6 @@ func into(object map[string]any, to any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object, to)
 }
 
-// managed are the clusters of the hub, by name.
 func (r reader) managed(ctx context.Context) (map[string]managedCluster, error) {
 	found := map[string]managedCluster{}
 	err := r.each(ctx, clusterv1.GroupVersion.WithResource("managedclusters"), "", metav1.ListOptions{}, func(object unstructured.Unstructured) error {

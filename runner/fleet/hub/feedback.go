@@ -26,7 +26,6 @@ func Feedback() []Path {
 	return paths
 }
 
-// rule is a rule with the value that it sets.
 type rule struct {
 	Path
 

@@ -196,5 +196,4 @@ func errNoPlacement(name types.NamespacedName) error {
 	return input.Errorf("the Placement %s does not exist in the namespace %s of this hub", name.Name, name.Namespace)
 }
 
-// errNotHub is the error for a cluster that is no hub.
 var errNotHub = errors.New("this cluster is no hub of Open Cluster Management: it does not serve ManagedClusters")

@@ -136,7 +136,6 @@ func PinKeys(texts map[string][]byte) (Keys, error) {
 	return pinned, nil
 }
 
-// fingerprint is the same for the same public key in any text.
 func fingerprint(key signature.Verifier) (string, error) {
 	public, err := key.PublicKey()
 	if err != nil {

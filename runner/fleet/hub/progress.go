@@ -9,7 +9,6 @@ import (
 	"github.com/openshift/update-preflight/runner/fleet/wave"
 )
 
-// update is how far the update of a cluster is.
 func (q Query) update(of managedCluster, report reported, now time.Time) wave.Cluster {
 	made := wave.Cluster{Name: of.name, Stage: wave.Silent}
 	switch {
@@ -40,7 +39,6 @@ func (q Query) update(of managedCluster, report reported, now time.Time) wave.Cl
 	return made
 }
 
-// stated is the update as a table states it.
 func stated(of wave.Cluster) *fleet.Update {
 	made := &fleet.Update{Stage: string(of.Stage), Message: of.Message}
 	if !of.Since.IsZero() {

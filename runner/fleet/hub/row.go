@@ -19,7 +19,6 @@ const maxNarrowed = 10
 // causeHub names the causes about how a verdict came to the hub.
 const causeHub = "HubReport"
 
-// row is what is known about a cluster, given what it reports.
 func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row {
 	row := fleet.Row{
 		Cluster: fleet.Cluster{Name: of.name, ID: of.id, Labels: of.labels, Source: "hub"},
@@ -95,7 +94,6 @@ func (q Query) current(of managedCluster, report reported, now time.Time) *probl
 	return nil
 }
 
-// decided is the row with the decision of a report.
 func (q Query) decided(row fleet.Row, of managedCluster, report reported, now time.Time) fleet.Row {
 	if q.Keys.empty() {
 		if report.signedOnly {

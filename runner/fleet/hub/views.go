@@ -24,7 +24,6 @@ const (
 	VerdictKey = "verdict.dsse.json"
 )
 
-// clusterView is what is read of a ManagedClusterView.
 type clusterView struct {
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -85,7 +84,6 @@ func viewOf(view clusterView) reported {
 	return made
 }
 
-// valuesOf are the values that a ManifestWork brings of the same status.
 func valuesOf(status v1alpha1.UpdatePreflightStatus) values {
 	made := values{
 		phase: string(status.Phase), decision: status.Decision, causes: status.Causes, attestation: status.Attestation,

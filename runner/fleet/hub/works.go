@@ -36,7 +36,6 @@ const (
 // maxReplicaSets bounds the selector of ManifestWorks.
 const maxReplicaSets = 50
 
-// reports are what the clusters report.
 type reports struct {
 	// of are by the name of the cluster, the newest request first.
 	of map[string][]reported
@@ -55,7 +54,6 @@ func (r reports) rolesCommand() string {
 	return command
 }
 
-// reports reads what the clusters report.
 func (r reader) reports(ctx context.Context, query Query) (reports, error) {
 	found := reports{of: map[string][]reported{}}
 	for _, source := range []struct {
@@ -121,7 +119,6 @@ func (r reader) works(ctx context.Context, sets []string, to map[string][]report
 	})
 }
 
-// reported is what a cluster reports about its UpdatePreflight.
 type reported struct {
 	values values
 	// name is that of the UpdatePreflight; empty where it is unknown.

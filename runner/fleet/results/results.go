@@ -28,7 +28,6 @@ import (
 )
 
 const (
-	// kind is the kind of the files; their APIVersion is that of a report.
 	kind = "PreflightFleetResult"
 	// maxFile bounds a file, in bytes.
 	maxFile = 1 << 20
@@ -43,7 +42,6 @@ type Directory struct {
 	now           func() time.Time
 }
 
-// stored is a file.
 type stored struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -74,7 +72,6 @@ func Open(path, request string, maxAge time.Duration, now func() time.Time) (*Di
 	return &Directory{path: path, request: request, maxAge: maxAge, now: now}, nil
 }
 
-// file is the path of a file about a member.
 func (d *Directory) file(member roster.Member, extension string) string {
 	sum := sha256.Sum256([]byte(member.Origin()))
 	name := strings.Map(func(r rune) rune {

@@ -75,7 +75,6 @@ func (s Survey) Rows(ctx context.Context, members []roster.Member, judge Judge) 
 // memory for its content.
 func archivesAtOnce() int { return min(4, runtime.GOMAXPROCS(0)) }
 
-// round is one survey.
 type round struct {
 	how Survey
 
@@ -88,7 +87,6 @@ type round struct {
 	failures []error
 }
 
-// ask makes the row of a member.
 func (r *round) ask(ctx context.Context, i int, member roster.Member) {
 	row, fresh := r.row(ctx, member)
 	row = fleet.Bounded(row)
@@ -155,7 +153,6 @@ func (r *round) complete(member roster.Member, row fleet.Row) fleet.Row {
 	return r.how.Complete(member, row)
 }
 
-// result is what a member has answered.
 type result struct {
 	row fleet.Row
 	err error

@@ -28,7 +28,6 @@ func (t Table) JUnit() junit.Results {
 	})}
 }
 
-// outcomeOf is the outcome of the test case of a cluster.
 func outcomeOf(state fleet.State) preflight.Outcome {
 	switch state {
 	case fleet.Ready, fleet.Clear:
@@ -42,7 +41,6 @@ func outcomeOf(state fleet.State) preflight.Outcome {
 	return preflight.Unknown
 }
 
-// textOf is everything against the update of a cluster.
 func textOf(row fleet.Row) string {
 	var text strings.Builder
 	for _, each := range []string{row.Message, row.Evidence} {

@@ -115,7 +115,6 @@ func levelOf(decision verdict.Decision) document.Level {
 	return document.Unclear
 }
 
-// counts are the numbers of clusters by state.
 func (t Table) counts() string {
 	of := t.Counts
 	var parts []string
@@ -148,7 +147,6 @@ func (t Table) facts(view document.View) document.Table {
 	return table
 }
 
-// causes has one item for each cause.
 func (t Table) causes(view document.View) document.Items {
 	most := mostGroups
 	if view.Brief {
@@ -197,7 +195,6 @@ func markOf(cause fleet.Cause) document.Mark {
 	return findingview.Mark(finding.Finding{Finding: preflight.Finding{Outcome: cause.Outcome}, Blocks: true})
 }
 
-// clusters has one row for each cluster.
 func (t Table) clusters(view document.View) document.Table {
 	most := mostRows
 	if view.Brief {
@@ -211,7 +208,6 @@ func (t Table) clusters(view document.View) document.Table {
 	return table
 }
 
-// why is the causes of a row, or why it has no verdict, and how it is known.
 func why(row fleet.Row) string {
 	text := strings.Join(causeNames(row)[:min(len(row.Causes), mostCauses)], ", ")
 	if more := len(row.Causes) - mostCauses; more > 0 {

@@ -29,7 +29,6 @@ func OfTable(table fleet.Table, to string, maxAge time.Duration, now time.Time) 
 	return clusters, nil
 }
 
-// ofRow is the cluster of a row.
 func ofRow(row fleet.Row, to string, maxAge time.Duration, now time.Time) Cluster {
 	made := Cluster{Name: row.Cluster.Name, Stage: Silent}
 	read, err := time.Parse(time.RFC3339, row.Observed)

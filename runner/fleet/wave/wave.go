@@ -57,7 +57,6 @@ type Cluster struct {
 
 // Strategy is what a wave has to fulfil.
 type Strategy struct {
-	// To is the version of the release.
 	To string
 	// Wave is the name of the decision group; empty for all clusters.
 	Wave string

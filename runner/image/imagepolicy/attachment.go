@@ -27,18 +27,15 @@ const (
 // errMalformed reports an attachment that is not a signature.
 var errMalformed = errors.New("not a sigstore signature")
 
-// attached is one signature of a manifest.
 type attached struct {
 	payload   []byte
 	signature string
 }
 
-// signatureTag is where the signatures of a manifest are.
 func signatureTag(digest string) string {
 	return strings.Replace(digest, ":", "-", 1) + ".sig"
 }
 
-// visit reads from one place.
 type visit struct {
 	place Place
 	at    *repository.Repository
@@ -94,7 +91,6 @@ func (v *visit) signatures(ctx context.Context, digest string) (found []attached
 	return found, false, nil
 }
 
-// payload reads the signed content of a signature.
 func (v *visit) payload(ctx context.Context, layer ocispec.Descriptor) ([]byte, error) {
 	if err := ocimanifest.CheckDescriptor(layer, "a layer", maxPayload); err != nil {
 		return nil, fmt.Errorf("%w: %w", errMalformed, err)

@@ -25,7 +25,6 @@ type Image struct {
 	Architectures []string
 }
 
-// check is the check of one image.
 type check struct {
 	image        Image
 	reference    name.Digest
@@ -76,7 +75,6 @@ func (c *check) list(ctx context.Context, visit *visit) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// instance checks one manifest against all requirements.
 func (c *check) instance(ctx context.Context, visit *visit, digest string) finding.Finding {
 	signatures, more, err := visit.signatures(ctx, digest)
 	switch {

@@ -12,7 +12,6 @@ import (
 // claimType is the type of a claim that sigstore signs.
 const claimType = "cosign container image signature"
 
-// claim is a signature claim: the digest and the name of an image.
 type claim struct {
 	digest, identity string
 }

@@ -35,7 +35,6 @@ func remedies() map[finding.Reason]remedy {
 	}
 }
 
-// worst is the finding with the worst outcome.
 func worst(findings []finding.Finding) finding.Finding {
 	return slices.MinFunc(findings, func(a, b finding.Finding) int { return rank(a.Outcome) - rank(b.Outcome) })
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// requirement is the requirement of one policy for an image.
 type requirement struct {
 	policy   string
 	key      signature.Verifier
@@ -61,7 +60,6 @@ func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *finding.Fi
 	return nil, &failure
 }
 
-// check checks one signature of a manifest against the requirement.
 func (r requirement) check(s attached, image name.Digest, digest string) *violation {
 	signed, err := base64.StdEncoding.DecodeString(s.signature)
 	if err != nil {
@@ -122,7 +120,6 @@ func remap(repository string, rule configv1.PolicyMatchRemapIdentity) string {
 	return string(rule.SignedPrefix) + rest
 }
 
-// repositoryOf is the repository of an image by digest, as it is written.
 func repositoryOf(image name.Digest) string {
 	return strings.TrimSuffix(image.String(), "@"+image.DigestStr())
 }

@@ -28,7 +28,6 @@ const retryTime = 90 * time.Second
 
 // Result is the result of the pulls on one node.
 type Result struct {
-	// Failed has the failures by pull spec.
 	Failed map[string]diagnosis.PullFailure
 	// Incomplete is a clause about why the node did not try all images; empty when
 	// it did.
@@ -39,7 +38,6 @@ type Result struct {
 	Actions []finding.Action
 }
 
-// attempt is the result of a node.
 type attempt struct {
 	node string
 	Result
@@ -77,7 +75,6 @@ func notStarted(why finding.Finding) Result {
 	return Result{Incomplete: why.Message, Remedy: why.Remediation, Actions: why.Actions}
 }
 
-// pods lists and watches the pods of the Job with a UID.
 func (n Nodes) pods(namespace string, job types.UID) *cache.ListWatch {
 	client := n.Client.CoreV1().Pods(namespace)
 	selector := labels.Set{batchv1.ControllerUidLabel: string(job)}.String()

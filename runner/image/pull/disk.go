@@ -95,7 +95,6 @@ func (n Nodes) freeSpaceOf(ctx context.Context, node string) *uint64 {
 	return parsed.Node.Runtime.ImageFs.AvailableBytes
 }
 
-// disks are the names of nodes by the state of their disks.
 type disks struct {
 	// needed is the compressed size of the images in bytes.
 	needed                  uint64

@@ -23,17 +23,14 @@ const (
 	severityNone
 )
 
-// group is all nodes with the same result.
 type group struct {
 	// components are those whose images were not pulled.
 	nodes, components []string
 	// incomplete, remedy and actions are as in Result, of the first node.
 	incomplete, remedy string
 	actions            []finding.Action
-	// detail is the first failure of a pull.
-	detail string
-	// final is true when a failure is final.
-	final bool
+	detail             string
+	final              bool
 }
 
 // findingsOf makes one finding for each distinct result.
@@ -138,7 +135,6 @@ func (g *group) outcome(images int) finding.Finding {
 	return finding.Pass(gap.Proven("the pulls by the nodes"), reasonImagesPulled, "%s: %s, all pulled or present", nodes, words.Count(images, "image"))
 }
 
-// retryActions are the actions of the group, and a retry with a longer timeout.
 func (g *group) retryActions() []finding.Action {
 	retry := finding.Retry(finding.OptionTimeout)
 	if slices.Contains(g.actions, retry) {

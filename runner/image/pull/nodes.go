@@ -32,16 +32,13 @@ type Starter interface {
 // Nodes are the nodes of a cluster.
 type Nodes struct {
 	Client kubernetes.Interface
-	// List returns the nodes.
-	List  func(context.Context) ([]corev1.Node, error)
-	Start Starter
-	// Run is the run that the Jobs belong to.
-	Run jobplan.Run
+	List   func(context.Context) ([]corev1.Node, error)
+	Start  Starter
+	Run    jobplan.Run
 	// Parallelism bounds the nodes that pull concurrently.
 	Parallelism int
 }
 
-// hasCondition reports whether a condition of the node is true.
 func hasCondition(node *corev1.Node, condition corev1.NodeConditionType) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(each corev1.NodeCondition) bool {
 		return each.Type == condition && each.Status == corev1.ConditionTrue

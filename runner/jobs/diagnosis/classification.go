@@ -33,8 +33,7 @@ type Classification struct {
 	Reason finding.Reason
 	// Findings are set when State is Done.
 	Findings []finding.Finding
-	// ReadLog names the pod whose log has to be read first.
-	ReadLog string
+	ReadLog  string
 	// ListPods is true when the pods have to be listed first, because the watch
 	// may lag behind.
 	ListPods bool
@@ -53,7 +52,6 @@ type Classification struct {
 	LogTimeout time.Duration
 }
 
-// waiting is the classification while a cause lasts.
 func (why cause) waiting() Classification {
 	return Classification{State: Waiting, Detail: why.detail, Reason: why.reason, cause: why}
 }
@@ -84,7 +82,6 @@ const (
 	fixMessage   = "Fix what the message names, then run the preflight again."
 )
 
-// cause is why a check has no result.
 type cause struct {
 	reason finding.Reason
 	// detail is a clause, remedy an imperative sentence, actions its commands.

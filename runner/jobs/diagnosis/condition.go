@@ -108,7 +108,6 @@ func outcomeLost(o Observation, why cause) Classification {
 	return classified
 }
 
-// failed classifies a Job with the condition Failed.
 func failed(o Observation, condition jobCondition) Classification {
 	pod, exists := o.Newest()
 	switch {

@@ -145,7 +145,6 @@ func killed(exitCode int32) bool {
 	return exitCode == 137 || exitCode == 143
 }
 
-// attempts is a clause with the number of attempts, if there were several.
 func (o Observation) attempts() string {
 	if n := o.job().Attempts; n > 1 {
 		return fmt.Sprintf(" in the last of %d attempts", n)

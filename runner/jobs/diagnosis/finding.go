@@ -52,7 +52,6 @@ func (c Classification) withFailures(o Observation, result checkresult.Result) C
 	return c
 }
 
-// objects are the Job and its newest pod.
 func (o Observation) objects() []preflight.Object {
 	job := o.Check.Job
 	objects := []preflight.Object{{APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name}}

@@ -34,7 +34,6 @@ var (
 	})
 )
 
-// withoutPod is the cause for a Job that has no pod.
 func withoutPod(o Observation) cause {
 	warning := o.warning("Job", o.Check.Job.Name)
 	switch {

@@ -49,7 +49,6 @@ type Pod struct {
 
 // Log is the end of a container's log.
 type Log struct {
-	// Pod is the name of the pod.
 	Pod  string
 	Text []byte
 	// Error is why the log could not be read; empty if it was.
@@ -83,7 +82,6 @@ func (o Observation) neverRan() bool {
 	})
 }
 
-// warning is the newest warning event about an object.
 func (o Observation) warning(kind, name string) *corev1.Event {
 	for _, event := range slices.Backward(o.Warnings) {
 		if event.InvolvedObject.Kind == kind && event.InvolvedObject.Name == name {
@@ -93,7 +91,6 @@ func (o Observation) warning(kind, name string) *corev1.Event {
 	return nil
 }
 
-// logOf is the log of the pod if it was read.
 func (o Observation) logOf(pod Pod) *Log {
 	if o.Log != nil && o.Log.Pod == pod.Name {
 		return o.Log

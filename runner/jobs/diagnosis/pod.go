@@ -246,8 +246,7 @@ func podNotSetUp(o Observation, pod Pod) (cause, bool) {
 type PullFailure struct {
 	// Detail is a clause about the cause, Remedy an imperative sentence.
 	Detail, Remedy string
-	// Actions are the commands of the remedy.
-	Actions []finding.Action
+	Actions        []finding.Action
 	// Final is true when a retry cannot succeed.
 	Final bool
 }

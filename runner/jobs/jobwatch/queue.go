@@ -37,7 +37,6 @@ func newQueue(limit int, series []string) *queue {
 	}
 }
 
-// join enqueues a check.
 func (q *queue) join(i int) {
 	if !q.open[i] {
 		q.waiting.add(i)
@@ -74,7 +73,6 @@ func (q *queue) free(i int) {
 	}
 }
 
-// start opens the checks that may start now, and returns them.
 func (q *queue) start() []int {
 	var started []int
 	for len(q.open) < q.limit {
@@ -95,7 +93,6 @@ func (q *queue) start() []int {
 	return started
 }
 
-// block has a check wait for another of its series.
 func (q *queue) block(series string, i int) {
 	if q.blocked[series] == nil {
 		q.blocked[series] = &fifo{}

@@ -15,7 +15,6 @@ import (
 // maxWarnings bounds the events that are kept per Job.
 const maxWarnings = 20
 
-// trackedJob is the observed state of one Job.
 type trackedJob struct {
 	check jobplan.Check
 	// uid is the UID of the Job of the run; empty before it was created or adopted.
@@ -39,7 +38,6 @@ type trackedJob struct {
 	changed chan struct{}
 }
 
-// observedPod records the last state of a pod.
 func (j *trackedJob) observedPod(pod diagnosis.Pod) {
 	if j.settled {
 		return
@@ -65,7 +63,6 @@ func (j *trackedJob) observedWarning(event *corev1.Event) {
 	j.notify()
 }
 
-// ownPods are the pods whose controller is the Job of the run.
 func (j *trackedJob) ownPods() []diagnosis.Pod {
 	var own []diagnosis.Pod
 	for _, pod := range j.pods {
@@ -114,7 +111,6 @@ func (j *trackedJob) observation(failures string) diagnosis.Observation {
 	}
 }
 
-// notify signals a change of the Job to its source.
 func (j *trackedJob) notify() {
 	select {
 	case j.changed <- struct{}{}:

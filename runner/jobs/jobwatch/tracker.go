@@ -45,7 +45,6 @@ type Tracker struct {
 	mutex sync.Mutex
 	jobs  []trackedJob
 	queue *queue
-	// lists counts the lists of Jobs that were begun.
 	lists int
 }
 
@@ -72,7 +71,6 @@ func nameOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// listBegins records that a list of the resource is requested.
 func (t *Tracker) listBegins(resource string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -81,7 +79,6 @@ func (t *Tracker) listBegins(resource string) {
 	}
 }
 
-// apply records the last state of an object.
 func (t *Tracker) apply(state objectState) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -126,7 +123,6 @@ func (t *Tracker) ReplacePods(i int, pods []corev1.Pod) {
 	t.jobs[i].markPodsGone(existing)
 }
 
-// observed records the last state of one object.
 func (t *Tracker) observed(state objectState) {
 	switch object := state.object.(type) {
 	case *batchv1.Job:
@@ -283,14 +279,12 @@ func (t *Tracker) Observe(i int) (diagnosis.Observation, <-chan struct{}) {
 	return t.jobs[i].observation(t.Failures.String()), t.jobs[i].changed
 }
 
-// failures are the requests to the API server that fail at present.
 type failures struct {
 	// denied cancels the start of the watches with the first error that a retry
 	// cannot fix.
 	denied context.CancelCauseFunc
 
-	mutex sync.Mutex
-	// failing has the errors by the operation.
+	mutex   sync.Mutex
 	failing map[string]error
 }
 
@@ -302,7 +296,6 @@ func (f *failures) watchResult(resource string, err error) {
 	f.Record("the watch on "+resource, err)
 }
 
-// Record records the result of an operation.
 func (f *failures) Record(operation string, err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

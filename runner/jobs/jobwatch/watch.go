@@ -122,7 +122,6 @@ func (w *resourceWatch) list(ctx context.Context, options metav1.ListOptions) (r
 	return found, meta.EachListItem(found, w.trimItem)
 }
 
-// trimItem trims an item of a list in place.
 func (w *resourceWatch) trimItem(item runtime.Object) error {
 	switch trimmed := trim(item, w.tracker.indexes).(type) {
 	case *batchv1.Job:

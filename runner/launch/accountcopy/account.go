@@ -95,7 +95,6 @@ func (a *Account) note(secret ReadSecret) {
 	}
 }
 
-// accountOf returns one ServiceAccount with its checks left out.
 func accountOf(p jobplan.Plan, ref inventory.Reference) *Account {
 	account := &Account{Namespace: ref.Namespace, Name: ref.Name, Author: strings.TrimSuffix(ref.Name, "-"+p.Run.Suffix())}
 	if copied, found := p.Copies[ref]; found {
@@ -110,7 +109,6 @@ func accountOf(p jobplan.Plan, ref inventory.Reference) *Account {
 	return account
 }
 
-// boundRules are the rules of a role that a binding of the plan binds to an account.
 type boundRules struct {
 	// namespace is the namespace of the binding; empty for the whole cluster.
 	namespace string
@@ -135,7 +133,6 @@ func boundTo(p jobplan.Plan, account inventory.Reference) []boundRules {
 	return all
 }
 
-// rulesOf returns the rules of a role of the plan; false for another role.
 func rulesOf(p jobplan.Plan, role rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
 	for _, object := range p.Supporting {
 		switch object := object.(type) {

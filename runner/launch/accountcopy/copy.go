@@ -90,7 +90,6 @@ func boundClusterRoles(p jobplan.Plan) []string {
 	return slices.Compact(names)
 }
 
-// runAsCopy is the check with the copy of its ServiceAccount, if it has one.
 func runAsCopy(p jobplan.Plan, check jobplan.Check) jobplan.Check {
 	ref := check.Account()
 	ref.Name = p.Run.Suffixed(ref.Name)

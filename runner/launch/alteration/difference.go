@@ -192,7 +192,6 @@ func compareElements(path string, want, have []any) string {
 	return ""
 }
 
-// differs names a field and the value that it has.
 func differs(path string, have any) string {
 	if isEmpty(have) {
 		return path + " is not set"

@@ -30,7 +30,6 @@ func acceptJob(want, have *batchv1.JobSpec) {
 	have.TTLSecondsAfterFinished = want.TTLSecondsAfterFinished
 }
 
-// acceptPod accepts harmless changes of a pod.
 func acceptPod(want, have *corev1.PodSpec) {
 	acceptPlacement(want, have)
 	// The API server sets the default account, and the older name of the field.
@@ -86,7 +85,6 @@ func acceptPlacement(want, have *corev1.PodSpec) {
 	}
 }
 
-// acceptContainer accepts harmless changes of a container of the check.
 func acceptContainer(want, have *corev1.Container, tokens []string) {
 	// The same digest in another repository is the same image.
 	have.Image = sameImage(want.Image, have.Image)

@@ -136,7 +136,6 @@ func list(ctx context.Context, objects *inventory.Objects, k inventory.Kind, sel
 	return found, nil
 }
 
-// sweep is one Cleanup.
 type sweep struct {
 	objects *inventory.Objects
 	runID   string
@@ -242,7 +241,6 @@ func (s *sweep) deleteKind(ctx context.Context, k inventory.Kind) error {
 	return nil
 }
 
-// deletePods deletes the pods of the Jobs of the run.
 func (s *sweep) deletePods(ctx context.Context) error {
 	for _, k := range s.objects.Kinds() {
 		if k.Name != inventory.PodKind {
@@ -336,7 +334,6 @@ func (s *sweep) removal() Removal {
 	}
 }
 
-// remains are the objects of one kind that still exist.
 type remains struct {
 	kind    inventory.Kind
 	objects map[string]metav1.Object
@@ -407,7 +404,6 @@ func (s *sweep) await(ctx context.Context, r remains) error {
 	return err
 }
 
-// names are the names of the objects, unsorted.
 func (r remains) names() []preflight.Object {
 	var names []preflight.Object
 	for _, object := range r.objects {

@@ -45,7 +45,6 @@ func readOver(ctx context.Context, objects *inventory.Objects, runID string) ove
 	return ended
 }
 
-// eachPage calls do with each object of the pages; an error ends it.
 func eachPage(ctx context.Context, selection metav1.ListOptions, page pager.ListPageFunc, do func(runtime.Object)) {
 	pages := pager.New(page)
 	pages.PageSize, pages.PageBufferSize = 200, 1

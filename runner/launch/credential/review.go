@@ -32,7 +32,6 @@ type Review struct {
 	// Type is the error for which not even the type is known, and Content that for which the content is not.
 	Type, Content error
 
-	// existing are the UIDs of the Secrets by their namespaces.
 	existing map[string]types.UID
 }
 
@@ -67,7 +66,6 @@ func Read(ctx context.Context, client kubernetes.Interface, objects metadata.Int
 	return r.everywhere(ctx, review)
 }
 
-// reader reads one Secret.
 type reader struct {
 	client  kubernetes.Interface
 	objects metadata.Interface
@@ -109,7 +107,6 @@ func (r reader) everywhere(ctx context.Context, review Review) (Review, error) {
 	return review, nil
 }
 
-// content reads the Secret in a namespace.
 func (r reader) content(ctx context.Context, review Review, namespace string) (Review, error) {
 	found, err := retry.Get(ctx, func(ctx context.Context) (*corev1.Secret, error) {
 		return r.client.CoreV1().Secrets(namespace).Get(ctx, r.secret.Name, metav1.GetOptions{})

@@ -51,7 +51,6 @@ func (o *Objects) Kinds() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return o.Namespace != "" && !k.Namespaced() && !k.Guard })
 }
 
-// within is the namespace in which the objects of a kind are listed.
 func (o *Objects) within(k Kind) string {
 	if !k.Namespaced() {
 		return metav1.NamespaceAll

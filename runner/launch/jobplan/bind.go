@@ -60,14 +60,12 @@ func (d Draft) Bind(run Run) Plan {
 	return plan
 }
 
-// binder creates the objects of one run.
 type binder struct {
 	run     Run
 	catalog catalog
 	path    string
 }
 
-// check returns the check with the Job of this run.
 func (b binder) check(drafted Check) Check {
 	bound := drafted
 	bound.Job = b.job(drafted)

@@ -132,11 +132,9 @@ func (d Draft) Identity(check Check) (string, bool) {
 	return fmt.Sprintf("%x", sha256.Sum256(text)), true
 }
 
-// builder drafts checks.
 type builder struct {
 	images map[string]bool
-	// draft has the supporting objects.
-	draft Draft
+	draft  Draft
 	// names counts the checks of a name, jobs has the file of each Job.
 	names map[string]int
 	jobs  map[placedJob]string
@@ -183,7 +181,6 @@ func (b builder) check(manifest payload.Job) (Check, []manifestpolicy.Violation)
 	return drafted, violations
 }
 
-// located adds the line of the manifest to the path of each violation, if known.
 func located(violations []manifestpolicy.Violation, lines manifestdoc.Lines) []manifestpolicy.Violation {
 	found := slices.Clone(violations)
 	for i := range found {

@@ -55,7 +55,6 @@ func (d Draft) Needs() access.Needs {
 	return needs
 }
 
-// namedSecrets are the Secrets that a role of the release names.
 func (c catalog) namedSecrets(ref inventory.Reference) []inventory.Reference {
 	switch object := c.manifests[ref].manifest.Object.(type) {
 	case *rbacv1.Role:

@@ -30,16 +30,13 @@ type Plan struct {
 
 // Copy is a temporary copy of a ServiceAccount that is not of the release.
 type Copy struct {
-	// Original is the ServiceAccount of the cluster.
 	Original inventory.Reference
-	// Objects are the copy, its roles and their bindings.
-	Objects []payload.Object
+	Objects  []payload.Object
 	// Omitted describes read access of the original that the copy lacks.
 	Omitted []string
 	// Unread is the error for which the copy has no permissions: those of the original
 	// may not be read.
 	Unread error
-	// Failed is the error for which there is no copy.
 	Failed error
 }
 

@@ -83,7 +83,6 @@ func ImagesOf(job *batchv1.Job) []string {
 	return images
 }
 
-// referencesOf are the objects that a Job refers to by name.
 func referencesOf(job *batchv1.Job) []inventory.Reference {
 	spec := job.Spec.Template.Spec // a copy, whose ServiceAccount may be set
 	spec.ServiceAccountName = accountName(spec)
@@ -94,7 +93,6 @@ func referencesOf(job *batchv1.Job) []inventory.Reference {
 	return found
 }
 
-// referredBy returns the supporting objects that the author's Job refers to.
 func (c catalog) referredBy(job *batchv1.Job) []inventory.Reference {
 	return slices.DeleteFunc(referencesOf(job), func(ref inventory.Reference) bool { return c.manifests[ref] == nil })
 }

@@ -35,7 +35,6 @@ const (
 // Run is one preflight of one target in one cluster. That of a hosted cluster has two, with the same ID:
 // one in the guest and one in the management cluster.
 type Run struct {
-	// ID is a UUID.
 	ID string
 	// From is the cluster's version, Target the release to update to.
 	From   string
@@ -115,8 +114,7 @@ const (
 	// maxName bounds the name of a Job so that the names of its pods, which are six
 	// characters longer, fit the 63 of a host name. The Job controller would cut off
 	// the suffix of longer names.
-	maxName = 57
-	// hashDigits is the length of the hash in a shortened name.
+	maxName    = 57
 	hashDigits = 5
 )
 

@@ -68,8 +68,7 @@ func collides(check Check, cause string) finding.Finding {
 // takenNames are the objects that the checks of a release contain, or refer to in the
 // cluster, with the files of their manifests.
 type takenNames struct {
-	objects map[inventory.Reference]string
-	// contained has the references to objects that the release contains.
+	objects   map[inventory.Reference]string
 	contained map[inventory.Reference]bool
 	// component is a file with a check of a component that is named as the site is; empty
 	// for none.

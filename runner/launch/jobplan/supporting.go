@@ -13,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// supportingManifest is one supporting manifest of the release.
 type supportingManifest struct {
 	manifest payload.Supporting
 	// needs are the other objects that it requires.
@@ -21,7 +20,6 @@ type supportingManifest struct {
 	violations []manifestpolicy.Violation
 }
 
-// catalog has the supporting manifests of a release by the author's names.
 type catalog struct {
 	manifests map[inventory.Reference]*supportingManifest
 }
@@ -156,7 +154,6 @@ func AccountOfSubject(subject rbacv1.Subject) inventory.Reference {
 	return inventory.Refer(subject.Kind, subject.Namespace, subject.Name)
 }
 
-// roleOf is the role of a binding in a namespace.
 func roleOf(role rbacv1.RoleRef, namespace string) inventory.Reference {
 	if role.Kind == "Role" {
 		return inventory.Refer(role.Kind, namespace, role.Name)

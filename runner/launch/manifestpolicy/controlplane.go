@@ -62,7 +62,6 @@ func secretsOf(path string, spec corev1.PodSpec) []Violation {
 	return append(append(violations, secretVariables(path+".initContainers", spec.InitContainers)...), secretVariables(path+".containers", spec.Containers)...)
 }
 
-// secretVariables are the Secrets in the environment of containers.
 func secretVariables(path string, containers []corev1.Container) []Violation {
 	var violations []Violation
 	for i, container := range containers {
@@ -78,7 +77,6 @@ func secretVariables(path string, containers []corev1.Container) []Violation {
 	return violations
 }
 
-// secretRules are the rules by which an account could read Secrets.
 func secretRules(rules []rbacv1.PolicyRule) []Violation {
 	var violations []Violation
 	for i, rule := range rules {

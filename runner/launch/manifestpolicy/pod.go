@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podViolations are the violations of a pod spec.
 func podViolations(path string, spec corev1.PodSpec, images map[string]bool) []Violation {
 	violations := slices.Concat(
 		hostViolations(path, spec), schedulingViolations(path, spec), resourceViolations(path+".resources", spec.Resources),
@@ -28,7 +27,6 @@ func podViolations(path string, spec corev1.PodSpec, images map[string]bool) []V
 	return violations
 }
 
-// hostViolations reject fields that weaken the isolation of the pod.
 func hostViolations(path string, spec corev1.PodSpec) []Violation {
 	const namespaces = "a preflight may not enter the node's namespaces"
 	return violationsOf(reasonRefusedPodSecurity, path, []field{
@@ -80,7 +78,6 @@ func affinityViolations(path string, affinity *corev1.Affinity) []Violation {
 	})
 }
 
-// podSecurityViolations are the violations of a pod's security context.
 func podSecurityViolations(path string, security *corev1.PodSecurityContext) []Violation {
 	if security == nil {
 		return nil

@@ -68,7 +68,6 @@ type field struct {
 	text     string
 }
 
-// violationsOf are the violations of the fields below path.
 func violationsOf(reason finding.Reason, path string, fields []field) []Violation {
 	var violations []Violation
 	for _, f := range fields {

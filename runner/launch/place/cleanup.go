@@ -68,7 +68,6 @@ func Created(places []Place, runID string) []report.Object {
 	return all
 }
 
-// objects are objects of this place.
 func (p Place) objects(in []preflight.Object) []report.Object {
 	var all []report.Object
 	for _, object := range in {
@@ -77,7 +76,6 @@ func (p Place) objects(in []preflight.Object) []report.Object {
 	return all
 }
 
-// located is an error about this place.
 func (p Place) located(err error) error {
 	if err == nil || p.name() == "" {
 		return err

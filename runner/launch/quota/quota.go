@@ -145,7 +145,6 @@ func (n Namespace) defaulted(spec corev1.PodSpec) corev1.PodSpec {
 	return spec
 }
 
-// defaults are the requests and limits that a LimitRange has for containers.
 func defaults(limitRange corev1.LimitRange) (requests, limits corev1.ResourceList) {
 	requests, limits = corev1.ResourceList{}, corev1.ResourceList{}
 	for _, each := range limitRange.Spec.Limits {

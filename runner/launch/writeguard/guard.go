@@ -126,7 +126,6 @@ const (
 	probeInterval = 50 * time.Millisecond
 )
 
-// awaitEffect waits until the guard denies its probe.
 func (g *Guard) awaitEffect(ctx context.Context, plan jobplan.Plan) error {
 	probe := plan.Checks[0].Job.DeepCopy()
 	probe.Name = guardProbe(plan.Run)

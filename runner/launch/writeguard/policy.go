@@ -23,14 +23,12 @@ var guardName = finding.NewName("ReadOnlyGuard",
 // never created: the probe is a dry run.
 func guardProbe(run jobplan.Run) string { return "preflight-probe-" + run.Suffix() }
 
-// probeDenied is the message with which the guard denies its probe.
 const probeDenied = "the guard of this preflight is in effect"
 
 func guardMeta(run jobplan.Run, kind string) (metav1.TypeMeta, metav1.ObjectMeta) {
 	return metav1.TypeMeta{APIVersion: admissionVersion, Kind: kind}, run.Meta("", guardObjectName(run))
 }
 
-// guardObjectName is the name of the policy and of its binding.
 func guardObjectName(run jobplan.Run) string { return ownsignal.Guard(run.ID) }
 
 // Objects returns the objects of the guard of a run, in the order of their creation.

@@ -19,7 +19,6 @@ const maxCause = 1536
 
 // Error reports that a release could not be read or must not be used.
 type Error struct {
-	// Reason is the kind of error.
 	Reason finding.Reason
 	// Message is the cause in one line.
 	Message string
@@ -64,7 +63,6 @@ func Reject(reason finding.Reason, format string, args ...any) *Error {
 	}
 }
 
-// unreadable returns the error for content that no registry provided.
 func unreadable(err error, what string) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known

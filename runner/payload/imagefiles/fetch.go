@@ -53,8 +53,7 @@ var errNotCached = errors.New("not in the cache")
 
 // fetcher fetches blobs of one image. It returns only content that matches its digest.
 type fetcher struct {
-	image name.Digest
-	// what names the image in errors, choice its layers to fetch.
+	image        name.Digest
 	what         string
 	choice       func(ocimanifest.Manifest) ([]ocispec.Descriptor, error)
 	cache        Cache

@@ -68,7 +68,6 @@ func (f *fetcher) descriptors(ctx context.Context) ([]ocispec.Descriptor, error)
 	return f.choice(manifest)
 }
 
-// child reads the image of one architecture in an index.
 func (f *fetcher) child(ctx context.Context, index ocimanifest.Manifest) (ocimanifest.Manifest, error) {
 	image, err := f.choose(index)
 	if err != nil {

@@ -149,7 +149,6 @@ func (r *Runs) takeOver(ctx context.Context, claim *claim, intent record.Intent)
 	return claim.acquire(ctx, lease)
 }
 
-// open creates the header of a new run, or reads the existing one.
 func (r *Runs) open(ctx context.Context, claim *claim, content recordformat.Header) (*Held, error) {
 	begun := claim.id != content.Record.ID
 	content.Record.ID = claim.id

@@ -43,7 +43,6 @@ func (r *Runs) Cancel(ctx context.Context, id string) error {
 	}))
 }
 
-// running returns the intent of a run in progress.
 func (r *Runs) running(ctx context.Context, id string) (record.Intent, error) {
 	object, err := r.records.Find(ctx, id)
 	if err != nil {
@@ -59,7 +58,6 @@ func (r *Runs) running(ctx context.Context, id string) (record.Intent, error) {
 	return found.Record.Intent, nil
 }
 
-// mark sets the annotation of a cancellation on the Lease.
 func (r *Runs) mark(ctx context.Context, intent record.Intent) error {
 	lease, err := r.records.Leases().Get(ctx, recordstore.LeaseName(intent.Target.Digest()), metav1.GetOptions{})
 	if err != nil {

@@ -36,10 +36,8 @@ type claim struct {
 	// nonce identifies this claim among others, also of the same holder.
 	nonce string
 	// lock serializes changes of the Lease.
-	lock *semaphore.Weighted
-	// lease is the last known state.
-	lease *coordinationv1.Lease
-	// released is true when the claim was released.
+	lock     *semaphore.Weighted
+	lease    *coordinationv1.Lease
 	released bool
 }
 
@@ -120,7 +118,6 @@ func (c *claim) reload(ctx context.Context) error {
 	return nil
 }
 
-// owned returns ErrTakenOver if the Lease belongs to another claim.
 func (c *claim) owned(ctx context.Context) error {
 	if err := c.lock.Acquire(ctx, 1); err != nil {
 		return err
@@ -146,7 +143,6 @@ func (c *claim) update(response *coordinationv1.Lease, err error) error {
 	return err
 }
 
-// release removes the holder from the Lease.
 func (c *claim) release(ctx context.Context) error {
 	return c.change(ctx, func(ctx context.Context) error {
 		if c.lease == nil {
@@ -204,7 +200,6 @@ func (c *claim) change(ctx context.Context, edit func(context.Context) error) er
 	return err
 }
 
-// canceled is true if the cancellation of the run was requested.
 func (c *claim) canceled(ctx context.Context) (bool, error) {
 	if err := c.lock.Acquire(ctx, 1); err != nil {
 		return false, err

@@ -90,7 +90,6 @@ func (r *Runs) follow(ctx context.Context, id string, each func(record.Record), 
 // errEnded means that the run has ended, and its record is complete.
 var errEnded = errors.New("the run has ended")
 
-// follower follows one run.
 type follower struct {
 	runs   *Runs
 	id     string
@@ -99,8 +98,7 @@ type follower struct {
 	// record is the last read record, of the known version of the header.
 	record record.Record
 	known  version
-	// fail ends the watches, for a permanent error.
-	fail context.CancelCauseFunc
+	fail   context.CancelCauseFunc
 	// untilRenewed is true where the renewal of the Lease is the end.
 	untilRenewed bool
 
@@ -130,7 +128,6 @@ func (f *follower) headers() *cache.ListWatch {
 	}
 }
 
-// leases watches the Lease, and reports the state of the watch to the observer.
 func (f *follower) leases() *cache.ListWatch {
 	run := labels.Set{record.Label: f.id}.String()
 	leases := f.runs.records.Leases()
@@ -297,7 +294,6 @@ func unreadable(header *corev1.ConfigMap) bool {
 	return err != nil && !errors.As(err, new(*record.FormatError))
 }
 
-// read reads a new version of the record.
 func (f *follower) read(ctx context.Context, header *corev1.ConfigMap) error {
 	if versionOf(header) == f.known {
 		return nil

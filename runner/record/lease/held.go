@@ -35,9 +35,8 @@ type Held struct {
 	mutex sync.Mutex
 	// end is why this process has to stop the run; nil before. over is true when it may
 	// write nothing more.
-	end  error
-	over bool
-	// cancels cancel the contexts of Hold.
+	end     error
+	over    bool
 	cancels []context.CancelCauseFunc
 }
 

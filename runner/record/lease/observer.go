@@ -13,7 +13,6 @@ type leaseObserver struct {
 	since   time.Time
 }
 
-// observe records a version of the Lease.
 func (o *leaseObserver) observe(of version, now time.Time) {
 	if o.of == of {
 		return
@@ -30,7 +29,6 @@ func (o *leaseObserver) restart(now time.Time) {
 	}
 }
 
-// pause records the end of the watch.
 func (o *leaseObserver) pause(now time.Time) {
 	if !o.since.IsZero() {
 		o.watched += now.Sub(o.since)
@@ -38,7 +36,6 @@ func (o *leaseObserver) pause(now time.Time) {
 	o.since = time.Time{}
 }
 
-// resume records the beginning of a watch.
 func (o *leaseObserver) resume(now time.Time) {
 	o.pause(now)
 	o.since = now

@@ -69,7 +69,6 @@ func (j *ResultLog) Add(results []record.Result) error {
 	return j.append(lines.Bytes(), count)
 }
 
-// append adds lines of results as a gzip member.
 func (j *ResultLog) append(lines []byte, count int) error {
 	member, err := pack(lines)
 	if err != nil {
@@ -102,7 +101,6 @@ func (j *ResultLog) Readable() int {
 	return len(j.Full)
 }
 
-// seal completes the open chunk.
 func (j *ResultLog) seal() {
 	if len(j.Open) > 0 {
 		j.Full = append(j.Full, j.Open)

@@ -13,14 +13,12 @@ import (
 	"github.com/openshift/update-preflight/runner/record/recordformat"
 )
 
-// objects are the ConfigMaps of one record.
 type objects struct {
 	store *Store
 	// owned returns ErrTakenOver if another process holds the run.
 	owned func(context.Context) error
 	id    string
-	// key seals what is written.
-	key recordformat.LoadedKey
+	key   recordformat.LoadedKey
 }
 
 // put overwrites the object of that name, unless another process holds the run. A

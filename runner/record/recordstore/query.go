@@ -201,7 +201,6 @@ func surplus(headers []corev1.ConfigMap, ended record.Phase) []corev1.ConfigMap 
 	return old
 }
 
-// sortNewest sorts by the time of completion, newest first.
 func sortNewest(headers []corev1.ConfigMap) {
 	ends := make(map[types.UID]time.Time, len(headers))
 	for i := range headers {

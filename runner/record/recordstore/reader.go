@@ -18,7 +18,6 @@ import (
 // read once.
 type Reader struct {
 	store *Store
-	// key is the key of the last read.
 	key   recordformat.LoadedKey
 	owner types.UID
 	parts []part

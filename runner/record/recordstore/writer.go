@@ -178,7 +178,6 @@ func (w *Writer) saveParts(ctx context.Context, report [][]byte) error {
 	return nil
 }
 
-// partOf is a part of the record with that header.
 func partOf(header *corev1.ConfigMap, id string, number int, chunk []byte) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{

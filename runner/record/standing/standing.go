@@ -171,7 +171,6 @@ func reportedSoFar(recorded record.Record) (findings []finding.Finding, missing 
 	return findings, missing
 }
 
-// unreported returns the findings of checks whose run ended before they reported.
 func unreported(phase record.Phase, missing []string) []finding.Finding {
 	reason := collector.ReasonInterrupted
 	if phase == record.Canceled {

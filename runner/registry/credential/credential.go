@@ -35,7 +35,6 @@ const maxName = 200
 
 // Store is a set of credentials, by registry, namespace or repository.
 type Store struct {
-	// name identifies the store in messages.
 	name string
 	// Secret is the pull secret that the nodes have; nil for the user's own credentials.
 	Secret  *types.NamespacedName

@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	// helperPrefix is the prefix of the program names of credential helpers.
 	helperPrefix = "docker-credential-"
 	// helperTimeout bounds one call of a helper.
 	helperTimeout = 15 * time.Second
