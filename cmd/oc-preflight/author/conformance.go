@@ -56,7 +56,7 @@ Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input,
 
   # Only an image
   oc preflight conformance quay.io/example/my-operator:latest`,
-		Args: flagset.OneArgument("an image, or a file or directory of manifests"),
+		Args: flagset.Arguments(1, 1, "an image, or a file or directory of manifests"),
 		RunE: func(c *cobra.Command, args []string) error { return conform(c, client, flags, args[0]) },
 	}
 	c.Flags().StringArrayVar(&flags.images, "image", nil, "Image to run instead of one that the manifest names: PULLSPEC for all, SOURCE=PULLSPEC for one, SOURCE being its repository.")

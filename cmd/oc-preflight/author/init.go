@@ -46,7 +46,7 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
 
   # A check of your own site, without an image of its own
   oc preflight init --site backup-done --language sh --image quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:...`,
-		Args: flagset.OneArgument("the name of a check"),
+		Args: flagset.Arguments(1, 1, "the name of a check"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return initialize(streams, flags, args[0], c.Parent().CommandPath())
 		},

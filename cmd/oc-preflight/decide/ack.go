@@ -26,7 +26,7 @@ func NewAck(client *cli.Client) *cobra.Command {
 		Short:   "Acknowledge an admin gate",
 		Long:    `Acknowledge that the work which an admin gate requires has been done. "run" reports the closed gates with their requirements. The key of the gate in the ConfigMap openshift-config/admin-acks is set to "true", and the stored value is read back. The command then waits until the cluster-version operator has evaluated the acknowledgement, which takes up to a few minutes; Ctrl-C ends the wait only.`,
 		Example: `  oc preflight ack ack-4.18-kube-1.32-api-removals-in-4.19`,
-		Args:    flagset.OneArgument("the name of a gate"),
+		Args:    flagset.Arguments(1, 1, "the name of a gate"),
 		RunE: func(c *cobra.Command, args []string) error {
 			reached, err := client.Connect()
 			if err != nil {

@@ -29,12 +29,7 @@ Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown w
 
   # The reason of a finding, in parentheses behind its name
   oc preflight explain AdminAckRequired`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exitcode.BadUsage(fmt.Errorf("%q takes one reason or name, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
-			}
-			return nil
-		},
+		Args:              flagset.Arguments(0, 1, "one reason or name"),
 		ValidArgsFunction: completeExplain,
 		RunE:              func(c *cobra.Command, args []string) error { return explainWord(c, streams, args, output) },
 	}

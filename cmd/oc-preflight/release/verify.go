@@ -33,7 +33,7 @@ func NewVerify(client *cli.Client) *cobra.Command {
 
   # With another key and other signatures
   oc preflight verify quay.io/openshift-release-dev/ocp-release@sha256:... --keyring key.asc --signature-store ./signatures`,
-		Args: flagset.OneArgument("one pull spec"),
+		Args: flagset.Arguments(1, 1, "one pull spec"),
 		RunE: func(c *cobra.Command, args []string) error { return verify(c, client, flags, args[0]) },
 	}
 	flags.Add(c)

@@ -34,7 +34,7 @@ RUN is the ID of the run or a prefix of it; without it, it is the run in progres
 
   # The run of a later update of a path, with the graph of the path
   oc preflight attach 3b6f2c1e --channel eus-4.18`,
-		Args: flagset.AtMostOneRun,
+		Args: flagset.Arguments(0, 1, "the ID of one run at most"),
 		RunE: func(c *cobra.Command, args []string) error { return attach(c, client, flags, args) },
 	}
 	flags.addCommon(c)

@@ -33,7 +33,7 @@ func NewCancel(client *cli.Client) *cobra.Command {
 
 Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong usage, 130 interrupted; the request stands all the same.`,
 		Example: `  oc preflight cancel 3b6f2c1e`,
-		Args:    flagset.OneArgument("the ID of one run"),
+		Args:    flagset.Arguments(1, 1, "the ID of one run"),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("the run did not end within %s; the cancellation stays requested", timeout))
 			defer stop()

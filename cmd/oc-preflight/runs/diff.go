@@ -44,7 +44,7 @@ Exit codes: 0 the runs were compared, whatever the differences, 1 the tool faile
 
   # Count the new findings, for a script
   oc preflight diff 3b6f2c1e 8a525a4e -o json | jq '.new | length'`,
-		Args: flagset.AtMostTwoRuns,
+		Args: flagset.Arguments(0, 2, "the IDs of two runs at most"),
 		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
 	}
 	output.Add(c, changes.Changes{})

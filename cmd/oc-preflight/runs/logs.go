@@ -45,7 +45,7 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
 
   # Follow the output until the check has ended
   oc preflight logs 3b6f2c1e Etcd.Quorum -f`,
-		Args: flagset.RunAndCheck,
+		Args: flagset.Arguments(1, 2, "the name of a check, after the ID of a run if it is not the newest"),
 		RunE: func(c *cobra.Command, args []string) error {
 			found, err := findLog(c.Context(), client, selected, args)
 			switch {

@@ -53,7 +53,7 @@ The verdict and the exit code are those of the time of the report. A verdict tha
 
   # The newest run of the cluster, as YAML
   oc preflight status -o json | oc preflight render - -o yaml`,
-		Args: flagset.OneArgument("one file, or -"),
+		Args: flagset.Arguments(1, 1, "one file, or -"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return render(c, streams, args[0], output)
 		},

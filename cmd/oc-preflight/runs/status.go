@@ -99,7 +99,7 @@ With --archive, the run is one that was recorded in the cluster of an archive, a
 The report names the switches by which the controller has CVO honor its verdicts, as far as you may read them, with the limits of each.
 ` + exitcode.Help,
 		Example: statusExamples,
-		Args:    flagset.AtMostOneRun,
+		Args:    flagset.Arguments(0, 1, "the ID of one run at most"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := flags.check(args); err != nil {
 				return exitcode.BadUsage(err)

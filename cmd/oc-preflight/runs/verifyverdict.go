@@ -48,7 +48,7 @@ Exit codes: 0 valid and Ready, 1 the tool failed, 2 wrong usage or bad input, 3 
 
   # The release by its digest, and the result for a script
   oc preflight verify-verdict verdict.dsse.json --key cosign.pub --to sha256:... -o json | jq -r .result`,
-		Args: flagset.OneArgument("one file, or -"),
+		Args: flagset.Arguments(1, 1, "one file, or -"),
 		RunE: func(c *cobra.Command, args []string) error { return verifyVerdict(c, streams, args[0], flags) },
 	}
 	c.Flags().StringVar(&flags.key, "key", "", "File with the public key in PEM, ECDSA P-256 or Ed25519. Required.")

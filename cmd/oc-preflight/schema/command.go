@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 )
 
 // NewCommand makes "schema", which prints the schema of a document.
@@ -24,12 +25,7 @@ Exit codes: 0 it was printed, 1 the tool failed, 2 wrong usage or an unknown doc
 
   # The schema of what run, status and render write
   oc preflight schema report > report.schema.json`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exitcode.BadUsage(fmt.Errorf("%q takes one document, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
-			}
-			return nil
-		},
+		Args:              flagset.Arguments(0, 1, "one document"),
 		ValidArgsFunction: completeSchema,
 		RunE:              func(_ *cobra.Command, args []string) error { return printSchema(streams, args) },
 	}
