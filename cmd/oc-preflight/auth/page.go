@@ -26,7 +26,7 @@ type page struct {
 	role.Part
 }
 
-// request is what the flags ask for.
+// request limits the roles by the flags.
 func (f flags) request() (role.Request, error) {
 	request := role.Request{Images: image.Mode(f.source.Images)}
 	if !slices.Contains(image.Modes(), request.Images) {

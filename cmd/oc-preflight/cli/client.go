@@ -45,7 +45,7 @@ type Client struct {
 	// Quiet shows no progress.
 	Quiet bool
 	Log   *slog.Logger
-	// Roles are those of the commands, which declare them.
+	// Roles has what each command declares.
 	Roles role.List
 }
 
@@ -187,7 +187,7 @@ func reportOthers(c *Client) error {
 	return err
 }
 
-// ConnectTo makes the clients of another cluster than that of the flags.
+// ConnectTo makes the clients of a cluster that no flag selects.
 func ConnectTo(config *rest.Config) (*cluster.Cluster, error) {
 	return cluster.Connect(config, userAgent())
 }

@@ -157,7 +157,7 @@ func checksOfRun(ctx context.Context, reached *cluster.Cluster, args []string) (
 	return run.Checks, err
 }
 
-// recent collects the values that of returns for the newest records, without duplicates.
+// recent collects the values of the newest records, without duplicates.
 func recent(ctx context.Context, reached *cluster.Cluster, of func(record.Record) []string) ([]cobra.Completion, error) {
 	records := recordstore.New(reached.Kubernetes)
 	all, err := records.List(ctx)

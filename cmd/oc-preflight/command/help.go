@@ -33,7 +33,7 @@ func addVerbs(root *cobra.Command, roles *role.List, sections []help.Section) {
 	})
 }
 
-// columns is the width in which help is written: that of a terminal up to a width that is still easy to read, and 80
+// columns is the width in which help is written: the width of a terminal, at most one that is easy to read, and 80
 // elsewhere.
 func columns(w io.Writer) int {
 	const usual, most = 80, 120
@@ -45,7 +45,7 @@ func columns(w io.Writer) int {
 	return min(width, most)
 }
 
-// newHelp makes "help", in place of that of cobra, whose exit code is 0 for an unknown command.
+// newHelp makes "help": the one of cobra exits with 0 for an unknown command.
 func newHelp() *cobra.Command {
 	var all bool
 	c := &cobra.Command{

@@ -11,9 +11,9 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// invocation is how the program was called.
+// invocation is a call of the program.
 type invocation struct {
-	// name is how the user calls the program, such as "oc preflight".
+	// name is the command that calls the program, such as "oc preflight".
 	name string
 	// args are the arguments of the command line, without the name of the program.
 	args []string

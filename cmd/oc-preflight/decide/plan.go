@@ -45,7 +45,6 @@ type planFlags struct {
 	output              flagset.Output
 }
 
-// planExamples are those of its help.
 const planExamples = `  # The newest release that can be reached
   oc preflight plan --channel eus-4.18
 

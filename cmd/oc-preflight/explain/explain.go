@@ -119,7 +119,7 @@ func All(entries []Entry) Index {
 	return Index{APIVersion: report.APIVersion, Kind: Kind, Entries: entries}
 }
 
-// Document has a table for each subject: the names of its findings, then those of its reasons.
+// Document has a table for each subject: the names of its findings, then its reasons.
 func (x Index) Document(document.View) document.Document {
 	made := document.Document{Title: "Findings and their reasons"}
 	for _, subject := range subjects() {

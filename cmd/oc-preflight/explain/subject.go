@@ -2,7 +2,7 @@ package explain
 
 import "strings"
 
-// subject is what entries are about: those of these packages, and of the packages below them.
+// subject is the title of the entries of these packages, and of the packages below them.
 type subject struct {
 	title    string
 	packages []string
@@ -36,7 +36,7 @@ func subjects() []subject {
 	}
 }
 
-// subjectOf is the subject of a package: that of the longest path; empty for none.
+// subjectOf is the title of the subject with the longest path to a package; empty for none.
 func subjectOf(of string) string {
 	title, longest := "", 0
 	for _, each := range subjects() {

@@ -94,7 +94,7 @@ func (f Graph) sources(ctx context.Context, stdin io.Reader) (graphsource.Reques
 	return request, nil
 }
 
-// sourceOf is the channel of a file: that of --channel if it is about this file alone,
+// sourceOf is the channel of a file: the value of --channel if it is about this file alone,
 // else the name of the file.
 func (f Graph) sourceOf(name string) string {
 	if len(f.graphs) == 1 && len(f.channels) == 1 {

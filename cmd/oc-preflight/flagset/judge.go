@@ -1,7 +1,7 @@
 // Package flagset answers: what may be chosen on the command line?
 //
 // Each type has the flags of one subject: Add defines them, and other methods read what they
-// select. A command embeds or has those that it uses.
+// select. The options of a command have the types that it uses as fields.
 package flagset
 
 import (
@@ -32,7 +32,7 @@ type Accepted struct {
 	Member *Member
 }
 
-// Member is how a fleet knows a cluster.
+// Member names a cluster of a fleet, for acceptances that are limited to some clusters.
 type Member struct {
 	Name   string
 	Labels map[string]string
@@ -46,7 +46,7 @@ func (f *Accepted) Add(c *cobra.Command) {
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswerByContent}, "accept-file")
 }
 
-// Read are the acceptances of the files, for a member of a fleet those that are for it.
+// Read returns the acceptances of the files; for a member of a fleet, only the ones that include it.
 func (f *Accepted) Read(ctx context.Context) ([]acceptance.Acceptance, error) {
 	accepted, err := f.ReadAll(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *Accepted) Read(ctx context.Context) ([]acceptance.Acceptance, error) {
 	return accepted, nil
 }
 
-// ReadAll are all acceptances of the files.
+// ReadAll returns all acceptances of the files.
 func (f *Accepted) ReadAll(ctx context.Context) ([]acceptance.Acceptance, error) {
 	var accepted []acceptance.Acceptance
 	for _, path := range f.acceptFiles {
@@ -84,14 +84,14 @@ type Judge struct {
 	since                            string
 }
 
-// Add adds the flags of a judgement to the command, with those of Accepted.
+// Add adds the flags of a judgement to the command, --accept and --accept-file included.
 func (f *Judge) Add(c *cobra.Command) {
 	f.AddForFleet(c)
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
 }
 
-// AddForFleet adds those that may be the same for many clusters.
+// AddForFleet adds the flags that may be the same for many clusters.
 func (f *Judge) AddForFleet(c *cobra.Command) {
 	f.Accepted.Add(c)
 	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
@@ -130,7 +130,7 @@ func (f Judge) origin() runner.Origin {
 	return made
 }
 
-// MonitoringOrigin identifies a monitoring by the value of --prometheus; empty for that of the cluster.
+// MonitoringOrigin identifies a monitoring by the value of --prometheus; empty for the monitoring of the cluster.
 func MonitoringOrigin(prometheus string) runner.Origin {
 	if prometheus == "" {
 		return runner.Origin{}

@@ -57,7 +57,7 @@ type changeSource func(ctx context.Context, changed func()) error
 func Unwatched(context.Context, func()) error { return nil }
 
 // Repeat calls show: once, and with --watch also after changes and at intervals, until it
-// reports the end or ctx is done, which is no error. An error after the first call is
+// reports the end, or until ctx is done, which is no error. An error after the first call is
 // reported, and show is called again.
 func (f *Watching) Repeat(ctx context.Context, shown *watched, source changeSource, show func() (ended bool, err error)) error {
 	ended, err := show()

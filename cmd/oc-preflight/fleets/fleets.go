@@ -61,7 +61,7 @@ The clusters are those of contexts, kubeconfigs and archives, and those that Hiv
 const exitCodes = `
 Exit codes are those of the worst cluster: 0 all are Ready or Clear, 3 one is Blocked, 4 one is Undecided, Unreachable or Hibernating, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`
 
-// request is what the commands have in common.
+// request has the flags of all commands that ask clusters.
 type request struct {
 	members  memberFlags
 	output   flagset.Output
@@ -101,8 +101,7 @@ func (r *request) check(flags *pflag.FlagSet) error {
 	return errors.Join(r.watching.Check(), flagset.CheckLimit(r.limit), r.members.check(flags))
 }
 
-// show asks the members, and writes the table: once, or again with --watch. Words are those of the
-// commands in the table.
+// show asks the members, and writes the table: once, or again with --watch.
 func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking survey.Survey, judge survey.Judge) error {
 	out, err := r.output.Open(client.Streams.Out, tableview.Table{})
 	if err != nil {

@@ -75,7 +75,7 @@ func (i *interruption) remind() func() {
 // How many members a reminder and an error name.
 const mostReminded, mostNamed = 5, 20
 
-// names are those of the members that have no row yet.
+// names lists the members that have no row yet.
 func (i *interruption) names(most int) string {
 	const longestName = 100
 	var names []string

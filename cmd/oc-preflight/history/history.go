@@ -62,7 +62,7 @@ type run struct {
 	Image          string   `json:"image"`
 	StartTime      string   `json:"startTime"`
 	CompletionTime string   `json:"completionTime,omitempty"`
-	// Checks counts those of the release that were to report.
+	// Checks counts the checks of the release that were to report.
 	Checks      int    `json:"checks"`
 	Holder      string `json:"holder,omitempty"`
 	ToolVersion string `json:"toolVersion,omitempty"`

@@ -124,7 +124,7 @@ func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {
 	})
 }
 
-// known is what is known about the clusters of a wave at a time.
+// known has the state of the clusters of a wave at one time.
 type known struct {
 	clusters []wave.Cluster
 	// incomplete is why clusters may be missing; empty where none is.
@@ -152,7 +152,7 @@ func (f *gateFlags) reader(ctx context.Context, client *cli.Client) (func() (kno
 	}, nil
 }
 
-// statuses are what is new in a gate when it is shown again: each minute of a soak is not.
+// statuses decide whether a gate is shown again: another minute of a soak is not news.
 func statuses(made wave.Gate) any {
 	named := map[string]wave.Status{}
 	for _, each := range made.Clusters {

@@ -6,7 +6,7 @@ import (
 	"github.com/openshift/update-preflight/runner/fleet/hub"
 )
 
-// readRole is what reads the reports of a hub.
+// readRole permits reading the reports of a hub.
 func readRole() role.Role {
 	return role.Role{Needs: readNeeds, Flags: []string{"placement", "keys"}, Remarks: func(role.Request) []string {
 		return []string{"On the hub. No Secret is read, and no cluster of the hub is reached."}
@@ -27,7 +27,7 @@ func readNeeds(r role.Request) access.Needs {
 // agentActs is the consequence of the permission to create ManifestWorkReplicaSets.
 const agentActs = "A user who may create a ManifestWorkReplicaSet has the work agent of each cluster of its Placement create any object there, as which it is an administrator by default. It is not needed to print the request."
 
-// requestRole is what applies the object that "fleet request" prints.
+// requestRole permits applying the object that "fleet request" prints.
 func requestRole() role.Role {
 	return role.Role{
 		Needs: func(r role.Request) access.Needs { return hub.RequestNeeds(r.Placement.Namespace) },

@@ -70,7 +70,7 @@ func Copy(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, si
 
 func ofJob(job *batchv1.Job) string { return labels.Set{batchv1.JobNameLabel: job.Name}.String() }
 
-// copy writes the log of a container, after that of its previous start.
+// copy writes the log of the previous start of a container, then its log.
 func (c container) copy(ctx context.Context, client kubernetes.Interface, out *output) error {
 	if c.status.LastTerminationState.Terminated != nil {
 		out.note("output of the previous start:")

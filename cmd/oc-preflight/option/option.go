@@ -1,4 +1,4 @@
-// Package option answers: what is to be known about a flag beside its value?
+// Package option answers: which properties does a flag have beside its value?
 //
 // [Declare] states it once, where a flag is defined. The help, the completion, the commands that are printed, and the
 // key of stored results derive from it by [Of]; [Undeclared] are flags without.
@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Option is what is known about a flag.
+// Option has the properties of a flag.
 type Option struct {
 	// Group has the flag in the help; empty for a flag of all commands.
 	Group Group
-	// Effect is what another value changes.
+	// Effect states what changes with the value.
 	Effect Effect
 	// Again is when a command that is printed for a request has the flag of the request.
 	Again Again
@@ -23,22 +23,22 @@ type Option struct {
 	Values Values
 }
 
-// Group is a part of the flags of a command in its help: what they are about.
+// Group is a subject of flags, under which the help of a command lists them.
 type Group string
 
 // The groups, in the order of the help.
 const (
-	// Target is what the command is about: a release, a run, a file, or the cluster of an archive.
+	// Target selects the subject of the command: a release, a run, a file, or the cluster of an archive.
 	Target Group = "Target"
 	// Clusters are the clusters of a fleet.
 	Clusters Group = "Clusters"
 	// Judgement changes how findings are judged.
 	Judgement Group = "Judgement"
-	// Trust is what signs a release, and what signs the verdict.
+	// Trust has the keys of a release, and the key of the verdict.
 	Trust Group = "Trust"
 	// Jobs are the checks that run, and how.
 	Jobs Group = "Jobs"
-	// Output is what is printed and written.
+	// Output changes what is printed and written.
 	Output Group = "Output"
 	// Hosted selects hosted clusters and their NodePools.
 	Hosted Group = "Hosted clusters"
@@ -51,7 +51,7 @@ func Groups() []Group {
 	return []Group{Target, Clusters, Judgement, Trust, Jobs, Output, Hosted, Advanced}
 }
 
-// Effect is what another value of a flag changes.
+// Effect states what changes with the value of a flag.
 type Effect string
 
 // The effects. A flag without one may change the answer.
@@ -81,7 +81,7 @@ const (
 	Never Again = "never"
 )
 
-// Values is the kind of the values of a flag, which are those of the cluster.
+// Values is a kind of values that a cluster has.
 type Values string
 
 // The kinds of values.
@@ -99,7 +99,7 @@ func (e Effect) ChangesAnswer() bool { return e != OnDisplay && e != OnClusters 
 
 const annotation = "preflight.openshift.io/option"
 
-// Declare states what is known about flags, which are defined.
+// Declare states the properties of flags, which are defined.
 func Declare(flags *pflag.FlagSet, known Option, names ...string) {
 	for _, name := range names {
 		texts := []string{string(known.Group), string(known.Effect), string(known.Again), string(known.Values)}
@@ -109,7 +109,7 @@ func Declare(flags *pflag.FlagSet, known Option, names ...string) {
 	}
 }
 
-// Of is what is known about a flag; the zero value for a flag that was not declared.
+// Of returns the properties of a flag; the zero value for a flag that was not declared.
 func Of(flag *pflag.Flag) Option {
 	texts := flag.Annotations[annotation]
 	const parts = 4

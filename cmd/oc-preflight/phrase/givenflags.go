@@ -50,7 +50,7 @@ func givenTo(c *cobra.Command) Flags {
 	return given
 }
 
-// verbsWith are the commands below root that have a flag, or all for no flag: by their names after that of root.
+// verbsWith are the commands below root that have a flag, or all for no flag: by their names without the name of root.
 func verbsWith(root *cobra.Command, flag string) []string {
 	var names []string
 	for _, verb := range root.Commands() {
@@ -93,7 +93,7 @@ func withoutPassword(value string) string {
 	return value
 }
 
-// with has a flag with these values, instead of those that were given.
+// with replaces a flag, or adds it.
 func (g Flags) with(name string, values ...string) Flags {
 	return append(g.without(name), givenFlag{Name: name, Values: values})
 }
@@ -130,7 +130,7 @@ func (g Flags) Global() Flags {
 	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global })
 }
 
-// cluster are those among them by which a request reaches the cluster.
+// cluster returns the flags by which a request reaches the cluster.
 func (g Flags) cluster() Flags {
 	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global && flag.again != option.Reaching })
 }

@@ -31,7 +31,7 @@ type Phrase struct {
 	verb  string
 	// asked is the request itself.
 	asked string
-	// context is that of the command; nil where the user is of no matter.
+	// context is the context of the command; nil where the user does not matter.
 	context func() context.Context
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 )
 
-// plugin is how texts outside of this package begin a command of the program.
+// plugin begins a command of the program in texts outside of this package.
 const plugin = called.Plugin + " "
 
 // unconnected are the commands that need no cluster, and "auth", whose roles another user applies.

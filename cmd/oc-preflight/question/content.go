@@ -27,7 +27,7 @@ type contents struct {
 	bytes int64
 }
 
-// writeContents writes the digests of the files with these names, of a directory those of all files in it.
+// writeContents writes the digests of the files with these names, and of all files in directories with these names.
 // A name that no file has, such as a URL, is written itself.
 func writeContents(sum io.Writer, names []string) error {
 	c := contents{sum: sum}

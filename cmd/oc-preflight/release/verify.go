@@ -62,7 +62,7 @@ func verify(c *cobra.Command, client *cli.Client, flags flagset.Trust, pullSpec 
 	return nil
 }
 
-// trustOf are the keyrings and stores of the flags, or else those of the cluster.
+// trustOf returns the keyrings and stores of the flags; without flags, the ones of the cluster.
 func trustOf(c *cobra.Command, client *cli.Client, flags *flagset.Trust) (signature.Trust, error) {
 	keyrings, stores, err := flags.Read(c.Context())
 	if err != nil {

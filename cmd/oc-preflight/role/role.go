@@ -16,21 +16,21 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/place"
 )
 
-// Request is what the roles of a command are for.
+// Request limits the roles of a command.
 type Request struct {
 	// Images is how a run checks images.
 	Images image.Mode
 	// Release are the permissions that the checks of one release need; nil for any release.
 	Release *access.Needs
-	// Placement is that of a hub; the zero value is any. Keys is the ConfigMap of the hub with public keys; the zero
+	// Placement selects clusters of a hub; the zero value is any. Keys is the ConfigMap of the hub with public keys; the zero
 	// value is none.
 	Placement, Keys types.NamespacedName
 }
 
-// Role is what a command needs.
+// Role has the permissions of a command.
 type Role struct {
 	// Needs are the permissions in the cluster of the connection. Nil is a command for many clusters: each needs the
-	// roles of the command of that name for one cluster, and Members are those that list them.
+	// roles of the command of that name for one cluster, and Members lists them.
 	Needs   func(Request) access.Needs
 	Members []Members
 	// Remarks are the consequences that an administrator must know before binding the roles; nil for none.
@@ -76,11 +76,11 @@ func InControlPlane(needs func() access.Needs) func(types.NamespacedName) Part {
 
 // The consequences of roles that several commands have.
 const (
-	// JobsRunAs is that of the permission to create Jobs.
+	// JobsRunAs is about the permission to create Jobs.
 	JobsRunAs = "A user who may create Jobs in a namespace can run them as any of its ServiceAccounts."
-	// CopiesGrant is what a user needs in addition for checks with existing ServiceAccounts.
+	// CopiesGrant is about checks with existing ServiceAccounts.
 	CopiesGrant = "A check with an existing ServiceAccount runs as a temporary copy with the read access of the original, which the user must have, too; for this, roles are created in any namespace."
-	// Given is what is missing where checks bring roles: in a release, or in a manifest.
+	// Given is about the roles that checks bring, in a release or in a manifest.
 	Given = "The API server refuses to create a role with permissions that its creator does not have, so the rules of the roles in %s have to be added to these."
 )
 
@@ -124,7 +124,8 @@ func (l *List) Find(name string) (Named, bool) {
 // Of is the role of a command; false for a command without one.
 func (l *List) Of(verb *cobra.Command) (Named, bool) { return l.Find(nameOf(verb)) }
 
-// With are the names of the roles that depend on a flag: for a command for many clusters, that of the command for one.
+// With returns the names of the roles that depend on a flag. A command for many clusters has the name of the command for
+// one.
 func (l *List) With(flag string) []string {
 	var names []string
 	for _, each := range l.declared {

@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// runExamples are those of its help.
 const runExamples = `  # Is it safe to update to the newest available release?
   oc preflight run --to-latest
 

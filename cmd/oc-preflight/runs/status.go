@@ -64,7 +64,6 @@ func (f *StatusFlags) check(args []string) error {
 	return f.watching.Check()
 }
 
-// statusExamples are those of its help.
 const statusExamples = `  # The run in progress or the newest run
   oc preflight status
 

@@ -16,7 +16,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// placeholder is a name in a template. Templates are not those of text/template, which
+// placeholder is a name in a template. Templates are not of text/template, which
 // calls methods by name: with it, the linker keeps the methods of every type, a third of
 // the binary.
 var placeholder = regexp.MustCompile(`{{[A-Za-z]+}}`)

@@ -162,7 +162,7 @@ func (p *Progress) findings(rows int, style format.Style) []string {
 	})
 }
 
-// shown are the checks that run or wait, those that delay the run longest first. One that
+// shown are the checks that run or wait, beginning with the ones that delay the run longest. One that
 // is queued without a reason waits for another check.
 func (p *Progress) shown() []jobs.Status {
 	statuses := slices.SortedFunc(maps.Values(p.active), func(a, b jobs.Status) int {
@@ -185,7 +185,7 @@ func (p *Progress) checks(now time.Time, rows int, style format.Style) []string 
 	return truncate(lines, rows, func(rest int) string { return clip(fmt.Sprintf("%sand %d more", indent, rest), style.Width, style) })
 }
 
-// reason is what a check waits for, or its state.
+// reason states why a check waits, or its state.
 func reason(status jobs.Status) string {
 	switch {
 	case status.Detail == "":

@@ -19,7 +19,7 @@ type Progress struct {
 	// Start is when the command started, and Limit bounds its time; 0 if nothing does.
 	Start time.Time
 	Limit time.Duration
-	// Hints are the last line, the most important first; those that do not fit are left out.
+	// Hints are the last line, the most important first; as many as fit.
 	Hints []string
 	// Findings reports whether findings that are not passes are listed.
 	Findings bool
