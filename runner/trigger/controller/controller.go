@@ -33,7 +33,8 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
-	"github.com/openshift/update-preflight/runner/trigger/reporting"
+	"github.com/openshift/update-preflight/runner/trigger/flight"
+	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
 	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
 )
 
@@ -62,15 +63,18 @@ type Options struct {
 
 // controller plans at each event, and has its conductor follow the plan.
 type controller struct {
-	cluster   *cluster.Cluster
-	records   *recordstore.Store
-	reader    client.Reader
-	options   Options
+	cluster *cluster.Cluster
+	records *recordstore.Store
+	reader  client.Reader
+	options Options
+	// selection is what the runs cover, and selects that of a mode of the images, as in a Target.
 	selection string
+	selects   func(image.Mode) string
 	conductor *conductor
 	metrics   *announcement.Metrics
 	signaler  *announcement.Signaler
 	objects   *objects
+	writer    updatepreflight.Writer
 	upgrades  *upgradeconfig.Reader
 	again     *judge
 	inputs    *inputs
@@ -84,7 +88,7 @@ type controller struct {
 func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
 		cluster: cluster, records: recordstore.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
-		selection: options.Run.Coverage(), metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
+		selection: options.Run.Coverage(), selects: flight.Selection(options.Run), metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
 		signaler: announcement.NewSignaler(options.Signals, cluster.Now),
 	}
 	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run, monitoring: options.Monitoring}, cluster.Now, options.Logger)
@@ -112,22 +116,12 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	if err := c.signaler.Watch(m); err != nil {
 		return fmt.Errorf("could not add the signals: %w", err)
 	}
-	c.objects = &objects{
-		reporter: reporting.New(cluster, options.Key, options.Logger),
-		cache:    m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
+	c.objects = &objects{cache: m.GetCache(), logger: options.Logger, watch: built.Watch}
+	c.writer = updatepreflight.Writer{
+		Client: m.GetClient(), Reporter: updatepreflight.NewReporter(cluster, options.Key, options.Logger), Recorder: m.GetEventRecorder(recorderName),
 	}
 	c.upgrades = upgradeconfig.New(cluster, m.GetCache(), func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error {
 		return built.Watch(source.Kind(m.GetCache(), object, plan[*unstructured.Unstructured](), changes))
 	}, options.Logger)
 	return nil
-}
-
-// selectionOf is what the runs with a mode of the images cover, as in a Target.
-func (c *controller) selectionOf(images image.Mode) string {
-	options := c.options.Run
-	options.Selection.Images = images
-	if selection := options.Coverage(); selection != c.selection {
-		return selection
-	}
-	return ""
 }

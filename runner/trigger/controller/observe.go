@@ -19,26 +19,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
-	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
-
-// targets are the selected target, the scheduled one, and those to run ahead.
-func targets(clusterVersion *configv1.ClusterVersion, scheduled *schedule.Scheduled, ahead int) []runplan.Target {
-	all := runplan.Offered(clusterVersion, ahead)
-	if target, ok := runplan.ScheduledTarget(scheduled, clusterVersion); ok {
-		all = first(target, all)
-	}
-	if selected, ok := runplan.Selected(clusterVersion); ok {
-		all = first(selected, all)
-	}
-	return all
-}
-
-// first are the targets with one before all others.
-func first(target runplan.Target, others []runplan.Target) []runplan.Target {
-	others = slices.DeleteFunc(others, func(other runplan.Target) bool { return other.Digest() == target.Digest() })
-	return append([]runplan.Target{target}, others...)
-}
 
 // observed is the cluster as a plan and the UpdatePreflights depend on it.
 type observed struct {

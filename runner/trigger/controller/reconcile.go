@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
+	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
 )
 
 // Reconcile plans, and has the plan followed.
@@ -31,9 +32,9 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	c.warn(&version)
 	listed, listErr := c.objects.list(ctx)
-	subjects := runplan.Subjects(listed, &version, c.selectionOf, c.cluster.Now())
+	subjects := runplan.Subjects(listed, &version, c.selects, c.cluster.Now())
 	scheduled, unscheduled, scheduleErr := c.upgrades.Scheduled(ctx, &version)
-	wanted := targets(&version, scheduled, c.options.Ahead)
+	wanted := runplan.Targets(&version, scheduled, c.options.Ahead)
 	seen, err := c.observe(ctx, &version, wanted, subjects)
 	seen.state.Scheduled, seen.state.Unscheduled = scheduled, unscheduled
 	c.publish(err, wanted, seen.decided)
@@ -52,26 +53,18 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	plan.Wait(next)
 	plan.Wait(seen.retry())
 	if listErr == nil && c.objects.watched {
-		next, listErr = c.project(ctx, runplan.Reconciled(listed, wanted, &version), subjects, seen)
+		pass := c.writer.Begin()
+		pass.Reconcile(ctx, updatepreflight.Cluster{
+			Objects: listed, Subjects: subjects, Targets: wanted, State: seen.state, Verdicts: seen.decided,
+			Selection: c.selects, Timeout: c.options.Run.Limits.Timeout,
+		})
+		next, listErr = pass.End()
 		plan.Wait(next)
 	}
 	if failed := errors.Join(listErr, scheduleErr, inputsErr, publishErr); plan.Next.IsZero() || failed != nil {
 		return reconcile.Result{}, failed
 	}
 	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(seen.state.Now))}, nil
-}
-
-// project makes these changes, and writes the statuses of the subjects and of the created
-// objects. It returns when to do so again; zero for the next event.
-func (c *controller) project(ctx context.Context, changes runplan.Changes, subjects []runplan.Subject, seen observed) (time.Time, error) {
-	created, changed := c.objects.change(ctx, changes)
-	// Hundreds of others must not delay the first status of those.
-	subjects = append(runplan.Subjects(created, seen.state.ClusterVersion, c.selectionOf, seen.state.Now), subjects...)
-	next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Limits.Timeout)
-	if changes.More {
-		next = seen.state.Now
-	}
-	return next, errors.Join(changed, projected)
 }
 
 // publish has the metrics and the signals state the verdicts, or that they could not be

@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/flight"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
@@ -28,24 +29,6 @@ import (
 
 // The hosted clusters of a page, and the most that are listed: more than HyperShift supports in one cluster.
 const pageSize, maxListed = 500, 20_000
-
-// errNotNeeded is why a run is ended early.
-var errNotNeeded = errors.New("the result of the run is not needed")
-
-// flight is a run in progress.
-type flight struct {
-	run runplan.Run
-	// state is that of the hosted cluster at its beginning.
-	state  string
-	cancel context.CancelCauseFunc
-	// done has the result when the run has ended.
-	done chan result
-}
-
-type result struct {
-	decided report.Report
-	err     error
-}
 
 // Start implements manager.Runnable: it makes the runs until ctx is done, and returns when those in
 // progress have ended.
@@ -74,8 +57,8 @@ func (f *fleet) Start(ctx context.Context) error {
 func (f *fleet) land() {
 	for _, m := range f.members {
 		if m.flight != nil {
-			m.flight.cancel(nil)
-			<-m.flight.done
+			m.flight.Cancel(nil)
+			<-m.flight.Ended()
 		}
 	}
 }
@@ -187,15 +170,18 @@ func (f *fleet) conclude(now time.Time) {
 			continue
 		}
 		select {
-		case landed := <-m.flight.done:
+		case result := <-m.flight.Ended():
 			ended := m.flight
 			m.flight = nil
-			if ended.state != stateOf(m.object) {
-				landed = result{err: errors.New("the hosted cluster has changed during the run")}
+			if result.Cause != nil {
+				result = flight.Result{Err: result.Cause} // what is known of a run that was ended early is no verdict
 			}
-			m.conclude(ended.run, landed.decided, landed.err, now)
-			f.options.Logger.Info("the preflight has ended", "hostedCluster", m.of, "version", ended.run.Target.Version,
-				"run", landed.decided.Run.ID, "decision", landed.decided.Verdict.Decision, "error", landed.err)
+			if m.begunAt != stateOf(m.object) {
+				result = flight.Result{Err: errors.New("the hosted cluster has changed during the run")}
+			}
+			m.conclude(ended.Run, result.Report, result.Err, now)
+			f.options.Logger.Info("the preflight has ended", "hostedCluster", m.of, "version", ended.Target.Version,
+				"run", result.Report.Run.ID, "decision", result.Report.Verdict.Decision, "error", result.Err)
 		default:
 		}
 	}
@@ -203,8 +189,8 @@ func (f *fleet) conclude(now time.Time) {
 
 // endUnneeded ends the run in progress of a member whose plan has another one.
 func (f *fleet) endUnneeded(m *member) {
-	if m.flight != nil && (m.plan.Run == nil || m.plan.Run.Covered() != m.flight.run.Covered() || m.flight.state != stateOf(m.object)) {
-		m.flight.cancel(errNotNeeded)
+	if m.flight != nil && (m.plan.Run == nil || m.plan.Run.Covered() != m.flight.Run.Covered() || m.begunAt != stateOf(m.object)) {
+		m.flight.Cancel(flight.ErrNotNeeded)
 	}
 }
 
@@ -223,23 +209,14 @@ func (f *fleet) begin(ctx context.Context) {
 }
 
 func (f *fleet) fly(ctx context.Context, m *member) {
-	target := *m.plan.Run
+	target, object := *m.plan.Run, m.object
 	target.Hosted = m.of
-	flying, cancel := context.WithCancelCause(ctx)
-	m.flight = &flight{
-		state: stateOf(m.object), cancel: cancel, done: make(chan result, 1),
-		run: runplan.Run{Target: target.Release, Requester: target.Requester, Selection: target.Selection, Generation: m.version.Generation, Began: f.management.Now()},
-	}
+	run := runplan.Begun(target, m.version.Generation)
+	run.Began, m.begunAt = f.management.Now(), stateOf(object)
 	f.options.Logger.Info("running the preflight", "hostedCluster", m.of, "version", target.Version, "image", target.Image, "requester", target.Requester)
-	go func(object *hypershift.HostedCluster, done chan<- result) {
-		defer cancel(nil)
-		decided, err := f.options.Preflight(flying, object, target)
-		if cause := context.Cause(flying); cause != nil {
-			decided, err = report.Report{}, cause // what is known of a run that was ended early is no verdict
-		}
-		done <- result{decided, err}
-		announcement.Signal(f.ended)
-	}(m.object, m.flight.done)
+	m.flight = flight.Start(ctx, target, run, func(flying context.Context, target runplan.Target) (report.Report, error) {
+		return f.options.Preflight(flying, object, target)
+	}, func() { announcement.Signal(f.ended) })
 }
 
 // guard applies the policies. Those of the former leader stay until each hosted cluster was tried once.

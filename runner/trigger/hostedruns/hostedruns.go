@@ -32,6 +32,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
+	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
 )
 
 const (
@@ -90,7 +91,7 @@ func Add(m manager.Manager, management *cluster.Cluster, options Options) error 
 	}
 	return m.Add(&fleet{
 		management: management, options: options,
-		objects: &objects{reader: m.GetAPIReader(), writer: m.GetClient(), clusters: options.Clusters, ahead: options.Ahead, selection: options.Selection},
+		objects: &objects{reader: m.GetAPIReader(), writer: updatepreflight.Writer{Client: m.GetClient()}, options: options},
 		members: map[v1alpha1.HostedCluster]*member{}, ended: make(chan struct{}, 1),
 	})
 }

@@ -16,13 +16,11 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/flight"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
-
-// maxRuns bounds the runs of a target that are remembered: they double the pause.
-const maxRuns = 7
 
 // member is a hosted cluster.
 type member struct {
@@ -31,7 +29,9 @@ type member struct {
 	version  *configv1.ClusterVersion
 	runs     []runplan.Run
 	verdicts runplan.Verdicts
-	flight   *flight
+	// flight is the run in progress, and begunAt is the state of the hosted cluster at its beginning.
+	flight  *flight.Flight
+	begunAt string
 	// subjects are its UpdatePreflights, and plan is what is to be done.
 	subjects []runplan.Subject
 	plan     runplan.Plan
@@ -93,15 +93,7 @@ func offered(version *hypershift.VersionStatus, image string) string {
 
 // targets are the selected target, and those to run ahead.
 func (m *member) targets(ahead int) []runplan.Target {
-	var all []runplan.Target
-	if selected, ok := runplan.Selected(m.version); ok {
-		all = append(all, selected)
-	}
-	for _, target := range runplan.Offered(m.version, ahead) {
-		if !slices.ContainsFunc(all, func(known runplan.Target) bool { return known.Digest() == target.Digest() }) {
-			all = append(all, target)
-		}
-	}
+	all := runplan.Targets(m.version, nil, ahead)
 	for i := range all {
 		all[i].Hosted = m.of
 	}
@@ -112,7 +104,7 @@ func (m *member) targets(ahead int) []runplan.Target {
 func (m *member) state(now time.Time, ahead int) runplan.State {
 	runs := slices.Clone(m.runs)
 	if m.flight != nil {
-		runs = append(runs, m.flight.run)
+		runs = append(runs, m.flight.Run)
 	}
 	return runplan.State{Now: now, ClusterVersion: m.version, Ahead: ahead, Runs: runs, Requests: runplan.RequestsOf(m.subjects, m.verdicts)}
 }
@@ -142,9 +134,7 @@ func (m *member) conclude(run runplan.Run, decided report.Report, failure error,
 	} else if failure != nil {
 		run.Failure = failure.Error()
 	}
-	kept := slices.DeleteFunc(slices.Clone(m.runs), func(other runplan.Run) bool { return other.Covered() != run.Covered() })
-	m.runs = slices.DeleteFunc(m.runs, func(other runplan.Run) bool { return other.Covered() == run.Covered() })
-	m.runs = append(append(m.runs, kept[max(0, len(kept)-maxRuns+1):]...), run)
+	m.runs = runplan.Remember(m.runs, run)
 }
 
 // forget forgets the runs and verdicts of other targets than those of the plan.

@@ -2,18 +2,15 @@ package hostedruns
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"k8s.io/client-go/rest"
 
-	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/trigger/flight"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
@@ -29,31 +26,8 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 		if err != nil {
 			return report.Report{}, err
 		}
-		options := options
-		options.Estate, options.Hooks.Requester = estate, target.Requester
-		options.Hooks.OnInterrupt = func(string) runner.Interruption {
-			if errors.Is(context.Cause(ctx), errNotNeeded) {
-				return runner.CleanUp
-			}
-			return runner.Detach // the next leader continues
-		}
-		if object := target.Object; object.Name != "" {
-			options.Selection.Images = object.Images
-			options.Judgement.Accept = slices.Concat(options.Judgement.Accept, acceptance.Named("UpdatePreflight "+object.Name, object.Accepted...))
-		}
+		options := flight.Options(ctx, options, target)
+		options.Estate = estate
 		return runner.Run(ctx, guest, runner.Target{Image: target.Image}, options)
-	}
-}
-
-// Selection is the selection of the runs with these options, for a mode of the images: empty for that
-// of the options.
-func Selection(options runner.Options) func(image.Mode) string {
-	return func(images image.Mode) string {
-		other := options
-		other.Selection.Images = images
-		if coverage := other.Coverage(); coverage != options.Coverage() {
-			return coverage
-		}
-		return ""
 	}
 }

@@ -1,6 +1,7 @@
 package runplan
 
 import (
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -17,6 +18,24 @@ func ScheduledTarget(scheduled *schedule.Scheduled, clusterVersion *configv1.Clu
 		return Target{}, false
 	}
 	return Target{Release: scheduled.Release, Requester: record.Ahead}, true
+}
+
+// Targets are the selected target, the scheduled one, and those to run ahead.
+func Targets(clusterVersion *configv1.ClusterVersion, scheduled *schedule.Scheduled, ahead int) []Target {
+	all := Offered(clusterVersion, ahead)
+	if target, ok := ScheduledTarget(scheduled, clusterVersion); ok {
+		all = first(target, all)
+	}
+	if selected, ok := Selected(clusterVersion); ok {
+		all = first(selected, all)
+	}
+	return all
+}
+
+// first are the targets with one before all others.
+func first(target Target, others []Target) []Target {
+	others = slices.DeleteFunc(others, func(other Target) bool { return other.Digest() == target.Digest() })
+	return append([]Target{target}, others...)
 }
 
 // planScheduled plans the preflight of the scheduled update, or when it is due. It returns

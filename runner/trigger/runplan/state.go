@@ -73,6 +73,30 @@ type Run struct {
 	Differs bool
 }
 
+// Begun is the run of a target that begins, for that generation of the ClusterVersion.
+func Begun(target Target, generation int64) Run {
+	return Run{Target: target.Release, Requester: target.Requester, Selection: target.Selection, Generation: generation}
+}
+
+// maxRemembered bounds the runs of a target that a process remembers: they double the pause.
+const maxRemembered = 7
+
+// Remember adds a run that has ended to those that a process remembers, in the order of their ends.
+func Remember(runs []Run, ended Run) []Run {
+	runs = append(runs, ended)
+	same := 0
+	for _, run := range runs {
+		if run.Covered() == ended.Covered() {
+			same++
+		}
+	}
+	if same > maxRemembered {
+		oldest := slices.IndexFunc(runs, func(run Run) bool { return run.Covered() == ended.Covered() })
+		runs = slices.Delete(runs, oldest, oldest+1)
+	}
+	return runs
+}
+
 // Covered is what the verdict of the run is about.
 func (r Run) Covered() Covered { return Covered{r.Target.Digest(), r.Selection} }
 

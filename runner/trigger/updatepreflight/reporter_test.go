@@ -1,4 +1,4 @@
-package reporting_test
+package updatepreflight_test
 
 import (
 	"bytes"
@@ -16,9 +16,10 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
-	"github.com/openshift/update-preflight/runner/trigger/reporting"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
+	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
 )
 
 const id = "1c182977-5663-428d-92a3-3d2bdf3fffb6"
@@ -44,10 +45,10 @@ func TestSigned(t *testing.T) {
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	var log bytes.Buffer
-	reporter := reporting.New(nil, key, slog.New(slog.NewTextHandler(&log, nil)))
-	add := func(reporter *reporting.Reporter, decided *report.Report) string {
+	reporter := updatepreflight.NewReporter(nil, key, slog.New(slog.NewTextHandler(&log, nil)))
+	add := func(reporter *updatepreflight.Reporter, decided *report.Report) string {
 		observed := projection.Observation{Verdict: decided}
-		if next := reporter.Add(t.Context(), &observed, runplan.Subject{}, runplan.State{Now: now}); !next.IsZero() {
+		if next := reporter.Add(t.Context(), &observed, runplan.Subject{Object: &v1alpha1.UpdatePreflight{}}, runplan.State{Now: now}); !next.IsZero() {
 			t.Errorf("a verdict changes by an event, not at %s", next)
 		}
 		return observed.Attestation
@@ -68,7 +69,7 @@ func TestSigned(t *testing.T) {
 	if got := add(reporter, decided("run-3", "", now)); got != "" || !strings.Contains(log.String(), "run-3") {
 		t.Errorf("a verdict on no cluster cannot be signed, which is logged: %q, %s", got, &log)
 	}
-	if got := add(reporting.New(nil, nil, slog.New(slog.DiscardHandler)), decided("run-1", id, now)); got != "" {
+	if got := add(updatepreflight.NewReporter(nil, nil, slog.New(slog.DiscardHandler)), decided("run-1", id, now)); got != "" {
 		t.Errorf("signed without a key: %s", got)
 	}
 }

@@ -1,9 +1,4 @@
-// Package reporting answers: what does the hub of a fleet read of a requested preflight, beside its
-// verdict?
-//
-// [Reporter.Add] adds it to the observation of an UpdatePreflight of an administrator: the signed
-// verdict, and whether the update to its target is complete.
-package reporting
+package updatepreflight
 
 import (
 	"context"
@@ -28,7 +23,8 @@ const updatePause, updatedPause = time.Minute, 5 * time.Minute
 // maxSigned bounds the signed verdicts that are kept.
 const maxSigned = 2 * runplan.MaxRequests
 
-// Reporter reports about one cluster. Its methods must not be called concurrently.
+// Reporter adds what the hub of a fleet reads of a requested preflight beside its verdict: the signed verdict, and
+// whether the update to its target is complete. Its methods must not be called concurrently.
 type Reporter struct {
 	cluster *cluster.Cluster
 	// key signs; nil signs nothing.
@@ -36,20 +32,28 @@ type Reporter struct {
 	logger *slog.Logger
 	// signed are the verdicts that were signed, by run: a signature differs each time.
 	signed map[string]string
-	// present is the cluster as it was read for these observations.
+	// present is the cluster as it was read for the observations of a pass.
 	present *snapshot.Cluster
 }
 
-// New makes a Reporter. Without a key, it signs nothing.
-func New(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger) *Reporter {
-	return &Reporter{cluster: reached, key: key, logger: logger, signed: map[string]string{}, present: snapshot.Of(reached)}
+// NewReporter makes the Reporter of one cluster. Without a key, it signs nothing.
+func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger) *Reporter {
+	return &Reporter{cluster: reached, key: key, logger: logger, signed: map[string]string{}}
 }
 
-// Begin has what is read for the next observations read anew.
-func (r *Reporter) Begin() { r.present = snapshot.Of(r.cluster) }
+// begin has what is read for the next observations read anew. Nil reads nothing.
+func (r *Reporter) begin() {
+	if r != nil {
+		r.present = snapshot.Of(r.cluster)
+	}
+}
 
-// Add adds to an observation of a subject. It returns when it is to be made again; zero for the next event.
+// Add adds to an observation of a subject, where an administrator requests it. It returns when it is to be made again;
+// zero for the next event. Nil adds nothing.
 func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject runplan.Subject, state runplan.State) time.Time {
+	if r == nil || subject.Object.Owned() {
+		return time.Time{}
+	}
 	if o.Verdict != nil {
 		o.Attestation = r.sign(*o.Verdict)
 	}

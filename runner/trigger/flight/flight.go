@@ -1,0 +1,87 @@
+// Package flight answers: how is a planned run made, and what did it come to?
+//
+// [Start] begins the run of a target, [Options] are those by which package runner makes it.
+package flight
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
+)
+
+// ErrNotNeeded is why a run is ended early: its target was withdrawn, or another one comes first.
+var ErrNotNeeded = errors.New("the result of the run is not needed")
+
+// Flight is a run of this process that is in progress.
+type Flight struct {
+	Target runplan.Target
+	// Run is the run as a plan has it.
+	Run    runplan.Run
+	cancel context.CancelCauseFunc
+	ended  chan Result
+}
+
+// Result is what a run came to.
+type Result struct {
+	// Report is empty for a run that failed with Err.
+	Report report.Report
+	Err    error
+	// Cause is why the run was ended early; nil for one that was not.
+	Cause error
+}
+
+// Start begins a run, which preflight makes, and calls announce when it has ended. It ends early when ctx is done.
+func Start(ctx context.Context, target runplan.Target, run runplan.Run, preflight func(context.Context, runplan.Target) (report.Report, error), announce func()) *Flight {
+	flying, cancel := context.WithCancelCause(ctx)
+	f := &Flight{Target: target, Run: run, cancel: cancel, ended: make(chan Result, 1)}
+	go func() {
+		defer cancel(nil)
+		decided, err := preflight(flying, target)
+		f.ended <- Result{Report: decided, Err: err, Cause: context.Cause(flying)}
+		announce()
+	}()
+	return f
+}
+
+// Cancel ends the run early, for that cause.
+func (f *Flight) Cancel(cause error) { f.cancel(cause) }
+
+// Ended has the result when the run has ended.
+func (f *Flight) Ended() <-chan Result { return f.ended }
+
+// Options are those of the run of a target, beside those of all runs. A run that is ended early for another cause than
+// ErrNotNeeded is left for the next leader.
+func Options(ctx context.Context, options runner.Options, target runplan.Target) runner.Options {
+	options.Hooks.Requester = target.Requester
+	if object := target.Object; object.Name != "" {
+		options.Selection.Images = cmp.Or(object.Images, options.Selection.Images)
+		options.Judgement.Accept = slices.Concat(options.Judgement.Accept, acceptance.Named("UpdatePreflight "+object.Name, object.Accepted...))
+	}
+	options.Hooks.OnInterrupt = func(string) runner.Interruption {
+		if errors.Is(context.Cause(ctx), ErrNotNeeded) {
+			return runner.CleanUp
+		}
+		return runner.Detach
+	}
+	return options
+}
+
+// Selection is what the runs with these options and a mode of the images cover, as in a runplan.Target.
+func Selection(options runner.Options) func(image.Mode) string {
+	all := options.Coverage()
+	return func(images image.Mode) string {
+		other := options
+		other.Selection.Images = images
+		if covered := other.Coverage(); covered != all {
+			return covered
+		}
+		return ""
+	}
+}
