@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -43,4 +44,17 @@ func upgradeableCauses(version *configv1.ClusterVersion, findings []finding.Find
 		}
 	}
 	return names
+}
+
+// StartOf is the step that starts the update of the cluster to a release, of a hosted cluster that of its control
+// plane; none where there is no such command.
+func (s Scene) StartOf(target update.Release) []finding.Action {
+	arguments, isHosted := s.Settings.Estate.Start(target.Image)
+	if !isHosted && s.Version != nil {
+		arguments = cvo.Start(s.Version, target.Version, target.Image)
+	}
+	if arguments == "" {
+		return nil
+	}
+	return []finding.Action{finding.Start(arguments)}
 }

@@ -11,6 +11,8 @@
 package completion
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,7 +22,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/ownsignal"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
@@ -179,4 +183,82 @@ func (c Cluster) behind(operator *configv1.ClusterOperator) bool {
 	return operator.Name != ownsignal.ClusterOperator && slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
 		return each.Name == "operator" && each.Version != c.Version.Status.Desired.Version
 	})
+}
+
+// Read is the state of a cluster with that ClusterVersion. What could not be read, and what an archive lacks,
+// is in it. The NodePools of a hosted cluster are not among its objects, and its nodes are updated after its
+// control plane, so such a cluster was not read.
+func Read(ctx context.Context, present *snapshot.Cluster, version *configv1.ClusterVersion, now time.Time) Cluster {
+	read := Cluster{Now: now, Version: version}
+	ctx, gaps := gap.Track(ctx)
+	topology, err := present.Topology(ctx)
+	switch {
+	case err != nil:
+		read.Unread = fmt.Sprintf("could not read where the control plane runs: %v", err)
+		return read
+	case topology == snapshot.HyperShift:
+		read.Unread = "the NodePools of a hosted cluster are in its management cluster, so it is unknown whether its nodes are updated"
+		return read
+	}
+	var operatorsErr, poolsErr error
+	read.Operators, operatorsErr = present.ClusterOperators(ctx)
+	read.Pools, poolsErr = present.MachineConfigPools(ctx)
+	err = errors.Join(operatorsErr, poolsErr, missing(gaps))
+	if err == nil && (len(read.Operators) == 0 || len(read.Pools) == 0) {
+		err = errors.New("there are none, which no OpenShift cluster is without")
+	}
+	if err != nil {
+		read.Unread = "could not read the operators and pools of the cluster: " + err.Error()
+	}
+	return read
+}
+
+// missing is the error about what an archive lacks; nil where it lacks nothing.
+func missing(gaps *gap.Log) error {
+	var all []error
+	for _, each := range gaps.All() {
+		all = append(all, fmt.Errorf("the archive has %s", each))
+	}
+	return errors.Join(all...)
+}
+
+// Since is since when a cluster for which [Of] is True has been so, as far as its objects have times:
+// since the end of the update, and the last change of a condition that it depends on. It is zero
+// where the end of the update has no time.
+func Since(cluster Cluster) time.Time {
+	history := cluster.Version.Status.History
+	if len(history) == 0 || history[0].CompletionTime.IsZero() {
+		return time.Time{}
+	}
+	times := []time.Time{history[0].CompletionTime.Time}
+	times = append(times, changes(cluster.Version.Status.Conditions, typeFailing, configv1.OperatorProgressing)...)
+	for i := range cluster.Operators {
+		times = append(times, changes(cluster.Operators[i].Status.Conditions, configv1.OperatorAvailable, configv1.OperatorDegraded)...)
+	}
+	for i := range cluster.Pools {
+		times = append(times, poolChanges(&cluster.Pools[i])...)
+	}
+	return slices.MaxFunc(times, time.Time.Compare)
+}
+
+// changes are the times of the last changes of these conditions.
+func changes(all []configv1.ClusterOperatorStatusCondition, kinds ...configv1.ClusterStatusConditionType) []time.Time {
+	var times []time.Time
+	for _, kind := range kinds {
+		if found := condition(all, kind); found != nil {
+			times = append(times, found.LastTransitionTime.Time)
+		}
+	}
+	return times
+}
+
+// poolChanges are the times of the last changes of the conditions on which a pool depends.
+func poolChanges(pool *machineconfigurationv1.MachineConfigPool) []time.Time {
+	var times []time.Time
+	for _, each := range pool.Status.Conditions {
+		if each.Type == machineconfigurationv1.MachineConfigPoolUpdated || each.Type == machineconfigurationv1.MachineConfigPoolDegraded {
+			times = append(times, each.LastTransitionTime.Time)
+		}
+	}
+	return times
 }

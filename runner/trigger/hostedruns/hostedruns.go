@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -28,8 +29,10 @@ import (
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/flight"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
@@ -133,4 +136,41 @@ type fleet struct {
 	started time.Time
 	// left is how many hosted clusters were left out at the last list.
 	left int
+}
+
+// OnGuests makes the runs with these options by package runner, in the guests, which are reached by
+// the kubeconfigs that the HostedClusters name. The report on a guest that cannot be reached is
+// Undecided, and has the findings about the management cluster.
+func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
+	return func(ctx context.Context, of *hypershift.HostedCluster, target runplan.Target) (report.Report, error) {
+		connect := func(config *rest.Config) (*cluster.Cluster, error) {
+			return cluster.Connect(config, "preflight-controller/"+options.Hooks.ToolVersion)
+		}
+		guest, estate, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: of.Namespace, Name: of.Name}, connect)
+		if err != nil {
+			return report.Report{}, err
+		}
+		options := flight.Options(ctx, options, target)
+		options.Estate = estate
+		return runner.Run(ctx, guest, runner.Target{Image: target.Image}, options)
+	}
+}
+
+// Off removes the policies of a switch that is off, while the manager leads, where there are no runs.
+// What cannot be removed is tried again once a minute.
+func Off(off *hostedguard.Switch, logger *slog.Logger) manager.Runnable {
+	return manager.RunnableFunc(func(ctx context.Context) error {
+		for {
+			_, err := off.Apply(ctx, nil)
+			if err == nil || ctx.Err() != nil {
+				return nil //nolint:nilerr // it was tried until the end
+			}
+			logger.Warn("the admission policies of hosted clusters could not be removed", "error", err)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(Interval):
+			}
+		}
+	})
 }
