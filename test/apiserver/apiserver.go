@@ -29,7 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// User is the name of the user of a request that impersonates nobody.
+// User is the name of the user of a request without impersonation.
 const User = "tester"
 
 // Request is what a user requests of the server.
