@@ -33,6 +33,8 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
+// Tests of: runner/contents, runner/execution, runner/hold, runner/proof
+
 const (
 	current = "4.18.3"
 	next    = "4.19.0"

@@ -22,6 +22,8 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
+// Tests of: collector/scene, collector/scene/departure, collector/targets
+
 // The risks of the enhancement accepted-risks.
 const (
 	dualStack  = "DualStackNeedsController"

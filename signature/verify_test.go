@@ -19,6 +19,8 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
+// Tests of: signature/refusal
+
 func TestVerifyTrust(t *testing.T) {
 	a, b, c := newSigner(t, "a", nil), newSigner(t, "b", nil), newSigner(t, "c", nil)
 	byA, byB, byC := sign(t, a, pullSpec), sign(t, b, pullSpec), sign(t, c, pullSpec)

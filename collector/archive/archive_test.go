@@ -29,6 +29,8 @@ import (
 	"github.com/openshift/update-preflight/collector/gap"
 )
 
+// Tests of: collector/archive/inventory, collector/archive/layout
+
 const (
 	version = "---\napiVersion: config.openshift.io/v1\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: ClusterVersion\n  metadata:\n    name: version\n  spec:\n    clusterID: a\nkind: ClusterVersionList\nmetadata:\n  resourceVersion: \"9\"\n"
 	empty   = "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\nmetadata:\n  resourceVersion: \"9\"\n"

@@ -26,6 +26,8 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+// Tests of: collector/drain/survey
+
 // reported is a cluster of three masters and three workers, and what people reported of one.
 type reported struct {
 	version    *configv1.ClusterVersion

@@ -24,6 +24,8 @@ import (
 	"github.com/openshift/update-preflight/test/golden"
 )
 
+// Tests of: collector/document/planview
+
 // basis is a cluster at a version, with two pools, to which one risk applies.
 func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
 	t.Helper()

@@ -27,6 +27,8 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
+// Tests of: examples/internal/checktest
+
 var local *cluster.Cluster
 
 func TestMain(m *testing.M) {

@@ -19,6 +19,8 @@ import (
 	"github.com/openshift/update-preflight/runner/conformance/requirement"
 )
 
+// Tests of: runner/conformance/requirement
+
 // notTried is the result of a requirement that could not be tested.
 const notTried = "Skipped NotTried"
 

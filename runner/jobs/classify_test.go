@@ -14,6 +14,8 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
 )
 
+// Tests of: runner/jobs/diagnosis
+
 // outcomes formats findings for the tables: "Name Outcome(Reason)".
 func outcomes(findings []finding.Finding) []string {
 	var all []string

@@ -38,6 +38,8 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
+// Tests of: runner/jobs/jobwatch
+
 // newNamespace creates a namespace, which is deleted after the test.
 func newNamespace(t *testing.T, labels map[string]string) string {
 	t.Helper()

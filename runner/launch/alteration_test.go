@@ -18,6 +18,8 @@ import (
 	"github.com/openshift/update-preflight/test/golden"
 )
 
+// Tests of: runner/launch/alteration
+
 // podChange is a change of a pod by admission.
 type podChange struct {
 	reason string

@@ -26,6 +26,8 @@ import (
 	"github.com/openshift/update-preflight/test/user"
 )
 
+// Tests of: runner/launch/cleanup
+
 // The runner was killed when it had created only the guard.
 func TestCleanupDeletesGuardOfKilledRun(t *testing.T) {
 	plan := aPlan(newNamespace(t))

@@ -13,6 +13,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
 
+// Tests of: runner/payload/manifestfilter
+
 // TestExtractFilters expects the filters of the cluster-version operator
 // (openshift/library-go pkg/manifest).
 func TestExtractFilters(t *testing.T) {

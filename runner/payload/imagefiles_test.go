@@ -16,6 +16,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 )
 
+// Tests of: runner/payload/imagefiles
+
 // pushLayers pushes an image with these layers and returns its pull spec.
 func pushLayers(tb testing.TB, host string, layers ...[]byte) string {
 	tb.Helper()

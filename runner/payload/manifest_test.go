@@ -12,6 +12,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
+// Tests of: runner/payload/manifestdoc
+
 // replace changes a valid Job.
 func replace(from, to string) string {
 	job := jobIn("ns", "job")

@@ -1,4 +1,4 @@
-// Package layout answers: do the packages import each other in one direction?
+// Package layout answers: do the packages import each other in one direction, and are they tested?
 package layout_test
 
 import (

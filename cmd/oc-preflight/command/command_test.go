@@ -19,6 +19,8 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
+// Tests of: cmd/oc-preflight/author
+
 // The programs that scripts start: the others call commands in this process.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"oc-preflight": func() {

@@ -18,6 +18,8 @@ import (
 	"github.com/openshift/update-preflight/test/terminal"
 )
 
+// Tests of: cmd/oc-preflight/help
+
 // The help of every command has an example of that command.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	for _, verb := range verbs() {

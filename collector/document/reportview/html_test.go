@@ -19,6 +19,8 @@ import (
 	"github.com/openshift/update-preflight/test/golden"
 )
 
+// Tests of: collector/document/html, collector/document/picture
+
 // timed is the blocked report with the times of its Jobs.
 func timed() report.Report {
 	doc := blocked()

@@ -20,6 +20,8 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+// Tests of: collector/apiuse, collector/internal/checktest
+
 const (
 	countsPath = "/apis/apiserver.openshift.io/v1/apirequestcounts"
 	schemas    = "flowschemas.v1beta3.flowcontrol.apiserver.k8s.io"

@@ -18,6 +18,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
+// Tests of: runner/launch/manifestpolicy
+
 // violatingJob is a Job that violates the policy.
 type violatingJob struct {
 	reason               string

@@ -37,6 +37,8 @@ import (
 	"github.com/openshift/update-preflight/test/golden"
 )
 
+// Tests of: runner/record/recordformat, runner/record/recordstore
+
 // sum is a MAC as the package comment documents it.
 func sum(key []byte, domain string, message []byte) string {
 	derived := hmac.New(sha256.New, key)
