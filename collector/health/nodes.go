@@ -165,10 +165,9 @@ func noNodes(topology snapshot.Topology) []finding.Finding {
 }
 
 type nodeRule struct {
-	name    string
-	reason  finding.Reason
-	outcome preflight.Outcome
-	// violation describes nodes that violate the rule, as in "2 of 3 nodes not ready".
+	name      string
+	reason    finding.Reason
+	outcome   preflight.Outcome
 	violation string
 	remedy    string
 	// actions are the steps of the remedy for nodes, whose names are separated by

@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	// documentation is the URL of what has none of its own.
 	documentation = "https://github.com/openshift/update-preflight"
 
 	// preflightV1 is the format of openshift/enhancements#1930, which is provisional:

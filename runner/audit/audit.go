@@ -255,7 +255,6 @@ func without(omitted []string) string {
 // tokensUnguarded is the reason why reading Secrets counts as write access.
 const tokensUnguarded = "the read-only guard does not apply to credentials in Secrets"
 
-// readsSecrets is the finding about a subject that only reads, but also Secrets.
 func readsSecrets(subject string, secrets []access.Request) finding.Finding {
 	return finding.Warn(reasonReadsSecrets, "%s may %s, of any name; %s", subject, access.Summarize(secrets, 5), tokensUnguarded).
 		Do(finding.Run("oc get secrets -A --field-selector type=kubernetes.io/service-account-token"))

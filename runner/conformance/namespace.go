@@ -88,7 +88,6 @@ func (n *namespaces) remove(ctx context.Context) error {
 	return failed
 }
 
-// namespacesOf are the namespaces of all objects of the plan, sorted.
 func namespacesOf(plan jobplan.Plan) []string {
 	var names []string
 	for _, check := range plan.Checks {

@@ -25,7 +25,6 @@ type trial struct {
 	inspect func(ctx context.Context, plan jobplan.Plan) error
 }
 
-// first are the trials that are not compared with another.
 func first(inspect func(context.Context, jobplan.Plan) error) []trial {
 	return []trial{
 		{name: requirement.AsIs, describe: "the check unchanged", inspect: inspect},

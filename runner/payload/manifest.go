@@ -44,7 +44,6 @@ func newManifests(cluster *manifestfilter.Cluster) *manifests {
 	return &manifests{cluster: cluster, scheme: newScheme()}
 }
 
-// newScheme has only the kinds that may be annotated.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(batchv1.SchemeGroupVersion, &batchv1.Job{})

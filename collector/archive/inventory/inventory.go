@@ -300,7 +300,6 @@ func (o *omissions) all() []string {
 	return slices.Clone(o.lines)
 }
 
-// choose returns the ID and the trees of the only cluster.
 func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, error) {
 	trees, unread := separate(trees)
 	clusters := map[string][]*tree{}
@@ -352,7 +351,6 @@ func separate(trees []*tree) (known, unread []*tree) {
 	return known, unread
 }
 
-// addNameless adds the trees that name no cluster to those of the chosen one, where they may be of it.
 func addNameless(chosen, nameless []*tree, paths int, leftOut *omissions) []*tree {
 	for _, tree := range nameless {
 		if chosen[0].hosted() || tree.hosted() || strings.Contains(tree.root.Dir, "external-infra-clusters") {

@@ -27,8 +27,7 @@ type Table struct {
 	// proofs for those of some; empty where nothing does.
 	all        string
 	namespaces map[string]string
-	// broken are the files that could not be read.
-	broken []brokenFile
+	broken     []brokenFile
 	// nonexistent are objects of any resource that the cluster did not have, and unread are those
 	// of this one that the program which wrote the archive could not read.
 	nonexistent []string

@@ -65,7 +65,6 @@ type stack struct {
 // maxKept bounds the JSON whose memory may be kept until the next, in bytes: the keys are in it.
 const maxKept = 1 << 20
 
-// stacks are those that are not in use.
 var stacks = sync.Pool{New: func() any { return &stack{} }} //nolint:gochecknoglobals // a pool is shared
 
 func (s *stack) reset() {

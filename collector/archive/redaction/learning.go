@@ -60,7 +60,6 @@ func (n *Names) addDomain(domain string) bool {
 	return true
 }
 
-// keep states that a domain is not replaced.
 func (n *Names) keep(domain string) {
 	if !slices.Contains(n.kept, domain) {
 		n.kept = append(n.kept, domain)

@@ -30,9 +30,8 @@ type Names struct {
 	// nodes are the replacements of the names of nodes. byStart are those names by their first part.
 	nodes   map[string]string
 	byStart map[string][]string
-	// kept are names that are not replaced.
-	kept   []string
-	groups []string
+	kept    []string
+	groups  []string
 	// within are the domains of the cluster, with all hosts within them.
 	within []string
 	// domains are the replacements, which are empty before Seal.

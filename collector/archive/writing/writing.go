@@ -32,7 +32,6 @@ type Writer struct {
 	buffer  *bufio.Writer
 	name    string
 	closed  bool
-	// scratch are files that are not part of the archive.
 	scratch []*os.File
 }
 

@@ -44,7 +44,6 @@ func (p Plan) Document(view document.View) document.Document {
 // Wide is the document with all entries of its lists.
 func (p Plan) Wide(document.View) document.Document { return p.Document(document.View{Full: true}) }
 
-// findings are those that the lists do not have.
 func (p Plan) findings() document.Block {
 	var items document.Items
 	for _, each := range p.Causes() {
@@ -226,7 +225,6 @@ func (p Plan) skipped() []string {
 	return found
 }
 
-// reasons are why nodes are not drained.
 func reasons() map[order.Skip]string {
 	return map[order.Skip]string{
 		order.SingleReplica: "the control plane is a single node, and such a cluster is updated without a drain",

@@ -79,7 +79,6 @@ func (m Matrix) row(row MatrixRow, top int) g.Node {
 	return content
 }
 
-// more states what is not in the picture.
 func (m Matrix) more() string {
 	rows, columns := len(m.Rows)-len(m.rows()), len(m.Findings)-m.columns()
 	if rows+columns == 0 {

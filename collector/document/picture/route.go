@@ -108,7 +108,6 @@ func (r Route) rowHeight(first int) int {
 	return pauseHeight*len(r.pauses()) + boxHeight + markHeight*marks + textHeight
 }
 
-// legend explains what is in the picture, and states what is not.
 func (r Route) legend() string {
 	legend := ""
 	if len(r.Pauses) > 0 {

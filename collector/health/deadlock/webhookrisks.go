@@ -76,7 +76,6 @@ var (
 )
 
 const (
-	// updateTakes is how long an update may be in progress.
 	updateTakes = 24 * time.Hour
 	// requestTimeout is the longest time of a request (k8s.io/apiserver
 	// pkg/endpoints/handlers, requestTimeoutUpperBound).

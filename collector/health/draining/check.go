@@ -126,7 +126,6 @@ func rehearsalOf(ctx context.Context, cluster *snapshot.Cluster, now time.Time, 
 	})
 }
 
-// skips reports whether a node is not drained for this reason.
 func (r *rehearsed) skips(why order.Skip) bool {
 	return slices.ContainsFunc(r.read.Order.Skipped, func(each order.Skipped) bool { return each.Why == why })
 }

@@ -77,7 +77,6 @@ func (r *rehearsed) waits(pool string) bool {
 	return slices.ContainsFunc(r.read.Order.Pools, func(each order.Pool) bool { return each.Name == pool && each.Waits() })
 }
 
-// unreachedSince is why nodes are not reached.
 func unreachedSince(why order.Skip, pool string) string {
 	switch why { //nolint:exhaustive // the others are reached, or reported
 	case order.Paused:

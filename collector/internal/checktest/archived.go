@@ -115,7 +115,6 @@ func lacks(live, got []finding.Finding) bool {
 	return cmp.Equal(slices.DeleteFunc(outcomesOf(live), passes), slices.DeleteFunc(outcomesOf(got), passes))
 }
 
-// reasonsOf are the outcomes and reasons of findings, sorted.
 func reasonsOf(findings []finding.Finding) []string {
 	var reasons []string
 	for _, f := range findings {

@@ -140,7 +140,6 @@ func Read(ctx context.Context, hub *cluster.Cluster, query Query) (Fleet, error)
 	return made, nil
 }
 
-// members are those of the clusters that the query selects, sorted by name.
 func (q Query) members(managed map[string]managedCluster, placed map[string]string, reports reports, now time.Time) Fleet {
 	var made Fleet
 	shared := sharedIDs(managed)

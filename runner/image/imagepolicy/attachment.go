@@ -24,7 +24,6 @@ const (
 	maxSignatures = 64
 )
 
-// errMalformed reports an attachment that is not a signature.
 var errMalformed = errors.New("not a sigstore signature")
 
 type attached struct {

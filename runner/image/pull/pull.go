@@ -77,7 +77,6 @@ func skipped(reason finding.Reason, message string, nodes []string) finding.Find
 		About(objects(nodes)...)
 }
 
-// pullAll returns the attempts of all nodes, in their order.
 func (n Nodes) pullAll(ctx context.Context, nodes []string, images map[string]string) []attempt {
 	attempts := make([]attempt, len(nodes))
 	var group errgroup.Group

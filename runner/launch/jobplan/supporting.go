@@ -55,7 +55,6 @@ func (c catalog) add(manifest payload.Supporting) {
 	c.manifests[ref] = added
 }
 
-// references are the keys of the catalog, sorted.
 func (c catalog) references() []inventory.Reference {
 	refs := make([]inventory.Reference, 0, len(c.manifests))
 	for ref := range c.manifests {

@@ -48,7 +48,6 @@ type Cache interface {
 // maxLayer bounds the layer with the manifests, in bytes.
 const maxLayer = 64 << 20
 
-// errNotCached reports that content is not in the cache.
 var errNotCached = errors.New("not in the cache")
 
 // fetcher fetches blobs of one image. It returns only content that matches its digest.

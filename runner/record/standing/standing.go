@@ -106,7 +106,6 @@ func BoundValidity(stored report.Report) report.Report {
 	return stored
 }
 
-// unverified returns the report of a record that is not authentic.
 func unverified(recorded record.Record, cause error) report.Report {
 	found := finding.Unknown(reasonUnauthenticRecord, "%v; its verdict and its findings are not used", cause).Remedy("Run the preflight again.").Do(finding.Retry(""))
 	if recorded.Authentication.State == record.Unverifiable {
