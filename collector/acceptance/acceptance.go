@@ -35,7 +35,7 @@ type Acceptance struct {
 	Versions string
 	// Clusters are the IDs of the clusters it is for; none means all.
 	Clusters []string
-	// Names and Labels are those by which a fleet knows the clusters it is for; none means all.
+	// Names and Labels select clusters of a fleet; none means all.
 	Names  []string
 	Labels map[string]string
 

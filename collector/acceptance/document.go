@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// apiVersion and kind are those of every acceptance file.
+	// apiVersion and kind of an acceptance file.
 	apiVersion = "preflight.openshift.io/v1alpha1"
 	kind       = "AcceptedRisks"
 	// maxFile bounds a file, in bytes.

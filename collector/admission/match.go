@@ -227,7 +227,7 @@ func (m *Matcher) First(ctx context.Context, hook *Hook, groups []Group) (Reques
 	return found, result
 }
 
-// Namespaces are those in which a request of the groups is matched, sorted.
+// Namespaces in which a request of the groups is matched, sorted.
 func (m *Matcher) Namespaces(ctx context.Context, hook *Hook, groups []Group) []string {
 	found := map[string]bool{}
 	for _, group := range groups {

@@ -16,7 +16,7 @@ type conversion struct {
 	from, to string
 }
 
-// conversions are those from versions that old clusters served.
+// conversions convert the versions that old clusters served.
 func conversions() map[conversion]func(map[string]any) error {
 	webhooks := func(name string) conversion {
 		return conversion{resource{Group: "admissionregistration.k8s.io", Name: name}, "v1beta1", "v1"}

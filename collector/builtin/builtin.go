@@ -25,7 +25,7 @@ func Checks(judgement scene.Judgement) []check.Check {
 		machine.Checks(), serving.Checks())
 }
 
-// ManagementChecks are those of the management cluster's side of a hosted cluster; none where there is none.
+// ManagementChecks read the management cluster of a hosted cluster; none where it is not one.
 func ManagementChecks(estate hosted.Estate, judgement scene.Judgement) []check.Check {
 	return estate.Checks(func(c *hosted.ControlPlane) check.Check { return risk.ControlPlaneAlerts(c, ignored(judgement)) })
 }

@@ -38,7 +38,7 @@ var (
 	})
 )
 
-// Subject is what a check is run on: one update of one cluster.
+// Subject of a check: one update of one cluster.
 type Subject struct {
 	// Cluster reads each resource once for all checks and all targets.
 	Cluster *snapshot.Cluster
@@ -48,7 +48,7 @@ type Subject struct {
 	Later bool
 	// Hosted is true where the update is one of a hosted cluster that its management cluster requests.
 	Hosted bool
-	// NodePools are those of a hosted cluster that are updated as well. They are meaningful with Hosted.
+	// NodePools of a hosted cluster that are updated as well. They are meaningful with Hosted.
 	NodePools []order.NodePool
 	// Now is the time of the run by the cluster's clock.
 	Now time.Time

@@ -77,7 +77,7 @@ func notInArchive(name string, gaps []gap.Gap) finding.Finding {
 	return of.finding()
 }
 
-// lack is what checks miss. Its lists have no duplicates.
+// lack lists what checks could not read, without duplicates.
 type lack struct {
 	checks, resources, clauses []string
 	actions                    []finding.Action

@@ -39,7 +39,7 @@ const (
 type TooMuchError struct {
 	// Host is the address of the API server.
 	Host string
-	// Sent is what the server has sent, as a noun phrase.
+	// Sent is a noun phrase for what the server has sent.
 	Sent string
 }
 

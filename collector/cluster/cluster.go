@@ -82,5 +82,5 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 // Before the first response it is this machine's.
 func (c *Cluster) Now() time.Time { return c.clock.now().UTC() }
 
-// Fixed reports whether the state is that of one time, so that waiting cannot change it.
+// Fixed reports whether the state is of one time (an archive), so that waiting cannot change it.
 func (c *Cluster) Fixed() bool { return !c.clock.fixed.IsZero() }

@@ -90,7 +90,7 @@ func (b *builder) trusted(p *pod) bool {
 	return p.owner.Behavior == owner.Moves || eviction.Of(p.Pod, budgets).Outcome == eviction.Evicted
 }
 
-// pod is what a rehearsal reads of a pod, but for its node and for what is created in its place.
+// pod prepares a pod for the rehearsals, but for its node and for what is created in its place.
 func (b *builder) pod(of *corev1.Pod) pod {
 	p := pod{Pod: eviction.PodOf(of, b.input.DaemonSet), node: -1, admission: reviewer.Answer{Outcome: eviction.Evicted}, started: math.MaxInt64}
 	p.budgets = b.budgets.Of(of.Namespace, of.Labels)
@@ -152,7 +152,7 @@ func count(budget *eviction.Budget, of *pod) {
 	}
 }
 
-// recreation is what becomes of a pod after its eviction.
+// recreation answers what becomes of a pod after its eviction.
 func (b *builder) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 	if b.input.Workloads == nil {
 		return recreation.Answer{Outcome: recreation.Unknown, Why: "may be created again: workloads were not read"}

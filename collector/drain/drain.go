@@ -27,7 +27,7 @@ type Input struct {
 	// Cluster has the nodes, the pods and their volumes.
 	Cluster placement.Input
 	Budgets []policyv1.PodDisruptionBudget
-	// Workloads is what creates pods again.
+	// Workloads create pods again.
 	Workloads *recreation.Workloads
 	Services  []corev1.Service
 	// Owners is how operators move their pods.
@@ -57,7 +57,7 @@ const (
 
 // Rehearsal is what an update evicts.
 type Rehearsal struct {
-	// Pools are those that are drained, in the order of Input.
+	// Pools that are drained, in the order of Input.
 	Pools []Pool `json:"pools,omitempty"`
 	// Never are the pods on nodes that are drained whose eviction is refused as long as the
 	// objects are as they are, also those to which the rehearsal does not come: it ends at the
@@ -85,7 +85,7 @@ type Pool struct {
 	Outcome Outcome `json:"outcome"`
 	// Why is why the outcome is Unknown or Blocked; empty for the others.
 	Why string `json:"why,omitempty"`
-	// Nodes are those that are drained, in order.
+	// Nodes that are drained, in order.
 	Nodes []Node `json:"nodes,omitempty"`
 	// Stuck are the nodes at which the pool sticks. Those that differ between rehearsals have
 	// Node.Uncertain.
@@ -167,7 +167,7 @@ type Lost struct {
 // Interruption is a Service without a ready pod.
 type Interruption struct {
 	Service Reference `json:"service"`
-	// Nodes are those whose drains leave no ready pod.
+	// Nodes whose drains leave no ready pod.
 	Nodes []string `json:"nodes,omitempty"`
 	// Replicas counts the ready pods before the update.
 	Replicas int `json:"replicas"`

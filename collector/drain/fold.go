@@ -192,7 +192,7 @@ func stuckIn(pool int, sticking []*run) []Node {
 	return found
 }
 
-// why is what an outcome depends on that differs between rehearsals.
+// why explains an outcome that differs between rehearsals.
 func why(stuck []Node) string {
 	for _, node := range stuck {
 		for _, obstacle := range node.Obstacles {

@@ -91,12 +91,12 @@ func CgroupArguments(arguments []string) []string {
 	return found
 }
 
-// Cgroups is what the kernel arguments of a node select.
+// Cgroups is the version of cgroups that the kernel arguments of a node select.
 type Cgroups string
 
 // The selections.
 const (
-	// Default is that of the operating system, which is v2 since RHEL CoreOS 9.
+	// Default of the operating system, which is v2 since RHEL CoreOS 9.
 	Default Cgroups = ""
 	// Unified is cgroup v2.
 	Unified Cgroups = "v2"

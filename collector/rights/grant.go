@@ -28,7 +28,7 @@ func GrantsNeeds() []access.Request {
 	}
 }
 
-// Granted is what RBAC grants to one account.
+// Granted has what RBAC grants to one account.
 type Granted struct {
 	// Grants are sorted by namespace, at most one each.
 	Grants []Grant

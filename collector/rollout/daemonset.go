@@ -29,7 +29,7 @@ type Sequential struct {
 	Takes time.Duration
 }
 
-// String is what prolongs an update, and by how much.
+// String states what prolongs an update, and by how much.
 func (s Sequential) String() string {
 	return fmt.Sprintf("DaemonSet %s/%s replaces one pod at a time (maxUnavailable 1) on %s: about %.0f minutes",
 		s.Namespace, s.Name, words.Count(s.Nodes, "node"), s.Takes.Round(5*time.Minute).Minutes())

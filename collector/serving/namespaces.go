@@ -106,7 +106,7 @@ func stopped(namespace *corev1.Namespace) string {
 	return strings.Join(causes, "; ")
 }
 
-// obstacle is what stops the deletion of a namespace by one of its conditions, and what ends that.
+// obstacle stops the deletion of a namespace; remedy and command end that.
 type obstacle struct {
 	remedy  string
 	command string

@@ -63,7 +63,7 @@ type Conversion struct {
 // has up to a megabyte, of which a conversion is the least part.
 const definitionsPage = 10
 
-// Conversions are those by webhooks, sorted by the name of the definition.
+// Conversions by webhooks, sorted by the name of the definition.
 func (c *Cluster) Conversions(ctx context.Context) ([]Conversion, error) {
 	return once(ctx, c, "conversions", func(ctx context.Context) ([]Conversion, error) {
 		var found []Conversion

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// Workload is what creates pods.
+// Workload creates pods.
 type Workload struct {
 	// Kind and Name identify it in the namespace of the pods. Without a controller it is
 	// the pod.

@@ -38,13 +38,13 @@ type Basis struct {
 	ToolVersion string
 }
 
-// Rollout is what the times and reboots depend on.
+// Rollout has the inputs of the times and reboots.
 type Rollout struct {
 	Model rollout.Model
 	// Basis is where the numbers of the model come from.
 	Basis []string
 	Pools []Nodes
-	// ProlongedBy is what makes the updates take longer.
+	// ProlongedBy names what makes the updates take longer.
 	ProlongedBy []string
 	// Notices are limitations that follow from the topology.
 	Notices []string

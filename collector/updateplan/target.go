@@ -41,11 +41,11 @@ type Unreachable struct {
 	Cause *path.Error
 	// Sources are the graphs that were searched.
 	Sources []string
-	// Remedy is what would help: an imperative sentence.
+	// Remedy is an imperative sentence.
 	Remedy string
 }
 
-// Hint is what would help.
+// Hint returns the remedy.
 func (e *Unreachable) Hint() string { return e.Remedy }
 
 // Error implements error.

@@ -23,7 +23,7 @@ const (
 	NothingKnown Decision = "NothingKnown"
 )
 
-// Policy is what the administrator decided beforehand.
+// Policy has the decisions that the administrator made beforehand.
 type Policy struct {
 	// Accepted maps the name of a finding to where it was accepted, e.g.
 	// "spec.desiredUpdate.acceptRisks".

@@ -28,7 +28,7 @@ const maxExternal = 512
 // External is text from outside as a part of a message: [Line] of at most 512 bytes.
 func External(text string) string { return Line(text, maxExternal) }
 
-// Aside is what explains the word before it, such as " (Reason)"; empty for an empty text.
+// Aside puts an explanation behind a word: " (Reason)"; empty for an empty text.
 func Aside(text string) string {
 	if text == "" {
 		return ""

@@ -33,7 +33,7 @@ type unread struct {
 // errBudget is returned for objects beyond the limits.
 var errBudget = errors.New("not read: the objects of the preflight exceed 50 000 objects or 512 MiB")
 
-// budget is what may still be read.
+// budget counts what may still be read.
 type budget struct{ objects, bytes int }
 
 func newBudget() *budget { return &budget{objects: maxObjects, bytes: maxBytes} }

@@ -29,7 +29,7 @@ type tally struct {
 	count int
 	// refused are objects whose next write is rejected, tolerated those that are invalid.
 	refused, tolerated invalid
-	// managers are those that wrote versions that go away, by version.
+	// managers of fields that wrote versions which go away, by version.
 	managers map[string]map[string]bool
 }
 

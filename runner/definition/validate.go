@@ -74,7 +74,7 @@ func (r *rules) addStatus(crd *apiextensions.CustomResourceDefinition, schema *a
 	return err
 }
 
-// judgement is what the rules allow for one stored object.
+// judgement states how the rules treat one stored object.
 type judgement struct {
 	// errs are the rules that the object violates; none for a valid object.
 	errs field.ErrorList

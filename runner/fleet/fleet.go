@@ -18,7 +18,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Kind is the kind of a Table; its APIVersion is that of a report.
+// Kind of a Table; its APIVersion is report.APIVersion.
 const Kind = "PreflightFleet"
 
 // Cluster is one member of a fleet.
@@ -197,7 +197,7 @@ func Judged(cluster Cluster, judged report.Report) Row {
 	return row
 }
 
-// identity is what two findings that are one cause have in common.
+// identity is equal for findings that are one cause.
 type identity struct{ name, reason string }
 
 // Remedies are the actions of the cause, with that of accepting it last where it may be accepted.

@@ -112,7 +112,7 @@ func expectedAgain(judgement scene.Judgement, then verdict.Expectation, now coll
 	return verdict.Expectation{Checks: others + now.Expected, Reported: others + now.Expected - len(missing), Missing: missing}
 }
 
-// signed is what CVO is known to say of a signature: true if it was verified, nil otherwise.
+// signed is true if CVO is known to have verified the signature, nil otherwise.
 func signed(target report.Target) *bool {
 	if target.Verified {
 		return new(true)

@@ -144,7 +144,7 @@ const (
 	MaxNarrowed = 64
 	// MaxSelection bounds Intent.Selection, in bytes.
 	MaxSelection = 64 << 10
-	// MaxAttachment is what the other data of a header leaves of 1 MiB.
+	// MaxAttachment bounds an attachment: the other data of a header takes the rest of 1 MiB.
 	MaxAttachment = 64 << 10
 	maxHolder     = 256
 )

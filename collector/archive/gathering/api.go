@@ -20,7 +20,7 @@ type served struct {
 	namespaced bool
 }
 
-// path is that of the objects; a namespace is empty for all.
+// path of the objects in a namespace; an empty one means all.
 func (s served) path(resource, namespace string) string {
 	path := "/apis/" + s.version.String()
 	if s.version.Group == "" {

@@ -60,7 +60,7 @@ type Files interface {
 // Summary is what was gathered.
 type Summary struct {
 	ClusterID string
-	// Time is that of the archive, by the cluster's clock.
+	// Time of the archive, by the cluster's clock.
 	Time    time.Time
 	Objects int
 	// Missing could not be read. What does not exist is not missing.
@@ -82,7 +82,7 @@ type gatherer struct {
 	into    destination
 	spool   *spool
 	objects int
-	// alerts are those of the monitoring; nil where there are none.
+	// alerts of the monitoring; nil for none.
 	alerts json.RawMessage
 	api    api
 	// reported is the last step that was reported.

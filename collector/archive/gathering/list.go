@@ -43,7 +43,7 @@ func (g *gatherer) get(ctx context.Context, of source) error {
 
 // cursor is how far a list was read.
 type cursor struct {
-	// limit is that of the next page, and next its token.
+	// limit and token (next) of the next page.
 	limit int
 	next  string
 	// revision is the resourceVersion of the page that was read last.

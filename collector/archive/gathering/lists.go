@@ -12,7 +12,7 @@ type lists struct {
 	source
 
 	output *output
-	// namespace is that of the file which is open; empty where none is.
+	// namespace of the open file; empty for none.
 	namespace string
 	// ended are the namespaces whose lists are written. The API server sorts by them; an object
 	// of one that comes later is written to a file of its own.

@@ -38,7 +38,7 @@ type Collection struct {
 	Missing []gap.Gap `json:"missing,omitempty"`
 	// Queries has the data of the responses to /api/v1/query, by PromQL.
 	Queries map[string]json.RawMessage `json:"queries,omitempty"`
-	// Metrics are those of the API server, in Prometheus' format, that checks read.
+	// Metrics of the API server that checks read, in Prometheus' format.
 	Metrics string `json:"metrics,omitempty"`
 	// Redacted is true where names of the cluster were replaced.
 	Redacted bool `json:"redacted,omitempty"`
@@ -68,7 +68,7 @@ func machineConfigPools() Resource {
 
 func definitions() Resource { return Resource{"apiextensions.k8s.io", "customresourcedefinitions"} }
 
-// clusterID is that of the ClusterVersion in the tree; empty where it has none.
+// clusterID of the ClusterVersion in the tree; empty for none.
 func (t *tree) clusterID() string {
 	id := ""
 	files := slices.Clone(t.places[clusterVersions()])
@@ -202,7 +202,7 @@ func (t *tree) read(name string) (content, cause string) {
 	return string(text), ""
 }
 
-// timeFormat is that of time.Time.String, without the monotonic clock.
+// timeFormat is the format of time.Time.String, without the monotonic clock.
 const timeFormat = "2006-01-02 15:04:05.999999999 -0700 MST"
 
 // times are those in the file to which each process of "oc adm inspect" appends when it starts and

@@ -368,7 +368,7 @@ func isCollection(trees []*tree) bool {
 	return len(trees) == 1 && trees[0].files[CollectionFile] != nil
 }
 
-// hosted reports whether the tree is that of a guest in a dump of HyperShift.
+// hosted reports whether the tree is a guest's in a dump of HyperShift.
 func (t *tree) hosted() bool { return strings.Contains("/"+t.root.Dir, "/hostedcluster-") }
 
 func titles(trees []*tree) string {
@@ -424,7 +424,7 @@ func (t *tree) unread(name string) string {
 // the archive.
 func (i *Inventory) Collection() Collection { return i.index }
 
-// Resources are those of which the archive has files, sorted.
+// Resources of which the archive has files, sorted.
 func (i *Inventory) Resources() []Resource {
 	found := map[Resource]bool{}
 	for _, tree := range i.trees {

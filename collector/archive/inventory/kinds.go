@@ -67,7 +67,7 @@ func (r Resource) of(apiVersion, kind string) Resource {
 	return Resource{plural.Group, plural.Resource}
 }
 
-// names reports whether the name of a file, whose group may be empty, is that of a resource.
+// names reports whether a file with this name, whose group may be empty, has objects of the resource.
 func (r Resource) names(other Resource) bool {
 	return r.Name == other.Name && (r.Group == "" || r.Group == other.Group)
 }

@@ -116,7 +116,7 @@ type introduction struct {
 	gated, always string
 }
 
-// introductions are those of resources (KEP-3488: alpha in 1.26, beta and off in 1.28, stable in 1.30).
+// introductions of resources (KEP-3488: alpha in 1.26, beta and off in 1.28, stable in 1.30).
 func introductions() map[Resource]introduction {
 	policies := introduction{gated: "1.26.0", always: "1.30.0"}
 	return map[Resource]introduction{

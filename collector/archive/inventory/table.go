@@ -19,7 +19,7 @@ type Table struct {
 	resource Resource
 	// once is done when the files were read.
 	once sync.Once
-	// Kind is that of the objects; empty where it is not known.
+	// Kind of the objects; empty if unknown.
 	Kind string
 	// entries are sorted by namespace and name.
 	entries []Entry
@@ -168,7 +168,7 @@ func (t *Table) add(in *tree, from *file, leftOut *omissions) {
 	}
 }
 
-// proofList is that of a list which states that it has all objects.
+// proofList: a list states that it has all objects.
 const proofList = "the list of the API server"
 
 // finish sorts the objects, and keeps the newest of each.

@@ -20,7 +20,7 @@ const (
 	// Inspect is the tree that "oc adm inspect" writes (openshift/oc pkg/cli/admin/inspect), a
 	// must-gather and resourcewatch too.
 	Inspect Kind = "inspect"
-	// Insights is that of the insights-operator (docs/gathered-data.md).
+	// Insights is the layout of the insights-operator (docs/gathered-data.md).
 	Insights Kind = "insights"
 	// Lists are files of objects or lists of them, as "oc get -o yaml" prints them. The name of
 	// a file that has all objects of a resource is "RESOURCE.GROUP.yaml", or without a group
@@ -35,14 +35,14 @@ type Root struct {
 	Kind Kind
 }
 
-// Place is what a file is about.
+// Place is the resource, and the object or namespace, of a file.
 type Place struct {
 	Group, Resource string
 	// Namespace is empty where the objects are cluster-scoped, or of several namespaces.
 	Namespace string
 	// Name is empty for a list.
 	Name string
-	// APIVersion and Kind are those of objects that do not have them.
+	// APIVersion and Kind complete objects that lack them.
 	APIVersion, Kind string
 }
 

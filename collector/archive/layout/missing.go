@@ -40,7 +40,7 @@ func (r Root) Extent(dir string) (Extent, bool) {
 	return inspectedExtent(strings.Split(below, "/"))
 }
 
-// inspectedExtent is that of a directory of "oc adm inspect".
+// inspectedExtent is the extent of a directory of "oc adm inspect".
 func inspectedExtent(parts []string) (Extent, bool) {
 	extent := Extent{}
 	switch parts[0] {
@@ -69,7 +69,7 @@ func inspectedExtent(parts []string) (Extent, bool) {
 	return extent, len(parts) <= 2
 }
 
-// insightsExtent is that of a directory of an insights archive.
+// insightsExtent is the extent of a directory of an insights archive.
 func insightsExtent(dir string) (Extent, bool) {
 	for known, of := range insightsDirectories() {
 		if namespace, below := strings.CutPrefix(dir, known+"/"); below && of.namespaced || dir == known {

@@ -48,7 +48,7 @@ const (
 // call. An error ends the walk.
 type Visit func(path string, size int64, content io.Reader) error
 
-// EntryType is what an entry is that is not read.
+// EntryType is the type of an entry that is not read.
 type EntryType int
 
 // The types of entries.
@@ -284,7 +284,7 @@ func (w *walk) unpacked(content io.Reader) error {
 	return w.tar(buffered)
 }
 
-// isTar reports whether the first block is that of a tar, of an old one or an empty one too.
+// isTar reports whether the first block begins a tar, also an old or an empty one.
 func isTar(head []byte) bool {
 	if len(head) < blockSize {
 		return false
@@ -413,7 +413,7 @@ func (w *walk) omitInside(name string, of Entry) {
 	}
 }
 
-// omit skips an entry. A path that is too long is that of the directory which lacks it.
+// omit skips an entry. If its path is too long, the directory is named in its place.
 func (w *walk) omit(of Entry) {
 	if len(of.Path) > maxPath {
 		of = Entry{Path: path.Dir(of.Path[:maxPath]), Type: Directory, Cause: "the path of a file is too long"}

@@ -91,7 +91,7 @@ func hostFields() []string {
 // Learn finds the domains and addresses in a value of JSON.
 func (n *Names) Learn(value any) { n.learn("", value) }
 
-// learn finds those in the value of a field, which is that of the list for an item.
+// learn finds names in the value of a field; items have the field of their list.
 func (n *Names) learn(field string, value any) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -27,7 +27,7 @@ const maxDomains = 50_000
 
 // Names are the replacements of one archive. They are for one goroutine.
 type Names struct {
-	// nodes are the replacements of the names of nodes. byStart are those names by their first part.
+	// nodes has the replacements of the names of nodes, byStart these names by their first part.
 	nodes   map[string]string
 	byStart map[string][]string
 	kept    []string

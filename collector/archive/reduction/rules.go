@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/archive/inventory"
 )
 
-// annotations are those that checks read; one that ends in a slash stands for all with that prefix.
+// annotations that checks read; one that ends in a slash stands for all with that prefix.
 func annotations() []string {
 	return []string{
 		"kubernetes.io/config.mirror",                                              // mirrors of static pods stay when a node is drained

@@ -46,7 +46,7 @@ func under(prefix string, paths ...string) []string {
 // maxDepth bounds the values within each other; what is deeper is left out.
 const maxDepth = 100
 
-// of is what is kept of a value; nil where that is nothing.
+// of reduces a value to what is kept; nil if that is nothing.
 func (t tree) of(value any) any { return t.within(value, maxDepth) }
 
 func (t tree) within(value any, depth int) any {

@@ -37,7 +37,7 @@ type ahead struct {
 	ended bool
 
 	mutex sync.Mutex // since a body may be closed while it is read
-	// unread is what is not read of the beginning; nil for a body that is closed.
+	// unread is the part of the beginning that was not read yet; nil for a closed body.
 	unread *bytes.Buffer
 }
 

@@ -111,7 +111,7 @@ func (p Plan) steps() []document.Block {
 	return blocks
 }
 
-// comparison is what became of the stored plan; empty without one.
+// comparison with the stored plan; empty without one.
 func (p Plan) comparison() document.Block {
 	switch {
 	case p.Comparison == nil:

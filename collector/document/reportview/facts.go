@@ -129,7 +129,7 @@ func signature(target report.Target) string {
 	return "verified, signed by " + strings.Join(target.Signers, "; ")
 }
 
-// decider is what decides on the request: CVO, or for a hosted cluster HyperShift.
+// decider names who decides on the request: CVO, or HyperShift for a hosted cluster.
 func decider(cvo report.CVO) string {
 	if cvo.Reason == report.ReasonHyperShift {
 		return report.ReasonHyperShift

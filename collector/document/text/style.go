@@ -128,7 +128,7 @@ func levelMark(level document.Level) mark {
 
 type mark struct{ symbol, color string }
 
-// The colors are those that terminals let their user choose (ECMA-48).
+// The colors that terminals let their user choose (ECMA-48).
 const (
 	red     = "\x1b[31m"
 	green   = "\x1b[32m"

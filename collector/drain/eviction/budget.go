@@ -23,7 +23,7 @@ type Budget struct {
 	Stale bool
 	// AlwaysAllow is true for the unhealthyPodEvictionPolicy of that name.
 	AlwaysAllow bool
-	// MinAvailable and MaxUnavailable are those of the spec.
+	// MinAvailable and MaxUnavailable of the spec.
 	MinAvailable, MaxUnavailable *intstr.IntOrString
 	// Failure is the message of the condition with reason SyncFailed: the disruption
 	// controller cannot compute the status, and sets disruptionsAllowed to 0 until it can.

@@ -17,11 +17,11 @@ import (
 // nodePoolLabel names the NodePool of a node of a hosted cluster.
 const nodePoolLabel = "hypershift.openshift.io/nodePool"
 
-// Input is what the order depends on.
+// Input of [Of].
 type Input struct {
 	Nodes []corev1.Node
 	Pools []machineconfigurationv1.MachineConfigPool
-	// NodePools are those of a hosted cluster that are updated; the nodes of others are not drained.
+	// NodePools of a hosted cluster that are updated; the nodes of others are not drained.
 	// Where nil, it is not known which are updated, and the nodes of all are drained one at a time.
 	NodePools []NodePool
 	// Topology is status.controlPlaneTopology of the Infrastructure "cluster".
@@ -75,7 +75,7 @@ type Pool struct {
 	Name string
 	// MaxUnavailable is how many of its nodes may be unavailable at the same time.
 	MaxUnavailable int
-	// Nodes are those that are drained, in order.
+	// Nodes that are drained, in order.
 	Nodes []string
 	// Unavailable are its nodes that are unavailable from the start and that MCO does not
 	// update; they count against MaxUnavailable. Updating are those of them that return by themselves, since
@@ -96,7 +96,7 @@ type Pool struct {
 
 // Order is which nodes are drained.
 type Order struct {
-	// Pools are those with nodes, the control plane's first, then by name.
+	// Pools with nodes, the control plane's first, then by name.
 	Pools []Pool
 	// Skipped are the nodes that are not drained, in the given order.
 	Skipped []Skipped

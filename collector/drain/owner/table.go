@@ -76,7 +76,7 @@ func labeled(label string) func(*corev1.Pod) bool {
 	}
 }
 
-// staticPods is what creates pods without a controller, one for each node of the control plane.
+// staticPods creates pods without a controller, one for each node of the control plane.
 const staticPods = "the operator of static pods"
 
 // withoutOwner are the operators of OpenShift that create pods without a controller.

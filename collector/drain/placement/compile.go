@@ -245,7 +245,7 @@ func (c *compiler) term(pod *corev1.Pod, of *corev1.PodAffinityTerm, compiled *P
 	return at, true
 }
 
-// namespaces are those of a term, sorted; one that is empty for all.
+// namespaces of a term, sorted; an empty one means all.
 func (c *compiler) namespaces(pod *corev1.Pod, of *corev1.PodAffinityTerm) ([]string, error) {
 	if of.NamespaceSelector == nil {
 		if len(of.Namespaces) == 0 {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// Input is what the filters read.
+// Input of the filters.
 type Input struct {
 	Nodes []corev1.Node
 	Pods  []corev1.Pod
@@ -40,7 +40,7 @@ type Input struct {
 
 // Cluster are nodes and pods, prepared for the filters. It does not change.
 type Cluster struct {
-	// Pods are those of the input, in the same order.
+	// Pods of the input, in the same order.
 	Pods []Pod
 
 	nodes      []corev1.Node
@@ -60,7 +60,7 @@ type Pod struct {
 	// Priority is spec.priority. With Polite, the pod preempts no other.
 	Priority int32
 	Polite   bool
-	// Unknown is what the placement depends on besides the filters; empty if on nothing.
+	// Unknown names what else the placement depends on; empty for nothing.
 	Unknown string
 	// Impossible is why the pod cannot be placed on any node; empty if it can.
 	Impossible string

@@ -98,7 +98,7 @@ type Use struct {
 	used   [][]int64
 }
 
-// Used is what the status of the quotas says.
+// Used is the usage that the status of the quotas states.
 func (q *Quotas) Used() *Use {
 	u := &Use{quotas: q}
 	if q == nil {

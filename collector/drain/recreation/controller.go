@@ -45,7 +45,7 @@ type controller struct {
 	admitted *Answer
 }
 
-// revisions are those of a StatefulSet. Its pods are of the updated one from the ordinal of partition on.
+// revisions of a StatefulSet. Its pods have the updated one from the ordinal of partition on.
 type revisions struct {
 	updated, current string
 	partition        int

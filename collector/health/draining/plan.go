@@ -107,7 +107,7 @@ func (p *Plan) doubt() {
 	p.Findings = keep(p.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass })
 }
 
-// unread is what could not be read, and what was not gathered.
+// unread lists what could not be read or was not gathered.
 func unread(errs []survey.Gap, missing []gap.Gap) []string {
 	var all []string
 	for _, each := range errs {

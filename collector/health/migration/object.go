@@ -131,7 +131,7 @@ func (s source) read(ctx context.Context, cluster *snapshot.Cluster) ([]object, 
 	return []object{*found}, nil
 }
 
-// networks are those of config.openshift.io, which other checks read as well.
+// networks of config.openshift.io, which other checks read as well.
 func networks(ctx context.Context, cluster *snapshot.Cluster) ([]object, error) {
 	found, err := snapshot.List[configv1.Network](ctx, cluster, configv1.GroupVersion.WithResource("networks"))
 	var all []object

@@ -16,7 +16,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Result is what tables compare of a finding.
+// Result has the parts of a finding that tables compare.
 type Result struct {
 	Outcome preflight.Outcome
 	Reason  string

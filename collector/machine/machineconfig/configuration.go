@@ -70,7 +70,7 @@ func withoutPools(ctx context.Context, s check.Subject) ([]finding.Finding, erro
 	return nil, nil
 }
 
-// readPools reads the pools. Findings are those of a cluster without them.
+// readPools reads the pools. It returns findings for a cluster without them.
 func readPools(ctx context.Context, s check.Subject) (*configuration, []finding.Finding, error) {
 	if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 		return nil, skipped, err
@@ -85,7 +85,7 @@ func readPools(ctx context.Context, s check.Subject) (*configuration, []finding.
 	return &configuration{pools: pools}, nil, nil
 }
 
-// readConfigs reads the MachineConfigs. Findings are those of a cluster without them.
+// readConfigs reads the MachineConfigs. It returns findings for a cluster without them.
 func (c *configuration) readConfigs(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 	watched, log := gap.Watch(ctx)
 	all, err := s.Cluster.MachineConfigs(watched)

@@ -121,7 +121,7 @@ func (p *configuredPool) refuses(selected nodeconfig.Cgroups, s check.Subject) b
 	return selected == nodeconfig.V1 && !p.onRHEL10Already() && (s.Update.From.LT(FirstWithoutV1()) || p.target.GTE(firstRefusing()))
 }
 
-// effectOf is what a selection does, as the end of a sentence; empty for one that is not of cgroup v1.
+// effectOf ends a sentence with the effect of a selection; empty for one that is not of cgroup v1.
 func (p *configuredPool) effectOf(selected nodeconfig.Cgroups, s check.Subject) string {
 	switch {
 	case selected == nodeconfig.LegacyController:

@@ -153,7 +153,7 @@ func MachineConfigs() check.Check {
 	}
 }
 
-// judgeContent applies each rule to each pool. The error is that of reading the streams, beside what was found before.
+// judgeContent applies each rule to each pool. If the streams cannot be read, it returns what was found before and the error.
 func (c *configuration) judgeContent(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 	var found []finding.Finding
 	target := withoutPre(s.Update.To)

@@ -119,7 +119,7 @@ type entry struct {
 	message, objects, effect string
 }
 
-// identity is what makes two findings the same one.
+// identity is equal for findings of two reports that are the same one.
 type identity struct {
 	name   string
 	source finding.Source
@@ -167,7 +167,7 @@ func lasting(r report.Report) []*entry {
 	return entries
 }
 
-// effects is what a finding does to the verdict, in words.
+// effects describes what a finding does to the verdict.
 func effects(f finding.Finding) string {
 	effect := ""
 	if f.Blocks {

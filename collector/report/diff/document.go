@@ -43,7 +43,7 @@ func (c Changes) verdict() document.Block {
 	return document.Paragraph{Text: fmt.Sprintf("%s now, %s before.", is, was)}
 }
 
-// sides is what the two reports are about.
+// sides has the subjects of the two reports.
 func (c Changes) sides() document.Table {
 	before, after := c.Before, c.After
 	table := document.Table{Title: "What is compared"}

@@ -168,7 +168,7 @@ func (i inventory) rollout(ctx context.Context) updateplan.Rollout {
 	return made
 }
 
-// withoutPools is what follows for a cluster without a pool beside the control plane.
+// withoutPools is the rollout of a cluster without a pool beside the control plane.
 func withoutPools(masters int) string {
 	switch masters {
 	case 0:

@@ -113,7 +113,7 @@ func (e *NoChannelError) Error() string {
 	return "no channel is known to request from " + redacted(e.Service)
 }
 
-// Hint is what is missing.
+// Hint names what is missing.
 func (e *NoChannelError) Hint() string { return "Name a channel, such as --channel eus-4.18" }
 
 // redacted is a URL without its password.

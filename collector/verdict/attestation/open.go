@@ -30,7 +30,7 @@ type envelopeSignature struct {
 	Sig   string `json:"sig"`
 }
 
-// open returns what the key signed. The bytes that are decoded are those that were verified.
+// open returns what the key signed. It decodes the bytes that were verified.
 func open(text []byte, key signature.Verifier) (Predicate, *problem) {
 	if len(text) > MaxEnvelope {
 		return Predicate{}, forged(reasonTooLarge, "this is no signed verdict: it is larger than %d MiB", MaxEnvelope>>20)
@@ -125,7 +125,7 @@ func (p Predicate) contradiction() string {
 	return ""
 }
 
-// againstPermission is what a decision that permits the update cannot have; empty for nothing.
+// againstPermission states what contradicts a decision that permits the update; empty for nothing.
 func (p Predicate) againstPermission() string {
 	stated := p.Verdict
 	names := slices.Concat(stated.Blocking, stated.Undecided)

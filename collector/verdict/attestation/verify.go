@@ -55,7 +55,7 @@ const (
 // maxClockDifference is how far the clock of the cluster may be ahead of that of the verifier.
 const maxClockDifference = time.Hour
 
-// Expectation is what a verdict has to be about. Its zero value expects nothing.
+// Expectation is the subject that a verdict has to have. Its zero value expects nothing.
 type Expectation struct {
 	Cluster string
 	// Release is the version of the target, or its digest, such as "sha256:...".

@@ -33,7 +33,7 @@ import (
 // states a time at least every half an hour, and its clock may be an hour behind.
 const MaxAge = 90 * time.Minute
 
-// Query is what is asked of a hub.
+// Query asks a hub.
 type Query struct {
 	// Placement selects the clusters; the zero value selects all.
 	Placement types.NamespacedName
@@ -54,7 +54,7 @@ type Member struct {
 	Update wave.Cluster
 }
 
-// Fleet is what the clusters of a hub report.
+// Fleet has the reports of the clusters of a hub.
 type Fleet struct {
 	Members []Member
 	// Incomplete is why clusters that do not answer may be missing; empty where none is.

@@ -21,7 +21,7 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-// keySuffix is that of the name of a key, which begins with the ID of its cluster.
+// keySuffix follows the ID of its cluster in the name of a key.
 const keySuffix = ".pub"
 
 // maxKeys bounds the number of keys.

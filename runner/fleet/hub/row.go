@@ -181,7 +181,7 @@ func undecided(row fleet.Row, because *problem) fleet.Row {
 	return row
 }
 
-// remedy is what to do about a report that does not count.
+// remedy for a report that does not count.
 func remedy(reason string) string {
 	switch reason {
 	case "NotAsked", "NoObject":

@@ -121,7 +121,7 @@ func (r reader) works(ctx context.Context, sets []string, to map[string][]report
 
 type reported struct {
 	values values
-	// name is that of the UpdatePreflight; empty where it is unknown.
+	// name of the UpdatePreflight; empty if unknown.
 	name string
 	// source is the object of the hub that has the report, and created its time of creation.
 	source  string

@@ -52,7 +52,7 @@ func refused(ctx context.Context, reached roster.Connection, cause error) string
 // explanation is why a cluster gave no verdict.
 type explanation struct {
 	reason, remedy string
-	// detail is what the error does not state; empty for nothing.
+	// detail adds what the error does not state; empty for nothing.
 	detail  string
 	actions []finding.Action
 }

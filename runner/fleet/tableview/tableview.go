@@ -178,7 +178,7 @@ func item(number int, group fleet.Group, view document.View) document.Item {
 	return made
 }
 
-// frees is what the remedy of the cause alone achieves.
+// frees states which clusters the remedy of the cause alone frees.
 func frees(group fleet.Group) string {
 	switch {
 	case group.Frees == 0 && group.Cause.Name == fleet.CauseUnread:

@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
-// Kind is the kind of a Gate; its APIVersion is that of a report.
+// Kind of a Gate; its APIVersion is report.APIVersion.
 const Kind = "PreflightGate"
 
 // maxClockDifference is how far the clock of a cluster may be ahead of that of the gate.
@@ -55,7 +55,7 @@ type Cluster struct {
 	Message string
 }
 
-// Strategy is what a wave has to fulfil.
+// Strategy has the conditions that a wave has to fulfil.
 type Strategy struct {
 	To string
 	// Wave is the name of the decision group; empty for all clusters.

@@ -24,7 +24,7 @@ const (
 )
 
 type group struct {
-	// components are those whose images were not pulled.
+	// components whose images were not pulled.
 	nodes, components []string
 	// incomplete, remedy and actions are as in Result, of the first node.
 	incomplete, remedy string

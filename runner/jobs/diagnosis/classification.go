@@ -22,7 +22,7 @@ const (
 	Done State = "done"
 )
 
-// Classification is what an Observation means.
+// Classification of an Observation.
 type Classification struct {
 	// State is Waiting, Running or Done.
 	State State
@@ -46,7 +46,7 @@ type Classification struct {
 	// something without a time limit, so that it may yield to queued checks.
 	Idle bool
 
-	// cause is what Reason comes from.
+	// cause has the Reason.
 	cause cause
 	// LogTimeout is how long to retry the reading of the log.
 	LogTimeout time.Duration

@@ -22,7 +22,7 @@ type Observation struct {
 	Pods []Pod
 	// Warnings are the warning events about the Job and its pods, oldest first.
 	Warnings []*corev1.Event
-	// Log is what was read of a container's log; nil before it was read.
+	// Log of a container, as far as it was read; nil before.
 	Log *Log
 	// Reason is the reason of the previous classification, Waited for how long it has
 	// been the same.
@@ -55,7 +55,7 @@ type Log struct {
 	Error string
 }
 
-// text is what was read; nil before it was read.
+// text is nil before the log was read.
 func (l *Log) text() []byte {
 	if l == nil {
 		return nil

@@ -30,7 +30,7 @@ var (
 	})
 )
 
-// activity is what the last attempt was doing when it ended.
+// activity of the last attempt at its end.
 func activity(o Observation) string {
 	pod, ok := o.Newest()
 	if !ok {

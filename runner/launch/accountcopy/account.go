@@ -37,7 +37,7 @@ type Account struct {
 	// Unread is the error of reading the roles of the cluster, without which Rules is
 	// incomplete for an account of the release, and empty for a copy.
 	Unread error
-	// Secrets are those that its checks read, in their containers or by a role that names them, sorted.
+	// Secrets that its checks read, in their containers or by a role that names them, sorted.
 	Secrets []ReadSecret
 }
 

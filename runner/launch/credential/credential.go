@@ -105,7 +105,7 @@ func inEncoded(run []byte, nested int) string {
 	return ""
 }
 
-// decode is what a text has in base64, with either alphabet and with or without padding; nil for another text.
+// decode decodes base64, with either alphabet and with or without padding; nil for another text.
 func decode(text []byte) []byte {
 	plain := strings.NewReplacer("\r", "", "\n", "", "-", "+", "_", "/", "=", "").Replace(string(text))
 	decoded, err := base64.RawStdEncoding.DecodeString(plain)

@@ -46,7 +46,7 @@ func New(client kubernetes.Interface, objects metadata.Interface) *Objects {
 	return &Objects{Kubernetes: client, Metadata: objects, Created: newSet(), Ended: newSet(), Present: newSet(), Foreign: newSet()}
 }
 
-// Kinds are those that the runs may have objects of, in the order of [Kinds].
+// Kinds of objects that the runs may have, in the order of [Kinds].
 func (o *Objects) Kinds() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return o.Namespace != "" && !k.Namespaced() && !k.Guard })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
 
-// Removal is what became of the objects of a run in all its places, each list in the order of the places.
+// Removal of the objects of a run in all its places, each list in the order of the places.
 type Removal struct {
 	// Deleted, Left and Foreign are as in cleanup.Removal.
 	Deleted, Left, Foreign []report.Object

@@ -25,7 +25,7 @@ type Place struct {
 	// Side is check.Guest for the cluster that is judged.
 	Side    check.Side
 	Cluster *cluster.Cluster
-	// Objects are those of the runs there, which Launcher creates.
+	// Objects of the runs there, which Launcher creates.
 	Objects  *inventory.Objects
 	Launcher *launch.Launcher
 	// hostedCluster is the one of which this is the management cluster, NAMESPACE/NAME; empty for none.

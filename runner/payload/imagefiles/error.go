@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 	return e.Message + ": " + words.Line(e.Err.Error(), maxCause)
 }
 
-// Hint is what to do, with its commands on lines of their own.
+// Hint is the remedy, with its commands on lines of their own.
 func (e *Error) Hint() string {
 	hint := e.Remediation
 	for _, action := range e.Actions {

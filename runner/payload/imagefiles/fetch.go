@@ -191,7 +191,7 @@ func (b *meteredBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Reading is what was read of a release image.
+// Reading of a release image.
 type Reading struct {
 	// Layer is the compressed size of the layer with the manifests, Read what registries
 	// sent, in bytes.
