@@ -158,7 +158,7 @@ func (w world) apply(t *testing.T) {
 // monitor returns the client of a monitoring that sends this response to every request.
 func monitor(t *testing.T, config *rest.Config, response string) *monitoring.Client {
 	t.Helper()
-	find, err := monitoring.Cluster{Config: config}.At(prometheus.Constant(t, http.StatusOK, response).URL)
+	find, err := monitoring.Querier{Config: config}.At(prometheus.Constant(t, http.StatusOK, response).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

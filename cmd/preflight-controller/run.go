@@ -130,7 +130,7 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 		}
 		run.Access.Cache = opened
 	}
-	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
+	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
 	if err != nil {
 		return controller.Options{}, fmt.Errorf("--prometheus: %w", err)
 	}

@@ -89,7 +89,7 @@ func TestLiveIsArchive(t *testing.T) {
 	for _, redact := range []bool{false, true} {
 		t.Run(fmt.Sprintf("Redact=%t", redact), func(t *testing.T) {
 			reached := gathered(t, api, find, redact)
-			of := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}
+			of := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}
 			got, _ := findings(t, reached, of.Find, subject.Now)
 			if redact {
 				if diff := cmp.Diff(reasons(live), reasons(got)); diff != "" {
@@ -130,7 +130,7 @@ func collect(t *testing.T, api *cluster.Cluster, find monitoring.Finder, path st
 		t.Fatal(err)
 	}
 	needs := builtin.Needs()
-	made, err := gathering.Gather(t.Context(), api, gathering.Request{
+	made, err := gathering.Gather(t.Context(), api, gathering.Options{
 		Reads: slices.Concat(needs.Required, needs.Optional), Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Redact: redact, Step: func(string) {},
 	}, into)
 	if err == nil {

@@ -102,7 +102,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	c.backups, c.backupsError = list[backup](ctx, management, "hcpetcdbackups", c.Namespace())
 	c.supported, c.supportedError = readSupported(ctx, management)
 	c.workload = workload.Read(ctx, management, c.Namespace())
-	c.Monitoring = monitoring.New(monitoring.Cluster{Config: management.Config(), Dynamic: management.Dynamic}.Find, monitoring.DefaultTimeout)
+	c.Monitoring = monitoring.New(monitoring.Querier{Config: management.Config(), Dynamic: management.Dynamic}.Find, monitoring.DefaultTimeout)
 	return c, nil
 }
 

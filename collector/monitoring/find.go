@@ -37,15 +37,15 @@ const (
 // the first request.
 type Finder func(context.Context) (*rest.Config, error)
 
-// Cluster is a cluster as its user reaches it.
-type Cluster struct {
+// Querier finds the thanos-querier of a cluster as a user of the cluster reaches it.
+type Querier struct {
 	// Config has the user's credentials, and the proxy to the cluster.
 	Config *rest.Config
 	// Dynamic reads Routes and ConfigMaps.
 	Dynamic dynamic.Interface
 }
 
-// Reads are the requests of [Cluster.Find] to the API server.
+// Reads are the requests of [Querier.Find] to the API server.
 func Reads() []access.Request {
 	return []access.Request{
 		{Verb: "get", Group: "route.openshift.io", Resource: "routes", Namespace: namespace, Name: querier},
@@ -57,7 +57,7 @@ func Reads() []access.Request {
 // the cluster, through its Service. Requests have the user's token; certificates
 // and passwords are sent only to the API server. The error is an *[Error]:
 // NoMonitoring where the cluster has none, NoToken for a user without a token.
-func (c Cluster) Find(ctx context.Context) (*rest.Config, error) {
+func (c Querier) Find(ctx context.Context) (*rest.Config, error) {
 	if c.Config.Transport != nil {
 		return &rest.Config{Host: c.Config.Host + proxyPath, Transport: c.Config.Transport}, nil
 	}
@@ -79,8 +79,8 @@ func (c Cluster) Find(ctx context.Context) (*rest.Config, error) {
 	return c.throughRoute(ctx, "https://"+hosts[0])
 }
 
-// Locate is [Cluster.At] for an address and, without one, [Cluster.Find].
-func (c Cluster) Locate(address string) (Finder, error) {
+// Locate is [Querier.At] for an address and, without one, [Querier.Find].
+func (c Querier) Locate(address string) (Finder, error) {
 	if address == "" {
 		return c.Find, nil
 	}
@@ -90,7 +90,7 @@ func (c Cluster) Locate(address string) (Finder, error) {
 // At finds a Prometheus by its URL. Requests have no credentials except those in
 // the URL; only a Prometheus behind a Route of the cluster's own monitoring
 // receives the user's token.
-func (c Cluster) At(address string) (Finder, error) {
+func (c Querier) At(address string) (Finder, error) {
 	named, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("the URL of the Prometheus cannot be read: %w", withoutURL(err))
@@ -117,7 +117,7 @@ func withoutURL(err error) error {
 
 // hasRouteTo reports whether the host belongs to a Route of the cluster's own
 // monitoring. It is false when the Routes cannot be read, so that no token is sent.
-func (c Cluster) hasRouteTo(ctx context.Context, host string) bool {
+func (c Querier) hasRouteTo(ctx context.Context, host string) bool {
 	list, err := c.Dynamic.Resource(routes()).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 100})
 	if err != nil {
 		return false
@@ -132,7 +132,7 @@ func (c Cluster) hasRouteTo(ctx context.Context, host string) bool {
 
 // throughRoute is the configuration for an address behind a Route, which has the
 // certificate of the cluster's ingress.
-func (c Cluster) throughRoute(ctx context.Context, address string) (*rest.Config, error) {
+func (c Querier) throughRoute(ctx context.Context, address string) (*rest.Config, error) {
 	if c.Config.BearerToken == "" && c.Config.BearerTokenFile == "" && c.Config.ExecProvider == nil && c.Config.AuthProvider == nil {
 		return nil, logIn(Error{Reason: ReasonNoToken, Message: "the monitoring requires a token, and the kubeconfig has none"})
 	}
@@ -142,7 +142,7 @@ func (c Cluster) throughRoute(ctx context.Context, address string) (*rest.Config
 
 // certificates reads a CA. Where it does not exist or cannot be read, the CAs of
 // this machine are used; a certificate is verified in any case.
-func (c Cluster) certificates(ctx context.Context, namespace, name, key string) ([]byte, error) {
+func (c Querier) certificates(ctx context.Context, namespace, name, key string) ([]byte, error) {
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	configMap, err := c.Dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -155,7 +155,7 @@ func (c Cluster) certificates(ctx context.Context, namespace, name, key string) 
 	return []byte(bundle), nil
 }
 
-func (c Cluster) configFor(address string, ca []byte) *rest.Config {
+func (c Querier) configFor(address string, ca []byte) *rest.Config {
 	return &rest.Config{
 		Host:            address,
 		BearerToken:     c.Config.BearerToken,

@@ -26,7 +26,7 @@ const (
 
 // user is a cluster as its user reaches it: with a token unless it is empty, and
 // with the front as the ingress of the cluster.
-func user(t *testing.T, credentials string, front *prometheus.Front) monitoring.Cluster {
+func user(t *testing.T, credentials string, front *prometheus.Front) monitoring.Querier {
 	t.Helper()
 	reached := rest.CopyConfig(config)
 	reached.BearerToken = credentials
@@ -43,7 +43,7 @@ func user(t *testing.T, credentials string, front *prometheus.Front) monitoring.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return monitoring.Cluster{Config: reached, Dynamic: client}
+	return monitoring.Querier{Config: reached, Dynamic: client}
 }
 
 func route(name, host string) *unstructured.Unstructured {
@@ -122,7 +122,7 @@ func TestRouteWithoutPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = monitoring.New(monitoring.Cluster{Config: unprivileged, Dynamic: client}.Find, monitoring.DefaultTimeout).Alerts(t.Context())
+	_, err = monitoring.New(monitoring.Querier{Config: unprivileged, Dynamic: client}.Find, monitoring.DefaultTimeout).Alerts(t.Context())
 	if got := reasonOf(err); got != "Forbidden" {
 		t.Errorf("want Forbidden, got %q (%v)", got, err)
 	}

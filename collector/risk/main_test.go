@@ -68,7 +68,7 @@ func clientOf(url string) *monitoring.Client {
 // noMonitoring is a client of a cluster without monitoring.
 func noMonitoring(t *testing.T) *monitoring.Client {
 	t.Helper()
-	return monitoring.New(monitoring.Cluster{Config: config, Dynamic: dynamic.NewForConfigOrDie(config)}.Find, monitoring.DefaultTimeout)
+	return monitoring.New(monitoring.Querier{Config: config, Dynamic: dynamic.NewForConfigOrDie(config)}.Find, monitoring.DefaultTimeout)
 }
 
 // openShift is the Infrastructure of an OpenShift cluster with this topology.

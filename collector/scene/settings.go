@@ -98,7 +98,7 @@ func CheckForceReason(text string) error {
 func (s Settings) withDefaults(c *cluster.Cluster) Settings {
 	s.Timeout = cmp.Or(s.Timeout, DefaultTimeout)
 	if s.Judgement.Monitoring == nil {
-		own := monitoring.Cluster{Config: c.Config(), Dynamic: c.Dynamic}
+		own := monitoring.Querier{Config: c.Config(), Dynamic: c.Dynamic}
 		s.Judgement.Monitoring = monitoring.New(own.Find, monitoring.DefaultTimeout)
 	}
 	if s.Step == nil {

@@ -61,7 +61,7 @@ type Nodes struct {
 
 func (b Basis) finder() *path.Finder {
 	accepted := map[string]map[string]string{}
-	return path.NewFinder(b.Graph, func(to graph.Release, risk graph.Risk) bool {
+	return path.NewFinder(b.Graph, func(to graph.Node, risk graph.Risk) bool {
 		if accepted[to.Version] == nil {
 			accepted[to.Version] = b.Accepted(to.Version)
 		}

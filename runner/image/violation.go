@@ -25,7 +25,7 @@ func reject(reason finding.Reason, format string, args ...any) *violation {
 // unusable makes the violation of a manifest that no node accepts. Only an image that
 // is missing for an architecture has another remedy.
 func unusable(err error) error {
-	rejected, ok := errors.AsType[*ocimanifest.Error](err)
+	rejected, ok := errors.AsType[*ocimanifest.Violation](err)
 	if !ok {
 		return err
 	}

@@ -172,10 +172,10 @@ func (w world) mirrored(t *testing.T, policy configv1.MirrorSourcePolicy) {
 	})
 }
 
-func clients() registry.Cluster {
+func clients() registry.PullConfig {
 	withoutWarnings := rest.CopyConfig(config)
 	withoutWarnings.WarningHandlerWithContext = rest.NoWarnings{}
-	return registry.Cluster{
+	return registry.PullConfig{
 		Kubernetes: kubernetes.NewForConfigOrDie(withoutWarnings), OpenShift: configclient.NewForConfigOrDie(withoutWarnings), Dynamic: dynamic.NewForConfigOrDie(withoutWarnings),
 	}
 }

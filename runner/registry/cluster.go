@@ -38,8 +38,8 @@ func globalPullSecret() types.NamespacedName {
 	return types.NamespacedName{Namespace: configNamespace, Name: "pull-secret"}
 }
 
-// Cluster is the cluster whose configuration decides how images are pulled.
-type Cluster struct {
+// PullConfig reads how a cluster pulls images.
+type PullConfig struct {
 	Kubernetes kubernetes.Interface
 	OpenShift  configclient.Interface
 	Dynamic    dynamic.Interface
@@ -63,7 +63,7 @@ type Hosted struct {
 // imagetagmirrorsets and imagecontentsourcepolicies, and "get" on
 // image.config.openshift.io, proxies, ConfigMaps in openshift-config and
 // openshift-config-managed, and Secret openshift-config/pull-secret.
-func FromCluster(ctx context.Context, cluster Cluster, local Local) *Access {
+func FromCluster(ctx context.Context, cluster PullConfig, local Local) *Access {
 	a := &Access{network: network{override: local.Transport}, bases: map[base]*http.Transport{}}
 	read := reading{cluster: cluster, access: a}
 	settings := settings{release: cluster.Release}
@@ -88,7 +88,7 @@ func FromCluster(ctx context.Context, cluster Cluster, local Local) *Access {
 }
 
 type reading struct {
-	cluster Cluster
+	cluster PullConfig
 	access  *Access
 }
 
@@ -261,7 +261,7 @@ func (r reading) pullSecret(ctx context.Context, of types.NamespacedName) {
 // openshift-config-managed/trusted-ca-bundle; what cannot be read is not used.
 func Outbound(ctx context.Context, c *cluster.Cluster) http.RoundTripper {
 	a := &Access{bases: map[base]*http.Transport{}}
-	own := Cluster{Kubernetes: c.Kubernetes, OpenShift: c.OpenShift, Dynamic: c.Dynamic}
+	own := PullConfig{Kubernetes: c.Kubernetes, OpenShift: c.OpenShift, Dynamic: c.Dynamic}
 	reading{cluster: own, access: a}.proxy(ctx)
 	return a.transport("", false)
 }

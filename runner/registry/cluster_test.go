@@ -44,18 +44,18 @@ type state struct {
 	raw      string            // of the pull secret
 }
 
-func clientsOf(t *testing.T, config *rest.Config) registry.Cluster {
+func clientsOf(t *testing.T, config *rest.Config) registry.PullConfig {
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	return registry.Cluster{
+	return registry.PullConfig{
 		Kubernetes: kubernetes.NewForConfigOrDie(config), OpenShift: configclient.NewForConfigOrDie(config),
 		Dynamic: dynamic.NewForConfigOrDie(config), Release: payloadRepository + digest,
 	}
 }
 
 // apply configures the test cluster until the end of the test.
-func apply(t *testing.T, s state) registry.Cluster {
+func apply(t *testing.T, s state) registry.PullConfig {
 	t.Helper()
 	c := clientsOf(t, config)
 	openshift := c.OpenShift.ConfigV1()
@@ -87,7 +87,7 @@ func apply(t *testing.T, s state) registry.Cluster {
 	return c
 }
 
-func (s state) applyConfig(t *testing.T, c registry.Cluster) {
+func (s state) applyConfig(t *testing.T, c registry.PullConfig) {
 	t.Helper()
 	openshift, core := c.OpenShift.ConfigV1(), c.Kubernetes.CoreV1()
 	image := &configv1.Image{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: configv1.ImageSpec{RegistrySources: s.sources}}

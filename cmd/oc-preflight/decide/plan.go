@@ -232,7 +232,7 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 		return updateplan.Plan{}, err
 	}
 	options.Estate = estate
-	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
+	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
 	if err != nil {
 		return updateplan.Plan{}, exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}

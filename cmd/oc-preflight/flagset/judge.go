@@ -108,7 +108,7 @@ func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster
 	if err != nil {
 		return runner.Options{}, err
 	}
-	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.Prometheus)
+	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.Prometheus)
 	if err != nil {
 		return runner.Options{}, exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}

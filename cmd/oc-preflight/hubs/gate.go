@@ -126,7 +126,7 @@ func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {
 
 // known has the state of the clusters of a wave at one time.
 type known struct {
-	clusters []wave.Cluster
+	clusters []wave.Progress
 	// incomplete is why clusters may be missing; empty where none is.
 	incomplete string
 	notices    []string

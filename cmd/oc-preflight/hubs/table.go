@@ -20,7 +20,7 @@ const notSigned = "the table is a file that is not signed: who may write it deci
 
 // readTable are the clusters in the file of a table about a version, of which rows older than maxAge
 // do not count.
-func readTable(path, to string, maxAge time.Duration, now time.Time) ([]wave.Cluster, error) {
+func readTable(path, to string, maxAge time.Duration, now time.Time) ([]wave.Progress, error) {
 	table, err := parseTable(path)
 	if err != nil {
 		return nil, fmt.Errorf("--table %s: %w", path, err)

@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
 	"github.com/openshift/update-preflight/test/apiserver"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/offer"
@@ -76,12 +76,12 @@ func TestChecks(t *testing.T) {
 func TestChecksForScripts(t *testing.T) {
 	c := newCluster(t)
 	for format, decode := range map[string]func([]byte, any) error{"json": json.Unmarshal, "yaml": func(text []byte, into any) error { return yaml.Unmarshal(text, into) }} {
-		var made listing.Listing
+		var made release.Listing
 		got := program.Call(t, "checks", "--to", offer.To, "-o", format)
 		if err := decode([]byte(got.Stdout), &made); err != nil {
 			t.Fatalf("%v\n%s%s", err, got.Stdout, got.Stderr)
 		}
-		if made.Kind != listing.Kind || len(made.Checks) != 1 || made.Checks[0].Name != "Etcd.Quorum" || len(made.Checks[0].Images) != 1 || len(made.Findings) != 2 {
+		if made.Kind != release.ListingKind || len(made.Checks) != 1 || made.Checks[0].Name != "Etcd.Quorum" || len(made.Checks[0].Images) != 1 || len(made.Findings) != 2 {
 			t.Errorf("%s: %+v", format, made)
 		}
 	}

@@ -126,7 +126,7 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 	if err != nil {
 		return err
 	}
-	find, err := monitoring.Cluster{Config: store.Config(), Dynamic: store.Dynamic}.Locate(flags.Prometheus)
+	find, err := monitoring.Querier{Config: store.Config(), Dynamic: store.Dynamic}.Locate(flags.Prometheus)
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}

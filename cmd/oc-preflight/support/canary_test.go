@@ -395,7 +395,7 @@ func collected(t *testing.T, reads []access.Request, redact bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := gathering.Gather(t.Context(), c, gathering.Request{Reads: reads, Redact: redact, Step: func(string) {}}, into)
+	made, err := gathering.Gather(t.Context(), c, gathering.Options{Reads: reads, Redact: redact, Step: func(string) {}}, into)
 	if err == nil {
 		_, err = into.Commit()
 	}

@@ -104,7 +104,7 @@ func collect(c *cobra.Command, client *cli.Client, flags collectFlags) error {
 	if err != nil {
 		return err
 	}
-	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(flags.prometheus)
+	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(flags.prometheus)
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
@@ -136,7 +136,7 @@ func (f collectFlags) write(ctx context.Context, client *cli.Client, reached *cl
 	}
 	display := client.Display(terminal.About{})
 	defer display.Close()
-	request := gathering.Request{Reads: f.reads(), Monitoring: monitored, Redact: f.redact, Step: display.Step}
+	request := gathering.Options{Reads: f.reads(), Monitoring: monitored, Redact: f.redact, Step: display.Step}
 	made, err = gathering.Gather(ctx, reached, request, into)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = context.Cause(ctx)

@@ -47,7 +47,7 @@ func gatherPods(ctx context.Context, url string, redact bool) error {
 		return err
 	}
 	reads := []access.Request{list("pods")}
-	_, err = gathering.Gather(ctx, c, gathering.Request{Reads: reads, Redact: redact, Step: func(string) {}}, into)
+	_, err = gathering.Gather(ctx, c, gathering.Options{Reads: reads, Redact: redact, Step: func(string) {}}, into)
 	if err == nil {
 		_, err = into.Commit()
 	}

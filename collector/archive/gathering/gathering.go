@@ -33,8 +33,8 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Request is what to gather.
-type Request struct {
+// Options select what to gather, and how it is written.
+type Options struct {
 	// Reads are requests as checks declare them; those with other verbs than get and list are
 	// ignored.
 	Reads []access.Request
@@ -75,7 +75,7 @@ const maxMissing = 1000
 
 type gatherer struct {
 	cluster *cluster.Cluster
-	request Request
+	request Options
 	reducer *reduction.Reducer
 	// out is the archive, and into where objects go: what is redacted, to a spool first.
 	out     *output
@@ -98,7 +98,7 @@ func (g *gatherer) step(text string) {
 
 // Gather writes the archive of a cluster. What cannot be read is in the summary; an error means
 // that the cluster cannot be reached, or that the archive cannot be written.
-func Gather(ctx context.Context, c *cluster.Cluster, request Request, files Files) (Summary, error) {
+func Gather(ctx context.Context, c *cluster.Cluster, request Options, files Files) (Summary, error) {
 	out := &output{files: files}
 	g := &gatherer{cluster: c, request: request, reducer: reduction.New(request.Reads), out: out, into: out}
 	g.step("reading which APIs the cluster serves")

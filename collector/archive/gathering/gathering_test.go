@@ -139,7 +139,7 @@ func gather(t *testing.T, s server, reads ...access.Request) (string, gathering.
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := gathering.Gather(context.Background(), c, gathering.Request{Reads: reads, Step: func(string) {}}, into)
+	made, err := gathering.Gather(context.Background(), c, gathering.Options{Reads: reads, Step: func(string) {}}, into)
 	if err == nil {
 		_, err = into.Commit()
 	}

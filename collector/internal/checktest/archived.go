@@ -74,7 +74,7 @@ func gather(t *testing.T, c check.Check, view View, redact bool) (dir string, mi
 			t.Error(err)
 		}
 	})
-	request := gathering.Request{Reads: c.Reads, Redact: redact, Step: func(string) {}}
+	request := gathering.Options{Reads: c.Reads, Redact: redact, Step: func(string) {}}
 	summary, err := gathering.Gather(context.WithoutCancel(t.Context()), view.api, request, into)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return "", 0

@@ -17,8 +17,8 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// Release is a release of a graph.
-type Release struct {
+// Node is a release of a graph.
+type Node struct {
 	update.Release
 	Parsed semver.Version
 	// Errata is the URL of the errata; empty if unknown.
@@ -53,7 +53,7 @@ type Update struct {
 // Graph is a set of releases and the updates between them.
 type Graph struct {
 	// Releases are sorted by version.
-	Releases []Release
+	Releases []Node
 	// Updates are sorted by From and To. Each is one hop: to a newer release of the same
 	// or the next minor version, or from 4.22 or 4.23 to 5.0.
 	Updates []Update
@@ -65,7 +65,7 @@ type Graph struct {
 
 // Find is the index of a release, -1 if the graph does not have it.
 func (g *Graph) Find(version string) int {
-	return slices.IndexFunc(g.Releases, func(r Release) bool { return r.Version == version })
+	return slices.IndexFunc(g.Releases, func(r Node) bool { return r.Version == version })
 }
 
 // Complete completes a release from the graph, which may be nil: its image by its version,
@@ -89,7 +89,7 @@ func (g *Graph) Complete(release update.Release) update.Release {
 func (g *Graph) Sources(release int) []string { return g.sources[g.Releases[release].Version] }
 
 // compare orders releases by precedence; those that differ in build metadata only, by it.
-func compare(a, b Release) int {
+func compare(a, b Node) int {
 	if order := a.Parsed.Compare(b.Parsed); order != 0 {
 		return order
 	}

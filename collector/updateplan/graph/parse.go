@@ -160,14 +160,14 @@ func (b *builder) addUpdates() {
 
 func (b *builder) addReleases(parsed document) error {
 	order := make([]int, len(parsed.Nodes))
-	releases := make([]Release, len(parsed.Nodes))
+	releases := make([]Node, len(parsed.Nodes))
 	for i, node := range parsed.Nodes {
 		version, err := semver.Parse(node.Version)
 		if err != nil {
 			return b.refuse(InvalidVersion, "has the release %q, which is not a semantic version", words.Line(node.Version, 64))
 		}
 		order[i] = i
-		releases[i] = Release{Release: update.Release{Version: node.Version, Image: node.Payload}, Parsed: version, Errata: node.Metadata["url"]}
+		releases[i] = Node{Release: update.Release{Version: node.Version, Image: node.Payload}, Parsed: version, Errata: node.Metadata["url"]}
 		if channels := node.Metadata["io.openshift.upgrades.graph.release.channels"]; channels != "" {
 			releases[i].Channels = strings.Split(channels, ",")
 		}

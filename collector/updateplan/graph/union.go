@@ -15,7 +15,7 @@ func Union(graphs ...*Graph) (*Graph, error) {
 	if len(graphs) == 1 {
 		return graphs[0], nil
 	}
-	releases, sources := map[string]Release{}, map[string][]string{}
+	releases, sources := map[string]Node{}, map[string][]string{}
 	united := &Graph{sources: sources}
 	for _, g := range graphs {
 		for i, release := range g.Releases {

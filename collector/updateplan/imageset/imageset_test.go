@@ -37,7 +37,7 @@ func union(t *testing.T, channels ...string) *graph.Graph {
 	return united
 }
 
-func open(graph.Release, graph.Risk) bool { return true }
+func open(graph.Node, graph.Risk) bool { return true }
 
 // parsed has the fields of a configuration that oc-mirror searches by.
 type parsed struct {

@@ -19,7 +19,7 @@ import (
 
 // Hop is one update of a path.
 type Hop struct {
-	From, To graph.Release
+	From, To graph.Node
 	Risks    []graph.Risk
 	// Open are the names of the risks that are open, sorted.
 	Open []string
@@ -106,7 +106,7 @@ type Finder struct {
 
 // NewFinder makes a Finder. A risk of an update to a release is open if it applies to the
 // cluster, or might, and is not accepted for that release.
-func NewFinder(g *graph.Graph, isOpen func(to graph.Release, risk graph.Risk) bool) *Finder {
+func NewFinder(g *graph.Graph, isOpen func(to graph.Node, risk graph.Risk) bool) *Finder {
 	f := &Finder{graph: g, open: make([][]string, len(g.Updates)), from: make([]int, len(g.Releases)+1)}
 	for i, found := range g.Updates {
 		for _, risk := range found.Risks {
@@ -161,10 +161,10 @@ func (f *Finder) Find(from, to string) (Paths, error) {
 // Newest is the newest release of a minor version, such as "4.18", that can be reached, and
 // the newest of that minor version in the graph, which may be another one. Without a minor
 // version, it leads to the highest one. The error is an *Error.
-func (f *Finder) Newest(from, minor string) (reachable, newest graph.Release, err error) {
+func (f *Finder) Newest(from, minor string) (reachable, newest graph.Node, err error) {
 	start := f.graph.Find(from)
 	if start < 0 {
-		return graph.Release{}, graph.Release{}, &Error{Reason: SourceNotInChannel, From: from}
+		return graph.Node{}, graph.Node{}, &Error{Reason: SourceNotInChannel, From: from}
 	}
 	isReachable := f.reachable(start)
 	last, end := -1, -1
@@ -179,9 +179,9 @@ func (f *Finder) Newest(from, minor string) (reachable, newest graph.Release, er
 	}
 	switch {
 	case end < 0:
-		return graph.Release{}, graph.Release{}, &Error{Reason: TargetNotInChannel, From: from, To: minor}
+		return graph.Node{}, graph.Node{}, &Error{Reason: TargetNotInChannel, From: from, To: minor}
 	case last < 0:
-		return graph.Release{}, graph.Release{}, &Error{Reason: NoPath, From: from, To: minor}
+		return graph.Node{}, graph.Node{}, &Error{Reason: NoPath, From: from, To: minor}
 	}
 	return f.graph.Releases[last], f.graph.Releases[end], nil
 }
@@ -208,7 +208,7 @@ func Risks(g *graph.Graph, from, to string) []graph.Risk {
 	if start < 0 || end < 0 {
 		return nil
 	}
-	fromStart := NewFinder(g, func(graph.Release, graph.Risk) bool { return false }).reachable(start)
+	fromStart := NewFinder(g, func(graph.Node, graph.Risk) bool { return false }).reachable(start)
 	toEnd := make([]bool, len(g.Releases))
 	toEnd[end] = true
 	for _, each := range slices.Backward(g.Updates) {

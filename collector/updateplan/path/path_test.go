@@ -35,11 +35,11 @@ type testCase struct {
 	} `json:"expect"`
 }
 
-func (c testCase) isOpen(_ graph.Release, risk graph.Risk) bool {
+func (c testCase) isOpen(_ graph.Node, risk graph.Risk) bool {
 	return c.Assume != "no risk applies" && !slices.Contains(c.Accept, risk.Name)
 }
 
-func all(graph.Release, graph.Risk) bool { return true }
+func all(graph.Node, graph.Risk) bool { return true }
 
 func readFile(tb testing.TB, name string) []byte {
 	tb.Helper()
@@ -256,7 +256,7 @@ func TestAcceptingMore(t *testing.T) {
 			continue
 		}
 		for name := range names {
-			after, err := path.NewFinder(g, func(_ graph.Release, risk graph.Risk) bool { return risk.Name != name }).Find(from, "4.14.16")
+			after, err := path.NewFinder(g, func(_ graph.Node, risk graph.Risk) bool { return risk.Name != name }).Find(from, "4.14.16")
 			if err != nil || after.Best.Open() > before.Best.Open() {
 				t.Errorf("%d risks are open from %s, and %d (%v) when %s is accepted", before.Best.Open(), from, after.Best.Open(), err, name)
 			}

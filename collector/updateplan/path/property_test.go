@@ -18,7 +18,7 @@ func TestBestOfAllPaths(t *testing.T) {
 	found := 0
 	for range 500 {
 		g := randomGraph(t, random)
-		isOpen := func(_ graph.Release, risk graph.Risk) bool { return risk.Name != "Accepted" }
+		isOpen := func(_ graph.Node, risk graph.Risk) bool { return risk.Name != "Accepted" }
 		last := len(g.Releases) - 1
 		got, err := path.NewFinder(g, isOpen).Find(g.Releases[0].Version, g.Releases[last].Version)
 		var best []int

@@ -51,7 +51,7 @@ type Member struct {
 	// Group is the decision group of the Placement; empty without one.
 	Group string
 	// Update is how far the update to the version of the query is.
-	Update wave.Cluster
+	Update wave.Progress
 }
 
 // Fleet has the reports of the clusters of a hub.
@@ -73,8 +73,8 @@ func (f Fleet) Rows() []fleet.Row {
 }
 
 // Wave are the updates of all members.
-func (f Fleet) Wave() []wave.Cluster {
-	clusters := make([]wave.Cluster, 0, len(f.Members))
+func (f Fleet) Wave() []wave.Progress {
+	clusters := make([]wave.Progress, 0, len(f.Members))
 	for _, member := range f.Members {
 		clusters = append(clusters, member.Update)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/runner/fleet/wave"
 )
 
-func (q Query) update(of managedCluster, report reported, now time.Time) wave.Cluster {
-	made := wave.Cluster{Name: of.name, Stage: wave.Silent}
+func (q Query) update(of managedCluster, report reported, now time.Time) wave.Progress {
+	made := wave.Progress{Name: of.name, Stage: wave.Silent}
 	switch {
 	case of.absent+of.silent != "":
 		made.Message = cmp.Or(of.absent, of.silent)
@@ -39,7 +39,7 @@ func (q Query) update(of managedCluster, report reported, now time.Time) wave.Cl
 	return made
 }
 
-func stated(of wave.Cluster) *fleet.Update {
+func stated(of wave.Progress) *fleet.Update {
 	made := &fleet.Update{Stage: string(of.Stage), Message: of.Message}
 	if !of.Since.IsZero() {
 		made.Since = words.Time(of.Since)

@@ -13,7 +13,7 @@ import (
 // OfTable are the clusters of a table on the update to a version. A row that was read longer than
 // maxAge before that time, or that does not state how far the update is, is Silent. A document of
 // another kind, or about another release, is an *input.Error.
-func OfTable(table fleet.Table, to string, maxAge time.Duration, now time.Time) ([]Cluster, error) {
+func OfTable(table fleet.Table, to string, maxAge time.Duration, now time.Time) ([]Progress, error) {
 	switch {
 	case table.Kind != fleet.Kind || table.APIVersion != report.APIVersion:
 		return nil, input.Errorf("it is no table of a fleet: its kind is %q of %q, not %s of %s", words.External(table.Kind), words.External(table.APIVersion), fleet.Kind, report.APIVersion)
@@ -22,15 +22,15 @@ func OfTable(table fleet.Table, to string, maxAge time.Duration, now time.Time) 
 	case table.Target != to:
 		return nil, input.Errorf("the table is about %s, and not about %s", words.External(table.Target), to)
 	}
-	clusters := make([]Cluster, 0, len(table.Rows))
+	clusters := make([]Progress, 0, len(table.Rows))
 	for _, row := range table.Rows {
 		clusters = append(clusters, ofRow(fleet.Bounded(row), to, maxAge, now))
 	}
 	return clusters, nil
 }
 
-func ofRow(row fleet.Row, to string, maxAge time.Duration, now time.Time) Cluster {
-	made := Cluster{Name: row.Cluster.Name, Stage: Silent}
+func ofRow(row fleet.Row, to string, maxAge time.Duration, now time.Time) Progress {
+	made := Progress{Name: row.Cluster.Name, Stage: Silent}
 	read, err := time.Parse(time.RFC3339, row.Observed)
 	switch {
 	case row.State == fleet.Unreachable || row.State == fleet.Hibernating || row.State == fleet.NotInstalled:

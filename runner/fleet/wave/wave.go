@@ -44,8 +44,8 @@ const (
 	Silent Stage = "Silent"
 )
 
-// Cluster is one cluster of a wave.
-type Cluster struct {
+// Progress is how far the update of one cluster of a wave is.
+type Progress struct {
 	Name  string
 	Stage Stage
 	// Since is since when the stage is Updated or Updating, by the clock of the cluster; zero where
@@ -141,7 +141,7 @@ func StageOf(status, reason string) Stage {
 }
 
 // Decide decides whether the next wave may start, at that time by the clock of this machine.
-func Decide(strategy Strategy, clusters []Cluster, now time.Time) Gate {
+func Decide(strategy Strategy, clusters []Progress, now time.Time) Gate {
 	gate := Gate{
 		APIVersion: report.APIVersion, Kind: Kind, Time: words.Time(now), Target: strategy.To, Wave: strategy.Wave,
 		MinSuccessTime: strategy.MinSuccessTime.String(), MaxFailures: strategy.MaxFailures.String(),
@@ -161,7 +161,7 @@ func Decide(strategy Strategy, clusters []Cluster, now time.Time) Gate {
 }
 
 // result is the status of a cluster, with texts that are bounded.
-func (s Strategy) result(cluster Cluster, now time.Time) Result {
+func (s Strategy) result(cluster Progress, now time.Time) Result {
 	status, message := s.statusOf(cluster, now)
 	result := Result{Name: words.Line(cluster.Name, maxName), Status: status, Message: words.Line(message, maxMessage)}
 	if !cluster.Since.IsZero() {
@@ -173,7 +173,7 @@ func (s Strategy) result(cluster Cluster, now time.Time) Result {
 // The bounds of the texts of a cluster, in bytes.
 const maxName, maxMessage = 253, 1 << 10
 
-func (s Strategy) statusOf(cluster Cluster, now time.Time) (status Status, message string) {
+func (s Strategy) statusOf(cluster Progress, now time.Time) (status Status, message string) {
 	ahead := cluster.Since.Sub(now)
 	switch cluster.Stage {
 	case Outstanding:

@@ -29,12 +29,12 @@ func limit(t *testing.T, text string) wave.Limit {
 }
 
 // at is a cluster whose stage is of so long ago.
-func at(stage wave.Stage, ago time.Duration) wave.Cluster {
-	return wave.Cluster{Name: "spoke", Stage: stage, Since: noon().Add(-ago)}
+func at(stage wave.Stage, ago time.Duration) wave.Progress {
+	return wave.Progress{Name: "spoke", Stage: stage, Since: noon().Add(-ago)}
 }
 
-func times(count int, cluster wave.Cluster) []wave.Cluster {
-	var all []wave.Cluster
+func times(count int, cluster wave.Progress) []wave.Progress {
+	var all []wave.Progress
 	for i := range count {
 		cluster.Name = fmt.Sprintf("%s-%03d", strings.ToLower(string(cluster.Stage)), i)
 		all = append(all, cluster)
@@ -42,8 +42,8 @@ func times(count int, cluster wave.Cluster) []wave.Cluster {
 	return all
 }
 
-func join(lists ...[]wave.Cluster) []wave.Cluster {
-	var all []wave.Cluster
+func join(lists ...[]wave.Progress) []wave.Progress {
+	var all []wave.Progress
 	for _, each := range lists {
 		all = append(all, each...)
 	}
@@ -54,24 +54,24 @@ func TestStatuses(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, tc := range map[string]struct {
 		reason  string
-		cluster wave.Cluster
+		cluster wave.Progress
 		want    wave.Status
 	}{
 		"Soaked":      {"it was successful for minSuccessTime", at(wave.Updated, day), wave.Succeeded},
 		"Soaking":     {"a minute is missing", at(wave.Updated, day-time.Minute), wave.Progressing},
 		"SkewedClock": {"a clock that is ahead makes the gate wait longer", at(wave.Updated, -59*time.Minute), wave.Progressing},
 		"FutureClock": {"a time of the future proves nothing", at(wave.Updated, -2*time.Hour), wave.Unknown},
-		"NoTime":      {"a soak has a beginning", wave.Cluster{Stage: wave.Updated}, wave.Unknown},
+		"NoTime":      {"a soak has a beginning", wave.Progress{Stage: wave.Updated}, wave.Unknown},
 		"Updating":    {"it is within the deadline", at(wave.Updating, 2*time.Hour), wave.Progressing},
 		"TimeOut":     {"progressDeadline has passed", at(wave.Updating, 3*time.Hour), wave.TimeOut},
 		"Outstanding": {"it has not begun", at(wave.Outstanding, 0), wave.ToApply},
 		"Broken":      {"an update that fails is not waited for", at(wave.Broken, time.Hour), wave.Failed},
-		"Silent":      {"a cluster that does not answer never succeeds", wave.Cluster{Stage: wave.Silent}, wave.Unknown},
+		"Silent":      {"a cluster that does not answer never succeeds", wave.Progress{Stage: wave.Silent}, wave.Unknown},
 		"SilentSoak":  {"neither by an old time", at(wave.Silent, 9*day), wave.Unknown},
 		"NoStage":     {"a stage of a later version proves nothing", at("Finished", 9*day), wave.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gate := wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: day, ProgressDeadline: 150 * time.Minute}, []wave.Cluster{tc.cluster}, noon())
+			gate := wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: day, ProgressDeadline: 150 * time.Minute}, []wave.Progress{tc.cluster}, noon())
 			if got := gate.Clusters[0]; got.Status != tc.want || (got.Message == "") != (tc.want == wave.Succeeded) {
 				t.Errorf("%s: want %s, got %s: %s", tc.reason, tc.want, got.Status, got.Message)
 			}
@@ -84,7 +84,7 @@ func TestDecisions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		max      string
-		clusters []wave.Cluster
+		clusters []wave.Progress
 		want     string
 	}{
 		"All":            {"all succeeded", "0", times(20, good), "Ready"},
@@ -141,10 +141,10 @@ func TestLimits(t *testing.T) {
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	hostile := wave.Cluster{Name: "evil\x1b[2J" + strings.Repeat("x", 10_000), Stage: wave.Broken, Message: "<script>\x1b]0;" + strings.Repeat("y", 10_000)}
+	hostile := wave.Progress{Name: "evil\x1b[2J" + strings.Repeat("x", 10_000), Stage: wave.Broken, Message: "<script>\x1b]0;" + strings.Repeat("y", 10_000)}
 	gates := map[string]wave.Gate{
 		"ready":   wave.Decide(wave.Strategy{To: "4.19.12", Wave: "canary", MinSuccessTime: time.Hour, MaxFailures: limit(t, "5%")}, times(30, at(wave.Updated, time.Hour)), noon()),
-		"blocked": wave.Decide(wave.Strategy{To: "4.19.12", Wave: "canary"}, join(times(2, at(wave.Updated, time.Hour)), []wave.Cluster{hostile}), noon()),
+		"blocked": wave.Decide(wave.Strategy{To: "4.19.12", Wave: "canary"}, join(times(2, at(wave.Updated, time.Hour)), []wave.Progress{hostile}), noon()),
 		"waiting": wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: 24 * time.Hour}, join(times(1, at(wave.Updated, time.Hour)), times(2, at(wave.Silent, 0)), times(1, at(wave.Outstanding, 0))), noon()),
 	}
 	for name, gate := range gates {

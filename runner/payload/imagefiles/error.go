@@ -86,7 +86,7 @@ func unreadable(err error, what string) *Error {
 
 // unusable returns the error for a manifest that must not be used.
 func unusable(err error) error {
-	rejected, ok := errors.AsType[*ocimanifest.Error](err)
+	rejected, ok := errors.AsType[*ocimanifest.Violation](err)
 	if !ok {
 		return err
 	}

@@ -87,7 +87,7 @@ func (f *fetcher) child(ctx context.Context, index ocimanifest.Manifest) (ociman
 // the one for amd64, else the first.
 func (f *fetcher) choose(index ocimanifest.Manifest) (ocispec.Descriptor, error) {
 	images, err := index.Images(cmp.Or(f.architecture, "amd64"))
-	if rejected, ok := errors.AsType[*ocimanifest.Error](err); ok && f.architecture == "" && rejected.Reason == ocimanifest.ReasonArchitectureMissing {
+	if rejected, ok := errors.AsType[*ocimanifest.Violation](err); ok && f.architecture == "" && rejected.Reason == ocimanifest.ReasonArchitectureMissing {
 		images, err = index.Images()
 	}
 	if err != nil {

@@ -76,15 +76,15 @@ var (
 	})
 )
 
-// Error reports that a manifest must not be used.
-type Error struct {
+// Violation reports that a manifest must not be used.
+type Violation struct {
 	Reason  finding.Reason
 	Message string
 }
 
 // Error returns the message.
-func (e *Error) Error() string { return e.Message }
+func (e *Violation) Error() string { return e.Message }
 
-func violation(reason finding.Reason, format string, args ...any) *Error {
-	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
+func violation(reason finding.Reason, format string, args ...any) *Violation {
+	return &Violation{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

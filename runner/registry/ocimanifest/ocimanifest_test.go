@@ -44,7 +44,7 @@ func reasonOf(t *testing.T, err error) string {
 	if err == nil {
 		return ""
 	}
-	failure, ok := errors.AsType[*ocimanifest.Error](err)
+	failure, ok := errors.AsType[*ocimanifest.Violation](err)
 	if !ok {
 		t.Fatalf("%v is a %T, want an Error", err, err)
 	}

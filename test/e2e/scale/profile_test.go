@@ -45,7 +45,7 @@ func (e *environment) inProcess(n int) time.Duration {
 	e.tb.Helper()
 	config := rest.CopyConfig(e.Config)
 	config.QPS, config.Impersonate.UserName = -1, admin
-	find, err := monitoring.Cluster{Config: config}.At(e.monitoring)
+	find, err := monitoring.Querier{Config: config}.At(e.monitoring)
 	if err != nil {
 		e.tb.Fatal(err)
 	}
