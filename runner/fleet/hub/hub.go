@@ -48,8 +48,6 @@ type Query struct {
 // Member is one cluster of a hub.
 type Member struct {
 	Row fleet.Row
-	// Group is the decision group of the Placement; empty without one.
-	Group string
 	// Update is how far the update to the version of the query is.
 	Update wave.Progress
 }
@@ -159,7 +157,7 @@ func (q Query) members(managed map[string]managedCluster, placed map[string]stri
 		}
 		of.shared = shared[strings.ToLower(of.id)]
 		about := q.about(name, reports)
-		member := Member{Row: q.row(of, about, now), Group: group, Update: q.update(of, about, now)}
+		member := Member{Row: q.row(of, about, now), Update: q.update(of, about, now)}
 		if q.To != "" {
 			member.Row.Update = stated(member.Update)
 		}
