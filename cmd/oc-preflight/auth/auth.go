@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
@@ -26,14 +27,14 @@ import (
 type flags struct {
 	source          running.Source
 	hostedCluster   string
-	hive, hosted    bool
+	members         map[string]*bool // by the flags that select the clusters of a fleet
 	placement, keys string
 	bind            []string
 }
 
 // New makes "auth", which prints the roles of the commands that are declared before.
 func New(client *cli.Client) *cobra.Command {
-	var f flags
+	f := flags{members: map[string]*bool{}}
 	c := &cobra.Command{
 		Use:   "auth [COMMAND...]",
 		Short: "Print the roles that the commands need",
@@ -67,14 +68,15 @@ A run creates temporary read-only roles for the checks of a release, and the API
 	f.source.AddImages(c)
 	of := func(flag string) string { return " Applies to " + strings.Join(client.Roles.With(flag), ", ") + "." }
 	c.Flags().StringVar(&f.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest."+of("hosted-cluster"))
-	c.Flags().BoolVar(&f.hive, "hive", false, "Print the roles of \"fleet COMMAND --hive\" in the cluster with the ClusterDeployments."+of("hive"))
-	c.Flags().BoolVar(&f.hosted, "hosted", false, "Print the roles of \"fleet COMMAND --hosted\" in the management cluster."+of("hosted"))
+	for _, source := range client.Roles.Sources() {
+		f.members[source.Flag] = c.Flags().Bool(source.Flag, false, fmt.Sprintf("Print the roles of \"fleet COMMAND --%s\" in %s.", source.Flag, source.Cluster)+of(source.Flag))
+		option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, source.Flag)
+	}
 	c.Flags().StringVar(&f.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone."+of("placement"))
 	c.Flags().StringVar(&f.keys, "keys", "", "configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it."+of("keys"))
 	c.Flags().StringArrayVar(&f.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "bind")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster")
-	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, "hive", "hosted")
 	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "placement", "keys")
 	return c
 }
@@ -136,26 +138,20 @@ func chosen(c *cobra.Command, roles *role.List, commands []string) ([]role.Named
 	return all, applies(c, roles, all)
 }
 
-// limiting are the flags that make the roles of some commands others, in the order in which they are checked.
-func limiting() []string {
-	return []string{"to", "to-latest", "to-image", "hosted-cluster", "hive", "hosted", "placement", "keys"}
-}
-
-func applies(c *cobra.Command, roles *role.List, chosen []role.Named) error {
-	for _, flag := range limiting() {
-		if !c.Flags().Changed(flag) {
-			continue
-		}
+func applies(c *cobra.Command, roles *role.List, chosen []role.Named) (err error) {
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		with := roles.With(flag.Name)
 		for _, each := range chosen {
-			if with := roles.With(flag); !slices.Contains(with, each.Name) {
-				return fmt.Errorf("--%s applies to the roles of %s, and not of %s; name the commands", flag, strings.Join(with, ", "), each.Name)
+			// The images of a run are of no matter to a command that runs none.
+			if err == nil && flag.Name != "images" && len(with) > 0 && !slices.Contains(with, each.Name) {
+				err = fmt.Errorf("--%s applies to the roles of %s, and not of %s; name the commands", flag.Name, strings.Join(with, ", "), each.Name)
 			}
 		}
-	}
+	})
 	if c.Flags().Changed("hosted-cluster") && (c.Flags().Changed("to") || c.Flags().Changed("to-latest") || c.Flags().Changed("to-image")) {
 		return errors.New("the roles for one release are not known for a hosted cluster; leave out the release, or --hosted-cluster")
 	}
-	return nil
+	return err
 }
 
 // forRelease are the permissions that a run of one release needs.

@@ -62,7 +62,6 @@ func TestRoles(t *testing.T) {
 		"OfFleet":  {reason: "a command for many clusters has no needs of its own", args: []string{"fleet-judge"}, error: `"fleet-judge" is not a command that needs permissions`},
 		"OtherTo":  {reason: "the role does not depend on the release", args: []string{"read", "--to", "4.19.1"}, error: "--to applies to the roles of judge, and not of read"},
 		"AllHive":  {reason: "most roles are not for Hive", args: []string{"--hive"}, error: "--hive applies to the roles of judge, and not of read; name the commands"},
-		"NoKeys":   {reason: "no role depends on keys", args: []string{"read", "--keys", "configmap://a/b"}, error: "--keys applies to the roles of "},
 		"Release":  {reason: "the release would be read with the connection of the management cluster", args: []string{"judge", "--to", "4.19.1", "--hosted-cluster", "a/b"}, error: "not known for a hosted cluster"},
 		"Hosts":    {reason: "a name without a namespace", args: []string{"judge", "--hosted-cluster", "b"}, error: "--hosted-cluster=b: it must be NAMESPACE/NAME"},
 		"NotImage": {reason: "no mode of --images", args: []string{"judge", "--images", "all"}, error: `--images: "all" is not one of`},

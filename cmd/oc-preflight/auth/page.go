@@ -58,8 +58,8 @@ func (f flags) pages(roles *role.List, chosen []role.Named, request role.Request
 }
 
 func (f flags) pagesOf(roles *role.List, of role.Named, request role.Request) ([]page, error) {
-	if f.hive || f.hosted {
-		return f.ofMembers(roles, of), nil
+	if members := f.ofMembers(roles, of); len(members) > 0 {
+		return members, nil
 	}
 	own := page{name: of.Name, Part: role.Part{Needs: of.Needs(request)}}
 	if of.Remarks != nil {
@@ -89,12 +89,13 @@ func inManagement(text string, of role.Named) (page, error) {
 	return page{name: of.Name, suffix: "-" + name.Namespace + "-" + name.Name, Part: role.Part{Needs: needs, Remarks: append(remarks, part.Remarks...)}}, nil
 }
 
-// ofMembers are the roles of the command for many clusters, in the cluster whose objects name them.
+// ofMembers are the roles of the command for many clusters, in the clusters whose objects name them; none without a
+// flag that selects them.
 func (f flags) ofMembers(roles *role.List, of role.Named) []page {
-	many, _ := roles.Find(role.Fleet + of.Name) // a flag of it was given
+	many, _ := roles.Find(role.Fleet + of.Name) // where a flag is given, there is one
 	var pages []page
 	for _, each := range many.Members {
-		if each.Flag == "hive" && f.hive || each.Flag == "hosted" && f.hosted {
+		if *f.members[each.Flag] {
 			pages = append(pages, page{name: many.Name, suffix: "-" + each.Flag, Part: each.Part})
 		}
 	}

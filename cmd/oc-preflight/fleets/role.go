@@ -9,11 +9,11 @@ import (
 // the roles of the verb for one cluster.
 func membersRole(verb string) role.Role {
 	return role.Role{Flags: []string{"hive", "hosted"}, Members: []role.Members{
-		{Flag: "hive", Part: role.Part{Needs: roster.HiveNeeds(), Remarks: []string{
+		{Flag: "hive", Cluster: "the cluster with the ClusterDeployments", Part: role.Part{Needs: roster.HiveNeeds(), Remarks: []string{
 			"In the cluster with the ClusterDeployments, for --hive. The Secrets are those that spec.clusterMetadata.adminKubeconfigSecretRef of each names.",
 			"A user who may get these Secrets has the credentials of an administrator of each cluster, so the clusters need no roles. Instead of the ClusterRole, the permission may be given by a Role in the namespace of each ClusterDeployment: the others are Unreachable.",
 		}}},
-		{Flag: "hosted", Part: role.Part{Needs: roster.HostedNeeds(), Remarks: []string{
+		{Flag: "hosted", Cluster: "the management cluster", Part: role.Part{Needs: roster.HostedNeeds(), Remarks: []string{
 			"In the management cluster, for --hosted.",
 			"Each HostedCluster needs roles of its own, in the management cluster and in the guest, which \"auth " + verb + " --hosted-cluster NAMESPACE/NAME\" prints.",
 		}}},

@@ -47,9 +47,10 @@ type Part struct {
 	Remarks []string
 }
 
-// Members are the permissions in the cluster whose objects name the clusters of a fleet, where Flag selects them.
+// Members are the permissions in the cluster whose objects name the clusters of a fleet, where Flag selects them. Cluster
+// is that cluster in words, such as "the management cluster".
 type Members struct {
-	Flag string
+	Flag, Cluster string
 	Part
 }
 
@@ -138,6 +139,16 @@ func (l *List) With(flag string) []string {
 		}
 	}
 	return names
+}
+
+// Sources are the flags that select the clusters of a fleet by objects, with what they need.
+func (l *List) Sources() []Members {
+	for _, each := range l.declared {
+		if len(each.role.Members) > 0 { // all commands for many clusters have the same
+			return each.role.Members
+		}
+	}
+	return nil
 }
 
 // nameOf is the name of a command in the names of its roles, also before the command is one of the program.

@@ -16,8 +16,6 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
-// Tests of: runner/trigger/runplan
-
 // noon is the present time of the tests.
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
