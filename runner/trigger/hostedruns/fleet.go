@@ -73,7 +73,7 @@ func (f *fleet) pass(ctx context.Context) (time.Time, error) {
 	f.follow(objects)
 	now := f.management.Now()
 	f.conclude(now)
-	requested, requestsErr := f.objects.requests(ctx)
+	requested, requestsErr := f.requests(ctx)
 	var next runplan.Plan
 	for of, m := range f.members {
 		m.subjects = runplan.Subjects(requested[of], m.version, f.options.Selection, now)
@@ -83,7 +83,7 @@ func (f *fleet) pass(ctx context.Context) (time.Time, error) {
 		f.endUnneeded(m)
 	}
 	f.begin(ctx)
-	shown, showErr := f.objects.show(ctx, requested, f.members, now)
+	shown, showErr := f.show(ctx, requested, now)
 	next.Wait(shown)
 	expires, guardErr := f.guard(ctx, now)
 	next.Wait(expires)

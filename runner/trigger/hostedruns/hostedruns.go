@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -93,8 +94,7 @@ func Add(m manager.Manager, management *cluster.Cluster, options Options) error 
 		return err
 	}
 	return m.Add(&fleet{
-		management: management, options: options,
-		objects: &objects{reader: m.GetAPIReader(), writer: updatepreflight.Writer{Client: m.GetClient()}, options: options},
+		management: management, options: options, reader: m.GetAPIReader(), writer: updatepreflight.Writer{Client: m.GetClient()},
 		members: map[v1alpha1.HostedCluster]*member{}, ended: make(chan struct{}, 1),
 	})
 }
@@ -126,7 +126,9 @@ func Needs() access.Needs {
 type fleet struct {
 	management *cluster.Cluster
 	options    Options
-	objects    *objects
+	// reader and writer are for the UpdatePreflights.
+	reader client.Reader
+	writer updatepreflight.Writer
 	// members are the hosted clusters that have runs. Only Start uses them.
 	members map[v1alpha1.HostedCluster]*member
 	// ended has room for one value: a run has ended.

@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
@@ -15,20 +14,13 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
 )
 
-// objects are the UpdatePreflights of hosted clusters.
-type objects struct {
-	reader  client.Reader
-	writer  updatepreflight.Writer
-	options Options
-}
-
 // requests are the UpdatePreflights of hosted clusters that are not being deleted, by the hosted
 // cluster. There are none where the API server does not serve them.
-func (o *objects) requests(ctx context.Context) (map[v1alpha1.HostedCluster][]v1alpha1.UpdatePreflight, error) {
+func (f *fleet) requests(ctx context.Context) (map[v1alpha1.HostedCluster][]v1alpha1.UpdatePreflight, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	var all v1alpha1.UpdatePreflightList
-	err := o.reader.List(ctx, &all)
+	err := f.reader.List(ctx, &all)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
@@ -44,23 +36,23 @@ func (o *objects) requests(ctx context.Context) (map[v1alpha1.HostedCluster][]v1
 	return requested, nil
 }
 
-// show makes the objects of these members those of their targets, and writes the statuses that differ, at most
+// show makes the objects of the members those of their targets, and writes the statuses that differ, at most
 // MaxWrites. It returns when a status changes without an event; zero for never. Nothing is
 // shown where the objects could not be read.
-func (o *objects) show(ctx context.Context, requested map[v1alpha1.HostedCluster][]v1alpha1.UpdatePreflight, members map[v1alpha1.HostedCluster]*member, now time.Time) (time.Time, error) {
+func (f *fleet) show(ctx context.Context, requested map[v1alpha1.HostedCluster][]v1alpha1.UpdatePreflight, now time.Time) (time.Time, error) {
 	if requested == nil {
 		return time.Time{}, nil
 	}
-	pass := o.writer.Begin()
-	for of, m := range members {
+	pass := f.writer.Begin()
+	for of, m := range f.members {
 		pass.Reconcile(ctx, updatepreflight.Cluster{
-			Objects: requested[of], Subjects: m.subjects, Targets: m.targets(o.options.Ahead), State: m.state(now, o.options.Ahead),
-			Verdicts: m.verdicts, Selection: o.options.Selection,
+			Objects: requested[of], Subjects: m.subjects, Targets: m.targets(f.options.Ahead), State: m.state(now, f.options.Ahead),
+			Verdicts: m.verdicts, Selection: f.options.Selection,
 		})
 	}
 	for of, objects := range requested {
-		if members[of] == nil {
-			o.leaveOut(ctx, pass, objects, now)
+		if f.members[of] == nil {
+			f.leaveOut(ctx, pass, objects, now)
 		}
 	}
 	return pass.End()
@@ -68,7 +60,7 @@ func (o *objects) show(ctx context.Context, requested map[v1alpha1.HostedCluster
 
 // leaveOut deletes the own objects of a hosted cluster that has no preflights, or no longer
 // exists. Those of administrators state it.
-func (o *objects) leaveOut(ctx context.Context, pass *updatepreflight.Pass, objects []v1alpha1.UpdatePreflight, now time.Time) {
+func (f *fleet) leaveOut(ctx context.Context, pass *updatepreflight.Pass, objects []v1alpha1.UpdatePreflight, now time.Time) {
 	for i := range objects[:min(len(objects), runplan.MaxWrites)] {
 		object := &objects[i]
 		if object.Owned() {
@@ -76,7 +68,7 @@ func (o *objects) leaveOut(ctx context.Context, pass *updatepreflight.Pass, obje
 			continue
 		}
 		unknown := fmt.Sprintf("the management cluster has no HostedCluster %s/%s, or more hosted clusters than the %d that have preflights",
-			object.Spec.HostedCluster.Namespace, object.Spec.HostedCluster.Name, o.options.Clusters)
+			object.Spec.HostedCluster.Namespace, object.Spec.HostedCluster.Name, f.options.Clusters)
 		pass.State(ctx, object, projection.Observation{Now: now, Unknown: unknown})
 	}
 }
