@@ -66,7 +66,7 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 	if flags.run.Source.Target.Release.Version == "" {
 		return exitcode.BadUsage(errors.New("--to is required: the version to which the clusters are to be updated"))
 	}
-	if err := flags.run.Source.Target.Validate(); err != nil {
+	if err := flagset.CheckVersion(flags.run.Source.Target.Release.Version); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	asking := survey.Survey{Timeout: flags.request.timeout + removalTime, Grace: removalTime}

@@ -187,6 +187,8 @@ func TestWrongUsageOfAFleet(t *testing.T) {
 	}{
 		"NoClusters":  {reason: "the clusters have to be named", args: []string{"targets"}, stated: "no clusters are named: write --contexts, --kubeconfigs, --archives, --hive or --hosted"},
 		"NoVersion":   {reason: "a run has one version for all", args: []string{"run", "--kubeconfigs", directory}, stated: "--to is required"},
+		"Prefix":      {reason: "no cluster knows it, and each would be Unreachable", args: []string{"targets", "--kubeconfigs", directory, "--to", "v4.19.1"}, stated: "write --to 4.19.1"},
+		"Minor":       {reason: "a version has three numbers", args: []string{"run", "--kubeconfigs", directory, "--to", "4.19"}, stated: `the version "4.19" is not a semantic version like 4.19.3`},
 		"Parallel":    {reason: "none at a time", args: []string{"targets", "--kubeconfigs", directory, "--max-parallel", "0"}, stated: "--max-parallel=0: it must be 1 to 200"},
 		"TooParallel": {reason: "more than this machine has connections for", args: []string{"targets", "--kubeconfigs", directory, "--max-parallel", "201"}, stated: "--max-parallel=201: it must be 1 to 200"},
 		"Timeout":     {reason: "no cluster answers in that time", args: []string{"targets", "--kubeconfigs", directory, "--cluster-timeout", "10ms"}, stated: "--cluster-timeout=10ms: it must be at least 1s"},

@@ -2,6 +2,7 @@ package fleets
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,7 @@ The causes are ranked by what their remedy achieves: "Frees" is the number of cl
 }
 
 func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error {
-	if err := flags.request.check(c.Flags()); err != nil {
+	if err := errors.Join(flags.request.check(c.Flags()), flagset.CheckVersion(flags.to)); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	if _, err := flags.judging.ReadAll(c.Context()); err != nil {
