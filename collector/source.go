@@ -10,8 +10,7 @@ import (
 
 // Source is one check that is ready to run.
 type Source struct {
-	// Name is the name of the check. It names the Unknown finding of a check that
-	// was inconclusive.
+	// Name is the name of the check. It names the Unknown finding of a check that was inconclusive.
 	Name string
 	Kind finding.Source
 	// Collect returns at least one finding. A failing check is a finding. An error
@@ -72,8 +71,7 @@ func (s Source) run(ctx context.Context) (outcome result) {
 	return result{findings: s.complete(findings...), reported: true}
 }
 
-// complete sets the kind of check, whether the finding blocks, and the name where
-// there is none.
+// complete sets the kind of check, whether the finding blocks, and the name where there is none.
 func (s Source) complete(findings ...finding.Finding) []finding.Finding {
 	for i := range findings {
 		findings[i] = findings[i].From(s.Kind).Judged(findings[i].Outcome)

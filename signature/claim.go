@@ -61,8 +61,7 @@ func readClaim(body []byte, digest string) (string, *refusal.Error) {
 	return reference, checkFields(body)
 }
 
-// checkFields requires every field of the claim at most once and in its exact
-// letter case.
+// checkFields requires every field of the claim at most once and in its exact letter case.
 func checkFields(body []byte) *refusal.Error {
 	var c claim
 	ambiguous, err := json.UnmarshalStrict(body, &c)

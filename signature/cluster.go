@@ -32,8 +32,7 @@ const (
 	customCAKey  = "ca.crt"
 )
 
-// maxCustomStores is how many signature stores ClusterVersion may name
-// (openshift/api config/v1).
+// maxCustomStores is how many signature stores ClusterVersion may name (openshift/api config/v1).
 const maxCustomStores = 32
 
 // The ConfigMap in which the network operator merges the certificate authorities
@@ -98,8 +97,7 @@ func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 	return trust, nil
 }
 
-// verification is the ConfigMap in which CVO publishes the keyrings and stores of
-// the current release.
+// verification is the ConfigMap in which CVO publishes the keyrings and stores of the current release.
 func (c clusterReader) verification(ctx context.Context) (map[string]string, error) {
 	config, err := c.managed.Get(ctx, verification, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -7,8 +7,7 @@ import (
 	"github.com/openshift/update-preflight/signature/refusal"
 )
 
-// releaseRepository is the repository under which OpenShift's releases are signed,
-// wherever a copy is stored.
+// releaseRepository is the repository under which OpenShift's releases are signed, wherever a copy is stored.
 const releaseRepository = "quay.io/openshift-release-dev/ocp-release"
 
 // CheckRepository requires that every signer signed the release as an image of

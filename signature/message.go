@@ -42,8 +42,7 @@ const (
 	subpacketFingerprint = 33
 )
 
-// maxPackets is how many packets of a message are read: one more than any
-// supported message has.
+// maxPackets is how many packets of a message are read: one more than any supported message has.
 const maxPackets = 4
 
 // maxDateSkew is the largest difference between the date of the literal packet
@@ -116,8 +115,7 @@ func split(data []byte) ([]*packet.OpaquePacket, *refusal.Error) {
 	return packets, nil
 }
 
-// decompress returns the content of a compressed packet, which must end with the
-// compressed stream.
+// decompress returns the content of a compressed packet, which must end with the compressed stream.
 func decompress(contents []byte) ([]byte, *refusal.Error) {
 	if len(contents) == 0 {
 		return nil, malformed("compressed packet without content")
@@ -219,8 +217,7 @@ func (m *message) parseSignature(p *packet.OpaquePacket) *refusal.Error {
 	return checkNumbers(p.Contents[2], p.Contents[unhashed+2:])
 }
 
-// checkNumbers requires the integers of the signature: as many as the algorithm
-// defines, each in its shortest form.
+// checkNumbers requires the integers of the signature: as many as the algorithm defines, each in its shortest form.
 func checkNumbers(algorithm byte, numbers []byte) *refusal.Error {
 	var want int
 	switch algorithm {

@@ -44,16 +44,13 @@ func (r Release) Signers() []string { return slices.Clone(r.signers) }
 // when forced.
 func (r Release) Identities() []string { return slices.Clone(r.identities) }
 
-// Warnings are properties of accepted signatures that an administrator should
-// know: an expired key.
+// Warnings are properties of accepted signatures that an administrator should know: an expired key.
 func (r Release) Warnings() []string { return slices.Clone(r.warnings) }
 
-// Verified is true for a release that Verify returned, and false for one that
-// Force returned.
+// Verified is true for a release that Verify returned, and false for one that Force returned.
 func (r Release) Verified() bool { return r.digest != "" && r.failure == nil }
 
-// Failure is the error of the verification of a forced release; nil when the
-// release is verified.
+// Failure is the error of the verification of a forced release; nil when the release is verified.
 func (r Release) Failure() error { return r.failure }
 
 // CVOAccepts reports whether the cluster-version operator accepts the signatures
@@ -71,8 +68,7 @@ type Trust struct {
 	Keyrings []Keyring
 	// Stores are searched in order until all keyrings are satisfied.
 	Stores []store.Store
-	// Now is the time at which signatures and keys must be valid; the zero value
-	// means the clock of this machine.
+	// Now is the time at which signatures and keys must be valid; the zero value means the clock of this machine.
 	Now time.Time
 }
 
@@ -121,12 +117,10 @@ func Force(pullSpec string, failure error) (Release, error) {
 	return Release{pullSpec: pullSpec, digest: digest, failure: failure}, nil
 }
 
-// maxPullSpecText bounds the part of an invalid pull spec repeated in a message,
-// in bytes.
+// maxPullSpecText bounds the part of an invalid pull spec repeated in a message, in bytes.
 const maxPullSpecText = 256
 
-// parsePullSpec returns the digest of repository@sha256:<64 hex>, the only form
-// that is immutable.
+// parsePullSpec returns the digest of repository@sha256:<64 hex>, the only form that is immutable.
 func parsePullSpec(pullSpec string) (string, error) {
 	shown := pullSpec
 	if len(shown) > maxPullSpecText {

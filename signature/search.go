@@ -162,8 +162,7 @@ func (s *search) of(keyring Keyring) []attempt {
 	})
 }
 
-// acceptedByCVO reports whether CVO accepts: it requires one valid signature per
-// keyring.
+// acceptedByCVO reports whether CVO accepts: it requires one valid signature per keyring.
 func (s *search) acceptedByCVO() *bool {
 	accepted := s.cvo
 	for _, keyring := range s.missing {

@@ -26,8 +26,7 @@ type Acceptance struct {
 	Risk string
 	// Origin is where it was accepted, e.g. "spec.desiredUpdate.acceptRisks".
 	Origin string
-	// Reason is why the risk is acceptable, Owner who accepted it; only a file has
-	// them.
+	// Reason is why the risk is acceptable, Owner who accepted it; only a file has them.
 	Reason, Owner string
 	// Expires is the date or time as in the file; empty means never.
 	Expires string
@@ -107,8 +106,7 @@ type Account struct {
 	states []state
 }
 
-// Judge determines which acceptances hold. Of several acceptances of one risk, the
-// first that holds is its origin.
+// Judge determines which acceptances hold. Of several acceptances of one risk, the first that holds is its origin.
 func Judge(all []Acceptance, scope Scope) Account {
 	account := Account{all: all, states: make([]state, len(all))}
 	for i, acceptance := range all {
@@ -117,8 +115,7 @@ func Judge(all []Acceptance, scope Scope) Account {
 	return account
 }
 
-// Until is the time at which the first acceptance of these risks expires; zero when
-// none expires.
+// Until is the time at which the first acceptance of these risks expires; zero when none expires.
 func (a Account) Until(risks []string) time.Time {
 	var first time.Time
 	for i, acceptance := range a.all {

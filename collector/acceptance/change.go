@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Change is a change of the risks that ClusterVersion accepts. Without Replace the
-// others stay.
+// Change is a change of the risks that ClusterVersion accepts. Without Replace the others stay.
 type Change struct {
 	// Add and Remove are names of risks; none is in both.
 	Add, Remove []string
@@ -42,8 +41,7 @@ func ParseChange(argument string) (Change, error) {
 	return change, nil
 }
 
-// apply returns the risks after the change: those that stay keep their order, new ones
-// are appended.
+// apply returns the risks after the change: those that stay keep their order, new ones are appended.
 func (c Change) apply(present []string) ([]string, error) {
 	wanted := []string{}
 	keep := func(name string) {

@@ -68,8 +68,7 @@ func read(name string, r io.Reader) ([]Acceptance, error) {
 	return acceptances, nil
 }
 
-// parse parses one entry. Beside an error it returns the risk, as far as it could be
-// decoded.
+// parse parses one entry. Beside an error it returns the risk, as far as it could be decoded.
 func parse(raw json.RawMessage) (Acceptance, error) {
 	var entry acceptedRisk
 	err := strict(raw, &entry)

@@ -105,8 +105,7 @@ func (r review) add(target Target) {
 	}
 }
 
-// countsUnaccepted reports whether the finding would count without an acceptance and
-// without force.
+// countsUnaccepted reports whether the finding would count without an acceptance and without force.
 func countsUnaccepted(f finding.Finding) bool {
 	if f.Bypass != nil && f.Bypass.By != finding.ByAdminAck {
 		f.Bypass = nil
@@ -168,8 +167,7 @@ func (r review) expired(targets []Target) []finding.Finding {
 	})).Remedy("Assess the risks again, then renew \"expires\" in the acceptance file, or remove the entries.")}
 }
 
-// outOfScope is about acceptances that name a finding which counts, and are for other
-// targets or clusters.
+// outOfScope is about acceptances that name a finding which counts, and are for other targets or clusters.
 func (r review) outOfScope() []finding.Finding {
 	missed := r.list(func(i int, _ Acceptance) bool { return r.missed[i] })
 	if len(missed) == 0 {
@@ -208,8 +206,7 @@ func (r review) unused(targets []Target) []finding.Finding {
 		Remedy("Check the names. Remove what is no longer needed from the acceptance file, or from ClusterVersion.")}
 }
 
-// jobFinding is the form of the names of a release's own findings,
-// <Component>.<Check>.
+// jobFinding is the form of the names of a release's own findings, <Component>.<Check>.
 var jobFinding = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*\.[A-Z]`)
 
 func enumerate(acceptances []Acceptance, describe func(Acceptance) string) string {

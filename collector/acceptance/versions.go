@@ -10,8 +10,7 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// maxRange bounds the text of a range of versions, and thereby the versions in it, in
-// bytes.
+// maxRange bounds the text of a range of versions, and thereby the versions in it, in bytes.
 const maxRange = 256
 
 // rangeOfVersions is the documented syntax of semver.ParseRange, with a space around
@@ -27,8 +26,7 @@ const (
 // versionLike is a version or a wildcard in a range.
 var versionLike = regexp.MustCompile(`[0-9][0-9A-Za-z.+-]*`)
 
-// parseVersions returns the range, and its landmarks. An empty text means all
-// versions, and the range is nil.
+// parseVersions returns the range, and its landmarks. An empty text means all versions, and the range is nil.
 func parseVersions(text string) (semver.Range, []semver.Version, error) {
 	if text == "" {
 		return nil, nil, nil
@@ -50,8 +48,7 @@ func parseVersions(text string) (semver.Range, []semver.Version, error) {
 	return within, marks, nil
 }
 
-// overlaps reports whether both accept the same risk for any one target of any one
-// cluster.
+// overlaps reports whether both accept the same risk for any one target of any one cluster.
 func (a Acceptance) overlaps(b Acceptance) bool {
 	if a.Risk != b.Risk || a.apart(b) {
 		return false

@@ -31,8 +31,7 @@ type Kept struct {
 	Known []string
 }
 
-// NotKeptError is the error of a cluster that does not support accepted risks.
-// Nothing was written.
+// NotKeptError is the error of a cluster that does not support accepted risks. Nothing was written.
 type NotKeptError struct{ Cause string }
 
 // Error implements error.

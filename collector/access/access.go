@@ -40,8 +40,7 @@ func Describe(request Request) string {
 	return text
 }
 
-// Summarize describes the first most resources of requests, each with all its verbs,
-// and counts the others.
+// Summarize describes the first most resources of requests, each with all its verbs, and counts the others.
 func Summarize(requests []Request, most int) string {
 	var resources []Request
 	verbs := map[Request][]string{}
@@ -84,8 +83,7 @@ func Everything() Request {
 	return Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}
 }
 
-// Essential are the requests, sorted, without duplicates and without those that
-// another one includes.
+// Essential are the requests, sorted, without duplicates and without those that another one includes.
 func Essential(requests []Request) []Request {
 	kept := slices.Clone(requests)
 	slices.SortFunc(kept, Compare)

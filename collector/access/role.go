@@ -89,8 +89,7 @@ func merge(requests []Request) []rbacv1.PolicyRule {
 	return rules
 }
 
-// add adds the resource of a rule to a rule that is otherwise equal, if there is one,
-// and otherwise the rule.
+// add adds the resource of a rule to a rule that is otherwise equal, if there is one, and otherwise the rule.
 func add(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	for i := range rules {
 		same := slices.Equal(rules[i].APIGroups, rule.APIGroups) && slices.Equal(rules[i].Verbs, rule.Verbs) &&

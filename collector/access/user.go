@@ -50,8 +50,7 @@ func openShiftUser(ctx context.Context, client kubernetes.Interface) string {
 
 var refusal = regexp.MustCompile(`is forbidden: User "([^"]+)" cannot `)
 
-// Refused is the user whose request an API server refused, by the text of the error; empty for
-// another error.
+// Refused is the user whose request an API server refused, by the text of the error; empty for another error.
 func Refused(err error) string {
 	if !apierrors.IsForbidden(err) {
 		return ""

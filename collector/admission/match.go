@@ -49,8 +49,7 @@ type Hook struct {
 	compiled matchconditions.Matcher
 }
 
-// Webhook is the hook of a webhook, validating or mutating. An error names an
-// invalid selector.
+// Webhook is the hook of a webhook, validating or mutating. An error names an invalid selector.
 func Webhook(w admissionregistrationv1.ValidatingWebhook) (*Hook, error) {
 	resources := admissionregistrationv1.MatchResources{NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, MatchPolicy: w.MatchPolicy}
 	for _, rule := range w.Rules {
@@ -133,8 +132,7 @@ type Matcher struct {
 	compiler   func() cel.ConditionCompiler
 }
 
-// NewMatcher makes a matcher for a cluster with these namespaces. Of namespaces only the
-// labels are used.
+// NewMatcher makes a matcher for a cluster with these namespaces. Of namespaces only the labels are used.
 func NewMatcher(namespaces []metav1.PartialObjectMetadata) *Matcher {
 	lister := make(lister, len(namespaces))
 	for i := range namespaces {
@@ -163,8 +161,7 @@ func (l lister) List(selector labels.Selector) ([]*corev1.Namespace, error) {
 	return found, nil
 }
 
-// Get implements NamespaceLister. Its error is not NotFound, since the library would
-// then ask the API server.
+// Get implements NamespaceLister. Its error is not NotFound, since the library would then ask the API server.
 func (l lister) Get(name string) (*corev1.Namespace, error) {
 	if namespace, ok := l[name]; ok {
 		return namespace, nil

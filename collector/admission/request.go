@@ -26,8 +26,7 @@ import (
 
 // Request is one request that an update makes of the API server.
 type Request struct {
-	// Action describes the request as an infinitive without "to", such as: create pod
-	// "a" in namespace "b".
+	// Action describes the request as an infinitive without "to", such as: create pod "a" in namespace "b".
 	Action string
 
 	attributes apiadmission.Attributes
@@ -44,14 +43,12 @@ type operation struct {
 	verb        apiadmission.Operation
 	resource    schema.GroupVersionResource
 	subresource string
-	// kind is the kind of the object of the request, which can differ from that of the
-	// resource.
+	// kind is the kind of the object of the request, which can differ from that of the resource.
 	kind   schema.GroupVersionKind
 	action string
 }
 
-// request makes one request for an object; object is the metadata that the API server
-// receives.
+// request makes one request for an object; object is the metadata that the API server receives.
 func (o operation) request(object metav1.PartialObjectMetadata, by user.Info) Request {
 	object.TypeMeta = metav1.TypeMeta{APIVersion: o.kind.GroupVersion().String(), Kind: o.kind.Kind}
 	var current, old runtime.Object

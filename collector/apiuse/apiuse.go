@@ -51,8 +51,7 @@ type Client struct {
 	// LastUse is the start of the last hour with a request, in UTC; requests are counted
 	// by the hour. It is zero where the hour is unknown.
 	LastUse time.Time
-	// Hours are the starts of all hours with a request, sorted, at most 26. A zero time is
-	// an unknown hour.
+	// Hours are the starts of all hours with a request, sorted, at most 26. A zero time is an unknown hour.
 	Hours []time.Time
 }
 

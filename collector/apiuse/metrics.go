@@ -15,16 +15,14 @@ import (
 const (
 	// maxMetrics bounds the metrics of an API server, in bytes.
 	maxMetrics = 256 << 20
-	// maxMetric bounds one line of the metrics, maxKept all lines that are kept, in
-	// bytes.
+	// maxMetric bounds one line of the metrics, maxKept all lines that are kept, in bytes.
 	maxMetric, maxKept = 64 << 10, 4 << 20
 	// deprecatedMetric is 1 for every deprecated API that was requested since
 	// the API server started (apiserver pkg/endpoints/metrics).
 	deprecatedMetric = "apiserver_requested_deprecated_apis"
 )
 
-// Deprecated is an API that was requested, and that a release of Kubernetes
-// removes.
+// Deprecated is an API that was requested, and that a release of Kubernetes removes.
 type Deprecated struct {
 	// Name is resource.version.group, or resource.version.
 	Name string

@@ -48,8 +48,7 @@ func (a *Archive) monitoring(path []string, query url.Values) (answer, error) {
 	return a.notGathered("", "the archive has no data for /"+strings.Join(path, "/")), nil
 }
 
-// notGathered is the answer where the archive has no data of that name, with the cause where it is
-// known.
+// notGathered is the answer where the archive has no data of that name, with the cause where it is known.
 func (a *Archive) notGathered(name, message string) answer {
 	kind := notInArchive
 	collection, routes := a.state.Collection(), resource{Group: "route.openshift.io", Name: "routes"}

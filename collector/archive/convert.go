@@ -103,8 +103,7 @@ func convertSlice(slice map[string]any) error {
 	return nil
 }
 
-// convertDefinition moves the version and the webhook of a CustomResourceDefinition; schemas stay
-// out.
+// convertDefinition moves the version and the webhook of a CustomResourceDefinition; schemas stay out.
 func convertDefinition(definition map[string]any) error {
 	if _, found, err := unstructured.NestedSlice(definition, "spec", "versions"); err != nil || !found {
 		name, _, nameErr := unstructured.NestedString(definition, "spec", "version")

@@ -34,8 +34,7 @@ func ignored(judgement scene.Judgement) risk.Options {
 	return risk.Options{IgnoredAlerts: judgement.IgnoredAlerts, IgnoredNamespaces: judgement.IgnoredNamespaces}
 }
 
-// Needs are the permissions that the checks declare. None is required: a check without
-// its permission is Unknown.
+// Needs are the permissions that the checks declare. None is required: a check without its permission is Unknown.
 func Needs() access.Needs {
 	return check.Reads(Checks(scene.Judgement{}), []check.Check{adminack.Ahead(nil)})
 }

@@ -71,8 +71,7 @@ type Check struct {
 	Name string
 	// Kind decides what may bypass the findings.
 	Kind finding.Source
-	// Concerns selects the updates that the check applies to; nil means all. Other
-	// updates get a Skipped finding.
+	// Concerns selects the updates that the check applies to; nil means all. Other updates get a Skipped finding.
 	Concerns func(update.Update) bool
 	// Side is the cluster that Run reads.
 	Side Side

@@ -46,8 +46,7 @@ var (
 	})
 )
 
-// ReadsTopology are the requests of [Subject.Topology], and of everything here
-// that depends on it.
+// ReadsTopology are the requests of [Subject.Topology], and of everything here that depends on it.
 func ReadsTopology() []access.Request {
 	return []access.Request{Get(configv1.GroupName, "infrastructures", "", "cluster")}
 }
@@ -59,8 +58,7 @@ func ReadsClusterVersion() []access.Request {
 	return append(ReadsTopology(), Get(configv1.GroupName, "clusterversions", "", "version"))
 }
 
-// Topology reads the topology of the cluster. An error names the object that could not be
-// read.
+// Topology reads the topology of the cluster. An error names the object that could not be read.
 func (s Subject) Topology(ctx context.Context) (snapshot.Topology, error) {
 	topology, err := s.Cluster.Topology(ctx)
 	if err != nil {
@@ -78,8 +76,7 @@ func (s Subject) ClusterVersion(ctx context.Context) (*configv1.ClusterVersion, 
 	return version, nil
 }
 
-// WithoutClusterVersion is the result of a check of the ClusterVersion on a
-// cluster that has none.
+// WithoutClusterVersion is the result of a check of the ClusterVersion on a cluster that has none.
 func (s Subject) WithoutClusterVersion(ctx context.Context) ([]finding.Finding, error) {
 	topology, err := s.Topology(ctx)
 	if err != nil {
@@ -107,14 +104,12 @@ func (s Subject) WithoutAPI(ctx context.Context, kind, group string) ([]finding.
 	return []finding.Finding{APIMissing(kind, group)}, nil
 }
 
-// PlainKubernetes is the result of a check of a kind of objects on a cluster that
-// is not OpenShift.
+// PlainKubernetes is the result of a check of a kind of objects on a cluster that is not OpenShift.
 func PlainKubernetes(kind string) finding.Finding {
 	return finding.Skipped(ReasonPlainKubernetes, "the cluster has no Infrastructure \"cluster\", so it is not OpenShift and has no %s", kind)
 }
 
-// APIMissing is the result of a check of a kind of objects that every OpenShift
-// cluster has, and this one has not.
+// APIMissing is the result of a check of a kind of objects that every OpenShift cluster has, and this one has not.
 func APIMissing(kind, group string) finding.Finding {
 	return finding.Unknown(reasonAPIMissing, "this OpenShift cluster has no %s of %s, so the check is inconclusive", kind, group).
 		Remedy("Restore the API, then run the preflight again.").

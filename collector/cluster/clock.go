@@ -61,8 +61,7 @@ func (c *clock) set(ahead time.Duration) {
 	c.ahead = ahead
 }
 
-// LastWrite returns when an object was last written, by the clock of the API server, to the
-// second.
+// LastWrite returns when an object was last written, by the clock of the API server, to the second.
 func LastWrite(object metav1.Object) time.Time {
 	last := object.GetCreationTimestamp().Time
 	for _, entry := range object.GetManagedFields() {

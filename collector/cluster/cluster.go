@@ -74,8 +74,7 @@ func connect(config *rest.Config, userAgent string, by *clock) (*Cluster, error)
 	return c, nil
 }
 
-// Config is a copy of the configuration, for other servers of the cluster that
-// accept the user's credentials.
+// Config is a copy of the configuration, for other servers of the cluster that accept the user's credentials.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // Now is the time by the API server's clock, with an error of up to two seconds.

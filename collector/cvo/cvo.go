@@ -82,8 +82,7 @@ func retrieve(request *Request) (prediction Prediction, done bool) {
 	return Prediction{}, false
 }
 
-// preconditions judges all of them, in CVO's order. Force turns a violation that
-// blocks into a warning.
+// preconditions judges all of them, in CVO's order. Force turns a violation that blocks into a warning.
 func preconditions(request Request) Prediction {
 	var violations []Violation
 	for _, precondition := range []func(*configv1.ClusterVersion, string) *Violation{Rollback, GiantHop, Upgradeable, recommended} {
@@ -162,8 +161,7 @@ const (
 	Blocking Weight = "Blocking"
 	// Warning is only recorded, in status.history[].acceptedRisks.
 	Warning Weight = "Warning"
-	// Uncertain blocks the update with some releases of CVO of this minor version,
-	// and not with others.
+	// Uncertain blocks the update with some releases of CVO of this minor version, and not with others.
 	Uncertain Weight = "Uncertain"
 	// Unchecked violates a rule that this release of CVO does not check yet.
 	Unchecked Weight = "Unchecked"

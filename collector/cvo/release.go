@@ -33,8 +33,7 @@ type change struct {
 	partly []backport
 }
 
-// backport is a minor version in which a change was made or reverted after the first
-// release.
+// backport is a minor version in which a change was made or reverted after the first release.
 type backport struct {
 	minor minor
 	// settled is the first patch version from which on all releases surely have the
@@ -42,8 +41,7 @@ type backport struct {
 	settled uint64
 }
 
-// in reports whether the CVO of a release has the change; certain is false where
-// that depends on its patch version.
+// in reports whether the CVO of a release has the change; certain is false where that depends on its patch version.
 func (c change) in(current semver.Version) (has, certain bool) {
 	for _, backport := range c.partly {
 		if minorOf(current) == backport.minor {

@@ -18,13 +18,11 @@ type Request struct {
 	// update is requested by version alone.
 	Version, Image string
 	Force          bool
-	// AcceptRisks are the names in spec.desiredUpdate.acceptRisks that the request
-	// adds to those of the cluster.
+	// AcceptRisks are the names in spec.desiredUpdate.acceptRisks that the request adds to those of the cluster.
 	AcceptRisks []string
 	// PayloadVersion is the version in the release image; empty when unknown.
 	PayloadVersion string
-	// Signed is true when CVO can verify the signature of the image; nil when
-	// unknown.
+	// Signed is true when CVO can verify the signature of the image; nil when unknown.
 	Signed *bool
 }
 
@@ -192,8 +190,7 @@ func SpecChange(clusterVersion *configv1.ClusterVersion) time.Time {
 
 func isStatus(subresource string) bool { return subresource == "status" }
 
-// lastWrite is when a client last changed the object through these subresources; its
-// creation if none did.
+// lastWrite is when a client last changed the object through these subresources; its creation if none did.
 func lastWrite(clusterVersion *configv1.ClusterVersion, through func(subresource string) bool) time.Time {
 	last := clusterVersion.CreationTimestamp.Time
 	for _, manager := range clusterVersion.ManagedFields {

@@ -7,8 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// pair is the release that the cluster runs or is being updated to, and the
-// target.
+// pair is the release that the cluster runs or is being updated to, and the target.
 type pair struct{ current, target semver.Version }
 
 // parse makes the pair that preconditions compare. A current version that is not

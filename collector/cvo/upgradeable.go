@@ -75,8 +75,7 @@ func (p pair) overrides(name string) *Violation {
 	return violation
 }
 
-// retarget warns of a new target within the minor version of an update that is in
-// progress from another one.
+// retarget warns of a new target within the minor version of an update that is in progress from another one.
 func (p pair) retarget(name string, clusterVersion *configv1.ClusterVersion) *Violation {
 	progressing := find(clusterVersion, configv1.OperatorProgressing)
 	if progressing == nil || progressing.Status != configv1.ConditionTrue || minorOf(p.target) != minorOf(p.current) {

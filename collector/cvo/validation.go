@@ -37,8 +37,7 @@ func validate(request Request) (prediction Prediction, done bool) {
 	return invalid(field.Invalid(path, request.Version, "when image is empty the update must be an available update"), request.whyNot()), true
 }
 
-// invalid has the message of the condition Invalid of ClusterVersion
-// (pkg/cvo/status.go).
+// invalid has the message of the condition Invalid of ClusterVersion (pkg/cvo/status.go).
 func invalid(err *field.Error, why string) Prediction {
 	return refuses("InvalidClusterVersion", "The cluster version is invalid: %s%s", err.Error(), why)
 }

@@ -17,16 +17,13 @@ type Source interface {
 type View struct {
 	// Brief leaves out what does not change what to do: a terminal is small.
 	Brief bool
-	// Full has all columns and entries, pictures, and where a document comes from: a page
-	// stands alone.
+	// Full has all columns and entries, pictures, and where a document comes from: a page stands alone.
 	Full bool
-	// Limit is the most entries of a long list; 0 is its default, and a negative one lists
-	// all.
+	// Limit is the most entries of a long list; 0 is its default, and a negative one lists all.
 	Limit int
 }
 
-// Entries is how many of a number of entries are listed, where standard is the default
-// limit; 0 is none.
+// Entries is how many of a number of entries are listed, where standard is the default limit; 0 is none.
 func (v View) Entries(number, standard int) int {
 	limit := cmp.Or(v.Limit, standard)
 	if v.Full || limit <= 0 {
@@ -135,8 +132,7 @@ func (t *Table) Row(name, value string) {
 	}
 }
 
-// Details need no attention. They are closed, or replaced by their summary, until they are
-// asked for.
+// Details need no attention. They are closed, or replaced by their summary, until they are asked for.
 type Details struct {
 	Mark    Mark
 	Summary string

@@ -2,8 +2,7 @@ package document
 
 // Items are findings, risks or changes.
 type Items struct {
-	// Lead introduces a list of those that count against the update, on a page; empty for
-	// none.
+	// Lead introduces a list of those that count against the update, on a page; empty for none.
 	Lead    string
 	Entries []Item
 	// More counts the entries that are left out of the view.
@@ -20,8 +19,7 @@ type Item struct {
 	// Names are what the item is about. State follows them on the same line.
 	Names []string
 	State string
-	// Counts is true for an item that counts against the update: beside it, others are
-	// less important.
+	// Counts is true for an item that counts against the update: beside it, others are less important.
 	Counts bool
 	// Message and Remedy may have lines. Commands are the remedy's; each may have a lead.
 	Message, Remedy string

@@ -87,8 +87,7 @@ type Pool struct {
 	Why string `json:"why,omitempty"`
 	// Nodes that are drained, in order.
 	Nodes []Node `json:"nodes,omitempty"`
-	// Stuck are the nodes at which the pool sticks. Those that differ between rehearsals have
-	// Node.Uncertain.
+	// Stuck are the nodes at which the pool sticks. Those that differ between rehearsals have Node.Uncertain.
 	Stuck []Node `json:"stuck,omitempty"`
 	// Waiting counts the nodes that the pool does not come to.
 	Waiting int `json:"waiting,omitempty"`

@@ -21,8 +21,7 @@ const (
 	ActionTargets ActionType = "Targets"
 	// ActionRoles prints the roles that grant what is missing.
 	ActionRoles ActionType = "Roles"
-	// ActionRetry runs the preflight again, with the option named by Action.Value
-	// changed where there is one.
+	// ActionRetry runs the preflight again, with the option named by Action.Value changed where there is one.
 	ActionRetry ActionType = "Retry"
 	// ActionAttach attaches to the run named by Action.Value, whose checks continue.
 	ActionAttach ActionType = "Attach"
@@ -44,8 +43,7 @@ const (
 	OptionGraph       = "graph"
 )
 
-// maxText bounds a message, a remedy and a fact, in bytes: as much as a Job
-// may report.
+// maxText bounds a message, a remedy and a fact, in bytes: as much as a Job may report.
 const maxText = 32 << 10
 
 // Action is one step of a remedy that is a command to type or an option to set.
@@ -85,8 +83,7 @@ func InManagement(format string, args ...any) Action {
 	return action
 }
 
-// Script is the action of typing a command that the author of a check wrote: its line
-// breaks and spaces are kept.
+// Script is the action of typing a command that the author of a check wrote: its line breaks and spaces are kept.
 func Script(command string) Action {
 	return whole(words.Lines(command, MaxCommand+1))
 }

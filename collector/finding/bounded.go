@@ -17,8 +17,7 @@ var reasonAndMore = NewReason("AndMore", Explanation{
 
 const maxListed = 50
 
-// Draft is a finding that is described only when it is listed: of thousands, most
-// are only counted.
+// Draft is a finding that is described only when it is listed: of thousands, most are only counted.
 type Draft struct {
 	Outcome preflight.Outcome
 	// Describe returns the finding, with the outcome of the draft.

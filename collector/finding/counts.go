@@ -24,8 +24,7 @@ func (f Finding) Inconclusive() bool {
 	return true
 }
 
-// Open reports whether the finding counts against the update: it blocks or is
-// inconclusive, and is not bypassed.
+// Open reports whether the finding counts against the update: it blocks or is inconclusive, and is not bypassed.
 func (f Finding) Open() bool { return f.Bypass == nil && (f.Stops() || f.Inconclusive()) }
 
 // EffectOf is the effect that follows from outcome and bypass.

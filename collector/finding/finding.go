@@ -17,8 +17,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Source is the kind of check that reported a finding. It decides what may
-// bypass the finding.
+// Source is the kind of check that reported a finding. It decides what may bypass the finding.
 type Source string
 
 // The sources of findings.
@@ -51,8 +50,7 @@ type Finding struct {
 	// Actions are the steps of the remedy that are a command or an option of the
 	// preflight, in the order in which they are to be tried.
 	Actions []Action `json:"actions,omitempty"`
-	// Blocks is true when this finding keeps the cluster from the target of this
-	// run unless it is bypassed.
+	// Blocks is true when this finding keeps the cluster from the target of this run unless it is bypassed.
 	Blocks bool `json:"blocks"`
 	// BlockedTargets are the versions of the targets that it blocks.
 	BlockedTargets []string `json:"blockedTargets,omitempty"`
@@ -94,8 +92,7 @@ const (
 	EffectBlocks Effect = "Blocks"
 	// EffectUndecided makes the verdict Undecided unless another finding blocks.
 	EffectUndecided Effect = "Undecided"
-	// EffectBypassed would block or leave the verdict undecided, but was
-	// acknowledged, accepted or forced.
+	// EffectBypassed would block or leave the verdict undecided, but was acknowledged, accepted or forced.
 	EffectBypassed Effect = "Bypassed"
 	// EffectNone leaves the verdict alone.
 	EffectNone Effect = "None"
@@ -110,8 +107,7 @@ type Job struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Attempts counts the pods that were started for it.
 	Attempts int `json:"attempts"`
-	// ExitCode is the exit code of the container that ended the check; nil
-	// when none ended.
+	// ExitCode is the exit code of the container that ended the check; nil when none ended.
 	ExitCode *int32 `json:"exitCode,omitempty"`
 	Node     string `json:"node,omitempty"`
 	// StartTime and CompletionTime are RFC 3339 in UTC; empty when unknown.
@@ -173,8 +169,7 @@ func Reported(read gap.Extent, outcome preflight.Outcome, reason Reason, format 
 	return New(outcome, reason, format, args...)
 }
 
-// Warn reports something worth an administrator's attention that does not block
-// the update.
+// Warn reports something worth an administrator's attention that does not block the update.
 func Warn(reason Reason, format string, args ...any) Finding {
 	return New(preflight.Warn, reason, format, args...)
 }
@@ -231,8 +226,7 @@ func (f Finding) Named(name string) Finding {
 	return f
 }
 
-// From sets the kind of check. The collector does so for the findings of every
-// source.
+// From sets the kind of check. The collector does so for the findings of every source.
 func (f Finding) From(source Source) Finding {
 	f.Source = source
 	return f
@@ -241,8 +235,7 @@ func (f Finding) From(source Source) Finding {
 // MaxObjects bounds the objects of a finding, which is recorded. Messages name fewer.
 const MaxObjects = 1000
 
-// About names the objects that the finding is about, the most important first, at most
-// MaxObjects.
+// About names the objects that the finding is about, the most important first, at most MaxObjects.
 func (f Finding) About(objects ...Object) Finding {
 	f.Objects = objects[:min(len(objects), MaxObjects)]
 	return f

@@ -35,8 +35,7 @@ type Declaration struct {
 	Name string
 	// Package is the directory of the package, from the root of the module.
 	Package string
-	// IsName is true for the name of findings, which has no cause and no remedy unless it
-	// belongs to one reason.
+	// IsName is true for the name of findings, which has no cause and no remedy unless it belongs to one reason.
 	IsName bool
 	Explanation
 }

@@ -34,14 +34,12 @@ const (
 type Gap struct {
 	Group    string `json:"group,omitempty"`
 	Resource string `json:"resource"`
-	// Namespace and Name are empty where the objects of all namespaces, or all objects, were
-	// asked for.
+	// Namespace and Name are empty where the objects of all namespaces, or all objects, were asked for.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	// Partial is true where some of the objects were gathered.
 	Partial bool `json:"partial,omitempty"`
-	// Cause is why they are missing, as a clause, such as a file that cannot be read; may
-	// be empty.
+	// Cause is why they are missing, as a clause, such as a file that cannot be read; may be empty.
 	Cause string `json:"cause,omitempty"`
 }
 

@@ -109,8 +109,7 @@ func unknownKubernetes(u update.Update) finding.Finding {
 		Do(finding.Run("oc get nodes"), finding.Run("oc adm release info %s", u.To))
 }
 
-// kubeletSkew judges kubelets by the limits of one update. All minors are those
-// of Kubernetes.
+// kubeletSkew judges kubelets by the limits of one update. All minors are those of Kubernetes.
 type kubeletSkew struct {
 	measure.Measure
 
@@ -118,8 +117,7 @@ type kubeletSkew struct {
 	// now is the minor of the API server; newest is the one that it may have
 	// already while an update is in progress.
 	now, newest uint64
-	// oldest is the oldest kubelet that the target supports, oldestNow the oldest
-	// that the cluster supports.
+	// oldest is the oldest kubelet that the target supports, oldestNow the oldest that the cluster supports.
 	oldest, oldestNow uint64
 }
 
@@ -211,8 +209,7 @@ func sortedPools(pools map[string]*poolKubelets) []*poolKubelets {
 	return sorted
 }
 
-// judgePool returns the finding of a pool; false for a pool that this update
-// brings up to date.
+// judgePool returns the finding of a pool; false for a pool that this update brings up to date.
 func (k kubeletSkew) judgePool(pool *poolKubelets) (finding.Finding, bool) {
 	f, ok := k.skewOf(pool)
 	if !ok {

@@ -137,8 +137,7 @@ func poolCondition(
 	return machineconfigurationv1.MachineConfigPoolCondition{}
 }
 
-// degradedBy are the conditions that Degraded summarizes: they name the node and
-// the cause.
+// degradedBy are the conditions that Degraded summarizes: they name the node and the cause.
 func degradedBy(pool *machineconfigurationv1.MachineConfigPool) []machineconfigurationv1.MachineConfigPoolCondition {
 	return slices.DeleteFunc(slices.Clone(pool.Status.Conditions), func(condition machineconfigurationv1.MachineConfigPoolCondition) bool {
 		return condition.Status != corev1.ConditionTrue || condition.Type == machineconfigurationv1.MachineConfigPoolDegraded ||
@@ -146,8 +145,7 @@ func degradedBy(pool *machineconfigurationv1.MachineConfigPool) []machineconfigu
 	})
 }
 
-// explain is the message of a condition, with those of the conditions that it
-// summarizes.
+// explain is the message of a condition, with those of the conditions that it summarizes.
 func explain(
 	condition machineconfigurationv1.MachineConfigPoolCondition, causes []machineconfigurationv1.MachineConfigPoolCondition,
 ) string {

@@ -83,8 +83,7 @@ func IncompatibleOperators() check.Check {
 	}
 }
 
-// withoutOLM is the result on a cluster without ClusterServiceVersions: OLM is an
-// optional part of OpenShift.
+// withoutOLM is the result on a cluster without ClusterServiceVersions: OLM is an optional part of OpenShift.
 func withoutOLM(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 	topology, err := s.Topology(ctx)
 	if err != nil {

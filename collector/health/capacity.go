@@ -67,8 +67,7 @@ const (
 	machineNamespace = "openshift-machine-api"
 	machinePool      = "hive.openshift.io/machine-pool"
 	surge            = "-upgrade"
-	// maxMachineSetName is the length of a label's value: every machine has the name
-	// of its MachineSet in one.
+	// maxMachineSetName is the length of a label's value: every machine has the name of its MachineSet in one.
 	maxMachineSetName = 63
 )
 
@@ -106,8 +105,7 @@ func Capacity() check.Check {
 	}
 }
 
-// notReserved is the result where no capacity is reserved; it is empty where an
-// UpgradeConfig reserves capacity.
+// notReserved is the result where no capacity is reserved; it is empty where an UpgradeConfig reserves capacity.
 func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Finding, error) {
 	configs, err := cluster.UpgradeConfigs(ctx)
 	if apierrors.IsNotFound(err) || (err == nil && len(configs) == 0) {

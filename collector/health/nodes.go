@@ -170,8 +170,7 @@ type nodeRule struct {
 	outcome   preflight.Outcome
 	violation string
 	remedy    string
-	// actions are the steps of the remedy for nodes, whose names are separated by
-	// spaces.
+	// actions are the steps of the remedy for nodes, whose names are separated by spaces.
 	actions func(nodes string) []finding.Action
 	// violatedBy returns a detail, which may be empty, of a node's violation.
 	violatedBy func(*corev1.Node) (detail string, violated bool)
@@ -278,8 +277,7 @@ func nodeRules() []nodeRule {
 	}
 }
 
-// managedRule is the rule that the machine-config-daemon runs on every node, except
-// on Windows.
+// managedRule is the rule that the machine-config-daemon runs on every node, except on Windows.
 func managedRule() nodeRule {
 	return nodeRule{
 		name: nameNodesNotManaged, reason: reasonNoMachineConfigState, outcome: preflight.Unknown,
@@ -367,8 +365,7 @@ func drainRequested(node *corev1.Node) bool {
 		(strings.HasPrefix(desired, uncordonPrefix) && desired != node.Annotations[appliedDrain])
 }
 
-// pressureRule is the rule that a condition is False, and that the taint which
-// repels pods for it is absent.
+// pressureRule is the rule that a condition is False, and that the taint which repels pods for it is absent.
 func pressureRule(name, violation string, reason finding.Reason, kind corev1.NodeConditionType, taint string) nodeRule {
 	return nodeRule{
 		name: name, reason: reason, outcome: preflight.Fail, violation: violation,
@@ -408,8 +405,7 @@ func configDegraded(node *corev1.Node) (string, bool) {
 	}
 }
 
-// updating reports whether the machine-config-daemon is updating the node, which it
-// cordons for that.
+// updating reports whether the machine-config-daemon is updating the node, which it cordons for that.
 func updating(node *corev1.Node) bool {
 	state := node.Annotations[configState]
 	return state == "Working" || state == "Rebooting"

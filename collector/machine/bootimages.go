@@ -37,8 +37,7 @@ var (
 	})
 )
 
-// firstWithSkew is the first release whose default feature set has the feature gate
-// BootImageSkewEnforcement.
+// firstWithSkew is the first release whose default feature set has the feature gate BootImageSkewEnforcement.
 func firstWithSkew() semver.Version { return semver.Version{Major: 4, Minor: 22} }
 
 // oldestBootImage is the oldest release whose boot images are accepted

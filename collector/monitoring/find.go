@@ -22,8 +22,7 @@ import (
 const (
 	namespace = "openshift-monitoring"
 	querier   = "thanos-querier"
-	// querierService is the address of the querier for pods, which have no proxy for
-	// it.
+	// querierService is the address of the querier for pods, which have no proxy for it.
 	querierService = "https://" + querier + "." + namespace + ".svc:9091"
 	// proxyPath is the path of the querier behind the API server, for a cluster that is reached
 	// by a transport of its own: no network leads to the querier.
@@ -106,8 +105,7 @@ func (c Querier) At(address string) (Finder, error) {
 	}, nil
 }
 
-// withoutURL removes the URL that an error of net/url or net/http repeats: it may
-// have a password, or a long query.
+// withoutURL removes the URL that an error of net/url or net/http repeats: it may have a password, or a long query.
 func withoutURL(err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		return of.Err
@@ -199,8 +197,7 @@ func noMonitoring() *Error {
 	}
 }
 
-// unread is an error of the API server while the monitoring is found; that of a
-// context stays as it is.
+// unread is an error of the API server while the monitoring is found; that of a context stays as it is.
 func unread(object string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -24,8 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gap"
 )
 
-// DefaultTimeout bounds one read. CVO, for which no user waits, allows five
-// minutes.
+// DefaultTimeout bounds one read. CVO, for which no user waits, allows five minutes.
 const DefaultTimeout = 30 * time.Second
 
 // parallelism bounds the concurrent reads. Prometheus evaluates 20 queries at a
@@ -102,8 +101,7 @@ func (c *Client) AlertsData(ctx context.Context) (json.RawMessage, error) {
 	return data, wrap("reading the alerts", err)
 }
 
-// QueryData is the data of the response to a query, which is executed each time. The error is that
-// of Query.
+// QueryData is the data of the response to a query, which is executed each time. The error is that of Query.
 func (c *Client) QueryData(ctx context.Context, promql string) (json.RawMessage, error) {
 	data, err := c.get(ctx, "/api/v1/query", url.Values{"query": {promql}})
 	return data, wrap("executing PromQL query", err)

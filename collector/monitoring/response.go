@@ -29,8 +29,7 @@ type envelope struct {
 	Warnings  []string               `json:"warnings"`
 }
 
-// errorNotInArchive is the type of the error of an archive that stands for the cluster and
-// does not have the data.
+// errorNotInArchive is the type of the error of an archive that stands for the cluster and does not have the data.
 const errorNotInArchive prometheusv1.ErrorType = "not_in_archive"
 
 // errorNoMonitoring is the type of the error of an archive of a cluster without a monitoring.
@@ -65,8 +64,7 @@ func parse(status int, body []byte) (json.RawMessage, error) {
 	return response.Data, nil
 }
 
-// checkAccess returns an error for a status that rejects the user. A redirect
-// leads to a page to log in at.
+// checkAccess returns an error for a status that rejects the user. A redirect leads to a page to log in at.
 func checkAccess(status int) error {
 	switch {
 	case status == http.StatusUnauthorized, status/100 == 3:

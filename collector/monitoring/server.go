@@ -13,8 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxResponse bounds a response, in bytes. The alerts of a cluster with 1 000
-// firing alerts are about one MiB.
+// maxResponse bounds a response, in bytes. The alerts of a cluster with 1 000 firing alerts are about one MiB.
 const maxResponse = 16 << 20
 
 // server is a Prometheus, or a Thanos querier.
@@ -24,8 +23,7 @@ type server struct {
 	client prometheus.Client
 }
 
-// reach finds the server, and makes a client for it with the configuration of the
-// Finder only.
+// reach finds the server, and makes a client for it with the configuration of the Finder only.
 func reach(ctx context.Context, find Finder) (*server, error) {
 	config, err := find(ctx)
 	if err != nil {
@@ -46,8 +44,7 @@ func reach(ctx context.Context, find Finder) (*server, error) {
 	return &server{name: client.URL("", nil).Redacted(), client: client}, nil
 }
 
-// get is one request. It is always a GET, which the cluster's proxies treat as
-// reading.
+// get is one request. It is always a GET, which the cluster's proxies treat as reading.
 func (s *server) get(ctx context.Context, path string, arguments url.Values) ([]byte, error) {
 	target := s.client.URL(path, nil)
 	target.RawQuery = arguments.Encode()

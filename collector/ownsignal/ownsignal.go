@@ -34,8 +34,7 @@ const (
 	NotReady = "PreflightNotReady"
 	// AlertPrefix begins the names of the preflight's alerts.
 	AlertPrefix = "UpdatePreflight"
-	// RiskPrefix begins the names of the risks of [Risk]; the version of the target
-	// follows.
+	// RiskPrefix begins the names of the risks of [Risk]; the version of the target follows.
 	RiskPrefix = "Preflight-"
 	// URL is that of the risks of the preflight's source of risks (runner/trigger/cvo), and the
 	// annotation runbook_url of its alerts, which CVO copies into their risks.

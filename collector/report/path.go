@@ -28,8 +28,7 @@ type Path struct {
 	Forced bool `json:"forced"`
 	// ForceReason is why; empty without force, and in documents of versions without it.
 	ForceReason string `json:"forceReason,omitempty"`
-	// Updates are the reports in order. There are fewer than updates of the path if the
-	// preflight ended before.
+	// Updates are the reports in order. There are fewer than updates of the path if the preflight ended before.
 	Updates []Report `json:"updates"`
 	// Notices are limitations of the update graph, such as the age of a stored one.
 	Notices []string `json:"notices,omitempty"`

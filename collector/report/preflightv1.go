@@ -17,8 +17,7 @@ const (
 	// preflightV1 is the format of openshift/enhancements#1930, which is provisional:
 	// it may still change there, and then changes here.
 	preflightV1 = "preflight-v1-json"
-	// maxRisks is the number of risks that ClusterVersion can have
-	// (status.conditionalUpdateRisks).
+	// maxRisks is the number of risks that ClusterVersion can have (status.conditionalUpdateRisks).
 	maxRisks = 500
 	// maxRiskMessage bounds the text of a risk, in bytes.
 	maxRiskMessage = 2 << 10

@@ -34,8 +34,7 @@ const (
 	PhaseRunning = "Running"
 )
 
-// Report is the result of a run. The same inputs give the same report, but for the
-// ID of the run and the times.
+// Report is the result of a run. The same inputs give the same report, but for the ID of the run and the times.
 type Report struct {
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
@@ -51,19 +50,16 @@ type Report struct {
 	Verdict    verdict.Verdict     `json:"verdict"`
 	Expected   verdict.Expectation `json:"expected"`
 	CVO        CVO                 `json:"cvo"`
-	// Duration is an estimate of the update; nil where the nodes or their pools could not
-	// be read.
+	// Duration is an estimate of the update; nil where the nodes or their pools could not be read.
 	Duration *Duration `json:"duration,omitempty"`
 	// Findings are sorted: what blocks first, then by name.
 	Findings []finding.Finding `json:"findings"`
 	// Created are the objects that the run created in the cluster, sorted by kind,
 	// namespace and name, without the pods of the Jobs.
 	Created []Object `json:"created"`
-	// Removal is nil before the objects are deleted, and where they are kept or there
-	// are none.
+	// Removal is nil before the objects are deleted, and where they are kept or there are none.
 	Removal *Removal `json:"removal,omitempty"`
-	// Standing is nil in the report that a run returns, and set when it is shown again
-	// later.
+	// Standing is nil in the report that a run returns, and set when it is shown again later.
 	Standing *Standing `json:"standing,omitempty"`
 	// Switches are those by which the controller has CVO honor its verdicts, at the time
 	// when the report is shown again; the report that a run returns has none.
@@ -89,8 +85,7 @@ func (r Report) From() string {
 
 // Standing is whether the verdict of a stored report still holds.
 type Standing struct {
-	// Time is when that was determined, RFC 3339 in UTC, by the cluster's clock where
-	// it is known.
+	// Time is when that was determined, RFC 3339 in UTC, by the cluster's clock where it is known.
 	Time string `json:"time"`
 	// Judged is when gates, risks and health were judged, RFC 3339 in UTC: everything else
 	// was judged at the end of the run. Empty where all of it was.
@@ -101,8 +96,7 @@ type Standing struct {
 	Ended []string `json:"ended,omitempty"`
 }
 
-// Holds reports whether the verdict of the report is current. That of a new report
-// is.
+// Holds reports whether the verdict of the report is current. That of a new report is.
 func (r Report) Holds() bool { return r.Standing == nil || len(r.Standing.Ended) == 0 }
 
 // Permits reports whether the report permits the update now: its verdict is Ready, current and complete, was not
@@ -152,8 +146,7 @@ type Removal struct {
 	Deleted []Object `json:"deleted"`
 	// Left are the objects that are still in the cluster.
 	Left []Object `json:"left"`
-	// Foreign are objects that have the label of the run and are not of the run; they
-	// were not deleted.
+	// Foreign are objects that have the label of the run and are not of the run; they were not deleted.
 	Foreign []Object `json:"foreign,omitempty"`
 }
 
@@ -165,12 +158,10 @@ type Run struct {
 	CompletionTime string `json:"completionTime"`
 	// Phase is Running, Complete, Interrupted or Canceled.
 	Phase string `json:"phase"`
-	// Detached is true for an interrupted run whose checks continue in the cluster, until
-	// a process attaches to it.
+	// Detached is true for an interrupted run whose checks continue in the cluster, until a process attaches to it.
 	Detached    bool   `json:"detached,omitempty"`
 	ToolVersion string `json:"toolVersion"`
-	// ChecksFrom is the ID of the earlier run whose Job results are reused; empty when
-	// the Jobs are this run's own.
+	// ChecksFrom is the ID of the earlier run whose Job results are reused; empty when the Jobs are this run's own.
 	ChecksFrom string `json:"checksFrom,omitempty"`
 }
 

@@ -11,8 +11,7 @@ import (
 const (
 	// TargetsKind is the kind of Targets.
 	TargetsKind = "PreflightTargets"
-	// AnyTarget stands for the version of the target in the texts of findings
-	// that are about more than one.
+	// AnyTarget stands for the version of the target in the texts of findings that are about more than one.
 	AnyTarget = "TARGET"
 )
 
@@ -52,8 +51,7 @@ func (t Targets) Next() (Candidate, bool) {
 	return listed[0], true
 }
 
-// ByUrgency are the targets that are clear, then the undecided and the blocked ones, each
-// the newest first.
+// ByUrgency are the targets that are clear, then the undecided and the blocked ones, each the newest first.
 func (t Targets) ByUrgency() []Candidate {
 	rank := func(target Candidate) int {
 		switch target.Verdict.Decision {

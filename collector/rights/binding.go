@@ -22,8 +22,7 @@ func User(account types.NamespacedName) string {
 	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
 }
 
-// includes is true for the subjects of a binding that include an account, except those
-// that include every account.
+// includes is true for the subjects of a binding that include an account, except those that include every account.
 func includes(subject rbacv1.Subject, account types.NamespacedName) bool {
 	switch subject.Kind {
 	case rbacv1.ServiceAccountKind:

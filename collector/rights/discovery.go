@@ -13,16 +13,14 @@ import (
 
 // API is the resources that an API server serves.
 type API struct {
-	// Unserved are the versions of APIs whose resources the API server could not list,
-	// sorted.
+	// Unserved are the versions of APIs whose resources the API server could not list, sorted.
 	Unserved []string
 
 	// resources are the names of the resources that can be read, by group.
 	resources map[string][]string
 }
 
-// Discover lists the resources of all API groups. A group that the API server could not
-// list is no error.
+// Discover lists the resources of all API groups. A group that the API server could not list is no error.
 func Discover(client discovery.ServerResourcesInterface) (API, error) {
 	lists, unserved, err := served(client)
 	if err != nil {
@@ -48,8 +46,7 @@ func Discover(client discovery.ServerResourcesInterface) (API, error) {
 	return api, nil
 }
 
-// served are the resources of all APIs, and the versions whose resources the API
-// server could not list.
+// served are the resources of all APIs, and the versions whose resources the API server could not list.
 func served(api discovery.ServerResourcesInterface) ([]*metav1.APIResourceList, []string, error) {
 	_, lists, err := api.ServerGroupsAndResources()
 	failed, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err)
@@ -89,8 +86,7 @@ func readVerbs(verbs []string) []string {
 // kubeVirtConnections is the API group whose resources connect to virtual machines.
 const kubeVirtConnections = "subresources.kubevirt.io"
 
-// connections are the subresources that are a connection rather than an object, in any
-// API group.
+// connections are the subresources that are a connection rather than an object, in any API group.
 func connections() []string {
 	return []string{"exec", "attach", "portforward", "proxy", "console", "vnc", "usbredir", "vsock"}
 }

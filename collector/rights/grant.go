@@ -82,8 +82,7 @@ func newRoleReader(client rbacv1client.RbacV1Interface, most int) roleReader {
 	return roleReader{client: client, most: most, known: map[boundRole][]rbacv1.PolicyRule{}}
 }
 
-// permissions are the rules of roles that are bound to a subject; the roles are sorted
-// by namespace.
+// permissions are the rules of roles that are bound to a subject; the roles are sorted by namespace.
 func (r roleReader) permissions(ctx context.Context, subject string, roles []boundRole) (permissions, error) {
 	if len(roles) > r.most {
 		return nil, &tooManyRolesError{subject: subject, roles: len(roles), most: r.most}
@@ -99,8 +98,7 @@ func (r roleReader) permissions(ctx context.Context, subject string, roles []bou
 	return granted, nil
 }
 
-// rules are the rules of a role; those of an aggregated ClusterRole are resolved by its
-// controller.
+// rules are the rules of a role; those of an aggregated ClusterRole are resolved by its controller.
 func (r roleReader) rules(ctx context.Context, role boundRole) ([]rbacv1.PolicyRule, error) {
 	if role.kind == "ClusterRole" {
 		role.in = ""
@@ -123,8 +121,7 @@ func (r roleReader) rules(ctx context.Context, role boundRole) ([]rbacv1.PolicyR
 	return rules, nil
 }
 
-// ClusterRoleRules reads the rules of ClusterRoles by name. A ClusterRole that does not
-// exist has none.
+// ClusterRoleRules reads the rules of ClusterRoles by name. A ClusterRole that does not exist has none.
 func ClusterRoleRules(ctx context.Context, client rbacv1client.RbacV1Interface, names []string) (map[string][]rbacv1.PolicyRule, error) {
 	read := newRoleReader(client, maxBindings)
 	found := map[string][]rbacv1.PolicyRule{}

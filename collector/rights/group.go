@@ -21,8 +21,7 @@ import (
 // system:anonymous, which it is without its token.
 type GroupRights struct {
 	Namespace string
-	// Writes are the write requests that RBAC allows, sorted, without those that OpenShift
-	// allows every user.
+	// Writes are the write requests that RBAC allows, sorted, without those that OpenShift allows every user.
 	Writes []access.Request
 	// Unguarded are the write requests that Unguarded returns, and those without a token, that
 	// an access review, with all authorizers of the API server, allows; sorted, without the
@@ -196,8 +195,7 @@ func (b groupBindings) distinct(namespace string) bool {
 	return len(b.accountsOf[namespace]) > 0 || slices.ContainsFunc(b.everyAccount, func(role boundRole) bool { return role.in == namespace })
 }
 
-// roles are the roles of the groups of the accounts of a namespace, sorted, without
-// duplicates.
+// roles are the roles of the groups of the accounts of a namespace, sorted, without duplicates.
 func (b groupBindings) roles(namespace string) []boundRole {
 	roles := slices.Concat(b.accountsOf[namespace], b.everyAccount)
 	slices.SortFunc(roles, compareBoundRoles)

@@ -9,15 +9,13 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 )
 
-// Grant is the rules that bindings grant to an account in a namespace or, without one,
-// in the whole cluster.
+// Grant is the rules that bindings grant to an account in a namespace or, without one, in the whole cluster.
 type Grant struct {
 	Namespace string
 	Rules     []rbacv1.PolicyRule
 }
 
-// addGrant adds rules to the grant of their namespace. The grants are sorted, and so are
-// those added.
+// addGrant adds rules to the grant of their namespace. The grants are sorted, and so are those added.
 func addGrant(grants []Grant, more Grant) []Grant {
 	last := len(grants) - 1
 	if last < 0 || grants[last].Namespace != more.Namespace {
@@ -97,8 +95,7 @@ func (p permissions) allow(request access.Request) bool {
 	})
 }
 
-// allowed returns the requests that p allows, without a namespace if it allows them
-// in all.
+// allowed returns the requests that p allows, without a namespace if it allows them in all.
 func (p permissions) allowed(requests []access.Request) []access.Request {
 	var allowed []access.Request
 	for _, request := range requests {
@@ -113,8 +110,7 @@ func (p permissions) allowed(requests []access.Request) []access.Request {
 	return access.Essential(allowed)
 }
 
-// writes returns the write requests that p allows: one request for an
-// administrator of the cluster.
+// writes returns the write requests that p allows: one request for an administrator of the cluster.
 func (p permissions) writes(requests []access.Request) []access.Request {
 	if p.allow(access.Everything()) {
 		return []access.Request{access.Everything()}

@@ -125,8 +125,7 @@ func (r *reader) add(byGroup map[string]map[string]bool, group, resource string,
 	byGroup[group][resource] = true
 }
 
-// secrets is the resource of Secrets, and the subresource of ImageStreams that has
-// Secrets.
+// secrets is the resource of Secrets, and the subresource of ImageStreams that has Secrets.
 const secrets = "secrets"
 
 // isPattern is true for the patterns of a rule: "*" and "*/SUBRESOURCE".

@@ -104,8 +104,7 @@ func requestsOf(lists []*metav1.APIResourceList, namespaces []string) []access.R
 	return slices.SortedFunc(maps.Keys(seen), access.Compare)
 }
 
-// writeRequests are the write requests to a resource. A connection is one, since it
-// allows anything.
+// writeRequests are the write requests to a resource. A connection is one, since it allows anything.
 func writeRequests(group string, resource metav1.APIResource) []access.Request {
 	request := access.Request{Group: group}
 	request.Resource, request.Subresource, _ = strings.Cut(resource.Name, "/")

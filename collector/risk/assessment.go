@@ -128,8 +128,7 @@ const separator = "\n\n"
 
 func applying(risk configv1.ConditionalUpdateRisk) string { return risk.Message + " " + risk.URL }
 
-// unknownText is the text of a risk that could not be evaluated; the error is
-// between start and end.
+// unknownText is the text of a risk that could not be evaluated; the error is between start and end.
 type unknownText struct{ start, end string }
 
 // unevaluated is the text since 4.14.
@@ -140,8 +139,7 @@ func unevaluated(risk configv1.ConditionalUpdateRisk) unknownText {
 	}
 }
 
-// formerlyUnevaluated is the text up to 4.13. It ends with that of a risk that
-// applies.
+// formerlyUnevaluated is the text up to 4.13. It ends with that of a risk that applies.
 func formerlyUnevaluated(risk configv1.ConditionalUpdateRisk) unknownText {
 	return unknownText{
 		start: "Exposure to " + risk.Name + " is unknown due to an evaluation failure: ",

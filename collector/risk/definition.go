@@ -60,8 +60,7 @@ type namedRisk struct {
 	definitions []definition
 }
 
-// judge evaluates a risk that the cluster could not evaluate. Of several
-// definitions the worst counts.
+// judge evaluates a risk that the cluster could not evaluate. Of several definitions the worst counts.
 func (r namedRisk) judge(ctx context.Context, evaluator evaluator, version string) finding.Finding {
 	var findings []finding.Finding
 	for _, definition := range r.definitions {
@@ -89,8 +88,7 @@ func (r namedRisk) all(satisfies func(configv1.ConditionalUpdateRisk) bool) bool
 	return !slices.ContainsFunc(r.definitions, func(d definition) bool { return !satisfies(d.risk) })
 }
 
-// definition is a risk in one entry of ClusterVersion, with the cluster's
-// assessment.
+// definition is a risk in one entry of ClusterVersion, with the cluster's assessment.
 type definition struct {
 	risk       configv1.ConditionalUpdateRisk
 	assessment assessment

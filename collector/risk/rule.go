@@ -133,8 +133,7 @@ func badRule(reason finding.Reason, message string) error {
 	return &monitoring.Error{Reason: reason, Message: message, Remedy: monitoring.ReportQuery}
 }
 
-// unreadable is the error of an object that a rule depends on; that of a context
-// stays as it is.
+// unreadable is the error of an object that a rule depends on; that of a context stays as it is.
 func unreadable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -145,14 +144,12 @@ func unreadable(err error) error {
 	}
 }
 
-// isAlways reports whether rules belong to a risk that CVO made, of a gate or an
-// alert.
+// isAlways reports whether rules belong to a risk that CVO made, of a gate or an alert.
 func isAlways(rules []configv1.ClusterCondition) bool {
 	return len(rules) == 1 && rules[0].Type == "Always"
 }
 
-// Conditions are the matching rules of a risk of the update graph, as ClusterVersion has
-// them.
+// Conditions are the matching rules of a risk of the update graph, as ClusterVersion has them.
 func Conditions(rules []graph.Rule) []configv1.ClusterCondition {
 	all := make([]configv1.ClusterCondition, 0, len(rules))
 	for _, rule := range rules {

@@ -149,8 +149,7 @@ func (t target) warnings(risks []namedRisk) []finding.Finding {
 	return slices.Concat(findings, t.contradictions(), t.divergences(risks))
 }
 
-// contradictions are about a target that is available too, though CVO does not
-// recommend it, or with another image.
+// contradictions are about a target that is available too, though CVO does not recommend it, or with another image.
 func (t target) contradictions() []finding.Finding {
 	var findings []finding.Finding
 	for _, image := range t.images() {

@@ -88,8 +88,7 @@ type Pool struct {
 	Name string
 	// Nodes is their number, and Parallel how many are updated at a time, at least 1.
 	Nodes, Parallel int
-	// Unpause are the indexes of the versions at which the pool is unpaused; empty for a
-	// pool that is not paused.
+	// Unpause are the indexes of the versions at which the pool is unpaused; empty for a pool that is not paused.
 	Unpause []int
 }
 

@@ -13,8 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// UnknownError is the error for a release whose Kubernetes version is unknown: it is newer
-// than this program.
+// UnknownError is the error for a release whose Kubernetes version is unknown: it is newer than this program.
 type UnknownError struct{ Release semver.Version }
 
 // Error implements error.

@@ -29,8 +29,7 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadat
 	})
 }
 
-// Services are all Services, sorted by namespace and name: their type, selector and
-// ports.
+// Services are all Services, sorted by namespace and name: their type, selector and ports.
 func (c *Cluster) Services(ctx context.Context) ([]corev1.Service, error) {
 	return once(ctx, c, "services", func(ctx context.Context) ([]corev1.Service, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -61,8 +60,7 @@ func (c *Cluster) Listed(ctx context.Context, namespace string, resources ...sch
 	return nil
 }
 
-// EndpointSlices are all EndpointSlices, sorted by namespace and name, without the
-// addresses of the endpoints.
+// EndpointSlices are all EndpointSlices, sorted by namespace and name, without the addresses of the endpoints.
 func (c *Cluster) EndpointSlices(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
 	return once(ctx, c, "endpointSlices", func(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

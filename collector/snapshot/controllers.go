@@ -26,8 +26,7 @@ func (c *Cluster) ReplicaSets(ctx context.Context) ([]appsv1.ReplicaSet, error) 
 	})
 }
 
-// StatefulSets are all StatefulSets, sorted by namespace and name, without what the containers of their
-// pods run.
+// StatefulSets are all StatefulSets, sorted by namespace and name, without what the containers of their pods run.
 func (c *Cluster) StatefulSets(ctx context.Context) ([]appsv1.StatefulSet, error) {
 	return once(ctx, c, "statefulSets", func(ctx context.Context) ([]appsv1.StatefulSet, error) {
 		return (&reader[appsv1.StatefulSet]{cluster: c, resource: appsv1.SchemeGroupVersion.WithResource("statefulsets"), rules: templateRules[appsv1.StatefulSet]()}).all(ctx)

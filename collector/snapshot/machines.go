@@ -29,8 +29,7 @@ import (
 	"github.com/openshift/update-preflight/collector/nodeconfig"
 )
 
-// MachineSets are all MachineSets, sorted by namespace and name, without the templates
-// of their machines.
+// MachineSets are all MachineSets, sorted by namespace and name, without the templates of their machines.
 func (c *Cluster) MachineSets(ctx context.Context) ([]machinev1beta1.MachineSet, error) {
 	return once(ctx, c, "machineSets", func(ctx context.Context) ([]machinev1beta1.MachineSet, error) {
 		resource := machinev1beta1.GroupVersion.WithResource("machinesets")

@@ -47,15 +47,13 @@ func (c *Cluster) TerminatingNamespaces(ctx context.Context) ([]corev1.Namespace
 	})
 }
 
-// Conversion is how the objects of a CustomResourceDefinition are converted between its
-// versions.
+// Conversion is how the objects of a CustomResourceDefinition are converted between its versions.
 type Conversion struct {
 	// Definition has name, labels and annotations.
 	Definition metav1.ObjectMeta
 	Kind       string
 	Webhook    apiextensionsv1.WebhookClientConfig
-	// Served are the versions that the API server serves. Stored are those in which objects
-	// may be stored.
+	// Served are the versions that the API server serves. Stored are those in which objects may be stored.
 	Served, Stored []string
 }
 

@@ -166,8 +166,7 @@ const (
 	// configuration, runs in another cluster (Infrastructure
 	// status.controlPlaneTopology: External).
 	HyperShift Topology = "HyperShift"
-	// Kubernetes is a cluster without OpenShift's Infrastructure, such as MicroShift,
-	// which has no ClusterVersion.
+	// Kubernetes is a cluster without OpenShift's Infrastructure, such as MicroShift, which has no ClusterVersion.
 	Kubernetes Topology = "Kubernetes"
 )
 
@@ -214,8 +213,7 @@ func (c *Cluster) ClusterServiceVersions(ctx context.Context) ([]metav1.PartialO
 	})
 }
 
-// DaemonSets are all DaemonSets, sorted by namespace and name, without the templates of
-// their pods.
+// DaemonSets are all DaemonSets, sorted by namespace and name, without the templates of their pods.
 func (c *Cluster) DaemonSets(ctx context.Context) ([]appsv1.DaemonSet, error) {
 	return once(ctx, c, "daemonSets", func(ctx context.Context) ([]appsv1.DaemonSet, error) {
 		resource := appsv1.SchemeGroupVersion.WithResource("daemonsets")

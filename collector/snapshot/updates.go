@@ -23,11 +23,9 @@ type ConditionalUpdates struct {
 	ByVersion map[string][]configv1.ConditionalUpdate
 	// NotSemVer are the versions that are not semantic versions, sorted.
 	NotSemVer []string
-	// Published are the risks of status.conditionalUpdateRisks, by name. Only some
-	// feature sets have them.
+	// Published are the risks of status.conditionalUpdateRisks, by name. Only some feature sets have them.
 	Published map[string]configv1.ConditionalUpdateRisk
-	// Definitions are the definitions of each risk that differ in more than
-	// their conditions, by name.
+	// Definitions are the definitions of each risk that differ in more than their conditions, by name.
 	Definitions map[string][]configv1.ConditionalUpdateRisk
 }
 
@@ -74,8 +72,7 @@ func (c *ConditionalUpdates) define(risk configv1.ConditionalUpdateRisk) {
 	}
 }
 
-// sameRisk compares two definitions as CVO does, without the cluster's assessment
-// (pkg/risk/risk.go).
+// sameRisk compares two definitions as CVO does, without the cluster's assessment (pkg/risk/risk.go).
 func sameRisk(a, b configv1.ConditionalUpdateRisk) bool {
 	return a.URL == b.URL && a.Message == b.Message && slices.EqualFunc(a.MatchingRules, b.MatchingRules, sameRule)
 }

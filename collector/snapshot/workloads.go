@@ -21,8 +21,7 @@ import (
 
 // Workload creates pods.
 type Workload struct {
-	// Kind and Name identify it in the namespace of the pods. Without a controller it is
-	// the pod.
+	// Kind and Name identify it in the namespace of the pods. Without a controller it is the pod.
 	Kind, Name string
 	// Installer is the kind of what installed it: ClusterServiceVersion, Helm release,
 	// Argo application, or application. It is empty where the pods do not name it.
@@ -208,8 +207,7 @@ func pageOf[L runtime.Object](list func(context.Context, metav1.ListOptions) (L,
 	}
 }
 
-// rolledOut is when the last rollout was completed, and zero while a rollout is in
-// progress.
+// rolledOut is when the last rollout was completed, and zero while a rollout is in progress.
 func rolledOut(deployment *appsv1.Deployment) time.Time {
 	status := deployment.Status
 	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas < 1 || status.UpdatedReplicas != status.Replicas {

@@ -30,8 +30,7 @@ func Kubernetes(release semver.Version) (minor uint64, known bool) {
 	return 0, false
 }
 
-// Next is the next minor version, one hop later: 5.0 follows 4.23. It is false when
-// unknown.
+// Next is the next minor version, one hop later: 5.0 follows 4.23. It is false when unknown.
 func Next(release semver.Version) (next semver.Version, known bool) {
 	next = semver.Version{Major: release.Major, Minor: release.Minor + 1}
 	if release.Major == 4 && release.Minor == last4 {
@@ -41,8 +40,7 @@ func Next(release semver.Version) (next semver.Version, known bool) {
 	return next, known
 }
 
-// FirstWith is the first OpenShift release with Kubernetes 1.minor or later. It is
-// false when unknown.
+// FirstWith is the first OpenShift release with Kubernetes 1.minor or later. It is false when unknown.
 func FirstWith(minor uint64) (release string, known bool) {
 	for release := (semver.Version{Major: 4, Minor: 1}); ; {
 		has, _ := Kubernetes(release)
@@ -68,8 +66,7 @@ func supportedSkew(release semver.Version) (minors uint64, known bool) {
 	return 0, false
 }
 
-// OldestKubelet is the oldest kubelet, 1.minor, that a release supports. It is false
-// when unknown.
+// OldestKubelet is the oldest kubelet, 1.minor, that a release supports. It is false when unknown.
 func OldestKubelet(release semver.Version) (minor uint64, known bool) {
 	kubernetes, known := Kubernetes(release)
 	skew, policy := supportedSkew(release)

@@ -16,8 +16,7 @@ func (r Release) Digest() string {
 	return digest
 }
 
-// KindOf is the kind of update between two versions; empty for versions that
-// cannot be compared.
+// KindOf is the kind of update between two versions; empty for versions that cannot be compared.
 func KindOf(from, to string) string {
 	parsed, err := Parse(from, to)
 	if err != nil {

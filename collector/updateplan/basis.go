@@ -30,8 +30,7 @@ type Basis struct {
 	Rollout Rollout
 	// Findings are the findings of gates, by the version that they are about.
 	Findings map[string][]finding.Finding
-	// Missing are parts that could not be determined, and Notices limitations of what the
-	// plan is made of.
+	// Missing are parts that could not be determined, and Notices limitations of what the plan is made of.
 	Missing     []string
 	Notices     []string
 	Now         time.Time

@@ -138,8 +138,7 @@ func laterChannel(channel, than string) bool {
 	return first.GT(second) || first.EQ(second) && channel > than
 }
 
-// minorOf is the minor version in the name of a channel such as eus-4.18; zero if there
-// is none.
+// minorOf is the minor version in the name of a channel such as eus-4.18; zero if there is none.
 func minorOf(channel string) semver.Version {
 	_, minor, _ := strings.Cut(channel, "-")
 	parsed, err := semver.Parse(minor + ".0")

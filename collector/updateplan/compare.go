@@ -72,8 +72,7 @@ func (p Plan) consistent() error {
 	return nil
 }
 
-// Compare compares the rest of a stored plan with the graph and the cluster as they are
-// now.
+// Compare compares the rest of a stored plan with the graph and the cluster as they are now.
 func (b Basis) Compare(stored Plan) Comparison {
 	compared := Comparison{Time: stored.Time, Rest: []string{}, Changes: []Change{}}
 	first := slices.IndexFunc(stored.Updates, func(each Update) bool { return each.From == b.From })

@@ -30,11 +30,9 @@ const (
 	// LaterFindings: nothing is against the first update, and a finding about a later one is against that, as
 	// of the present cluster.
 	LaterFindings Decision = "LaterFindings"
-	// OpenRisks: every path has open risks, and one on the best path applies to the
-	// cluster.
+	// OpenRisks: every path has open risks, and one on the best path applies to the cluster.
 	OpenRisks Decision = "OpenRisks"
-	// Inconclusive: every path has open risks, and it is unknown whether those on the
-	// best path apply.
+	// Inconclusive: every path has open risks, and it is unknown whether those on the best path apply.
 	Inconclusive Decision = "Inconclusive"
 	// NoPath: the graph has no path to the target.
 	NoPath Decision = "NoPath"
@@ -58,13 +56,11 @@ type Plan struct {
 	Graphs []string `json:"graphs"`
 	// NoPath is why there is no path; nil unless Decision is NoPath.
 	NoPath *NoPathCause `json:"noPath,omitempty"`
-	// Updates are the updates of the path, in order; none if the cluster has the target or
-	// there is no path.
+	// Updates are the updates of the path, in order; none if the cluster has the target or there is no path.
 	Updates []Update `json:"updates"`
 	// Steps are, for a hosted cluster, the updates of its control plane and of its NodePools, in order.
 	Steps []Step `json:"steps,omitempty"`
-	// Alternatives are other paths; none if the path has the fewest updates and no
-	// conditional one.
+	// Alternatives are other paths; none if the path has the fewest updates and no conditional one.
 	Alternatives []Alternative   `json:"alternatives"`
 	Pools        []Pool          `json:"pools"`
 	Duration     report.Duration `json:"duration"`
@@ -146,8 +142,7 @@ const (
 	Unknown Applies = "Unknown"
 )
 
-// Assessment is whether a risk applies to the cluster at present, and why that is
-// unknown.
+// Assessment is whether a risk applies to the cluster at present, and why that is unknown.
 type Assessment struct {
 	Applies Applies `json:"applies"`
 	// EvaluatedBy is CVO or Preflight; empty for a risk that was not evaluated.
@@ -197,8 +192,7 @@ type Pool struct {
 	// it is paused otherwise; empty if it is not paused and pausing saves no reboot, or
 	// that is unknown.
 	Unpause []string `json:"unpause"`
-	// Reboots is how often each node is rebooted with that schedule, and
-	// RebootsUnpaused how often without.
+	// Reboots is how often each node is rebooted with that schedule, and RebootsUnpaused how often without.
 	Reboots         int `json:"reboots"`
 	RebootsUnpaused int `json:"rebootsUnpaused"`
 }
@@ -207,8 +201,7 @@ type Pool struct {
 type Comparison struct {
 	// Time is when the stored plan was made.
 	Time string `json:"time"`
-	// Rest are the versions that the stored plan still goes through, the present one
-	// included.
+	// Rest are the versions that the stored plan still goes through, the present one included.
 	Rest []string `json:"rest"`
 	// Holds is true if nothing changed about the rest.
 	Holds   bool     `json:"holds"`

@@ -91,8 +91,7 @@ func (b Basis) remedy(cause *path.Error) string {
 	return "Choose a newer release: an older one may have been published before the present release. Or add the channels of the minor versions between them."
 }
 
-// channels lists the channels of a release by its metadata; none for a release that the graph does
-// not have.
+// channels lists the channels of a release by its metadata; none for a release that the graph does not have.
 func (b Basis) channels(version string) []string {
 	i := b.Graph.Find(version)
 	if i < 0 {

@@ -12,8 +12,7 @@ import (
 // Decision is the answer to "is it safe to update?".
 type Decision string
 
-// The decisions, in the order of precedence: what is Blocked is not Undecided,
-// what is Undecided is not Ready.
+// The decisions, in the order of precedence: what is Blocked is not Undecided, what is Undecided is not Ready.
 const (
 	Blocked   Decision = "Blocked"
 	Undecided Decision = "Undecided"
@@ -25,11 +24,9 @@ const (
 
 // Policy has the decisions that the administrator made beforehand.
 type Policy struct {
-	// Accepted maps the name of a finding to where it was accepted, e.g.
-	// "spec.desiredUpdate.acceptRisks".
+	// Accepted maps the name of a finding to where it was accepted, e.g. "spec.desiredUpdate.acceptRisks".
 	Accepted map[string]string
-	// Force bypasses every finding that blocks or is inconclusive. Verdict.Forced
-	// reports it.
+	// Force bypasses every finding that blocks or is inconclusive. Verdict.Forced reports it.
 	Force bool
 	// ForceReason is why, in the words of who requested it: one line. Verdict.ForceReason reports it.
 	ForceReason string
@@ -38,8 +35,7 @@ type Policy struct {
 	Provisional bool
 }
 
-// Verdict is the decision and the names of the findings that led to it, each
-// list sorted and free of duplicates.
+// Verdict is the decision and the names of the findings that led to it, each list sorted and free of duplicates.
 type Verdict struct {
 	Decision Decision `json:"decision"`
 	// Forced is true when force was requested, needed or not.
@@ -82,8 +78,7 @@ type Expectation struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-// met reports whether every expected check reported, or was accepted by name
-// without a report.
+// met reports whether every expected check reported, or was accepted by name without a report.
 func (e Expectation) met(policy Policy) bool {
 	covered := e.Reported
 	for _, name := range sortedSet(slices.Clone(e.Missing)) {

@@ -142,8 +142,7 @@ func Time(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// Count is a number with its noun, in the plural unless it is one: "1 target", "2 targets".
-// noun is regular.
+// Count is a number with its noun, in the plural unless it is one: "1 target", "2 targets". noun is regular.
 func Count[N int | int64](number N, noun string) string {
 	if number == 1 {
 		return "1 " + noun
@@ -168,8 +167,7 @@ func Clauses(clauses []string, most int) string {
 	return text
 }
 
-// escapes are the terminal's control sequences (ECMA-48, and the operating
-// system commands of xterm).
+// escapes are the terminal's control sequences (ECMA-48, and the operating system commands of xterm).
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
 
 // printable drops escapes and what is neither printable nor in keep; other white

@@ -150,8 +150,7 @@ func (a Audit) protection() string {
 	return "the read-only guard, which would deny it, is not in force"
 }
 
-// undenied are the writes that nothing denies: those that the guard cannot deny and, where it is not in
-// force, all.
+// undenied are the writes that nothing denies: those that the guard cannot deny and, where it is not in force, all.
 func (a Audit) undenied(writes, unguarded []access.Request) []access.Request {
 	if a.guarded {
 		return unguarded

@@ -105,8 +105,7 @@ func (d *Directory) read(name string, most int64) (_ []byte, err error) {
 	return content, nil
 }
 
-// Put stores the content atomically. An error means that it is not stored, or that
-// the limit could not be enforced.
+// Put stores the content atomically. An error means that it is not stored, or that the limit could not be enforced.
 func (d *Directory) Put(digest string, content []byte) error {
 	path, ok := d.file(digest)
 	if sum := sha256.Sum256(content); !ok || hex.EncodeToString(sum[:]) != filepath.Base(path) {

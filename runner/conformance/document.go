@@ -61,8 +61,7 @@ func blocksOf(results []requirement.Result) []document.Block {
 	return []document.Block{items, table}
 }
 
-// MarshalJSON implements json.Marshaler: the outcome is included.
-// HTML characters are not escaped.
+// MarshalJSON implements json.Marshaler: the outcome is included. HTML characters are not escaped.
 func (r Report) MarshalJSON() ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -64,8 +64,7 @@ func (s *session) passedStopped(trial string, checks []string) map[string]requir
 // check passed although it was stopped: the check passes by itself, or it is unknown how it
 // ends.
 
-// attempt makes one attempt with each of the checks, and records what they
-// left.
+// attempt makes one attempt with each of the checks, and records what they left.
 func (s *session) attempt(ctx context.Context, t trial, checks []string) (err error) {
 	s.config.Progress("running " + t.describe)
 	run := s.newRun()

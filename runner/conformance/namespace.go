@@ -65,8 +65,7 @@ func (n *namespaces) makeOne(ctx context.Context, name string) error {
 
 const pollInterval = 200 * time.Millisecond
 
-// remove deletes the created namespaces and waits until they are gone,
-// also after an interruption.
+// remove deletes the created namespaces and waits until they are gone, also after an interruption.
 func (n *namespaces) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

@@ -11,8 +11,7 @@ import (
 // Needs are the permissions to test any manifest, apart from those in its roles.
 func Needs() access.Needs { return baseNeeds().And(jobplan.AnyNeeds()) }
 
-// baseNeeds do not depend on the manifest. Namespaces are created
-// only if the cluster lacks them.
+// baseNeeds do not depend on the manifest. Namespaces are created only if the cluster lacks them.
 func baseNeeds() access.Needs {
 	own := access.Needs{
 		Required: append(

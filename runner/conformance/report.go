@@ -8,8 +8,7 @@ import (
 // Kind is the kind of the document.
 const Kind = "PreflightConformance"
 
-// Report is the results for all checks of a manifest, each check's
-// results in the same order.
+// Report is the results for all checks of a manifest, each check's results in the same order.
 type Report struct {
 	Results []requirement.Result `json:"results"`
 }

@@ -52,8 +52,7 @@ func (s *session) newRun() jobplan.Run {
 	}
 }
 
-// trialResults holds the attempts by check and trial, and the rights of its account
-// by check.
+// trialResults holds the attempts by check and trial, and the rights of its account by check.
 type trialResults struct {
 	mutex    sync.Mutex
 	tried    map[string]map[string]requirement.Attempt

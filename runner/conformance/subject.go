@@ -42,8 +42,7 @@ type image struct {
 
 // Substitution replaces an image that a manifest names.
 type Substitution struct {
-	// Source is the name in manifests, without tag and digest. Empty
-	// means every image.
+	// Source is the name in manifests, without tag and digest. Empty means every image.
 	Source string
 	// PullSpec is the image to run.
 	PullSpec string
@@ -242,8 +241,7 @@ func (s Subject) describeImages(check jobplan.Check) string {
 	return strings.Join(slices.Compact(lines), "; ")
 }
 
-// invalid are the results about Jobs that the API server rejects. The checks come from the
-// manifests.
+// invalid are the results about Jobs that the API server rejects. The checks come from the manifests.
 func invalid(findings []finding.Finding, checks []jobplan.Check) []requirement.Result {
 	declared := map[string]*batchv1.Job{}
 	for _, check := range checks {

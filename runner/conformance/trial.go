@@ -41,8 +41,7 @@ func first(inspect func(context.Context, jobplan.Plan) error) []trial {
 }
 
 const (
-	// silentHost is an unassigned address (RFC 5737): a check waits there
-	// for the API server.
+	// silentHost is an unassigned address (RFC 5737): a check waits there for the API server.
 	silentHost = "192.0.2.1"
 	// closedHost is an address without an API server.
 	closedHost = "127.0.0.1"
@@ -91,8 +90,7 @@ func setEnvironment(pod *corev1.PodSpec, name, value string) {
 	container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
 }
 
-// prepare applies the restriction. There is only one pod, and it ends soon
-// after it is deleted.
+// prepare applies the restriction. There is only one pod, and it ends soon after it is deleted.
 func (t trial) prepare(check jobplan.Check) {
 	check.Job.Spec.BackoffLimit = new(int32(0))
 	pod := &check.Job.Spec.Template.Spec

@@ -183,8 +183,7 @@ func texts(errs field.ErrorList) string {
 	return words.Clauses(clauses, mostNamed)
 }
 
-// storageVersion is the version in which a definition stores objects; empty when the
-// definition has none.
+// storageVersion is the version in which a definition stores objects; empty when the definition has none.
 func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	for _, version := range crd.Spec.Versions {
 		if version.Storage {
@@ -239,8 +238,7 @@ func servesVersion(crd *apiextensionsv1.CustomResourceDefinition, name string) b
 	})
 }
 
-// schemaChanged is true when objects of a version may be validated otherwise under the
-// target.
+// schemaChanged is true when objects of a version may be validated otherwise under the target.
 func (c change) schemaChanged(version string) (bool, error) {
 	before, err := apiextensions.GetSchemaForVersion(c.from, version)
 	if err != nil {

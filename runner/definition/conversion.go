@@ -77,8 +77,7 @@ func (s *survey) ready(ctx context.Context, service *apiextensionsv1.ServiceRefe
 	return false, nil
 }
 
-// anyReady reports whether an EndpointSlice has a ready endpoint; an unknown condition
-// is ready, as in the API.
+// anyReady reports whether an EndpointSlice has a ready endpoint; an unknown condition is ready, as in the API.
 func anyReady(object *unstructured.Unstructured) bool {
 	var slice discoveryv1.EndpointSlice
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &slice); err != nil {

@@ -65,8 +65,7 @@ func definitionResource() schema.GroupVersionResource {
 	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 }
 
-// reads are the requests of the check, apart from those of the resources that the
-// payload defines.
+// reads are the requests of the check, apart from those of the resources that the payload defines.
 func reads() []access.Request {
 	return []access.Request{
 		{Verb: "get", Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"},
@@ -77,8 +76,7 @@ func reads() []access.Request {
 // Needs are the permissions of the check for every payload. None is required.
 func Needs() access.Needs { return access.Needs{Optional: reads()} }
 
-// ListNeeds are the permissions to list the objects of the definitions of a release. None
-// is required.
+// ListNeeds are the permissions to list the objects of the definitions of a release. None is required.
 func ListNeeds(definitions []payload.Definition) access.Needs {
 	var needs access.Needs
 	for _, definition := range definitions {

@@ -19,8 +19,7 @@ const (
 	nameUnread         = "CRDUnread"
 )
 
-// maxCause bounds the text of one cause in a message, and mostNamed what a message
-// names.
+// maxCause bounds the text of one cause in a message, and mostNamed what a message names.
 const (
 	maxCause  = 300
 	mostNamed = 10

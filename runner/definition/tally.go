@@ -69,8 +69,7 @@ func (c change) tally(version, under string) (*tally, error) {
 	return t, err
 }
 
-// addPage validates objects, which it changes, as many at a time as there are
-// processors.
+// addPage validates objects, which it changes, as many at a time as there are processors.
 func (t *tally) addPage(ctx context.Context, page []unstructured.Unstructured) error {
 	judged := make([]judgement, len(page))
 	if t.rules != nil {
@@ -92,8 +91,7 @@ func (t *tally) addPage(ctx context.Context, page []unstructured.Unstructured) e
 	return ctx.Err()
 }
 
-// safely is judge, with an error where the validation panics: a panic of another
-// goroutine would end the process.
+// safely is judge, with an error where the validation panics: a panic of another goroutine would end the process.
 func (r *rules) safely(ctx context.Context, object *unstructured.Unstructured) (judged judgement, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -33,8 +33,7 @@ type rules struct {
 	// without a subresource for it, or without a schema for it.
 	schema, status validation.SchemaValidator
 	cel            *cel.Validator
-	// preserve is true when unknown fields are not pruned; subresource when there is a
-	// subresource for the status.
+	// preserve is true when unknown fields are not pruned; subresource when there is a subresource for the status.
 	preserve, subresource bool
 }
 
@@ -78,8 +77,7 @@ func (r *rules) addStatus(crd *apiextensions.CustomResourceDefinition, schema *a
 type judgement struct {
 	// errs are the rules that the object violates; none for a valid object.
 	errs field.ErrorList
-	// refused is the write that the API server rejects, "" for an object whose
-	// violations are all tolerated.
+	// refused is the write that the API server rejects, "" for an object whose violations are all tolerated.
 	refused string
 }
 
@@ -145,8 +143,7 @@ func (r *rules) writeStatus(ctx context.Context, stored *unstructured.Unstructur
 	return r.update(ctx, written.Object, stored.Object)
 }
 
-// update applies the rules with ratcheting (apiextensions-apiserver
-// pkg/registry/customresource/strategy.go).
+// update applies the rules with ratcheting (apiextensions-apiserver pkg/registry/customresource/strategy.go).
 func (r *rules) update(ctx context.Context, written, stored map[string]any) field.ErrorList {
 	correlated := r.correlate(written, stored)
 	errs := validation.ValidateCustomResourceUpdate(nil, written, stored, r.schema, validation.WithRatcheting(correlated))
@@ -171,8 +168,7 @@ func (r *rules) correlate(written, stored map[string]any) *common.CorrelatedObje
 	return common.NewCorrelatedObject(written, stored, &model.Structural{Structural: r.structural})
 }
 
-// lists are the duplicates in lists that are sets or maps; they are tolerated where
-// the stored object has some.
+// lists are the duplicates in lists that are sets or maps; they are tolerated where the stored object has some.
 func (r *rules) lists(written, stored map[string]any) field.ErrorList {
 	if len(listtype.ValidateListSetsAndMaps(nil, r.structural, stored)) > 0 {
 		return nil
@@ -191,14 +187,12 @@ func (r *rules) withExpressions(ctx context.Context, errs field.ErrorList, writt
 	return append(errs, slices.DeleteFunc(violated, aboutProbe)...)
 }
 
-// aboutProbe is true for an error that the added field causes, itself or as one more
-// field of the status.
+// aboutProbe is true for an error that the added field causes, itself or as one more field of the status.
 func aboutProbe(err *field.Error) bool {
 	return strings.Contains(err.Field, probe) || err.Field == "status" && err.Type == field.ErrorTypeTooMany
 }
 
-// blocksExpressions is true for the errors after which the API server evaluates no
-// expression.
+// blocksExpressions is true for the errors after which the API server evaluates no expression.
 func blocksExpressions(err *field.Error) bool {
 	return slices.Contains([]field.ErrorType{
 		field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,

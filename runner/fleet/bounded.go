@@ -100,8 +100,7 @@ func (c Cause) bounded() Cause {
 
 func line(text string, limit int) string { return words.Line(text, limit) }
 
-// number makes the names of rows, which are sorted by name, unique: the second cluster "a" is
-// "a (2)".
+// number makes the names of rows, which are sorted by name, unique: the second cluster "a" is "a (2)".
 func number(rows []Row) {
 	used := map[string]bool{}
 	for _, row := range rows {

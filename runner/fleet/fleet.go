@@ -23,8 +23,7 @@ const Kind = "PreflightFleet"
 
 // Cluster is one member of a fleet.
 type Cluster struct {
-	// Name is what the source of the cluster calls it. [Of] makes the names of a table
-	// unique.
+	// Name is what the source of the cluster calls it. [Of] makes the names of a table unique.
 	Name string `json:"name"`
 	// ID is spec.clusterID of ClusterVersion; empty where it could not be read.
 	ID string `json:"id,omitempty"`
@@ -44,8 +43,7 @@ type State string
 const (
 	// Ready means that all checks of the release ran, and none is against the update.
 	Ready State = "Ready"
-	// Clear means that no gate, risk or health check is against the update; the checks of
-	// the release were not run.
+	// Clear means that no gate, risk or health check is against the update; the checks of the release were not run.
 	Clear State = "Clear"
 	// Blocked means that a finding must be fixed first.
 	Blocked State = "Blocked"
@@ -73,8 +71,7 @@ type Row struct {
 	Message string `json:"message,omitempty"`
 	// Causes are what is against the update, each once.
 	Causes []Cause `json:"causes,omitempty"`
-	// Observed is when the cluster was read, and Until when the verdict ends: RFC 3339 in
-	// UTC, empty where unknown.
+	// Observed is when the cluster was read, and Until when the verdict ends: RFC 3339 in UTC, empty where unknown.
 	Observed string `json:"observed,omitempty"`
 	Until    string `json:"until,omitempty"`
 	// Update is how far the update to the target is; nil where it was not read.
@@ -163,8 +160,7 @@ func Unread(cluster Cluster, reason, message, remedy string, actions ...finding.
 	}}}
 }
 
-// StateOf is the state of a cluster with that decision of a run; a decision that is unknown
-// is Undecided.
+// StateOf is the state of a cluster with that decision of a run; a decision that is unknown is Undecided.
 func StateOf(decision verdict.Decision) State {
 	switch decision {
 	case verdict.Ready:

@@ -36,8 +36,7 @@ func (m Mode) Pulls() bool { return m == Pull || m == PullAll }
 
 // Nodes makes the nodes of the cluster pull images. It is implemented by pull.Nodes.
 type Nodes interface {
-	// Pull pulls images, which are pull specs by name of component; bytes is their
-	// compressed size.
+	// Pull pulls images, which are pull specs by name of component; bytes is their compressed size.
 	Pull(ctx context.Context, images map[string]string, bytes int64) ([]finding.Finding, error)
 }
 
@@ -47,8 +46,7 @@ type Check struct {
 	// Images maps the name of a component to its pull spec by digest.
 	Images map[string]string
 	Mode   Mode
-	// Architectures are the GOARCH values of the nodes; none means all
-	// architectures of an image.
+	// Architectures are the GOARCH values of the nodes; none means all architectures of an image.
 	Architectures []string
 	// Access returns the access of nodes to registries. Collect closes it.
 	Access func(context.Context) *registry.Access

@@ -258,8 +258,7 @@ func placeNames(places []registry.Place, name func(registry.Place) string) strin
 
 func exact(place registry.Place) string { return place.Repository }
 
-// common is the host and the first namespace, so that the repositories of one mirror
-// are one place.
+// common is the host and the first namespace, so that the repositories of one mirror are one place.
 func common(place registry.Place) string {
 	if parts := strings.Split(place.Repository, "/"); len(parts) > 2 {
 		return strings.Join(parts[:2], "/")

@@ -16,12 +16,10 @@ import (
 
 type result struct {
 	components []string
-	// places are the places that were tried, in order. Without failure, the last
-	// one has the image.
+	// places are the places that were tried, in order. Without failure, the last one has the image.
 	places  []registry.Place
 	failure error
-	// layers are the layers by architecture; the architecture of an image that is
-	// not in an index is "".
+	// layers are the layers by architecture; the architecture of an image that is not in an index is "".
 	layers map[string][]ocispec.Descriptor
 }
 
@@ -31,11 +29,9 @@ type visitor struct {
 
 	mutex  sync.Mutex
 	opened map[string]func() (repoClient, error)
-	// dead are the errors of unreachable registries by host, so that each is
-	// dialed once.
+	// dead are the errors of unreachable registries by host, so that each is dialed once.
 	dead map[string]error
-	// blobs are the results for blobs by place and digest, since images share
-	// layers.
+	// blobs are the results for blobs by place and digest, since images share layers.
 	blobs map[string]func() error
 }
 

@@ -28,8 +28,7 @@ func (s *source) Collect(ctx context.Context) ([]finding.Finding, error) {
 	}
 }
 
-// interrupted handles the end of ctx: the deadline has findings, a cancellation
-// has none.
+// interrupted handles the end of ctx: the deadline has findings, a cancellation has none.
 func (s *source) interrupted(ctx context.Context, cause error) ([]finding.Finding, error) {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, fmt.Errorf("interrupted: %w", cause)
@@ -83,8 +82,7 @@ func (s *source) create(ctx context.Context) (diagnosis.Classification, error) {
 	return diagnosis.Classification{State: diagnosis.Waiting}, nil
 }
 
-// await classifies after every change, until state Done or until the Job has to
-// be created again.
+// await classifies after every change, until state Done or until the Job has to be created again.
 func (s *source) await(ctx context.Context) (diagnosis.Classification, error) {
 	var reason finding.Reason
 	since := time.Now()
@@ -165,8 +163,7 @@ func (s *source) deleteJob(ctx context.Context) error {
 	return nil
 }
 
-// awaitChange returns after a change, or after recheck if that is positive. An
-// error means that ctx is done.
+// awaitChange returns after a change, or after recheck if that is positive. An error means that ctx is done.
 func awaitChange(ctx context.Context, changed <-chan struct{}, recheck time.Duration) error {
 	var due <-chan time.Time
 	if recheck > 0 {
@@ -183,8 +180,7 @@ func awaitChange(ctx context.Context, changed <-chan struct{}, recheck time.Dura
 	return nil
 }
 
-// expire returns the findings at the deadline, with the last log lines of a
-// running check.
+// expire returns the findings at the deadline, with the last log lines of a running check.
 func (s *source) expire(ctx context.Context) []finding.Finding {
 	o, _ := s.observe()
 	if !s.granted {

@@ -51,8 +51,7 @@ type Options struct {
 	// Known are the findings of checks that are already complete, by the name of
 	// the check; no Job is created for these.
 	Known map[string][]finding.Finding
-	// Progress is called with every change of a Status, one call at a time; may be
-	// nil.
+	// Progress is called with every change of a Status, one call at a time; may be nil.
 	Progress func(Status)
 }
 
@@ -94,8 +93,7 @@ func Sources(ctx context.Context, client kubernetes.Interface, start starter, pl
 	return sources, nil
 }
 
-// Needs are the permissions to follow Jobs in all namespaces, without those to
-// create them.
+// Needs are the permissions to follow Jobs in all namespaces, without those to create them.
 func Needs() access.Needs {
 	var needs access.Needs
 	for _, resource := range []access.Request{{Group: batchv1.GroupName, Resource: "jobs"}, {Resource: "pods"}, {Resource: "events"}} {

@@ -40,8 +40,7 @@ func (r *run) report(status Status) {
 	r.progress(status)
 }
 
-// deleteEvicted deletes the Jobs of checks with findings whose capacity other
-// checks wait for.
+// deleteEvicted deletes the Jobs of checks with findings whose capacity other checks wait for.
 func (r *run) deleteEvicted(ctx context.Context) {
 	for {
 		select {

@@ -33,8 +33,7 @@ const (
 // waits are the periods in which a check waited. The zero value has none.
 type waits struct {
 	ended []finding.Wait
-	// reason is the reason of the present wait; empty if the check does
-	// not wait.
+	// reason is the reason of the present wait; empty if the check does not wait.
 	reason  finding.Reason
 	message string
 	since   time.Time

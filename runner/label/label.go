@@ -29,18 +29,15 @@ const (
 	ControlPlane = Prefix + "control-plane"
 )
 
-// AnnotationCheck is the name of the check, on its Job. It cannot be derived from
-// the Job, whose name is shortened.
+// AnnotationCheck is the name of the check, on its Job. It cannot be derived from the Job, whose name is shortened.
 const AnnotationCheck = Prefix + "check"
 
 const releaseDigits = 12
 
-// Suffix is the suffix of the names of a run's objects: the first ten hex digits of
-// its ID.
+// Suffix is the suffix of the names of a run's objects: the first ten hex digits of its ID.
 func Suffix(runID string) string { return ownsignal.Suffix(runID) }
 
-// ReleaseValue is the value of the label [Release]: the first 12 hex digits of
-// the release's digest ("sha256:…").
+// ReleaseValue is the value of the label [Release]: the first 12 hex digits of the release's digest ("sha256:…").
 func ReleaseValue(digest string) string {
 	hex := strings.TrimPrefix(digest, "sha256:")
 	return hex[:min(releaseDigits, len(hex))]

@@ -30,15 +30,13 @@ var reasonForeignObject = finding.NewReason("ForeignObject", finding.Explanation
 })
 
 var (
-	// errVanished means that an existing object of the name was deleted before it was
-	// read.
+	// errVanished means that an existing object of the name was deleted before it was read.
 	errVanished = errors.New("an object of that name existed and has just been deleted")
 	// errTerminating means that the object of the run is being deleted.
 	errTerminating = errors.New("this run had created it already, and it is being deleted")
 )
 
-// foreignError means that an existing object of a planned name is not the planned
-// one.
+// foreignError means that an existing object of a planned name is not the planned one.
 type foreignError struct {
 	kind   inventory.Kind
 	object inventory.Reference
@@ -73,8 +71,7 @@ func (e *alteredError) Error() string {
 	return fmt.Sprintf("a mutating webhook or policy of the cluster changes %s: %s", e.object, e.differs)
 }
 
-// rejectAltered returns an alteredError for an object that admission changed in what
-// it does.
+// rejectAltered returns an alteredError for an object that admission changed in what it does.
 func rejectAltered(planned, created payload.Object) error {
 	differs, err := alteration.Of(planned, created)
 	return compared(planned, differs, err)

@@ -180,8 +180,7 @@ const escalationDenied = "attempting to grant RBAC permissions not currently hel
 // maxErrorLines bounds the lines of an error that has a line for each rule.
 const maxErrorLines = 5
 
-// EscalationError means that the user may not grant the checks of a release their
-// permissions.
+// EscalationError means that the user may not grant the checks of a release their permissions.
 type EscalationError struct {
 	// Denied are the distinct errors of the API server, shortened.
 	Denied []string

@@ -18,8 +18,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// Launcher creates the objects of runs in one cluster. Its methods may be called
-// concurrently.
+// Launcher creates the objects of runs in one cluster. Its methods may be called concurrently.
 type Launcher struct {
 	objects *inventory.Objects
 	// starting bounds the Jobs that are created concurrently: thousands of

@@ -29,8 +29,7 @@ func QuotaRequires(check jobplan.Check, message string) finding.Finding {
 		Do(finding.Run("oc -n %s describe quota", check.Job.Namespace))
 }
 
-// QuotaExceeded is the finding about a check whose Job or pod exceeds a quota; the message
-// has which.
+// QuotaExceeded is the finding about a check whose Job or pod exceeds a quota; the message has which.
 func QuotaExceeded(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaExceeded, "%s", message).
 		Remedy("Increase the quota of namespace %s, or delete objects that use it.", check.Job.Namespace).
@@ -47,8 +46,7 @@ func (e *unspecifiedError) Error() string {
 // quotas has the quotas of the namespaces in which Jobs are created.
 type quotas struct {
 	namespaces map[string]quota.Namespace
-	// altered is true if admission may add requests and limits to pods, other than by a
-	// LimitRange.
+	// altered is true if admission may add requests and limits to pods, other than by a LimitRange.
 	altered bool
 }
 
@@ -108,8 +106,7 @@ func (q quotas) unspecified(check jobplan.Check) error {
 	return &unspecifiedError{namespace: check.Job.Namespace, text: text}
 }
 
-// exceeded describes the quotas that a check waits for: others may free them, so the Job
-// is created all the same.
+// exceeded describes the quotas that a check waits for: others may free them, so the Job is created all the same.
 func (q quotas) exceeded(check jobplan.Check) string {
 	return q.namespaces[check.Job.Namespace].Exceeded(check.Job.Spec.Template.Spec)
 }

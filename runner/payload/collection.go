@@ -69,8 +69,7 @@ func (m *manifests) addDocument(file string, content []byte, doc manifestdoc.Doc
 	return true
 }
 
-// broken reports a file that cannot be parsed. Its kind is unknown, so it fails
-// only if it mentions the annotation.
+// broken reports a file that cannot be parsed. Its kind is unknown, so it fails only if it mentions the annotation.
 func broken(content []byte, err error) *manifestfilter.Violation {
 	if !bytes.Contains(content, []byte(Annotation)) {
 		return manifestfilter.Warn(reasonBrokenManifest, "the file cannot be parsed: "+words.External(err.Error()),

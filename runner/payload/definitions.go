@@ -22,8 +22,7 @@ const (
 	// maxDefinitionBytes bounds the manifests of all CustomResourceDefinitions of a
 	// release: several times those of OpenShift.
 	maxDefinitionBytes = 48 << 20
-	// maxDefinitionDepth bounds the depth of one manifest: four times that of a schema
-	// with a pod template.
+	// maxDefinitionDepth bounds the depth of one manifest: four times that of a schema with a pod template.
 	maxDefinitionDepth = 200
 )
 
@@ -91,8 +90,7 @@ func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manif
 	}})
 }
 
-// metadataOf returns what the filters need of an object. Annotations that are not
-// scalars are not returned.
+// metadataOf returns what the filters need of an object. Annotations that are not scalars are not returned.
 func metadataOf(root *yaml.Node) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: manifestdoc.Text(root, "apiVersion"), Kind: manifestdoc.Text(root, "kind")}}
 	metadata := manifestdoc.Child(root, "metadata")

@@ -57,8 +57,7 @@ func (m *manifests) describe() (*Release, error) {
 	return release, nil
 }
 
-// readMetadata reads release-metadata. Unknown fields are
-// ignored, as in the cluster-version operator.
+// readMetadata reads release-metadata. Unknown fields are ignored, as in the cluster-version operator.
 func (m *manifests) readMetadata() (releaseMetadata, error) {
 	var metadata releaseMetadata
 	if err := unmarshal(m.metadata, &metadata, kjson.DisallowDuplicateFields); err != nil {

@@ -78,8 +78,7 @@ func misplaced(root, value *yaml.Node, line int) *manifestfilter.Violation {
 	return nil
 }
 
-// decode decodes the document into the type of its kind. Unknown and
-// duplicate fields are errors.
+// decode decodes the document into the type of its kind. Unknown and duplicate fields are errors.
 func (m *manifests) decode(doc manifestdoc.Document) (Object, *manifestfilter.Violation) {
 	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !doc.JSON, Strict: true})
 	decoded, kind, err := decoder.Decode(doc.Raw, nil, nil)
@@ -134,8 +133,7 @@ func appliedByOperator(object Object, annotation string) *manifestfilter.Violati
 	return found
 }
 
-// misnamed checks the name, and the namespace of namespaced kinds. No
-// name is generated and no namespace defaulted.
+// misnamed checks the name, and the namespace of namespaced kinds. No name is generated and no namespace defaulted.
 func misnamed(object Object) *manifestfilter.Violation {
 	kind := object.GetObjectKind().GroupVersionKind()
 	messages := validation.IsDNS1123Subdomain(object.GetName())
@@ -160,8 +158,7 @@ func misnamed(object Object) *manifestfilter.Violation {
 		manifestfilter.ToAuthors+"set a valid metadata.namespace on a namespaced object, and none on any other.")
 }
 
-// roleName applies the rule for names of RBAC objects, which may have colons
-// (Kubernetes pkg/apis/rbac/validation).
+// roleName applies the rule for names of RBAC objects, which may have colons (Kubernetes pkg/apis/rbac/validation).
 func roleName(name string) []string {
 	if name == "" || len(name) > validation.DNS1123SubdomainMaxLength {
 		return []string{"it must have from 1 to 253 characters"}

@@ -57,8 +57,7 @@ func checkReference(tag imagev1.TagReference) *manifestfilter.Violation {
 	return nil
 }
 
-// unmarshal parses JSON with case-sensitive fields and
-// the given strictness.
+// unmarshal parses JSON with case-sensitive fields and the given strictness.
 func unmarshal(content []byte, into any, strict ...kjson.StrictOption) error {
 	if err := manifestdoc.CheckSize(content); err != nil {
 		return err

@@ -69,8 +69,7 @@ type Supporting struct {
 	Object     Object
 }
 
-// keep adds an object under the sanitized name of its file, which findings, listings
-// and annotations show.
+// keep adds an object under the sanitized name of its file, which findings, listings and annotations show.
 func (r *Release) keep(each manifestdoc.Located[Object]) {
 	file := words.External(each.File)
 	if job, ok := each.Value.(*batchv1.Job); ok {
@@ -84,8 +83,7 @@ func (r *Release) keep(each manifestdoc.Located[Object]) {
 // objects, when its value is "true" (openshift/enhancements#363).
 const Annotation = "openshift.io/preflight-check"
 
-// deleteAnnotation makes the cluster-version operator delete the object
-// (lib/resourcedelete/helper.go).
+// deleteAnnotation makes the cluster-version operator delete the object (lib/resourcedelete/helper.go).
 const deleteAnnotation = "release.openshift.io/delete"
 
 // Object is a typed Kubernetes object.

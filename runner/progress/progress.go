@@ -13,8 +13,7 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
-// Observer follows a run. Its methods are called one at a time, and must return
-// quickly.
+// Observer follows a run. Its methods are called one at a time, and must return quickly.
 type Observer interface {
 	// Started reports the ID of the run as soon as it is recorded.
 	Started(run string)

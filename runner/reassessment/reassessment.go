@@ -79,8 +79,7 @@ func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report
 	return stored
 }
 
-// unchanged are the findings of a run that the built-in checks do not make, without what
-// force bypassed.
+// unchanged are the findings of a run that the built-in checks do not make, without what force bypassed.
 func unchanged(judgement scene.Judgement, findings []finding.Finding) []finding.Finding {
 	external := dependency.Name
 	var kept []finding.Finding
@@ -98,8 +97,7 @@ func unchanged(judgement scene.Judgement, findings []finding.Finding) []finding.
 	return kept
 }
 
-// expectedAgain counts the checks of the run that are not built in, and the built-in ones
-// as they reported now.
+// expectedAgain counts the checks of the run that are not built in, and the built-in ones as they reported now.
 func expectedAgain(judgement scene.Judgement, then verdict.Expectation, now collector.Collection) verdict.Expectation {
 	own := map[string]bool{}
 	for _, each := range builtin.Checks(judgement) {

@@ -2,16 +2,14 @@ package record
 
 import "fmt"
 
-// Authenticity is whether the content of a record was written by a process that has
-// the key of the records.
+// Authenticity is whether the content of a record was written by a process that has the key of the records.
 type Authenticity string
 
 // The values of Authenticity.
 const (
 	// Authentic means that the MACs match the content.
 	Authentic Authenticity = "Authentic"
-	// Unauthentic means that a MAC is missing or does not match, or that the key does
-	// not exist.
+	// Unauthentic means that a MAC is missing or does not match, or that the key does not exist.
 	Unauthentic Authenticity = "Unauthentic"
 	// Unverifiable means that the permission to read the key is missing.
 	Unverifiable Authenticity = "Unverifiable"

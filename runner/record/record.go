@@ -69,8 +69,7 @@ type Intent struct {
 	// Attachment is content that the selection names by digest, with which another process
 	// continues the run, such as the manifests of a directory. At most 64 KiB.
 	Attachment []byte
-	// Requester is the role that requested the run; empty in records of versions
-	// without it.
+	// Requester is the role that requested the run; empty in records of versions without it.
 	Requester Requester
 	// Generation is metadata.generation of the ClusterVersion that the run has read; 0 in
 	// records of versions without it.
@@ -176,8 +175,7 @@ func IsID(text string) bool {
 	return err == nil && parsed.String() == text
 }
 
-// Same returns an error unless both intents are of the same run, regardless of their
-// IDs.
+// Same returns an error unless both intents are of the same run, regardless of their IDs.
 func (i Intent) Same(other Intent) error {
 	switch {
 	case i.Target.Digest() != other.Target.Digest(): // names have only the first digits of a digest
@@ -196,6 +194,5 @@ const (
 	LabelPhase = "preflight.openshift.io/phase"
 )
 
-// Ended reports whether the labels of a header state that its run has ended. Labels are not
-// authentic.
+// Ended reports whether the labels of a header state that its run has ended. Labels are not authentic.
 func Ended(labels map[string]string) bool { return Phase(labels[LabelPhase]).Final() }

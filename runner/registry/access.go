@@ -16,20 +16,17 @@ type Local struct {
 	// containers-auth.json(5) or of Docker's config.json, in order of precedence.
 	// Missing files are ignored.
 	AuthFiles []string
-	// Transport sends all requests to registries; nil means the network, with its
-	// proxies and CAs.
+	// Transport sends all requests to registries; nil means the network, with its proxies and CAs.
 	Transport http.RoundTripper
 }
 
-// Access resolves pull specs to repositories, credentials and transports. Its
-// methods may be called concurrently.
+// Access resolves pull specs to repositories, credentials and transports. Its methods may be called concurrently.
 type Access struct {
 	rules       rules
 	credentials []credential.Store
 	network     network
 	warnings    []finding.Finding
-	// ofCluster is how many of the credentials and warnings come from the cluster; the
-	// others are of this machine.
+	// ofCluster is how many of the credentials and warnings come from the cluster; the others are of this machine.
 	ofCluster struct{ credentials, warnings int }
 
 	mutex sync.Mutex
@@ -43,8 +40,7 @@ func Own(ctx context.Context, local Local) *Access {
 	return a
 }
 
-// OfNodes is the same access without the credentials of this machine, which the nodes of the
-// cluster do not have.
+// OfNodes is the same access without the credentials of this machine, which the nodes of the cluster do not have.
 func (a *Access) OfNodes() *Access {
 	return &Access{
 		rules: a.rules, network: a.network, bases: map[base]*http.Transport{}, ofCluster: a.ofCluster,

@@ -61,8 +61,7 @@ func (t attempt) reason() finding.Reason {
 	return ReasonRegistryUnreachable
 }
 
-// elsewhere reports whether another place may have the image: the error is an HTTP
-// status or a failed request.
+// elsewhere reports whether another place may have the image: the error is an HTTP status or a failed request.
 func elsewhere(err error) bool {
 	_, status := errors.AsType[*transport.Error](err)
 	_, request := errors.AsType[*url.Error](err)
@@ -84,8 +83,7 @@ func status(err error) int {
 	return 0
 }
 
-// response is the error as short text. It has no URL, since the URL of a redirect
-// may contain a credential.
+// response is the error as short text. It has no URL, since the URL of a redirect may contain a credential.
 func response(err error) string {
 	rejected, ok := errors.AsType[*transport.Error](err)
 	if !ok {

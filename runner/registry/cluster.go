@@ -148,8 +148,7 @@ func (r reading) tagMirrors(ctx context.Context) []mirrorSet {
 	return sets
 }
 
-// policies reads ImageContentSourcePolicies, the predecessors of
-// ImageDigestMirrorSets before OpenShift 4.13.
+// policies reads ImageContentSourcePolicies, the predecessors of ImageDigestMirrorSets before OpenShift 4.13.
 func (r reading) policies(ctx context.Context) []mirrorSet {
 	list, err := r.cluster.Dynamic.Resource(operatorv1alpha1.GroupVersion.WithResource("imagecontentsourcepolicies")).List(ctx, metav1.ListOptions{})
 	if r.failed(err, reasonMirrorsUnreadable, "the cluster's ImageContentSourcePolicies") {
@@ -177,8 +176,7 @@ func asText(mirrors []configv1.ImageMirror) []string {
 	return texts
 }
 
-// image reads the blocked, insecure and allowed registries, and the CAs of single
-// registries.
+// image reads the blocked, insecure and allowed registries, and the CAs of single registries.
 func (r reading) image(ctx context.Context, into *settings) {
 	image, err := r.cluster.OpenShift.ConfigV1().Images().Get(ctx, "cluster", metav1.GetOptions{})
 	if r.failed(err, reasonRegistrySourcesUnreadable, "image.config.openshift.io \"cluster\"") {

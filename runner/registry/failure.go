@@ -106,8 +106,7 @@ func (f failures) remedy(reason finding.Reason, reference name.Reference, first 
 		[]finding.Action{finding.Run(editImageConfig)}
 }
 
-// reachRemedy is the remedy for a place that cannot be reached, and has no mirror that
-// responds.
+// reachRemedy is the remedy for a place that cannot be reached, and has no mirror that responds.
 func (f failures) reachRemedy(host string, place Place) (string, []finding.Action) {
 	reach := fmt.Sprintf("Make %s reachable from here, with the right proxy and CA", host)
 	if place.Mirror {

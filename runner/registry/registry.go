@@ -157,8 +157,7 @@ func parse(pullSpec string) (name.Reference, error) {
 	return reference, nil
 }
 
-// repositoryOf is the name of the repository in configuration, where Docker Hub is
-// called docker.io.
+// repositoryOf is the name of the repository in configuration, where Docker Hub is called docker.io.
 func repositoryOf(reference name.Reference) string {
 	repository := reference.Context().Name()
 	if rest, ok := strings.CutPrefix(repository, name.DefaultRegistry+"/"); ok {

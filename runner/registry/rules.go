@@ -19,16 +19,14 @@ type settings struct {
 	release string
 }
 
-// rules are the content of a node's registries.conf, and the allowed registries of
-// its policy.json.
+// rules are the content of a node's registries.conf, and the allowed registries of its policy.json.
 type rules struct {
 	entries           []entry
 	insecure, allowed []string
 	sets              []mirrorSet
 }
 
-// entry is a [[registry]] of registries.conf. The entry with the longest matching
-// scope applies to an image.
+// entry is a [[registry]] of registries.conf. The entry with the longest matching scope applies to an image.
 type entry struct {
 	scope           string
 	digests, tags   []string
@@ -36,8 +34,7 @@ type entry struct {
 	blocked, unsafe bool
 }
 
-// newRules combines settings as the machine-config operator does, and reports
-// those that it ignores.
+// newRules combines settings as the machine-config operator does, and reports those that it ignores.
 func newRules(s settings) (rules, []finding.Finding) {
 	entries := map[string]*entry{}
 	at := func(scope string) *entry {

@@ -76,14 +76,12 @@ type network struct {
 	override http.RoundTripper
 	// proxy is the cluster's, nil when it has none.
 	proxy func(*url.URL) (*url.URL, error)
-	// bundle is the cluster's bundle of CAs, in PEM, and certificates are those
-	// for one host:port each.
+	// bundle is the cluster's bundle of CAs, in PEM, and certificates are those for one host:port each.
 	bundle       []byte
 	certificates map[string][]byte
 }
 
-// base identifies connections: to a host, with or without verification of its
-// certificate.
+// base identifies connections: to a host, with or without verification of its certificate.
 type base struct {
 	host   string
 	unsafe bool
@@ -98,8 +96,7 @@ func (n network) proxyFor(request *http.Request) (*url.URL, error) {
 	return n.proxy(request.URL)
 }
 
-// roots are the CAs of this machine, of the cluster and of the host; nil when they
-// are only those of this machine.
+// roots are the CAs of this machine, of the cluster and of the host; nil when they are only those of this machine.
 func (n network) roots(host string) *x509.CertPool {
 	own := n.certificates[host]
 	if len(n.bundle) == 0 && len(own) == 0 {

@@ -51,8 +51,7 @@ func (f *interruptible) Close() error {
 	return f.File.Close()
 }
 
-// OpenRegular opens a regular file, or a symbolic link to one. Any other file is an
-// ErrNotRegular.
+// OpenRegular opens a regular file, or a symbolic link to one. Any other file is an ErrNotRegular.
 func OpenRegular(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the user names the directory
 	if err != nil {

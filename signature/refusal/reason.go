@@ -6,8 +6,7 @@ import "slices"
 type Reason struct {
 	// Name is one CamelCase word, stable between releases.
 	Name string
-	// Meaning is when the reason is reported, Cause what brings that about, Remedy what to
-	// do: sentences.
+	// Meaning is when the reason is reported, Cause what brings that about, Remedy what to do: sentences.
 	Meaning, Cause, Remedy string
 	// Inconclusive is true when the signature is neither proven nor refuted.
 	Inconclusive bool

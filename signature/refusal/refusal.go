@@ -19,11 +19,9 @@ type Error struct {
 	Message string
 	// Remediation is an imperative sentence; it names no option of a program.
 	Remediation string
-	// Outcome is Fail when the release is not signed properly, Unknown when the
-	// verification was inconclusive.
+	// Outcome is Fail when the release is not signed properly, Unknown when the verification was inconclusive.
 	Outcome preflight.Outcome
-	// Details are the violations of the signatures that were checked, in search
-	// order, at most maxDetails.
+	// Details are the violations of the signatures that were checked, in search order, at most maxDetails.
 	Details []string
 	// Err is the underlying error; nil when there is none.
 	Err error

@@ -15,8 +15,7 @@ import (
 // signatures, and the keyrings and stores of the release.
 const Namespace = "openshift-config-managed"
 
-// ConfigMaps holds the signatures in ConfigMaps of the cluster, by key
-// ("sha256-<hex>-<n>").
+// ConfigMaps holds the signatures in ConfigMaps of the cluster, by key ("sha256-<hex>-<n>").
 type ConfigMaps struct {
 	entries []entry
 }

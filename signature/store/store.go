@@ -27,8 +27,7 @@ import (
 	"github.com/openshift/update-preflight/signature/refusal"
 )
 
-// MaxBytes bounds one signature, compressed and decompressed.
-// Signatures of releases are below 1 KiB.
+// MaxBytes bounds one signature, compressed and decompressed. Signatures of releases are below 1 KiB.
 const MaxBytes = 64 << 10
 
 const (
@@ -172,8 +171,7 @@ func (s *httpStore) Signature(ctx context.Context, digest string, n int) (_ []by
 	return readBounded(response.Body)
 }
 
-// Unusable replaces a store of the cluster that cannot be used; its content
-// is unknown.
+// Unusable replaces a store of the cluster that cannot be used; its content is unknown.
 type Unusable struct {
 	Name string
 	// Cause is why it cannot be used.

@@ -39,8 +39,7 @@ func ReferenceOf(config admissionregistrationv1.WebhookClientConfig) (Reference,
 	return reference, true
 }
 
-// ReferenceIn is the Service whose DNS name is the host of a webhook's URL; false if
-// the URL has none.
+// ReferenceIn is the Service whose DNS name is the host of a webhook's URL; false if the URL has none.
 func ReferenceIn(config admissionregistrationv1.WebhookClientConfig) (Reference, bool) {
 	if config.URL == nil {
 		return Reference{}, false
@@ -80,11 +79,9 @@ const (
 // Backend is what serves a webhook.
 type Backend struct {
 	State State
-	// Nodes are the nodes of the ready endpoints, sorted; nil if the node of an endpoint
-	// is not known.
+	// Nodes are the nodes of the ready endpoints, sorted; nil if the node of an endpoint is not known.
 	Nodes []string
-	// Selector selects the pods in the namespace of the Service; it selects none where
-	// the endpoints are not pods.
+	// Selector selects the pods in the namespace of the Service; it selects none where the endpoints are not pods.
 	Selector labels.Selector
 }
 

@@ -23,8 +23,7 @@ import (
 const (
 	// parallelQueries bounds the concurrent queries.
 	parallelQueries = 8
-	// maxQueries bounds the queries, and maxResult one result, in bytes: that of a condition is
-	// one sample.
+	// maxQueries bounds the queries, and maxResult one result, in bytes: that of a condition is one sample.
 	maxQueries, maxResult = 1000, 64 << 10
 	alertsFile            = "monitoring/alerts.json"
 )

@@ -91,8 +91,7 @@ func (p *packer) pack(name string, content io.Reader) (made *file, cause string,
 // unpackers are readers of the content of files, each with buffers of some blocks.
 var unpackers = sync.Pool{New: func() any { return s2.NewReader(nil, s2.ReaderMaxBlockSize(packedBlock)) }} //nolint:gochecknoglobals // a pool is shared
 
-// unpack calls do with the content, which ends with the call. Of a file that is not read, it returns
-// the cause.
+// unpack calls do with the content, which ends with the call. Of a file that is not read, it returns the cause.
 func (f *file) unpack(do func(content io.Reader) error) error {
 	if f.cause != "" {
 		return errors.New(f.cause)

@@ -100,8 +100,7 @@ func (t *tree) clusterID() string {
 	return id
 }
 
-// unreadVersion is why the ClusterVersion of the tree cannot be read; empty where it has none, or can
-// be read.
+// unreadVersion is why the ClusterVersion of the tree cannot be read; empty where it has none, or can be read.
 func (t *tree) unreadVersion() string {
 	files := t.places[clusterVersions()]
 	if unnamed := (Resource{Name: clusterVersions().Name}); t.root.Kind == layout.Lists {
@@ -205,8 +204,7 @@ func (t *tree) read(name string) (content, cause string) {
 // timeFormat is the format of time.Time.String, without the monotonic clock.
 const timeFormat = "2006-01-02 15:04:05.999999999 -0700 MST"
 
-// times are those in the file to which each process of "oc adm inspect" appends when it starts and
-// when it ends.
+// times are those in the file to which each process of "oc adm inspect" appends when it starts and when it ends.
 func (t *tree) times() []time.Time {
 	var times []time.Time
 	lines := bufio.NewScanner(strings.NewReader(t.text("timestamp")))
@@ -219,8 +217,7 @@ func (t *tree) times() []time.Time {
 	return times
 }
 
-// ended reports whether all processes that wrote the tree have ended: what they were to gather is
-// there.
+// ended reports whether all processes that wrote the tree have ended: what they were to gather is there.
 func (t *tree) ended() bool {
 	times := t.times()
 	return len(times) > 0 && len(times)%2 == 0

@@ -420,8 +420,7 @@ func (t *tree) unread(name string) string {
 	return ""
 }
 
-// Collection is what "oc preflight collect" stated; the zero value where another program wrote
-// the archive.
+// Collection is what "oc preflight collect" stated; the zero value where another program wrote the archive.
 func (i *Inventory) Collection() Collection { return i.index }
 
 // Resources of which the archive has files, sorted.

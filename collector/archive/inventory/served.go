@@ -68,8 +68,7 @@ func discoverGroup(object []byte, served map[Resource]bool) error {
 	return nil
 }
 
-// Kubernetes is the version of the API server, such as "1.31.4"; empty where the archive does not
-// have it.
+// Kubernetes is the version of the API server, such as "1.31.4"; empty where the archive does not have it.
 func (i *Inventory) Kubernetes() string {
 	found, ok := i.Table(clusterOperators(), "").Find("", "kube-apiserver")
 	if !ok {
@@ -95,8 +94,7 @@ func (i *Inventory) Kubernetes() string {
 	return ""
 }
 
-// aggregated are the groups, beside those of Kubernetes, that CustomResourceDefinitions do not
-// define.
+// aggregated are the groups, beside those of Kubernetes, that CustomResourceDefinitions do not define.
 func aggregated() []string {
 	return []string{
 		"apps.openshift.io", "authorization.openshift.io", "build.openshift.io", "image.openshift.io", "oauth.openshift.io", "packages.operators.coreos.com",
@@ -111,8 +109,7 @@ func (r Resource) custom() bool {
 
 // introduction is when Kubernetes began to serve a resource that checks read.
 type introduction struct {
-	// gated is the version that serves it where a feature gate is on, and always the one that serves
-	// it without.
+	// gated is the version that serves it where a feature gate is on, and always the one that serves it without.
 	gated, always string
 }
 

@@ -12,8 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// refuseDuplicates returns an error for valid JSON of an object or a list in which an object has a
-// key twice.
+// refuseDuplicates returns an error for valid JSON of an object or a list in which an object has a key twice.
 func refuseDuplicates(valid []byte) error { return RefuseDuplicates(valid, "items", "metadata") }
 
 // RefuseDuplicates returns an error for valid JSON in which an object has a key twice:

@@ -151,8 +151,7 @@ func readYAML(content *bufio.Reader, do func([]byte) error) (List, error) {
 	}
 }
 
-// splitter splits a document of block style, as the printers of Kubernetes write it, at the items
-// of its list.
+// splitter splits a document of block style, as the printers of Kubernetes write it, at the items of its list.
 type splitter struct {
 	do func([]byte) error
 	// rest has the document without the items.
@@ -308,8 +307,7 @@ func parts(document []byte) int {
 	return count
 }
 
-// suspicious reports whether a document can have an anchor or an alias: such a token is at the
-// begin of a value.
+// suspicious reports whether a document can have an anchor or an alias: such a token is at the begin of a value.
 func suspicious(document []byte) bool {
 	for i := 0; i < len(document); i++ {
 		next := bytes.IndexAny(document[i:], "&*")

@@ -65,8 +65,7 @@ const (
 
 // Entry is an entry that is not read.
 type Entry struct {
-	// Path is that in the archive. One that leads out of the archive is given as if it began in
-	// the root.
+	// Path is that in the archive. One that leads out of the archive is given as if it began in the root.
 	Path string
 	Type EntryType
 	// Target is the path of the file that a hard link names; empty where it is not visited.
@@ -301,8 +300,7 @@ func isText(name string) bool {
 	return false
 }
 
-// tar visits the files of a tar. What follows its end mark would not be read: zeros may, which
-// fill a record.
+// tar visits the files of a tar. What follows its end mark would not be read: zeros may, which fill a record.
 func (w *walk) tar(content io.Reader) error {
 	all := &bounded{walk: w, next: content}
 	files := tar.NewReader(all)

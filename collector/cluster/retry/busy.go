@@ -8,13 +8,11 @@ import (
 )
 
 const (
-	// maxTries and maxWait bound the number of requests to a busy server, and
-	// each wait between them.
+	// maxTries and maxWait bound the number of requests to a busy server, and each wait between them.
 	maxTries  = 4
 	firstWait = 500 * time.Millisecond
 	maxWait   = 30 * time.Second
-	// maxDrain bounds the part of an unused response that is read in order to
-	// reuse its connection, in bytes.
+	// maxDrain bounds the part of an unused response that is read in order to reuse its connection, in bytes.
 	maxDrain = 64 << 10
 )
 

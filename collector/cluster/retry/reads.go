@@ -13,8 +13,7 @@ import (
 const (
 	// maxReadTime bounds the attempts of one read.
 	maxReadTime = 2 * time.Minute
-	// maxStatus bounds the part of a response that is read to find out whether it
-	// is temporary, in bytes.
+	// maxStatus bounds the part of a response that is read to find out whether it is temporary, in bytes.
 	maxStatus = 64 << 10
 	// maxBody bounds the part of a body that is read before the response is returned,
 	// in bytes: a page of 500 large objects. Client-go reads bodies into memory too.
@@ -81,8 +80,7 @@ func isRead(request *http.Request) bool {
 	return request.Method == http.MethodGet && query.Get("watch") == "" && query.Get("follow") == "" && !upgraded
 }
 
-// isPassing is true for a response with a temporary status. Client-go itself repeats
-// requests that were throttled.
+// isPassing is true for a response with a temporary status. Client-go itself repeats requests that were throttled.
 func isPassing(response *http.Response) bool {
 	if response == nil || response.StatusCode < http.StatusInternalServerError {
 		return false

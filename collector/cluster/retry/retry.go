@@ -65,8 +65,7 @@ type againError struct{ error }
 
 func (e *againError) Unwrap() error { return e.error }
 
-// Temporary is true for the errors of an API server that restarts, cannot be
-// reached or is overloaded.
+// Temporary is true for the errors of an API server that restarts, cannot be reached or is overloaded.
 func Temporary(err error) bool {
 	var again *againError
 	var status apierrors.APIStatus
@@ -116,8 +115,7 @@ func broken(err error) bool {
 	return errors.As(err, &stream) && stream.Code == http2.ErrCodeInternal
 }
 
-// unreachable is true while the server does not listen, or the network or its name
-// service is down.
+// unreachable is true while the server does not listen, or the network or its name service is down.
 func unreachable(err error) bool {
 	var operation *net.OpError
 	return errors.As(err, &operation) && operation.Op != "remote error" // a TLS alert comes from a server that was reached

@@ -86,8 +86,7 @@ func (f Findings) Document(document.View) document.Document {
 // maxFacts bounds the evidence and the objects of a finding.
 const maxFacts = 20
 
-// Item is a finding with everything about it. What to do about a finding that does not count
-// is left out.
+// Item is a finding with everything about it. What to do about a finding that does not count is left out.
 func Item(f finding.Finding) document.Item {
 	item := document.Item{Mark: Mark(f), Names: []string{f.Name}, State: state(f), Counts: f.Open(), Message: f.Message}
 	if f.Bypass == nil {

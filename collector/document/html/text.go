@@ -47,8 +47,7 @@ func lines(data string) g.Node {
 	return content
 }
 
-// prose is text of one or more lines after an optional lead. Lines that are verbatim are a
-// block of their own.
+// prose is text of one or more lines after an optional lead. Lines that are verbatim are a block of their own.
 func prose(leading, data string) g.Node {
 	content, before := g.Group{}, lead(leading)
 	for _, block := range words.Blocks(words.Lines(data, maxText)) {

@@ -12,8 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Route is a picture of the updates of a path, from left to right, with the same data as a
-// table.
+// Route is a picture of the updates of a path, from left to right, with the same data as a table.
 type Route struct {
 	Title string
 	// Stops are the versions, the first included.
@@ -62,8 +61,7 @@ const (
 	maxStops, maxMarks, maxPauses, maxOthers, maxOtherStops = 8, 4, 3, 3, 8
 )
 
-// The geometry of the picture, in pixels: rows of cells, of which each has a stop and the
-// update that follows it.
+// The geometry of the picture, in pixels: rows of cells, of which each has a stop and the update that follows it.
 const (
 	cellsInRow  = 3
 	cellWidth   = 300

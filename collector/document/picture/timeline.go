@@ -25,8 +25,7 @@ type Bar struct {
 	Name, Result string
 	Level        document.Level
 	Waits        []Wait
-	// Start and End bound the run of the check; zero for a check that has not run, or still
-	// runs.
+	// Start and End bound the run of the check; zero for a check that has not run, or still runs.
 	Start, End time.Time
 }
 

@@ -108,8 +108,7 @@ func results(marks []picture.Mark) string {
 	return strings.Join(texts, "; ")
 }
 
-// draw draws the path from top to bottom. A column of # beside it is a pool that is
-// paused.
+// draw draws the path from top to bottom. A column of # beside it is a pool that is paused.
 func (p Plan) draw() string {
 	var text strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }

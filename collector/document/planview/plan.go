@@ -20,8 +20,7 @@ import (
 // Plan is the document of a plan.
 type Plan struct{ updateplan.Plan }
 
-// Document is the decision, the path, the durations, then each update, and what the plan
-// leaves open.
+// Document is the decision, the path, the durations, then each update, and what the plan leaves open.
 func (p Plan) Document(view document.View) document.Document {
 	decision, meaning, _ := strings.Cut(p.headline(), ": ")
 	blocks := []document.Block{
@@ -194,8 +193,7 @@ func (p Plan) Images() []string {
 	return images
 }
 
-// ImageSet is the configurations of oc-mirror. A plan that was read has none, which is an
-// error.
+// ImageSet is the configurations of oc-mirror. A plan that was read has none, which is an error.
 func (p Plan) ImageSet() ([]imageset.File, error) {
 	if len(p.Mirror()) == 0 && len(p.Updates) > 0 {
 		return nil, errors.New("a stored plan does not have the configurations of oc-mirror: plan again")

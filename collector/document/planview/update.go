@@ -64,8 +64,7 @@ func label(risk updateplan.Risk) string {
 	return word
 }
 
-// explanation is by what the risk was accepted or evaluated, or why it is unknown whether
-// it applies.
+// explanation is by what the risk was accepted or evaluated, or why it is unknown whether it applies.
 func explanation(risk updateplan.Risk) string {
 	switch {
 	case risk.Accepted != "":

@@ -18,8 +18,7 @@ const mostNames, mostNamesOnPage = 12, 200
 // notCovered names what no check reads; collector/MODEL.md has why, and how it is checked.
 const notCovered = "CPUs, boot loaders and files of nodes; storage, load balancers and networks outside the cluster; see MODEL.md"
 
-// facts are the subject and the basis of the verdict; in a brief view only what may change
-// what to do.
+// facts are the subject and the basis of the verdict; in a brief view only what may change what to do.
 func (r Report) facts(view document.View) document.Table {
 	table := document.Table{Title: "About this report"}
 	if len(r.Actions) == 0 {
@@ -107,8 +106,7 @@ func addValidity(r Report, table *document.Table, view document.View) {
 	}
 }
 
-// addProgress is how far a run in progress is. Its signature and CVO's answer are known at its
-// end.
+// addProgress is how far a run in progress is. Its signature and CVO's answer are known at its end.
 func addProgress(r Report, table *document.Table, view document.View) {
 	table.Row("Checks", fmt.Sprintf("%d of %d reported so far", r.Expected.Reported, r.Expected.Checks))
 	most := mostNames

@@ -61,8 +61,7 @@ type cause struct {
 	finding finding.Finding
 }
 
-// causesOf groups the findings that need attention and differ only in their names, in
-// the order of the report.
+// causesOf groups the findings that need attention and differ only in their names, in the order of the report.
 func causesOf(findings []finding.Finding) []cause {
 	var causes []cause
 	place := map[string]int{}
@@ -97,8 +96,7 @@ func sharedActions(actions []finding.Action) []finding.Action {
 	return slices.DeleteFunc(slices.Clone(actions), func(a finding.Action) bool { return a.Type == finding.ActionAccept })
 }
 
-// quietOf has the names of what passed, and of what does not apply with the reason; nothing
-// if there are neither.
+// quietOf has the names of what passed, and of what does not apply with the reason; nothing if there are neither.
 func quietOf(findings []finding.Finding) []document.Block {
 	var passes, skips []string
 	for _, f := range findings {
@@ -165,8 +163,7 @@ func plural(word string, number int) string {
 	return word
 }
 
-// counts are the numbers of findings, after that of the checks that have reported where some
-// have not.
+// counts are the numbers of findings, after that of the checks that have reported where some have not.
 func (r Report) counts() string {
 	text := countsOf(r.Findings)
 	if r.Run.Phase == report.PhaseRunning || r.Expected.Reported < r.Expected.Checks {

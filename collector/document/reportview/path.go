@@ -17,8 +17,7 @@ import (
 // Path is the document of a path.
 type Path struct{ report.Path }
 
-// Document is the decision about the whole, a line for each update, then each update as the
-// document of its report.
+// Document is the decision about the whole, a line for each update, then each update as the document of its report.
 func (p Path) Document(view document.View) document.Document {
 	decision, meaning, _ := strings.Cut(p.headline(), ": ")
 	blocks := []document.Block{document.Verdict{Mark: document.Mark{Level: p.level(), Word: decision}, Meaning: meaning}}

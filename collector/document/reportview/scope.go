@@ -10,8 +10,7 @@ import (
 
 const everyTarget = "every target"
 
-// scope lists the targets that a finding is about, by minor version where it is
-// about all targets of one.
+// scope lists the targets that a finding is about, by minor version where it is about all targets of one.
 func scope(about []string, all []report.Candidate) string {
 	concerned := map[string]bool{}
 	for _, version := range about {

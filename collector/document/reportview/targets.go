@@ -149,8 +149,7 @@ func (t Targets) origin() string {
 	return t.Cluster.Version + " in channel " + t.Channel
 }
 
-// all has one row for each target. Causes that all targets share are named once, below the
-// table.
+// all has one row for each target. Causes that all targets share are named once, below the table.
 func (t Targets) all(view document.View) []document.Block {
 	counts := map[verdict.Decision]int{}
 	for _, target := range t.Targets.Targets {
@@ -286,8 +285,7 @@ func commonCauses(targets []report.Candidate) []string {
 	return slices.DeleteFunc(causes(targets[0]), func(name string) bool { return count[name] != len(targets) })
 }
 
-// describeCauses lists the causes of one target, with a star for the common
-// ones.
+// describeCauses lists the causes of one target, with a star for the common ones.
 func describeCauses(target report.Candidate, common []string) string {
 	var names []string
 	if len(common) > 0 {

@@ -126,8 +126,7 @@ func folded(style Style, line string) []string {
 	return strings.Split(wrap(hanging, line, hanging, style.limit()), "\n")
 }
 
-// shortened are the first lines of a text and a note about the others, which replaces the
-// end of the last line.
+// shortened are the first lines of a text and a note about the others, which replaces the end of the last line.
 func shortened(style Style, lines []string, most int) []string {
 	more := words.Count(len(lines)-most, "more line")
 	rest := strings.TrimRight(style.Ellipsis()+" ("+more+": "+style.Hint, ": ") + ")"

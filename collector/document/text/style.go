@@ -22,8 +22,7 @@ type Style struct {
 	Color bool
 	// Symbols adds characters outside of ASCII beside words.
 	Symbols bool
-	// Details adds what needs no attention: what passed by name, every fact of a finding,
-	// and long texts in full.
+	// Details adds what needs no attention: what passed by name, every fact of a finding, and long texts in full.
 	Details bool
 	// Hint names what adds details, such as a flag; empty for none.
 	Hint string
@@ -56,8 +55,7 @@ func (s Style) more(number int) string {
 	return strings.TrimSuffix(fmt.Sprintf("... and %d more (%s)", number, s.AllHint), " ()")
 }
 
-// limit is the number of columns of folded text; 0 in a file or a pipe, where each paragraph
-// is one line.
+// limit is the number of columns of folded text; 0 in a file or a pipe, where each paragraph is one line.
 func (s Style) limit() int {
 	if s.Width == 0 {
 		return 0
@@ -137,8 +135,7 @@ const (
 	reset   = "\x1b[0m"
 )
 
-// markOf is the mark of a label of a finding, or of a decision. A word without one is
-// not marked.
+// markOf is the mark of a label of a finding, or of a decision. A word without one is not marked.
 func markOf(word string) mark {
 	switch strings.ToUpper(word) {
 	case "FAIL", "BLOCKED", "BLOCKED SO FAR":

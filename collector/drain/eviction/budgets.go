@@ -28,8 +28,7 @@ type selector struct {
 	at     int
 }
 
-// NewBudgets indexes budgets. A selector {} selects all pods of the namespace, and none
-// selects none (policy/v1).
+// NewBudgets indexes budgets. A selector {} selects all pods of the namespace, and none selects none (policy/v1).
 func NewBudgets(budgets []policyv1.PodDisruptionBudget) *Budgets {
 	index := &Budgets{byNamespace: map[string]*selection{}}
 	for i := range budgets {
@@ -60,8 +59,7 @@ func (s *selection) add(of *metav1.LabelSelector, added selector) {
 	s.others = append(s.others, added)
 }
 
-// Of are the positions, in the list of NewBudgets, of the budgets that select a pod with these
-// labels, sorted.
+// Of are the positions, in the list of NewBudgets, of the budgets that select a pod with these labels, sorted.
 func (b *Budgets) Of(namespace string, pod map[string]string) []int {
 	in := b.byNamespace[namespace]
 	if in == nil {

@@ -31,15 +31,13 @@ type Cause string
 
 // The causes.
 const (
-	// NotAsked is a pod that has not started, has ended or is being deleted: budgets are not
-	// read.
+	// NotAsked is a pod that has not started, has ended or is being deleted: budgets are not read.
 	NotAsked Cause = "NotAsked"
 	// NoBudget is a pod that no budget selects.
 	NoBudget Cause = "NoBudget"
 	// Allowed is a budget that allows a disruption.
 	Allowed Cause = "Allowed"
-	// Unhealthy is a pod that is not ready and may be evicted by the budget's
-	// unhealthyPodEvictionPolicy.
+	// Unhealthy is a pod that is not ready and may be evicted by the budget's unhealthyPodEvictionPolicy.
 	Unhealthy Cause = "Unhealthy"
 	// SeveralBudgets is a pod that more than one budget selects: error 500.
 	SeveralBudgets Cause = "SeveralBudgets"
@@ -53,8 +51,7 @@ const (
 	SyncFailed Cause = "SyncFailed"
 	// RequiresAll is a budget that requires all expected pods to be healthy: error 429.
 	RequiresAll Cause = "RequiresAll"
-	// Unmanaged is a budget that expects no pods, since those that it selects have no
-	// controller: error 429.
+	// Unmanaged is a budget that expects no pods, since those that it selects have no controller: error 429.
 	Unmanaged Cause = "Unmanaged"
 	// TooFewHealthy is a budget of which too few pods are healthy at present: error 429.
 	TooFewHealthy Cause = "TooFewHealthy"

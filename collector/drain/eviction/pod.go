@@ -13,8 +13,7 @@ type Pod struct {
 	// Failed. The API server deletes both without looking at budgets.
 	Unstarted, Ended bool
 	Terminating      bool
-	// Kept is why a drain does not evict the pod: KeptDaemonSet or KeptMirror; empty for all
-	// others.
+	// Kept is why a drain does not evict the pod: KeptDaemonSet or KeptMirror; empty for all others.
 	Kept Kept
 }
 

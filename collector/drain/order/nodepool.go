@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// NodePool is how a NodePool of a hosted cluster is updated (HyperShift
-// hypershift-operator/controllers/nodepool).
+// NodePool is how a NodePool of a hosted cluster is updated (HyperShift hypershift-operator/controllers/nodepool).
 type NodePool struct {
 	Name string
 	// Replicas is nil where the pool is scaled automatically.

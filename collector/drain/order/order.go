@@ -26,8 +26,7 @@ type Input struct {
 	NodePools []NodePool
 	// Topology is status.controlPlaneTopology of the Infrastructure "cluster".
 	Topology configv1.TopologyMode
-	// AtTarget reports whether a node has the configuration of the target already. Where
-	// nil, none has.
+	// AtTarget reports whether a node has the configuration of the target already. Where nil, none has.
 	AtTarget func(*corev1.Node) bool
 	// Last is the node of the machine-config-operator's pod, which is updated as the last of
 	// its pool; empty where that is unknown.

@@ -4,8 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotations of the machine-config-daemon on nodes (machine-config-operator
-// pkg/daemon/constants).
+// Annotations of the machine-config-daemon on nodes (machine-config-operator pkg/daemon/constants).
 const (
 	currentConfig = "machineconfiguration.openshift.io/currentConfig"
 	desiredConfig = "machineconfiguration.openshift.io/desiredConfig"

@@ -20,8 +20,7 @@ type Behavior string
 const (
 	// None is a pod that no operator of the table owns.
 	None Behavior = ""
-	// Moves is a pod that the operator makes evictable and creates again: a refusal by its
-	// budget is progress.
+	// Moves is a pod that the operator makes evictable and creates again: a refusal by its budget is progress.
 	Moves Behavior = "Moves"
 	// Migrates is a pod that stays until the operator runs it on another node.
 	Migrates Behavior = "Migrates"

@@ -9,11 +9,9 @@ type Preference int
 
 // The preferences.
 const (
-	// Emptiest approximates the scores of the default profile: free resources, and few pods
-	// of the same controller.
+	// Emptiest approximates the scores of the default profile: free resources, and few pods of the same controller.
 	Emptiest Preference = iota
-	// Fullest prefers the nodes with the least free resources, as the profile
-	// HighNodeUtilization does.
+	// Fullest prefers the nodes with the least free resources, as the profile HighNodeUtilization does.
 	Fullest
 	// Any takes all suitable nodes for equal.
 	Any

@@ -26,8 +26,7 @@ type Input struct {
 	Created []*corev1.Pod
 	// Namespaces are needed for affinity terms with a namespaceSelector.
 	Namespaces []metav1.PartialObjectMetadata
-	// Claims, Volumes and Classes are all of the cluster. With Unread, pods with claims have
-	// an unknown placement.
+	// Claims, Volumes and Classes are all of the cluster. With Unread, pods with claims have an unknown placement.
 	Claims  []corev1.PersistentVolumeClaim
 	Volumes []corev1.PersistentVolume
 	Classes []storagev1.StorageClass
@@ -128,8 +127,7 @@ type constraint struct {
 	skew     int
 	domains  int
 	self     bool
-	// everywhere counts nodes that the pod's affinity excludes, tolerated only nodes whose
-	// taints it tolerates.
+	// everywhere counts nodes that the pod's affinity excludes, tolerated only nodes whose taints it tolerates.
 	everywhere, tolerated bool
 }
 

@@ -123,8 +123,7 @@ func number(replicas *int32) int {
 	return int(*replicas)
 }
 
-// failuresOf is how many more pods of a Job may fail. With a limit for each index, the Job counts none
-// together.
+// failuresOf is how many more pods of a Job may fail. With a limit for each index, the Job counts none together.
 func failuresOf(job *batchv1.Job) int {
 	if ignoresDisruptions(job) || job.Spec.BackoffLimitPerIndex != nil {
 		return Unlimited

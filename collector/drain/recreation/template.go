@@ -58,8 +58,7 @@ func (c *controller) madeOf(pod *corev1.Pod) bool {
 // server counts the changes of a pod's spec.
 func resized(pod *corev1.Pod) bool { return pod.Generation > 1 }
 
-// changed reports whether the template asks for something else than what a pod has, of what decides
-// where it runs.
+// changed reports whether the template asks for something else than what a pod has, of what decides where it runs.
 func (c *controller) changed(pod *corev1.Pod, namespace *metav1.PartialObjectMetadata) bool {
 	of, has := &c.template.Spec, &pod.Spec
 	selected := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: maps.Clone(of.NodeSelector)}}
@@ -138,8 +137,7 @@ func missing[T any](some, all []T) bool {
 	})
 }
 
-// requested reports whether a pod has the containers of its template, with their requests and ports
-// of the host.
+// requested reports whether a pod has the containers of its template, with their requests and ports of the host.
 func requested(of, has []corev1.Container) bool {
 	for i := range of {
 		at := slices.IndexFunc(has, func(c corev1.Container) bool { return c.Name == of[i].Name })

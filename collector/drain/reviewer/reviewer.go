@@ -73,8 +73,7 @@ type webhook struct {
 type Answer struct {
 	// Outcome is Evicted where they let it pass, else Refused or Unknown.
 	Outcome eviction.Outcome
-	// By is the name of the webhook, or of the binding of the policy; empty where something could not be
-	// read.
+	// By is the name of the webhook, or of the binding of the policy; empty where something could not be read.
 	By string
 	// Why is a clause, such as: what webhook "a" answers is not known. It is empty for Evicted.
 	Why string
@@ -147,8 +146,7 @@ func (r *Reviewers) add(of admissionregistrationv1.ValidatingWebhook, kind, conf
 	r.webhooks = append(r.webhooks, added)
 }
 
-// unable is why the Service of a webhook cannot respond; empty if it can, or is not in the
-// cluster.
+// unable is why the Service of a webhook cannot respond; empty if it can, or is not in the cluster.
 func unable(config admissionregistrationv1.WebhookClientConfig, backends *backend.Backends) string {
 	reference, ok := backend.ReferenceOf(config)
 	if !ok {

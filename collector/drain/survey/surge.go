@@ -35,8 +35,7 @@ func surgeNodes(pools []order.Pool, nodes []corev1.Node, pods []corev1.Pod) []co
 	return made
 }
 
-// likeNode is a node without other pods than those of DaemonSets, whose requests are taken from what
-// it has.
+// likeNode is a node without other pods than those of DaemonSets, whose requests are taken from what it has.
 func likeNode(of *corev1.Node, name string, pods []corev1.Pod) corev1.Node {
 	made := *of.DeepCopy()
 	made.Name, made.UID = name, ""

@@ -24,11 +24,9 @@ const maxDefined = 20
 // Acknowledgement is the result of Acknowledge.
 type Acknowledgement struct {
 	Gate string
-	// Description is the text of the gate: what the administrator acknowledges to
-	// have done.
+	// Description is the text of the gate: what the administrator acknowledges to have done.
 	Description string
-	// ConfigMap is the namespace and name of the ConfigMap with the
-	// acknowledgement.
+	// ConfigMap is the namespace and name of the ConfigMap with the acknowledgement.
 	ConfigMap string
 }
 

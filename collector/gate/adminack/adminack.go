@@ -283,8 +283,7 @@ func locations() []location {
 	}
 }
 
-// pair is the ConfigMaps of one location. acks is nil when that ConfigMap is
-// missing.
+// pair is the ConfigMaps of one location. acks is nil when that ConfigMap is missing.
 type pair struct {
 	location    location
 	gates, acks *corev1.ConfigMap

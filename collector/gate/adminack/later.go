@@ -84,8 +84,7 @@ func acksAhead(u update.Update, gates, acked map[string]string) finding.Finding 
 		Documented(url)
 }
 
-// hopOf is the hop of a later update at which the gate blocks a cluster that
-// makes this update; empty for none.
+// hopOf is the hop of a later update at which the gate blocks a cluster that makes this update; empty for none.
 func hopOf(u update.Update, key string) string {
 	minor, ok := minorOf(key)
 	if !ok {

@@ -80,8 +80,7 @@ func judgeOperators(read gap.Extent, operators []configv1.ClusterOperator, minor
 	return append(own, finding.Pass(read, reasonUpgradeable, "none of %s reports Upgradeable=False", words.Count(others, "ClusterOperator")))
 }
 
-// ownOperator is the result in place of the finding of the preflight's own
-// ClusterOperator.
+// ownOperator is the result in place of the finding of the preflight's own ClusterOperator.
 func ownOperator(f finding.Finding) finding.Finding {
 	return finding.Skipped(check.ReasonOwnSignal, "ClusterOperator %q repeats the last verdict of the preflight, so it does not count: %s",
 		ownsignal.ClusterOperator, f.Message).
@@ -89,8 +88,7 @@ func ownOperator(f finding.Finding) finding.Finding {
 		About(f.Objects...)
 }
 
-// judgeOperator judges one operator; false means that it does not block the
-// update and has no warning.
+// judgeOperator judges one operator; false means that it does not block the update and has no warning.
 func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Finding, bool) {
 	condition := upgradeableOf(operator)
 	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status, cmp.Or(condition.Message, "no message"))

@@ -112,8 +112,7 @@ func current(judge judgement) judgement {
 	}
 }
 
-// stale is the only finding about a status that is older than the spec; it is false
-// for a current status.
+// stale is the only finding about a status that is older than the spec; it is false for a current status.
 func (s situation) stale() (finding.Finding, bool) {
 	if cvo.HasProcessed(s.version) {
 		return finding.Finding{}, false
@@ -132,8 +131,7 @@ func (s situation) requestsAnother() bool {
 		((request.Version != "" && request.Version != desired.Version) || (request.Image != "" && request.Image != desired.Image))
 }
 
-// condition returns a condition of ClusterVersion; its status is empty where
-// there is none.
+// condition returns a condition of ClusterVersion; its status is empty where there is none.
 func (s situation) condition(kind configv1.ClusterStatusConditionType) configv1.ClusterOperatorStatusCondition {
 	for _, condition := range s.version.Status.Conditions {
 		if condition.Type == kind {
@@ -152,8 +150,7 @@ func (s situation) measure() measure.Measure {
 	return measure.Of(measure.ByUpgradeable, s.update.From, s.requested)
 }
 
-// notConcerned is the result of a check that blocks only updates to another minor
-// version.
+// notConcerned is the result of a check that blocks only updates to another minor version.
 func (s situation) notConcerned(condition string) []finding.Finding {
 	return []finding.Finding{finding.Skipped(check.ReasonNotConcerned, "%s does not block updates within %s, such as %s", condition, s.minor(), s.target())}
 }

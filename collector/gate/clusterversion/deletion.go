@@ -83,8 +83,7 @@ func (s situation) deletion(minor string) finding.Finding {
 	return finding.Pass(s.read, reasonNothingDeleted, "ClusterVersion reports no deletion in progress")
 }
 
-// inspectDeleted are the commands that print the first few of the objects in
-// CVO's message.
+// inspectDeleted are the commands that print the first few of the objects in CVO's message.
 func inspectDeleted(resources string) []finding.Action {
 	const most = 5
 	var actions []finding.Action

@@ -163,8 +163,7 @@ func nothingRequested(s situation) finding.Finding {
 		Remedy("Choose another update.").Do(finding.Targets())
 }
 
-// notAvailable is the finding of a target that CVO does not accept by its version
-// alone.
+// notAvailable is the finding of a target that CVO does not accept by its version alone.
 func (s situation) notAvailable() finding.Finding {
 	target, status := s.target(), s.version.Status
 	for _, conditional := range status.ConditionalUpdates {

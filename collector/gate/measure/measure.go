@@ -46,8 +46,7 @@ const (
 	None Effect = "None"
 )
 
-// Measure is how a gate measures an update, which another update in progress may
-// precede.
+// Measure is how a gate measures an update, which another update in progress may precede.
 type Measure struct {
 	// Update is the one that is judged. It starts at the release that CVO measures
 	// from, and for a retarget at the last completed one: a retarget is a change of

@@ -28,8 +28,7 @@ type change struct {
 	scheduled bool
 }
 
-// interactive are programs that are run by hand; a change of a workload does not explain
-// their silence.
+// interactive are programs that are run by hand; a change of a workload does not explain their silence.
 func interactive() []string {
 	return []string{"kubectl", "oc", "helm", "Helm", "curl", "Mozilla", "k9s"}
 }

@@ -16,8 +16,7 @@ const maxNamedClients = 5
 
 // clients are the clients of an API, without Kubernetes' own controllers.
 type clients struct {
-	// named are sorted by their last hour of use, the latest first, and then by their
-	// requests.
+	// named are sorted by their last hour of use, the latest first, and then by their requests.
 	named []apiuse.Client
 	// unnamed counts the requests of clients that the cluster does not name.
 	unnamed int64
@@ -65,8 +64,7 @@ func (c clients) any() bool { return len(c.named) > 0 || c.unnamed > 0 }
 
 func (c clients) first() []apiuse.Client { return c.named[:min(len(c.named), maxNamedClients)] }
 
-// String names the first clients. Clients are empty where the API server's metrics
-// measured the use.
+// String names the first clients. Clients are empty where the API server's metrics measured the use.
 func (c clients) String() string {
 	var texts []string
 	for _, client := range c.first() {
@@ -87,8 +85,7 @@ func (c clients) String() string {
 	return "by " + strings.Join(texts, "; ")
 }
 
-// describe names a client, its requests, their verbs, the last hour with a request and
-// its workloads.
+// describe names a client, its requests, their verbs, the last hour with a request and its workloads.
 func (c clients) describe(client apiuse.Client) string {
 	text := fmt.Sprintf("%s with %q: %s", words.Line(client.User, maxClientName), words.Line(client.Agent, maxClientName), words.Count(client.Requests, "request"))
 	if len(client.Verbs) > 0 {

@@ -31,8 +31,7 @@ const (
 	reportDelay = 15 * time.Minute
 	// observed is the time that the counts cover in addition to the current hour.
 	observed = 22 * time.Hour
-	// minHours is the number of hours with a request that are needed to derive the period
-	// of a client.
+	// minHours is the number of hours with a request that are needed to derive the period of a client.
 	minHours = 6
 )
 
@@ -64,8 +63,7 @@ type progress struct {
 	passes time.Time
 }
 
-// judge changes the outcome of the removal of an API where all its clients are fixed, and
-// sets its note.
+// judge changes the outcome of the removal of an API where all its clients are fixed, and sets its note.
 func (f fixes) judge(api removal) removal {
 	if api.reason == reasonUnknownRelease {
 		return api
@@ -167,8 +165,7 @@ func (f fixes) unreported(since time.Time, reported []time.Time) time.Time {
 	return time.Time{}
 }
 
-// byStatement judges by the time that the administrator states. An hour that contains it
-// counts as use.
+// byStatement judges by the time that the administrator states. An hour that contains it counts as use.
 func (f fixes) byStatement(found progress, end time.Time) progress {
 	switch {
 	case end.After(f.stated):

@@ -14,8 +14,7 @@ type FixTime struct {
 	ago time.Duration
 }
 
-// ParseFixTime parses a time of RFC 3339, such as 2026-11-22T14:20:00Z, or a positive
-// duration, such as 3h.
+// ParseFixTime parses a time of RFC 3339, such as 2026-11-22T14:20:00Z, or a positive duration, such as 3h.
 func ParseFixTime(text string) (FixTime, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
 		return FixTime{ago: ago}, nil
@@ -28,8 +27,7 @@ func ParseFixTime(text string) (FixTime, error) {
 	return FixTime{at: at}, nil
 }
 
-// At is the stated time, for a run that starts now; zero where none is stated. A time
-// after now is an error.
+// At is the stated time, for a run that starts now; zero where none is stated. A time after now is an error.
 func (f FixTime) At(now time.Time) (time.Time, error) {
 	if f.ago > 0 {
 		return now.UTC().Add(-f.ago), nil

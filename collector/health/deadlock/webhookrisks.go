@@ -206,8 +206,7 @@ func unavailable(reference backend.Reference, served backend.Backend) (risk, boo
 	}, ok
 }
 
-// placement judges a backend by where its pods are, and whether it receives the
-// requests that create them.
+// placement judges a backend by where its pods are, and whether it receives the requests that create them.
 func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference backend.Reference, served backend.Backend) []risk {
 	pods := j.podsOf(reference, served)
 	own, self := j.requests.matcher.First(ctx, w.hook, j.creations(pods))
@@ -276,8 +275,7 @@ func replacedAfterEnd(pod metav1.PartialObjectMetadata) bool {
 	return owner != nil && owner.Kind == "StatefulSet"
 }
 
-// budgeted reports whether a PodDisruptionBudget keeps a pod like this ready while
-// others are evicted.
+// budgeted reports whether a PodDisruptionBudget keeps a pod like this ready while others are evicted.
 func (j *webhookJudge) budgeted(pod metav1.PartialObjectMetadata) bool {
 	for i := range j.budgets {
 		budget := &j.budgets[i]

@@ -113,8 +113,7 @@ func (s *Set) probeAll(ctx context.Context) ([]finding.Finding, error) {
 	return finding.Bounded(finding.Drafts(findings...)), err
 }
 
-// probe returns why a dependency is not reachable, or nil. An error means that the
-// time of the run was over before.
+// probe returns why a dependency is not reachable, or nil. An error means that the time of the run was over before.
 func (s *Set) probe(ctx context.Context, text string) (*finding.Finding, error) {
 	dependency, ok := parseURL(text)
 	if !ok {
@@ -142,8 +141,7 @@ func (s *Set) probe(ctx context.Context, text string) (*finding.Finding, error) 
 	}
 }
 
-// parseURL parses an http or https URL. Its error is dropped, since it repeats the
-// text with its secrets.
+// parseURL parses an http or https URL. Its error is dropped, since it repeats the text with its secrets.
 func parseURL(text string) (*url.URL, bool) {
 	dependency, err := url.Parse(text)
 	if err != nil {

@@ -86,8 +86,7 @@ func withRedirects(client *http.Client) *http.Client {
 
 var anyURL = regexp.MustCompile(`[a-zA-Z]+://[^\s"]+`)
 
-// withoutSecrets is a text that should be a URL, without parts that may be a
-// password or a token.
+// withoutSecrets is a text that should be a URL, without parts that may be a password or a token.
 func withoutSecrets(text string) string {
 	if at := strings.LastIndex(text, "@"); at >= 0 {
 		text = "..." + text[at:]

@@ -136,8 +136,7 @@ func (r *rehearsed) pooled() bool {
 	return len(of.Pools) > 0 || len(of.Skipped) == 0 || slices.ContainsFunc(of.Skipped, func(each order.Skipped) bool { return each.Why != order.NoPool })
 }
 
-// unread is the first resource that could not be read, and how many more there are; nil if all
-// were.
+// unread is the first resource that could not be read, and how many more there are; nil if all were.
 func (r *rehearsed) unread() error {
 	switch more := len(r.gaps) - 1; more {
 	case -1:

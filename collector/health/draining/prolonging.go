@@ -57,8 +57,7 @@ func endlessDrain(pool *drain.Pool) string {
 	return text
 }
 
-// slowDrains is how often the drains of a pool wait until replacements are ready; empty if they do
-// not.
+// slowDrains is how often the drains of a pool wait until replacements are ready; empty if they do not.
 func slowDrains(pool *drain.Pool) string {
 	waits, nodes := 0, 0
 	for i := range pool.Nodes {

@@ -17,8 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// warnings are what an update interrupts or loses without a drain that does not end, each in one
-// finding.
+// warnings are what an update interrupts or loses without a drain that does not end, each in one finding.
 func warnings(rehearsal drain.Rehearsal) []finding.Finding {
 	all := []named{pending(rehearsal.Pending), lost(rehearsal.Lost), graces(rehearsal.Graces), delayed(rehearsal.Delayed), interrupted(rehearsal.Interrupted)}
 	var found []finding.Finding

@@ -95,11 +95,9 @@ func Collect(t *testing.T, checks []check.Check, view View, subject check.Subjec
 }
 
 var (
-	// ownCommand is a command of this program, which only the program that shows a
-	// finding knows.
+	// ownCommand is a command of this program, which only the program that shows a finding knows.
 	ownCommand = regexp.MustCompile(`\b(oc|kubectl)[ -]preflight\b`)
-	// ownFlag is a flag of this program. Commands of other programs have flags of
-	// the same names.
+	// ownFlag is a flag of this program. Commands of other programs have flags of the same names.
 	ownFlag = regexp.MustCompile(`--(accept|accept-file|since|force|prometheus|timeout|external-dependency)\b`)
 )
 

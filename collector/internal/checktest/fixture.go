@@ -11,8 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// At is a healthy cluster that completed an update to a version, after updates to
-// others, newest first.
+// At is a healthy cluster that completed an update to a version, after updates to others, newest first.
 func At(version string, before ...string) *configv1.ClusterVersion {
 	now := metav1.Now()
 	cluster := &configv1.ClusterVersion{
@@ -33,8 +32,7 @@ func At(version string, before ...string) *configv1.ClusterVersion {
 	return With(cluster, "Failing", configv1.ConditionFalse, "", "")
 }
 
-// Toward is a cluster that is being updated to the last of the attempts, after the
-// others were retargeted.
+// Toward is a cluster that is being updated to the last of the attempts, after the others were retargeted.
 func Toward(completed string, attempts ...string) *configv1.ClusterVersion {
 	target := attempts[len(attempts)-1]
 	cluster := At(completed)

@@ -13,8 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 )
 
-// recorder records the requests to an API server, as its authorizer interprets
-// them.
+// recorder records the requests to an API server, as its authorizer interprets them.
 type recorder struct {
 	mutex    sync.Mutex
 	requests []access.Request
@@ -48,8 +47,7 @@ func (r *recorder) record(httpRequest *http.Request) {
 	})
 }
 
-// undeclared fails the test for each request that the check does not declare, and
-// forgets the requests.
+// undeclared fails the test for each request that the check does not declare, and forgets the requests.
 func (r *recorder) undeclared(t *testing.T, c check.Check) {
 	t.Helper()
 	r.mutex.Lock()

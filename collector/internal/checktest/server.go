@@ -155,8 +155,7 @@ func (s Server) createNamespace(t *testing.T, name string) {
 	}
 }
 
-// unstructuredOf converts a typed object, whose kind may be empty, for the dynamic
-// client.
+// unstructuredOf converts a typed object, whose kind may be empty, for the dynamic client.
 func unstructuredOf(t *testing.T, object runtime.Object) *unstructured.Unstructured {
 	t.Helper()
 	if object, ok := object.(*unstructured.Unstructured); ok {
@@ -183,8 +182,7 @@ func unstructuredOf(t *testing.T, object runtime.Object) *unstructured.Unstructu
 	return untyped
 }
 
-// Define makes the server serve the resource of a CustomResourceDefinition in a
-// file, until all tests have ended.
+// Define makes the server serve the resource of a CustomResourceDefinition in a file, until all tests have ended.
 func (s Server) Define(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file) //nolint:gosec // a file of the test

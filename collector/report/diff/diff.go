@@ -24,16 +24,14 @@ type Changes struct {
 	Kind       string `json:"kind"`
 	Before     Side   `json:"before"`
 	After      Side   `json:"after"`
-	// New needs attention now and did not before: it passed, was skipped or was
-	// missing.
+	// New needs attention now and did not before: it passed, was skipped or was missing.
 	New []Change `json:"new"`
 	// Fixed needed attention before, and passes now or is gone.
 	Fixed []Change `json:"fixed"`
 	// Changed has another outcome, reason, message or effect. What passed and passes
 	// has not changed, whatever its message.
 	Changed []Change `json:"changed"`
-	// Added and Dropped name checks that are in one report only, and pass or
-	// are skipped there, sorted.
+	// Added and Dropped name checks that are in one report only, and pass or are skipped there, sorted.
 	Added   []string `json:"added"`
 	Dropped []string `json:"dropped"`
 	// Same counts the findings in both that have not changed.
@@ -187,8 +185,7 @@ func written(objects []finding.Object) string {
 	return string(text)
 }
 
-// runTexts finds what belongs to one run in texts; names is nil for an ID of another
-// form.
+// runTexts finds what belongs to one run in texts; names is nil for an ID of another form.
 type runTexts struct {
 	run   report.Run
 	names *regexp.Regexp
@@ -248,8 +245,7 @@ func pair(before, after []*entry) []couple {
 	return couples
 }
 
-// match pairs those of one identity that are alike, in their order, and returns the
-// rest.
+// match pairs those of one identity that are alike, in their order, and returns the rest.
 func match(before, after []*entry, likeness func(*entry) string) (matched []couple, left, right []*entry) {
 	type key struct {
 		identity identity

@@ -11,8 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 )
 
-// Document is the two verdicts, what the reports are about, then what is new, changed and
-// fixed.
+// Document is the two verdicts, what the reports are about, then what is new, changed and fixed.
 func (c Changes) Document(document.View) document.Document {
 	var items document.Items
 	for _, change := range c.New {

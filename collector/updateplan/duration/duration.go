@@ -179,8 +179,7 @@ func withoutPools(masters int) string {
 	return "compact cluster: the control plane nodes run the workload, no other pool has nodes, and pausing saves no reboot"
 }
 
-// pools are the number of control plane nodes and the other pools; known is false where they
-// could not be read.
+// pools are the number of control plane nodes and the other pools; known is false where they could not be read.
 func (i inventory) pools(ctx context.Context) (masters int, pools []updateplan.Nodes, known bool) {
 	kubelets, err := i.scene.Snapshot.Kubelets(ctx)
 	if err != nil {

@@ -20,8 +20,7 @@ const (
 const (
 	// SelfEdge: an update from a release to itself.
 	SelfEdge Cause = "SelfEdge"
-	// NotOneHop: an update to an older release, which makes a cycle possible, or one that
-	// skips a minor version.
+	// NotOneHop: an update to an older release, which makes a cycle possible, or one that skips a minor version.
 	NotOneHop Cause = "NotOneHop"
 	// NoImage: a release without an image by digest.
 	NoImage Cause = "NoImage"

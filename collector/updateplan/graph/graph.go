@@ -30,8 +30,7 @@ type Node struct {
 // Risk is a risk of a conditional update. Its name is the same risk in all graphs.
 type Risk struct {
 	Name, Message, URL string
-	// Rules decide whether the risk applies to a cluster: the first type that the cluster
-	// knows is evaluated.
+	// Rules decide whether the risk applies to a cluster: the first type that the cluster knows is evaluated.
 	Rules []Rule
 }
 

@@ -77,8 +77,7 @@ func (r Request) Read(ctx context.Context, at Position) (United, error) {
 	return united, nil
 }
 
-// NotStoredError is the error for a graph that is not stored, of a plan without access to
-// the update service.
+// NotStoredError is the error for a graph that is not stored, of a plan without access to the update service.
 type NotStoredError struct {
 	Key updateservice.Key
 	// From is the release that the plan starts from.

@@ -64,8 +64,7 @@ func (r *reader) parseFiles() ([]*graph.Graph, error) {
 	return graphs, nil
 }
 
-// ask requests one graph, and stores it, unless a recent one is stored. An unknown channel
-// is an empty graph.
+// ask requests one graph, and stores it, unless a recent one is stored. An unknown channel is an empty graph.
 func (r *reader) ask(ctx context.Context, service, channel string) (*graph.Graph, error) {
 	key := updateservice.Key{URL: service, Channel: channel, Architecture: r.request.Architecture}
 	if r.request.Offline {
@@ -97,8 +96,7 @@ func (r *reader) ask(ctx context.Context, service, channel string) (*graph.Graph
 // again after two to four minutes.
 const maxReuse = 10 * time.Minute
 
-// recent is a graph that was stored at most maxReuse ago; nil if there is none that can be
-// used.
+// recent is a graph that was stored at most maxReuse ago; nil if there is none that can be used.
 func (r *reader) recent(ctx context.Context, key updateservice.Key) *graph.Graph {
 	if r.request.Graphs == nil {
 		return nil

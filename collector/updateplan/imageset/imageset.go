@@ -28,8 +28,7 @@ const (
 	V1 Format = "v1alpha2"
 )
 
-// File is one ImageSetConfiguration. The files of a path are mirrored one after the other
-// to the same mirror.
+// File is one ImageSetConfiguration. The files of a path are mirrored one after the other to the same mirror.
 type File struct {
 	Name    string
 	Content []byte

@@ -107,8 +107,7 @@ func get(ctx context.Context, transport http.RoundTripper, address string) (_ []
 	return io.ReadAll(io.LimitReader(response.Body, graph.MaxBytes+1)) // Parse refuses what is larger
 }
 
-// withoutURL removes the URL that an error of net/http repeats: it may have a password,
-// and the ID of the cluster.
+// withoutURL removes the URL that an error of net/http repeats: it may have a password, and the ID of the cluster.
 func withoutURL(err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		return of.Err

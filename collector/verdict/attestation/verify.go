@@ -19,8 +19,7 @@ const Kind = "PreflightVerdictVerification"
 // Result is the outcome of a verification.
 type Result string
 
-// The results, in the order of precedence: nothing is known about the content of a verdict
-// that is not authentic.
+// The results, in the order of precedence: nothing is known about the content of a verdict that is not authentic.
 const (
 	// Forged means that the key did not sign a verdict of this form.
 	Forged Result = "Forged"

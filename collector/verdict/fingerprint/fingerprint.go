@@ -21,16 +21,14 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// MaxAge bounds the validity of a verdict. It is the threshold that
-// openshift/enhancements#363 suggests.
+// MaxAge bounds the validity of a verdict. It is the threshold that openshift/enhancements#363 suggests.
 const MaxAge = 24 * time.Hour
 
 // Fingerprint is the state that a verdict depends on: the state of each object by its
 // kind and name, as in "Node worker-3".
 type Fingerprint map[string]string
 
-// unknown is the prefix of the keys of kinds that could not be read; their state is
-// the error.
+// unknown is the prefix of the keys of kinds that could not be read; their state is the error.
 const unknown = "? "
 
 // Read reads the fingerprint of the cluster. A kind that cannot be read is unknown in

@@ -25,8 +25,7 @@ type Attempt struct {
 	Stopped bool
 	// signal is the stop signal, if the kubelet reports it.
 	signal corev1.Signal
-	// message is the frame in the termination message, with the error of
-	// parsing it.
+	// message is the frame in the termination message, with the error of parsing it.
 	message      preflight.Result
 	messageError error
 	// flooded is true when the log has more than maxLog bytes.

@@ -43,8 +43,7 @@ const (
 )
 
 const (
-	// MemoryLimit is the memory that must suffice for a check: a preflight runs some
-	// thirty of them concurrently.
+	// MemoryLimit is the memory that must suffice for a check: a preflight runs some thirty of them concurrently.
 	MemoryLimit = "128Mi"
 	// SmallBudget is the least that a runner may grant a result (WIRE.md).
 	SmallBudget = 512
@@ -52,8 +51,7 @@ const (
 	StopSeconds = 5
 )
 
-// MaxLog bounds the log of a check, in bytes. A preflight reads
-// the last 2 MiB, and a node keeps 10 MiB.
+// MaxLog bounds the log of a check, in bytes. A preflight reads the last 2 MiB, and a node keeps 10 MiB.
 const MaxLog = 1 << 20
 
 // maxTime is the duration above which a check is reported as slow.
@@ -304,8 +302,7 @@ func requireBudget(e Evidence) Result {
 	return e.same(Budget, reasonResultLost, remedy, fmt.Sprintf("no result was lost with a budget of %d bytes", SmallBudget))
 }
 
-// requireFailsClosed is about a check without an API server: it must
-// not pass.
+// requireFailsClosed is about a check without an API server: it must not pass.
 func requireFailsClosed(e Evidence) Result {
 	a, ok := e.Tried[CutOff]
 	switch {

@@ -17,8 +17,7 @@ type Result struct {
 	Check string `json:"check"`
 	// Requirement is one CamelCase word, stable between releases.
 	Requirement string `json:"requirement"`
-	// Outcome is Unknown when the cluster prevented the test, and
-	// Skipped when the requirement does not apply.
+	// Outcome is Unknown when the cluster prevented the test, and Skipped when the requirement does not apply.
 	Outcome     preflight.Outcome `json:"outcome"`
 	Reason      string            `json:"reason"`
 	Message     string            `json:"message"`
@@ -43,16 +42,14 @@ func fail(reason finding.Reason, remedy, format string, args ...any) Result {
 }
 
 const (
-	// reasonTimeout is the reason of runner/jobs and of the SDK for a check that ran
-	// until its deadline.
+	// reasonTimeout is the reason of runner/jobs and of the SDK for a check that ran until its deadline.
 	reasonTimeout    = "Timeout"
 	reasonCheckError = "CheckError"
 	// kubeletBytes is the limit of a kubelet for a termination message.
 	kubeletBytes = 4096
 )
 
-// failure is the result of an attempt without a final result of the check,
-// as a preflight reports it.
+// failure is the result of an attempt without a final result of the check, as a preflight reports it.
 func (a Attempt) failure() Result {
 	if len(a.Findings) == 0 {
 		return Result{Outcome: preflight.Unknown, Reason: reasonNoFinding.String(), Message: "it is unknown how it ended", Remediation: "Run the conformance test again."}
@@ -126,8 +123,7 @@ func (a Attempt) unended() (Result, bool) {
 	return Result{}, false
 }
 
-// tooFast is the result when the check ended before the node could stop it, or
-// at the same time.
+// tooFast is the result when the check ended before the node could stop it, or at the same time.
 func (a Attempt) tooFast() Result {
 	return skip(reasonTooFast, "it ended by itself, with exit code %d, before it could be stopped", a.End.ExitCode)
 }

@@ -51,8 +51,7 @@ func (v *values) rules() []rule {
 	}
 }
 
-// set takes the values of the feedback; others than strings and those with unknown names are
-// ignored.
+// set takes the values of the feedback; others than strings and those with unknown names are ignored.
 func (v *values) set(feedback []workv1.FeedbackValue) {
 	known := map[string]*string{}
 	for _, each := range v.rules() {

@@ -51,8 +51,7 @@ func (r reader) views(ctx context.Context, to map[string][]reported) error {
 	return err
 }
 
-// viewOf is the report in the result of a view: an UpdatePreflight, or a ConfigMap with a signed
-// verdict.
+// viewOf is the report in the result of a view: an UpdatePreflight, or a ConfigMap with a signed verdict.
 func viewOf(view clusterView) reported {
 	processing := meta.FindStatusCondition(view.Status.Conditions, conditionProcessing)
 	if processing == nil {

@@ -33,11 +33,9 @@ type Survey struct {
 	Parallel int
 	// Timeout is the time of one member, after which its answer does not count.
 	Timeout time.Duration
-	// Grace is the time after Timeout in which a judge that was interrupted may delete what it
-	// created.
+	// Grace is the time after Timeout in which a judge that was interrupted may delete what it created.
 	Grace time.Duration
-	// Complete completes the row of a member that was asked, such as by the commands of a program; may
-	// be nil.
+	// Complete completes the row of a member that was asked, such as by the commands of a program; may be nil.
 	Complete func(member roster.Member, row fleet.Row) fleet.Row
 	// Store may be nil.
 	Store Store

@@ -14,8 +14,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/completion"
 )
 
-// UpdateOf is how far the update of a cluster to a version is. What could not be read is Silent, with the
-// cause.
+// UpdateOf is how far the update of a cluster to a version is. What could not be read is Silent, with the cause.
 func UpdateOf(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update {
 	present := snapshot.Of(reached)
 	version, err := present.ClusterVersion(ctx)

@@ -23,8 +23,7 @@ import (
 type Table struct{ fleet.Table }
 
 const (
-	// mostGroups and mostRows limit the lists by default, and briefGroups and briefRows in a
-	// brief view.
+	// mostGroups and mostRows limit the lists by default, and briefGroups and briefRows in a brief view.
 	mostGroups, mostRows, briefGroups, briefRows = 20, 50, 2, 5
 	// mostNames and mostCauses are how many names of clusters and causes a line has.
 	mostNames, mostCauses = 8, 3

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Limit is a number or a percentage of clusters, as maxFailures of a rollout strategy. Its zero
-// value is none.
+// Limit is a number or a percentage of clusters, as maxFailures of a rollout strategy. Its zero value is none.
 type Limit struct {
 	number  int
 	percent bool

@@ -33,8 +33,7 @@ type Stage string
 const (
 	// Outstanding means that the cluster has not begun to update to the release.
 	Outstanding Stage = "Outstanding"
-	// Updating means that the update is in progress, or that its machines or operators have
-	// not settled.
+	// Updating means that the update is in progress, or that its machines or operators have not settled.
 	Updating Stage = "Updating"
 	// Updated means that the cluster runs the release, has settled, and is healthy.
 	Updated Stage = "Updated"
@@ -48,8 +47,7 @@ const (
 type Progress struct {
 	Name  string
 	Stage Stage
-	// Since is since when the stage is Updated or Updating, by the clock of the cluster; zero where
-	// it is unknown.
+	// Since is since when the stage is Updated or Updating, by the clock of the cluster; zero where it is unknown.
 	Since time.Time
 	// Message is why the stage is not Updated.
 	Message string
@@ -66,13 +64,11 @@ type Strategy struct {
 	ProgressDeadline time.Duration
 	// MaxFailures is how many clusters may fail. A mandatory group has the zero value.
 	MaxFailures Limit
-	// Incomplete is why clusters of the wave may be missing, which must not open the gate; empty
-	// where none is.
+	// Incomplete is why clusters of the wave may be missing, which must not open the gate; empty where none is.
 	Incomplete string
 }
 
-// Status is the status of a cluster in a rollout, as Open Cluster Management names it, but for
-// Unknown.
+// Status is the status of a cluster in a rollout, as Open Cluster Management names it, but for Unknown.
 type Status string
 
 // The statuses.

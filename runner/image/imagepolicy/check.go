@@ -102,8 +102,7 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) findi
 	return worst(findings)
 }
 
-// best is nil when a signature satisfies the requirement, else the violation of the
-// closest signature.
+// best is nil when a signature satisfies the requirement, else the violation of the closest signature.
 func (c *check) best(r requirement, signatures []attached, digest string) *violation {
 	var nearest *violation
 	for _, s := range signatures {
@@ -125,8 +124,7 @@ func distance(reason finding.Reason) int {
 	}, reason)
 }
 
-// missing is the finding of an image that was copied without its signature, or
-// that never had one.
+// missing is the finding of an image that was copied without its signature, or that never had one.
 func (c *check) missing(place Place, digest string) finding.Finding {
 	f := c.fail(reasonNoSigstoreSignature, "%s has no signature: there is no tag %s", place.Repository.Digest(digest), signatureTag(digest))
 	if place.Mirror {

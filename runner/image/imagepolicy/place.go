@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// Place is a repository of an image, and how to reach it. Auth and Transport are
-// required.
+// Place is a repository of an image, and how to reach it. Auth and Transport are required.
 type Place struct {
 	Repository name.Repository
 	// Mirror is false for the repository that the pull spec names.

@@ -17,8 +17,7 @@ type Policies struct {
 	policies []configv1.ClusterImagePolicy
 }
 
-// FromCluster reads all ClusterImagePolicies, which requires "list" on them. A cluster
-// without this API has none.
+// FromCluster reads all ClusterImagePolicies, which requires "list" on them. A cluster without this API has none.
 func FromCluster(ctx context.Context, client configv1client.ClusterImagePoliciesGetter) (Policies, error) {
 	list, err := client.ClusterImagePolicies().List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -37,8 +36,7 @@ func (p Policies) Covers(pullSpec string) bool {
 	return len(covering) > 0
 }
 
-// covering are the policies with the most specific scope that matches an image,
-// and that scope.
+// covering are the policies with the most specific scope that matches an image, and that scope.
 func (p Policies) covering(pullSpec string) (string, []configv1.ClusterImagePolicy) {
 	for _, scope := range scopes(pullSpec) {
 		covering := slices.DeleteFunc(slices.Clone(p.policies), func(policy configv1.ClusterImagePolicy) bool {

@@ -21,8 +21,7 @@ type requirement struct {
 	identity *configv1.PolicyIdentity
 }
 
-// newRequirements reads the policies. One that cannot be decided here is a
-// finding.
+// newRequirements reads the policies. One that cannot be decided here is a finding.
 func newRequirements(policies []configv1.ClusterImagePolicy) ([]requirement, []finding.Finding) {
 	var requirements []requirement
 	var failures []finding.Finding

@@ -29,11 +29,9 @@ const retryTime = 90 * time.Second
 // Result is the result of the pulls on one node.
 type Result struct {
 	Failed map[string]diagnosis.PullFailure
-	// Incomplete is a clause about why the node did not try all images; empty when
-	// it did.
+	// Incomplete is a clause about why the node did not try all images; empty when it did.
 	Incomplete string
-	// Remedy is an imperative sentence for Incomplete, or empty. Actions are its
-	// commands.
+	// Remedy is an imperative sentence for Incomplete, or empty. Actions are its commands.
 	Remedy  string
 	Actions []finding.Action
 }
@@ -43,8 +41,7 @@ type attempt struct {
 	Result
 }
 
-// pullOnto starts the Job of one node and waits until the node has tried each image
-// or ctx ends.
+// pullOnto starts the Job of one node and waits until the node has tried each image or ctx ends.
 func (n Nodes) pullOnto(ctx context.Context, draft jobplan.Draft) Result {
 	if len(draft.Checks) == 0 {
 		return notStarted(draft.Refused[0])
@@ -69,8 +66,7 @@ func (n Nodes) pullOnto(ctx context.Context, draft jobplan.Draft) Result {
 	return last
 }
 
-// notStarted is the result of a node whose Job was not started, for the reason in the
-// finding.
+// notStarted is the result of a node whose Job was not started, for the reason in the finding.
 func notStarted(why finding.Finding) Result {
 	return Result{Incomplete: why.Message, Remedy: why.Remediation, Actions: why.Actions}
 }
@@ -127,8 +123,7 @@ func Read(pod *corev1.Pod, waited time.Duration) (result Result, done bool) {
 	return result, false
 }
 
-// pullSpecOf is the pull spec of a container in the Job; the one in its status may
-// differ.
+// pullSpecOf is the pull spec of a container in the Job; the one in its status may differ.
 func pullSpecOf(pod *corev1.Pod, container string) string {
 	for _, each := range pod.Spec.Containers {
 		if each.Name == container {

@@ -18,8 +18,7 @@ import (
 var diskName = finding.NewName("NodeDiskSpace", "The findings about the disk space of nodes for images.")
 
 const (
-	// unpackedRatio is the assumed size of unpacked layers relative to compressed
-	// ones.
+	// unpackedRatio is the assumed size of unpacked layers relative to compressed ones.
 	unpackedRatio = 3
 	// diskParallelism bounds the concurrent requests to kubelets.
 	diskParallelism = 16
@@ -27,8 +26,7 @@ const (
 	kubeletTimeout = 10 * time.Second
 )
 
-// summary has the fields of a kubelet's stats/summary that are read
-// (k8s.io/kubelet/pkg/apis/stats/v1alpha1).
+// summary has the fields of a kubelet's stats/summary that are read (k8s.io/kubelet/pkg/apis/stats/v1alpha1).
 type summary struct {
 	Node struct {
 		Runtime struct {
@@ -69,8 +67,7 @@ func (n Nodes) checkDisks(ctx context.Context, nodes []corev1.Node, bytes int64)
 	return usable, d.findings(len(nodes))
 }
 
-// freeSpace returns the free space for images of each node in bytes; nil when it is
-// unknown.
+// freeSpace returns the free space for images of each node in bytes; nil when it is unknown.
 func (n Nodes) freeSpace(ctx context.Context, nodes []corev1.Node) []*uint64 {
 	free := make([]*uint64, len(nodes))
 	var group errgroup.Group

@@ -17,8 +17,7 @@ import (
 // command is the path of a program that no image has.
 const command = "/preflight-image-pull"
 
-// draft is the plan for the Job of one node, which is validated against the same policy
-// as the Jobs of a release.
+// draft is the plan for the Job of one node, which is validated against the same policy as the Jobs of a release.
 func (n Nodes) draft(node string, images map[string]string) jobplan.Draft {
 	return jobplan.New(n.Run.From, &payload.Release{
 		Release: n.Run.Target, Images: images,

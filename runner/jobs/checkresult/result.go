@@ -53,8 +53,7 @@ const (
 	maxEvidence = 50
 )
 
-// Result is the SDK result that a container wrote. The zero value means
-// that it wrote none.
+// Result is the SDK result that a container wrote. The zero value means that it wrote none.
 type Result struct {
 	Result preflight.Result
 	Found  bool
@@ -145,8 +144,7 @@ func sanitize(name string, f preflight.Finding) finding.Finding {
 	return out
 }
 
-// isName is true for a capital letter followed by letters, digits and characters
-// of allowed.
+// isName is true for a capital letter followed by letters, digits and characters of allowed.
 func isName(text, allowed string) bool {
 	capital := func(r rune) bool { return 'A' <= r && r <= 'Z' }
 	for i, r := range text {

@@ -13,8 +13,7 @@ type State string
 const (
 	// Queued means that the check waits until the parallelism allows its Job.
 	Queued State = "queued"
-	// Waiting means that the Job exists and the container of the check does not
-	// run.
+	// Waiting means that the Job exists and the container of the check does not run.
 	Waiting State = "waiting"
 	// Running means that the container runs, or has just terminated.
 	Running State = "running"
@@ -28,14 +27,12 @@ type Classification struct {
 	State State
 	// Detail is a clause about what the check waits for.
 	Detail string
-	// Reason is the reason of the finding if the state lasts until the deadline; empty
-	// in an ordinary state.
+	// Reason is the reason of the finding if the state lasts until the deadline; empty in an ordinary state.
 	Reason finding.Reason
 	// Findings are set when State is Done.
 	Findings []finding.Finding
 	ReadLog  string
-	// ListPods is true when the pods have to be listed first, because the watch
-	// may lag behind.
+	// ListPods is true when the pods have to be listed first, because the watch may lag behind.
 	ListPods bool
 	// Recheck is after how long to classify again without a change; 0 is never.
 	Recheck time.Duration
@@ -61,8 +58,7 @@ const (
 	// the check: a kubelet that restarts is back by then. While the API server is
 	// unreachable, it is retried until the deadline of the run.
 	RequiredLogTimeout = 30 * time.Second
-	// OptionalLogTimeout bounds the reading of a log that does not decide the
-	// check.
+	// OptionalLogTimeout bounds the reading of a log that does not decide the check.
 	OptionalLogTimeout = 3 * time.Second
 )
 
@@ -73,8 +69,7 @@ const (
 	TransientTimeout = 90 * time.Second
 	// watchLag is how far the watch on pods may lag behind that on Jobs.
 	watchLag = 5 * time.Second
-	// untilDeadline is the timeout of a cause that is tolerated until the deadline
-	// of the run.
+	// untilDeadline is the timeout of a cause that is tolerated until the deadline of the run.
 	untilDeadline = time.Duration(-1)
 
 	reportDefect = "Report this defect of the check to its owners."

@@ -74,8 +74,7 @@ func condition(o Observation) *jobCondition {
 	return nil
 }
 
-// completed classifies a Job that is complete without an observed end of a pod:
-// the watch may lag behind.
+// completed classifies a Job that is complete without an observed end of a pod: the watch may lag behind.
 func completed(o Observation) Classification {
 	if !o.Check.Framed && o.Listed {
 		return passed(o)
@@ -208,8 +207,7 @@ func disruption(pod Pod) *cause {
 	return nil
 }
 
-// pastDeadline is true for a pod that the kubelet stopped because it exceeded its own
-// activeDeadlineSeconds.
+// pastDeadline is true for a pod that the kubelet stopped because it exceeded its own activeDeadlineSeconds.
 func pastDeadline(pod Pod) bool { return pod.Status.Reason == "DeadlineExceeded" }
 
 // interrupted is true for a pod that was deleted or disrupted.

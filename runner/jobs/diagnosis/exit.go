@@ -91,8 +91,7 @@ const (
 	containersFailed
 )
 
-// otherContainers is the state of the containers of the manifest beside the
-// check's.
+// otherContainers is the state of the containers of the manifest beside the check's.
 func otherContainers(check jobplan.Check, pod Pod) containersState {
 	others := map[string]bool{}
 	for _, container := range check.Job.Spec.Template.Spec.Containers {
@@ -152,8 +151,7 @@ func (o Observation) attempts() string {
 	return ""
 }
 
-// lastLines are the last lines of a container's output, from its log or from the
-// termination message.
+// lastLines are the last lines of a container's output, from its log or from the termination message.
 func lastLines(end *corev1.ContainerStateTerminated, log *Log) string {
 	if log != nil && len(log.Text) > 0 {
 		return checkresult.Tail(string(log.Text))

@@ -33,8 +33,7 @@ func doneWith(o Observation, findings []finding.Finding) Classification {
 	return Classification{State: Done, Findings: findings}
 }
 
-// withFailures adds the failures and warnings of an incomplete or contradicted
-// result.
+// withFailures adds the failures and warnings of an incomplete or contradicted result.
 func (c Classification) withFailures(o Observation, result checkresult.Result) Classification {
 	if !result.Found {
 		return c
@@ -134,8 +133,7 @@ func expired(o Observation, classified Classification) Classification {
 	return unknown(o, why)
 }
 
-// NotStarted ends a check that was queued at the deadline of the run: for the
-// first time, or again after waiting.
+// NotStarted ends a check that was queued at the deadline of the run: for the first time, or again after waiting.
 func (o Observation) NotStarted(waiting Classification) Classification {
 	if waiting.Reason != (finding.Reason{}) {
 		return expired(o, waiting)

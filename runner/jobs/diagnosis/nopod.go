@@ -59,8 +59,7 @@ func withoutPod(o Observation) cause {
 	}
 }
 
-// podRejected classifies the responses of the API server to the Job controller.
-// They differ in their text only.
+// podRejected classifies the responses of the API server to the Job controller. They differ in their text only.
 func podRejected(o Observation, message string) cause {
 	namespace := o.Check.Job.Namespace
 	why := cause{reason: reasonPodNotCreated, detail: checkresult.Sentence("the API server rejects the pod of the Job", message), remedy: fixMessage}

@@ -24,19 +24,16 @@ type Observation struct {
 	Warnings []*corev1.Event
 	// Log of a container, as far as it was read; nil before.
 	Log *Log
-	// Reason is the reason of the previous classification, Waited for how long it has
-	// been the same.
+	// Reason is the reason of the previous classification, Waited for how long it has been the same.
 	Reason finding.Reason
 	Waited time.Duration
-	// Listed is true when the pods were listed after the Job had finished: Pods is
-	// complete.
+	// Listed is true when the pods were listed after the Job had finished: Pods is complete.
 	Listed bool
 	// Restarted is true when the Job replaces one whose outcome was lost.
 	Restarted bool
 	// Expired is true when the deadline of the run has passed.
 	Expired bool
-	// APIErrors are the requests to the API server that fail at present; empty if
-	// none.
+	// APIErrors are the requests to the API server that fail at present; empty if none.
 	APIErrors string
 }
 

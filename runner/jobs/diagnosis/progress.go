@@ -72,8 +72,7 @@ func inProgress(o Observation, pod Pod) Classification {
 	return Classification{State: Waiting, Detail: "its container is being created on node " + pod.Spec.NodeName}
 }
 
-// attemptFailure is the cause for an attempt that did not fail in the check
-// itself; nil for others.
+// attemptFailure is the cause for an attempt that did not fail in the check itself; nil for others.
 func attemptFailure(o Observation, pod Pod) *cause {
 	if why := disruption(pod); why != nil {
 		return why

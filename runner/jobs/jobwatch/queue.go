@@ -21,8 +21,7 @@ type queue struct {
 	open map[int]bool
 	// busy counts the open checks of a series.
 	busy map[string]int
-	// waiting are the checks that wait for capacity; next, whose series has just
-	// become free, precede them.
+	// waiting are the checks that wait for capacity; next, whose series has just become free, precede them.
 	next, waiting fifo
 	// blocked are the checks that wait for another of their series.
 	blocked map[string]*fifo

@@ -27,8 +27,7 @@ type trackedJob struct {
 	deleted  bool
 	pods     []diagnosis.Pod
 	warnings []*corev1.Event
-	// createdAt is the count of lists begun when the Job had just been created; 0
-	// before.
+	// createdAt is the count of lists begun when the Job had just been created; 0 before.
 	createdAt int
 	// queued is true while the check waits in the queue, granted while it may
 	// create its Job, settled when it has its findings, and over when its Job has no

@@ -38,8 +38,7 @@ type Tracker struct {
 	indexes map[types.NamespacedName]int
 	// Failures are the requests that fail at present.
 	Failures *failures
-	// Evicted are checks with findings whose Job has to be deleted, because other
-	// checks wait for its capacity.
+	// Evicted are checks with findings whose Job has to be deleted, because other checks wait for its capacity.
 	Evicted chan jobplan.Check
 
 	mutex sync.Mutex
@@ -86,8 +85,7 @@ func (t *Tracker) apply(state objectState) {
 	t.advance()
 }
 
-// replace records all existing objects of a resource: what is not among them no
-// longer exists.
+// replace records all existing objects of a resource: what is not among them no longer exists.
 func (t *Tracker) replace(resource string, objects []any) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -171,8 +169,7 @@ func unfinished(job *batchv1.Job) bool {
 	return !suspended
 }
 
-// advance starts the queued checks for which there is capacity, and evicts Jobs
-// for those without.
+// advance starts the queued checks for which there is capacity, and evicts Jobs for those without.
 func (t *Tracker) advance() {
 	for _, i := range t.queue.start() {
 		t.jobs[i].queued, t.jobs[i].granted = false, true
@@ -197,8 +194,7 @@ func (t *Tracker) EnqueueAll(hasFindings func(jobplan.Check) bool) {
 	t.advance()
 }
 
-// Enqueue enqueues a check unless it is queued or granted. False means that its
-// Job exists.
+// Enqueue enqueues a check unless it is queued or granted. False means that its Job exists.
 func (t *Tracker) Enqueue(i int) bool {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -271,8 +267,7 @@ func (t *Tracker) Contended(i int) bool {
 	return t.queue.contended(i)
 }
 
-// Observe returns the observed state of the Job of a check, and a channel that
-// signals changes of it.
+// Observe returns the observed state of the Job of a check, and a channel that signals changes of it.
 func (t *Tracker) Observe(i int) (diagnosis.Observation, <-chan struct{}) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -280,8 +275,7 @@ func (t *Tracker) Observe(i int) (diagnosis.Observation, <-chan struct{}) {
 }
 
 type failures struct {
-	// denied cancels the start of the watches with the first error that a retry
-	// cannot fix.
+	// denied cancels the start of the watches with the first error that a retry cannot fix.
 	denied context.CancelCauseFunc
 
 	mutex   sync.Mutex

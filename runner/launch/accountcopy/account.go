@@ -50,8 +50,7 @@ type ReadSecret struct {
 	Checks []string
 }
 
-// Of returns the ServiceAccounts of the plan's checks, sorted by namespace
-// and name.
+// Of returns the ServiceAccounts of the plan's checks, sorted by namespace and name.
 func Of(p jobplan.Plan) []Account {
 	byReference := map[inventory.Reference]*Account{}
 	var accounts []*Account
@@ -153,8 +152,7 @@ func rulesOf(p jobplan.Plan, role rbacv1.RoleRef, namespace string) ([]rbacv1.Po
 // any name, sorted. The requests have no namespace.
 func (a Account) SecretReads() []access.Request { return manifestpolicy.SecretReads(a.Rules) }
 
-// Secrets returns the Secrets that a check reads: in its containers, and with the
-// permissions of its account.
+// Secrets returns the Secrets that a check reads: in its containers, and with the permissions of its account.
 func Secrets(p jobplan.Plan, check jobplan.Check) []inventory.Reference {
 	secrets := jobplan.Secrets(check.Job)
 	for _, bound := range boundTo(p, check.Account()) {

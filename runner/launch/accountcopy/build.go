@@ -18,8 +18,7 @@ import (
 // maxErrorLinesOfCopy bounds the lines of an error that has a line for each rule.
 const maxErrorLinesOfCopy = 5
 
-// maxCopiedRules bounds the rules of a copy. Those of cluster-admin are about one
-// for each API group.
+// maxCopiedRules bounds the rules of a copy. Those of cluster-admin are about one for each API group.
 const maxCopiedRules = 1000
 
 func build(c *jobplan.Copy, run jobplan.Run, account *corev1.ServiceAccount, grants []rights.Grant, api rights.API) {

@@ -155,8 +155,7 @@ func readAccount(ctx context.Context, client kubernetes.Interface, account inven
 	return found, nil
 }
 
-// grantsOf returns the permissions of accounts, and the resources of the API server if there
-// are any permissions.
+// grantsOf returns the permissions of accounts, and the resources of the API server if there are any permissions.
 func grantsOf(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) (map[types.NamespacedName]rights.Granted, rights.API, error) {
 	grants, err := rights.Grants(ctx, client.RbacV1(), accounts)
 	if err != nil || len(grants) == 0 {

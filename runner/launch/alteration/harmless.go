@@ -25,8 +25,7 @@ import (
 func acceptJob(want, have *batchv1.JobSpec) {
 	// A controller of queues, such as Kueue, suspends new Jobs until there is room.
 	have.Suspend = want.Suspend
-	// The run reads the result while it watches the Job. A Job that is deleted before
-	// has no result.
+	// The run reads the result while it watches the Job. A Job that is deleted before has no result.
 	have.TTLSecondsAfterFinished = want.TTLSecondsAfterFinished
 }
 
@@ -36,8 +35,7 @@ func acceptPod(want, have *corev1.PodSpec) {
 	want.ServiceAccountName = jobplan.AccountOf(*want)
 	have.ServiceAccountName = jobplan.AccountOf(*have)
 	want.DeprecatedServiceAccount, have.DeprecatedServiceAccount = "", ""
-	// Only the kubelet reads the pull secrets, which come from the account; images are
-	// determined by their digests.
+	// Only the kubelet reads the pull secrets, which come from the account; images are determined by their digests.
 	have.ImagePullSecrets = want.ImagePullSecrets
 	// The pod is terminated earlier (admission plugin RunOnceDuration of OpenShift).
 	have.ActiveDeadlineSeconds = want.ActiveDeadlineSeconds
@@ -76,8 +74,7 @@ func acceptPlacement(want, have *corev1.PodSpec) {
 	have.NodeName, have.SchedulerName = want.NodeName, want.SchedulerName
 	have.Priority, have.PriorityClassName, have.PreemptionPolicy = want.Priority, want.PriorityClassName, want.PreemptionPolicy
 	have.SchedulingGates, have.TopologySpreadConstraints = want.SchedulingGates, want.TopologySpreadConstraints
-	// Further node labels, such as those of the namespace, and tolerations. Those of the
-	// author stay.
+	// Further node labels, such as those of the namespace, and tolerations. Those of the author stay.
 	maps.DeleteFunc(have.NodeSelector, func(key, _ string) bool { return !has(want.NodeSelector, key) })
 	have.Tolerations = kept(want.Tolerations, have.Tolerations)
 	if want.Affinity == nil {

@@ -36,19 +36,16 @@ import (
 
 // Removal is the result of Cleanup. Its lists are sorted.
 type Removal struct {
-	// Deleted are the objects that existed and are gone, Left those that still
-	// exist.
+	// Deleted are the objects that existed and are gone, Left those that still exist.
 	Deleted, Left []preflight.Object
-	// Foreign are objects that have the label of the run and are not of the run. They
-	// were not deleted.
+	// Foreign are objects that have the label of the run and are not of the run. They were not deleted.
 	Foreign []preflight.Object
 	// Unseen are the kinds that the user may not list, so that objects of the run may
 	// exist. Only kinds of the guard are Unseen; other kinds are an error.
 	Unseen []string
 }
 
-// maxRounds bounds how often Cleanup deletes again what was created in the
-// meantime.
+// maxRounds bounds how often Cleanup deletes again what was created in the meantime.
 const maxRounds = 3
 
 // Run deletes all objects of the run, in all namespaces of the runs, and waits until they are
@@ -196,8 +193,7 @@ func (s *sweep) separate(found remains) {
 	}
 }
 
-// deleteAll deletes the objects of the checks, and those of the guard when these
-// are gone.
+// deleteAll deletes the objects of the checks, and those of the guard when these are gone.
 func (s *sweep) deleteAll(ctx context.Context) error {
 	s.left, s.over = nil, readOver(ctx, s.objects, s.runID)
 	for _, guard := range []bool{false, true} {
@@ -256,8 +252,7 @@ func (s *sweep) deletePods(ctx context.Context) error {
 	return nil
 }
 
-// deleteObjects deletes the objects of one kind, except pods that are deleted with
-// their Job.
+// deleteObjects deletes the objects of one kind, except pods that are deleted with their Job.
 func (s *sweep) deleteObjects(ctx context.Context, found remains) error {
 	direct := maps.Clone(found.objects)
 	maps.DeleteFunc(direct, func(_ string, object metav1.Object) bool {
@@ -286,8 +281,7 @@ func (s *sweep) deleteEach(ctx context.Context, k inventory.Kind, objects map[st
 	return fmt.Errorf("%d of %d %ss: %w", len(failed), len(objects), k.Name, failed[0])
 }
 
-// verify lists all kinds again. A kind that cannot be listed is an error if the
-// run created objects of it.
+// verify lists all kinds again. A kind that cannot be listed is an error if the run created objects of it.
 func (s *sweep) verify(ctx context.Context) error {
 	all, err := listAll(ctx, s.objects, inventory.OfRun(s.runID))
 	if err != nil {
@@ -364,8 +358,7 @@ func (r remains) example() string {
 	return name
 }
 
-// await returns when none of the objects exists. It lists and watches, also
-// through restarts of the API server.
+// await returns when none of the objects exists. It lists and watches, also through restarts of the API server.
 func (s *sweep) await(ctx context.Context, r remains) error {
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

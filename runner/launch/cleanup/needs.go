@@ -5,8 +5,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
 
-// ListNeeds are the permissions to list the objects of runs in the cluster, as
-// [Runs] and the end of each run do.
+// ListNeeds are the permissions to list the objects of runs in the cluster, as [Runs] and the end of each run do.
 func ListNeeds() access.Needs { return everyKind("list") }
 
 // Needs are the permissions to clean up any run.

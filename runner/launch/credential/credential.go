@@ -32,8 +32,7 @@ const (
 // maxNested bounds how often a value is decoded: base64 in a kubeconfig in base64.
 const maxNested = 3
 
-// typeBootstrapToken is the type of a Secret with a bootstrap token
-// (k8s.io/cluster-bootstrap/token/api).
+// typeBootstrapToken is the type of a Secret with a bootstrap token (k8s.io/cluster-bootstrap/token/api).
 const typeBootstrapToken = corev1.SecretType("bootstrap.kubernetes.io/token")
 
 var (
@@ -48,8 +47,7 @@ var (
 	encoded = regexp.MustCompile(`[A-Za-z0-9+/_-][A-Za-z0-9+/_\-\r\n]{31,}={0,2}`)
 )
 
-// Of describes the first known credential of a Secret; empty for none. The description has nothing of the
-// content.
+// Of describes the first known credential of a Secret; empty for none. The description has nothing of the content.
 func Of(secret *corev1.Secret) string {
 	switch {
 	case secret.Type == corev1.SecretTypeServiceAccountToken:

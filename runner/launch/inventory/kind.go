@@ -40,8 +40,7 @@ type Kind struct {
 	Guard bool
 }
 
-// Kinds returns all kinds in the order of their deletion: an object is deleted before
-// those that it refers to.
+// Kinds returns all kinds in the order of their deletion: an object is deleted before those that it refers to.
 func Kinds() []Kind {
 	admission := admissionregistrationv1.SchemeGroupVersion
 	return []Kind{

@@ -7,8 +7,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// Reference identifies an object. Namespace is empty for cluster roles and their
-// bindings.
+// Reference identifies an object. Namespace is empty for cluster roles and their bindings.
 type Reference struct {
 	Kind, Namespace, Name string
 }
@@ -30,8 +29,7 @@ func ReferenceTo(object payload.Object) Reference {
 	return Reference{object.GetObjectKind().GroupVersionKind().Kind, object.GetNamespace(), object.GetName()}
 }
 
-// CompareReferences orders bindings last, since the API server requires the objects
-// that they refer to.
+// CompareReferences orders bindings last, since the API server requires the objects that they refer to.
 func CompareReferences(a, b Reference) int {
 	return cmp.Or(cmp.Compare(rank(a.Kind), rank(b.Kind)), cmp.Compare(a.Kind, b.Kind),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

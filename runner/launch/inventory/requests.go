@@ -174,8 +174,7 @@ func Foreground() metav1.DeleteOptions {
 // MaxParallel bounds the concurrent requests.
 const MaxParallel = 32
 
-// Concurrently sends all requests, at most [MaxParallel] at a time, and returns their
-// errors in the same order.
+// Concurrently sends all requests, at most [MaxParallel] at a time, and returns their errors in the same order.
 func Concurrently(requests []func() error) []error {
 	errs := make([]error, len(requests))
 	var group errgroup.Group

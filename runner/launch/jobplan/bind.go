@@ -89,8 +89,7 @@ func (b binder) rename(namespace string, spec *corev1.PodSpec) {
 	})
 }
 
-// job is the author's Job with the fields of the run, without those that only the
-// API server sets.
+// job is the author's Job with the fields of the run, without those that only the API server sets.
 func (b binder) job(check Check) *batchv1.Job {
 	author := check.Job
 	job := &batchv1.Job{
@@ -146,8 +145,7 @@ func allowed(author map[string]string, keys []string) map[string]string {
 	return kept
 }
 
-// limitPod bounds the time in which the pod terminates, and that for which its tokens
-// are valid.
+// limitPod bounds the time in which the pod terminates, and that for which its tokens are valid.
 func limitPod(spec *corev1.PodSpec) {
 	shorten(spec.TerminationGracePeriodSeconds, MaxGrace)
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
@@ -176,8 +174,7 @@ func shorten(seconds *int64, most int64) {
 	}
 }
 
-// limit bounds the duration of the Job, also without a runner, its retries, and
-// its TTL.
+// limit bounds the duration of the Job, also without a runner, its retries, and its TTL.
 func (b binder) limit(spec *batchv1.JobSpec) {
 	limit := int64((b.run.Deadline.Sub(b.run.StartTime) + margin) / time.Second)
 	if spec.ActiveDeadlineSeconds == nil || *spec.ActiveDeadlineSeconds > limit {
@@ -313,8 +310,7 @@ func (b binder) meta(manifest payload.Supporting) metav1.ObjectMeta {
 	}
 }
 
-// subjects returns the subjects of a binding, with the ServiceAccounts of the release replaced
-// by their copies.
+// subjects returns the subjects of a binding, with the ServiceAccounts of the release replaced by their copies.
 func (b binder) subjects(author []rbacv1.Subject) []rbacv1.Subject {
 	bound := slices.Clone(author)
 	for i := range bound {

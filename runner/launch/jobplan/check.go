@@ -36,8 +36,7 @@ type Check struct {
 	Side check.Side
 }
 
-// Prefix is the part of the check's name before the dot, with which the names of
-// its findings start.
+// Prefix is the part of the check's name before the dot, with which the names of its findings start.
 func (c Check) Prefix() string {
 	prefix, _, _ := strings.Cut(c.Name, ".")
 	return prefix

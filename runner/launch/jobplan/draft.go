@@ -31,8 +31,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
 )
 
-// Draft is the named checks of a release that conform to the policy for manifests.
-// It is the same for every run.
+// Draft is the named checks of a release that conform to the policy for manifests. It is the same for every run.
 type Draft struct {
 	// Checks are in the order of the manifests in the release.
 	Checks []Check
@@ -204,8 +203,7 @@ func (b builder) uniqueName(manifest payload.Job) string {
 // maxViolations bounds how many violations a message lists.
 const maxViolations = 5
 
-// rejected is the finding for a Job that violates the policy. It fails, since the
-// check does not run.
+// rejected is the finding for a Job that violates the policy. It fails, since the check does not run.
 func rejected(check Check, job *batchv1.Job, violations []manifestpolicy.Violation) finding.Finding {
 	texts := make([]string, 0, maxViolations)
 	for _, f := range violations[:min(maxViolations, len(violations))] {

@@ -5,8 +5,7 @@ import (
 	"unicode"
 )
 
-// checkName is "<Component>.<JobName>", a valid name for the acceptRisks of
-// ClusterVersion: ^[A-Z][A-Za-z0-9.-]*$.
+// checkName is "<Component>.<JobName>", a valid name for the acceptRisks of ClusterVersion: ^[A-Z][A-Za-z0-9.-]*$.
 func checkName(component, job string) string {
 	prefix := camelCase(component)
 	switch {

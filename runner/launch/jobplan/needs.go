@@ -65,8 +65,7 @@ func (c catalog) namedSecrets(ref inventory.Reference) []inventory.Reference {
 	return nil
 }
 
-// JobNeeds are the permissions to create a Job in a namespace, to follow it and
-// to delete it.
+// JobNeeds are the permissions to create a Job in a namespace, to follow it and to delete it.
 func JobNeeds(namespace string) access.Needs {
 	return access.Needs{Required: slices.Concat(creating(inventory.JobKind, namespace), creating(inventory.PodKind, namespace))}
 }

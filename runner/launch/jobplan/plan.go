@@ -34,8 +34,7 @@ type Copy struct {
 	Objects  []payload.Object
 	// Omitted describes read access of the original that the copy lacks.
 	Omitted []string
-	// Unread is the error for which the copy has no permissions: those of the original
-	// may not be read.
+	// Unread is the error for which the copy has no permissions: those of the original may not be read.
 	Unread error
 	Failed error
 }

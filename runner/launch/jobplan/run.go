@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// annotationResult is set by authors: with the value "framed" the check promises
-	// a result in the SDK's format.
+	// annotationResult is set by authors: with the value "framed" the check promises a result in the SDK's format.
 	annotationResult = label.Prefix + "result"
 	resultFramed     = "framed"
 	// annotationSerial is set by authors: of the Jobs of a component with the value
@@ -56,8 +55,7 @@ func (r Run) Side() check.Side {
 	return check.Guest
 }
 
-// Suffix is the suffix of the names of the run's objects: the first ten hex digits
-// of its ID.
+// Suffix is the suffix of the names of the run's objects: the first ten hex digits of its ID.
 func (r Run) Suffix() string { return label.Suffix(r.ID) }
 
 // labels are on every object of the run. The allow-list of author labels is

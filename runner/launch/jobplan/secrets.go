@@ -10,8 +10,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 )
 
-// Secrets returns the Secrets that the containers of a Job read, in the order of
-// the manifest, each once.
+// Secrets returns the Secrets that the containers of a Job read, in the order of the manifest, each once.
 func Secrets(job *batchv1.Job) []inventory.Reference {
 	var secrets []inventory.Reference
 	spec := job.Spec.Template.Spec

@@ -19,8 +19,7 @@ var reasonSiteCollision = finding.NewReason("SiteCollision", finding.Explanation
 	Remedy: "Rename the object in the manifest of the site.",
 })
 
-// SiteComponent is the component of the checks of the site: the names of the checks start
-// with "Site.".
+// SiteComponent is the component of the checks of the site: the names of the checks start with "Site.".
 const SiteComponent = "site"
 
 // WithSite returns the draft with the checks of the site after those of the release. Both
@@ -70,13 +69,11 @@ func collides(check Check, cause string) finding.Finding {
 type takenNames struct {
 	objects   map[inventory.Reference]string
 	contained map[inventory.Reference]bool
-	// component is a file with a check of a component that is named as the site is; empty
-	// for none.
+	// component is a file with a check of a component that is named as the site is; empty for none.
 	component string
 }
 
-// taken includes the checks that violate the policy, which may be fixed in the next
-// release.
+// taken includes the checks that violate the policy, which may be fixed in the next release.
 func (d Draft) taken() takenNames {
 	t := takenNames{objects: map[inventory.Reference]string{}, contained: map[inventory.Reference]bool{}}
 	for _, ref := range d.catalog.references() {
@@ -108,8 +105,7 @@ func (d Draft) taken() takenNames {
 	return t
 }
 
-// collision is why a check of the site cannot run beside those of the release; empty if it
-// can.
+// collision is why a check of the site cannot run beside those of the release; empty if it can.
 func (t takenNames) collision(check Check, site catalog) string {
 	if t.component != "" {
 		return fmt.Sprintf("the release has checks with names that start with %q (%s)", check.Prefix()+".", t.component)

@@ -24,8 +24,7 @@ type catalog struct {
 	manifests map[inventory.Reference]*supportingManifest
 }
 
-// newCatalog finds the references between the supporting objects of one cluster, and their
-// violations.
+// newCatalog finds the references between the supporting objects of one cluster, and their violations.
 func newCatalog(supporting []payload.Supporting, side check.Side) catalog {
 	c := catalog{manifests: map[inventory.Reference]*supportingManifest{}}
 	for _, manifest := range supporting {
@@ -111,8 +110,7 @@ func (c catalog) connect(ref inventory.Reference, e *supportingManifest) {
 	}
 }
 
-// bind connects a binding: it needs its role, and each of its ServiceAccounts needs
-// the binding.
+// bind connects a binding: it needs its role, and each of its ServiceAccounts needs the binding.
 func (c catalog) bind(binding inventory.Reference, e *supportingManifest, subjects []rbacv1.Subject, role rbacv1.RoleRef) {
 	for i, subject := range subjects {
 		account := AccountOfSubject(subject)

@@ -7,8 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// confinement has the fields that the security contexts of pods and containers
-// share.
+// confinement has the fields that the security contexts of pods and containers share.
 type confinement struct {
 	selinux  *corev1.SELinuxOptions
 	seccomp  *corev1.SeccompProfile
@@ -16,8 +15,7 @@ type confinement struct {
 	windows  *corev1.WindowsSecurityContextOptions
 }
 
-// confinementViolations follow the level "baseline" of Kubernetes' Pod Security
-// Standards.
+// confinementViolations follow the level "baseline" of Kubernetes' Pod Security Standards.
 func confinementViolations(path string, c confinement) []Violation {
 	const unconfined = "a preflight may not run unconfined"
 	var fields []field

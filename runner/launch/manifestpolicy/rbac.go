@@ -74,8 +74,7 @@ func everyPath(rule rbacv1.PolicyRule) (string, bool) {
 	return "", false
 }
 
-// connectingResource finds a resource that is a connection rather than an object, also
-// if a wildcard includes it.
+// connectingResource finds a resource that is a connection rather than an object, also if a wildcard includes it.
 func connectingResource(rule rbacv1.PolicyRule) (string, bool) {
 	for _, resource := range rule.Resources {
 		if slices.ContainsFunc(rule.APIGroups, func(group string) bool { return rights.Connects(group, resource) }) {
@@ -85,8 +84,7 @@ func connectingResource(rule rbacv1.PolicyRule) (string, bool) {
 	return "", false
 }
 
-// KnownRoles are read-only cluster roles of every cluster, which a release may bind
-// without a manifest of its own.
+// KnownRoles are read-only cluster roles of every cluster, which a release may bind without a manifest of its own.
 func KnownRoles() []string { return []string{"cluster-reader", "view"} }
 
 // ReadOnlyRole reports whether a binding refers to one of [KnownRoles].

@@ -8,8 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// volumeViolations reject volumes other than read-only ones and scratch space, which
-// would outlive the pod.
+// volumeViolations reject volumes other than read-only ones and scratch space, which would outlive the pod.
 func volumeViolations(path string, volume corev1.Volume, images map[string]bool) []Violation {
 	source := volume.VolumeSource
 	name := sourceName(source)
@@ -31,8 +30,7 @@ func volumeViolations(path string, volume corev1.Volume, images map[string]bool)
 	}}
 }
 
-// sourceName is the name of the source of a volume; empty unless it has exactly
-// one.
+// sourceName is the name of the source of a volume; empty unless it has exactly one.
 func sourceName(source corev1.VolumeSource) string {
 	var names []string
 	value := reflect.ValueOf(source)
@@ -48,8 +46,7 @@ func sourceName(source corev1.VolumeSource) string {
 	return names[0]
 }
 
-// projectionViolations reject identities other than the token of the pod, by which the
-// guard identifies it.
+// projectionViolations reject identities other than the token of the pod, by which the guard identifies it.
 func projectionViolations(path string, projected corev1.ProjectedVolumeSource) []Violation {
 	var violations []Violation
 	for i, source := range projected.Sources {

@@ -50,8 +50,7 @@ func (n Namespace) Unspecified(spec corev1.PodSpec) string {
 	return strings.Join(texts, "; ")
 }
 
-// Exceeded describes what a pod asks and a quota has not left; it is empty for nothing.
-// Other objects may free it.
+// Exceeded describes what a pod asks and a quota has not left; it is empty for nothing. Other objects may free it.
 func (n Namespace) Exceeded(spec corev1.PodSpec) string {
 	spec = n.defaulted(spec)
 	asked := n.asked(spec)

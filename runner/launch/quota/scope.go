@@ -50,8 +50,7 @@ func inScope(spec corev1.PodSpec, scope corev1.ResourceQuotaScope) bool {
 	return false
 }
 
-// bestEffort is true for a pod whose containers have no requests and limits of CPU and
-// memory, or zero.
+// bestEffort is true for a pod whose containers have no requests and limits of CPU and memory, or zero.
 func bestEffort(spec corev1.PodSpec) bool {
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		for _, amount := range counted(container.Resources.Requests, container.Resources.Limits) {

@@ -120,8 +120,7 @@ func (g *Guard) Await(ctx context.Context, plan jobplan.Plan) finding.Finding {
 }
 
 const (
-	// guardTime bounds the wait for the guard, probeInterval is the time between two
-	// probes.
+	// guardTime bounds the wait for the guard, probeInterval is the time between two probes.
 	guardTime     = 10 * time.Second
 	probeInterval = 50 * time.Millisecond
 )

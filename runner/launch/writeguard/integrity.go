@@ -126,8 +126,7 @@ func guardError(kind, name string, err error) error {
 	return fmt.Errorf("could not read %s %s: %w", kind, name, err)
 }
 
-// wanted returns the guard with the defaults of the API server, by a dry run under
-// another name.
+// wanted returns the guard with the defaults of the API server, by a dry run under another name.
 func (g *Guard) wanted(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
 	policy, binding := guardPolicy(g.run), guardBinding(g.run)
 	name := policy.Name
@@ -149,8 +148,7 @@ func (g *Guard) wanted(ctx context.Context) (*admissionregistrationv1.Validating
 	return wantedPolicy, wantedBinding, nil
 }
 
-// startsLate is true when Jobs of the run, which another runner has created, exist
-// without the policy.
+// startsLate is true when Jobs of the run, which another runner has created, exist without the policy.
 func (g *Guard) startsLate() bool {
 	present := g.present.Of(g.run.ID)
 	has := func(kind string) bool {

@@ -13,8 +13,7 @@ import (
 	"github.com/openshift/update-preflight/runner/registry/ocimanifest"
 )
 
-// maxCause bounds the text of an underlying error, in bytes: the responses of
-// several mirrors must fit.
+// maxCause bounds the text of an underlying error, in bytes: the responses of several mirrors must fit.
 const maxCause = 1536
 
 // Error reports that a release could not be read or must not be used.
@@ -25,8 +24,7 @@ type Error struct {
 	// Remediation is an imperative sentence, Actions are its commands.
 	Remediation string
 	Actions     []finding.Action
-	// Outcome is Fail when the release must not be used, and Unknown when it
-	// could not be read.
+	// Outcome is Fail when the release must not be used, and Unknown when it could not be read.
 	Outcome preflight.Outcome
 	// Err is the underlying error; nil when there is none.
 	Err error

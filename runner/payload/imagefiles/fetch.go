@@ -21,8 +21,7 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-// maxTime is the timeout of the cluster-version operator for the same
-// (pkg/cvo/updatepayload.go).
+// maxTime is the timeout of the cluster-version operator for the same (pkg/cvo/updatepayload.go).
 const maxTime = 4 * time.Minute
 
 // Source is where images are read from. The zero value reads them from the repository in
@@ -80,8 +79,7 @@ func newFetcher(proof signature.Release, source Source) (*fetcher, error) {
 	return &fetcher{image: image, what: "the release image", choice: lastLayer, cache: source.Cache, architecture: source.Architecture}, nil
 }
 
-// lastLayer is the layer that holds the manifests of a release: "oc adm release new"
-// appends it.
+// lastLayer is the layer that holds the manifests of a release: "oc adm release new" appends it.
 func lastLayer(manifest ocimanifest.Manifest) ([]ocispec.Descriptor, error) {
 	layer := manifest.Layers[len(manifest.Layers)-1]
 	return []ocispec.Descriptor{layer}, unusable(ocimanifest.CheckDescriptor(layer, "the last layer", maxLayer))
@@ -193,8 +191,7 @@ func (b *meteredBody) Read(p []byte) (int, error) {
 
 // Reading of a release image.
 type Reading struct {
-	// Layer is the compressed size of the layer with the manifests, Read what registries
-	// sent, in bytes.
+	// Layer is the compressed size of the layer with the manifests, Read what registries sent, in bytes.
 	Layer, Read int64
 	// Child is the digest of the image for the architecture of the source in an index; empty for
 	// an image that is no index, and where the architecture is unknown.

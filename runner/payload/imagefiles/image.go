@@ -83,8 +83,7 @@ func (f *fetcher) child(ctx context.Context, index ocimanifest.Manifest) (ociman
 	return ocimanifest.Image(image, content)
 }
 
-// choose selects the image for the cluster's architecture; if that is unknown,
-// the one for amd64, else the first.
+// choose selects the image for the cluster's architecture; if that is unknown, the one for amd64, else the first.
 func (f *fetcher) choose(index ocimanifest.Manifest) (ocispec.Descriptor, error) {
 	images, err := index.Images(cmp.Or(f.architecture, "amd64"))
 	if rejected, ok := errors.AsType[*ocimanifest.Violation](err); ok && f.architecture == "" && rejected.Reason == ocimanifest.ReasonArchitectureMissing {

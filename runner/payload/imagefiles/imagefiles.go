@@ -25,8 +25,7 @@ import (
 // ImageDirectory is the directory of the manifests in an image that is not a release.
 const ImageDirectory = "manifests"
 
-// maxImageLayers bounds the layers of an image of manifests, which together have the
-// bound of one of a release.
+// maxImageLayers bounds the layers of an image of manifests, which together have the bound of one of a release.
 const maxImageLayers = 16
 
 var reasonNotAnImageOfManifests = finding.NewReason("NotAnImageOfManifests", finding.Explanation{

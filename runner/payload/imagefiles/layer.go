@@ -22,8 +22,7 @@ const (
 	maxUnpacked      = 512 << 20
 	maxFile          = 8 << 20
 	maxEntries       = 20_000
-	// maxWindow is the window that every zstd decoder should support
-	// (RFC 8878, 3.1.1.1.2).
+	// maxWindow is the window that every zstd decoder should support (RFC 8878, 3.1.1.1.2).
 	maxWindow = 8 << 20
 )
 
@@ -117,8 +116,7 @@ func manifestFile(header *tar.Header, within string) (string, error) {
 	return file, nil
 }
 
-// malformed returns the error for an archive that cannot be read, or the exceeded
-// limit that caused it.
+// malformed returns the error for an archive that cannot be read, or the exceeded limit that caused it.
 func malformed(err error) error {
 	if limit, ok := errors.AsType[*Error](err); ok {
 		return limit

@@ -30,7 +30,6 @@ func Resolve(ctx context.Context, pullSpec string, access *registry.Access) (str
 	if err != nil {
 		return "", unreadable(err, "the image \""+words.External(pullSpec)+"\"")
 	}
-	// The result names the repository of the pull spec, even if a mirror resolved
-	// the tag.
+	// The result names the repository of the pull spec, even if a mirror resolved the tag.
 	return reference.Context().Digest(resolved).String(), nil
 }

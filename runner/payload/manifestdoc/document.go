@@ -33,8 +33,7 @@ const (
 	maxDocuments = 1_000
 )
 
-// Place is the start of a document in a file. Both count from 1; the zero value
-// means the whole file.
+// Place is the start of a document in a file. Both count from 1; the zero value means the whole file.
 type Place struct {
 	Number, Line int
 }
@@ -110,8 +109,7 @@ func splitYAML(content []byte) []Document {
 	return documents
 }
 
-// marks reports whether the line is the document marker, with or without content
-// after it.
+// marks reports whether the line is the document marker, with or without content after it.
 func marks(line []byte, marker string) bool {
 	rest, ok := bytes.CutPrefix(line, []byte(marker))
 	return ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n"))
@@ -158,8 +156,7 @@ func (d Document) Plain() []byte {
 	return plain
 }
 
-// CheckSize bounds the memory of parsing. A parser creates at most one node for
-// each indicator and each line.
+// CheckSize bounds the memory of parsing. A parser creates at most one node for each indicator and each line.
 func CheckSize(content []byte) error {
 	if len(content) > maxDocument {
 		return fmt.Errorf("it has %d bytes; the limit is %d", len(content), maxDocument)
@@ -205,8 +202,7 @@ func SortLocated[T any](items []Located[T]) {
 	})
 }
 
-// Child returns the value of the key in a mapping, nil when there is none. An
-// alias is resolved.
+// Child returns the value of the key in a mapping, nil when there is none. An alias is resolved.
 func Child(node *yaml.Node, key string) *yaml.Node {
 	_, value := entry(node, key)
 	return Target(value)
@@ -294,8 +290,7 @@ func Irregular(node *yaml.Node) (what string, line int) {
 // is the object.
 type Lines map[string]int
 
-// Of returns the line of the field, or of the closest field around it that the
-// author wrote; 0 when unknown.
+// Of returns the line of the field, or of the closest field around it that the author wrote; 0 when unknown.
 func (l Lines) Of(path string) int {
 	for {
 		if line, ok := l[path]; ok || path == "" {
@@ -305,8 +300,7 @@ func (l Lines) Of(path string) int {
 	}
 }
 
-// LinesOf returns the lines of an object without aliases, whose document
-// begins in the given line.
+// LinesOf returns the lines of an object without aliases, whose document begins in the given line.
 func LinesOf(root *yaml.Node, begin int) Lines {
 	lines := Lines{"": begin + root.Line - 1}
 	lines.add("", root, begin)

@@ -66,8 +66,7 @@ type Cluster struct {
 	Exclude string
 	// Features are the features that FeatureGate "cluster" enables and disables; nil when unknown.
 	Features *Features
-	// Capabilities are the capabilities in the status of ClusterVersion; nil when
-	// unknown.
+	// Capabilities are the capabilities in the status of ClusterVersion; nil when unknown.
 	Capabilities *configv1.ClusterVersionCapabilitiesStatus
 	// Overrides are the overrides in the spec of ClusterVersion.
 	Overrides []configv1.ComponentOverride
@@ -102,8 +101,7 @@ func skipped(reason finding.Reason, annotation, message string) *Violation {
 	}
 }
 
-// leftOut reports a manifest that the cluster-version operator applies to no cluster, most
-// likely by mistake.
+// leftOut reports a manifest that the cluster-version operator applies to no cluster, most likely by mistake.
 func leftOut(reason finding.Reason, annotation, message, remediation string) *Violation {
 	return &Violation{Outcome: preflight.Skipped, Reason: reason, Annotation: annotation, Message: message, Remediation: ToAuthors + remediation}
 }

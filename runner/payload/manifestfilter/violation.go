@@ -13,8 +13,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
 )
 
-// maxName bounds the name of a finding, below the limit of 256 of ClusterVersion
-// for names of risks.
+// maxName bounds the name of a finding, below the limit of 256 of ClusterVersion for names of risks.
 const maxName = 200
 
 // ToAuthors begins the remedy of a defect of a manifest.
@@ -26,8 +25,7 @@ type Violation struct {
 	Reason               finding.Reason
 	Message, Remediation string
 	Actions              []finding.Action
-	// Annotation is the affected annotation, line its line in the
-	// file; "" and 0 when the whole object is affected.
+	// Annotation is the affected annotation, line its line in the file; "" and 0 when the whole object is affected.
 	Annotation string
 	Line       int
 }
@@ -42,8 +40,7 @@ func Warn(reason finding.Reason, message, remediation string, actions ...finding
 	return &Violation{Outcome: preflight.Warn, Reason: reason, Message: message, Remediation: remediation, Actions: actions}
 }
 
-// At is the finding for a violation at a place in a file. Fail and Unknown
-// block.
+// At is the finding for a violation at a place in a file. Fail and Unknown block.
 func (v *Violation) At(file string, place manifestdoc.Place) finding.Finding {
 	message := words.External(file) + ": " + v.Message
 	evidence := map[string]string{"file": words.External(file)}

@@ -68,8 +68,7 @@ func (c *claim) desired(base *coordinationv1.Lease) *coordinationv1.Lease {
 	return lease
 }
 
-// create creates the Lease. The error is AlreadyExists if it exists and does not
-// belong to this claim.
+// create creates the Lease. The error is AlreadyExists if it exists and does not belong to this claim.
 func (c *claim) create(ctx context.Context) error {
 	return retry.Do(ctx, func(ctx context.Context) error {
 		err := c.update(c.leases.Create(ctx, c.desired(&coordinationv1.Lease{}), metav1.CreateOptions{}))
@@ -80,8 +79,7 @@ func (c *claim) create(ctx context.Context) error {
 	})
 }
 
-// acquire takes the Lease over in the state in which it was found. The error is
-// Conflict if it has changed since.
+// acquire takes the Lease over in the state in which it was found. The error is Conflict if it has changed since.
 func (c *claim) acquire(ctx context.Context, found *coordinationv1.Lease) error {
 	next := c.desired(found)
 	if found.Annotations[record.Label] != c.id {
@@ -101,8 +99,7 @@ func (c *claim) acquire(ctx context.Context, found *coordinationv1.Lease) error 
 	})
 }
 
-// reload reads the Lease: ErrTakenOver if it belongs to another claim. The lease is
-// nil if it was deleted.
+// reload reads the Lease: ErrTakenOver if it belongs to another claim. The lease is nil if it was deleted.
 func (c *claim) reload(ctx context.Context) error {
 	found, err := c.leases.Get(ctx, recordstore.LeaseName(c.digest), metav1.GetOptions{})
 	switch {
@@ -172,8 +169,7 @@ func (c *claim) remove(ctx context.Context) error {
 	})
 }
 
-// change changes the Lease, with retries while another client changes but does not
-// acquire it.
+// change changes the Lease, with retries while another client changes but does not acquire it.
 func (c *claim) change(ctx context.Context, edit func(context.Context) error) error {
 	if err := c.lock.Acquire(ctx, 1); err != nil {
 		return err

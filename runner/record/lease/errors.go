@@ -8,8 +8,7 @@ import (
 )
 
 var (
-	// ErrAbandoned means that the run has no holder: its Lease was released, or was not
-	// renewed.
+	// ErrAbandoned means that the run has no holder: its Lease was released, or was not renewed.
 	ErrAbandoned = errors.New("the run has no holder")
 	// ErrCanceled means that the end of the run was requested.
 	ErrCanceled = errors.New("the run was canceled")

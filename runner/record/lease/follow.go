@@ -287,8 +287,7 @@ func (f *follower) evaluate(ctx context.Context) (time.Duration, error) {
 	return f.checkLease(ctx, lease)
 }
 
-// unreadable is true for a header that another client has damaged. Its holder will
-// write it again.
+// unreadable is true for a header that another client has damaged. Its holder will write it again.
 func unreadable(header *corev1.ConfigMap) bool {
 	_, err := recordformat.Parse(header)
 	return err != nil && !errors.As(err, new(*record.FormatError))

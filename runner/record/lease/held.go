@@ -14,8 +14,7 @@ import (
 const (
 	// writeInterval is the minimum time between two writes of results.
 	writeInterval = time.Second
-	// renewals is how often a Lease is renewed within its duration, so that one late
-	// renewal does not lose it.
+	// renewals is how often a Lease is renewed within its duration, so that one late renewal does not lose it.
 	renewals = 3
 )
 
@@ -33,15 +32,13 @@ type Held struct {
 	pending chan struct{}
 
 	mutex sync.Mutex
-	// end is why this process has to stop the run; nil before. over is true when it may
-	// write nothing more.
+	// end is why this process has to stop the run; nil before. over is true when it may write nothing more.
 	end     error
 	over    bool
 	cancels []context.CancelCauseFunc
 }
 
-// Record returns the record at the time when the run was begun or taken over, with
-// its results.
+// Record returns the record at the time when the run was begun or taken over, with its results.
 func (h *Held) Record() record.Record { return h.record }
 
 // Resumed is true when the run was begun by another process: its Jobs may exist.
@@ -199,8 +196,7 @@ func (h *Held) Finish(ctx context.Context, ending record.Ending) error {
 	return ended
 }
 
-// Detach writes the queued results and releases the run: the next Begin takes it over
-// at once.
+// Detach writes the queued results and releases the run: the next Begin takes it over at once.
 func (h *Held) Detach(ctx context.Context) error {
 	if err := h.lost(); err != nil {
 		return err

@@ -101,8 +101,7 @@ import (
 
 const (
 	labelDecision = "preflight.openshift.io/decision"
-	// labelRequester is the role that requested the run; none on records of versions
-	// without it.
+	// labelRequester is the role that requested the run; none on records of versions without it.
 	labelRequester = "preflight.openshift.io/requester"
 	// AnnotationClaim identifies the process that holds the run. On the header it makes
 	// every takeover a change of the resourceVersion, so that writes of a former holder
@@ -181,8 +180,7 @@ func NewHeader(intent record.Intent) (Header, error) {
 	return Header{Record: record.Record{Intent: intent, Phase: record.Running}, checks: checks}, nil
 }
 
-// ConfigMap encodes the header; base is the metadata of an existing object to
-// update.
+// ConfigMap encodes the header; base is the metadata of an existing object to update.
 func (h Header) ConfigMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap, error) {
 	r := h.Record
 	text, err := yaml.Marshal(summary{
@@ -220,8 +218,7 @@ func (h Header) ConfigMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	return object, nil
 }
 
-// Parse decodes a header. The error is a *FormatError for the format of another
-// version of the tool.
+// Parse decodes a header. The error is a *FormatError for the format of another version of the tool.
 func Parse(object *corev1.ConfigMap) (Header, error) {
 	if stated := object.Data[keyFormat]; stated != format {
 		if _, err := strconv.Atoi(stated); err != nil {

@@ -196,8 +196,7 @@ func UnpackReport(packed []byte) ([]byte, map[string]string, error) {
 	return report, fingerprint, nil
 }
 
-// Results reads one complete chunk: one that cannot be read to its end is damaged and
-// has no results.
+// Results reads one complete chunk: one that cannot be read to its end is damaged and has no results.
 func (b *Budget) Results(chunk []byte) ([]record.Result, error) {
 	limit := min(maxChunkText, MaxText-b.text)
 	text, err := unpack(chunk, limit)

@@ -26,8 +26,7 @@ const (
 // Key authenticates records; nil if there is none.
 type Key []byte
 
-// sum returns the MAC of a message in a domain, in hex: HMAC-SHA256, keyed with the
-// HMAC-SHA256 of the domain.
+// sum returns the MAC of a message in a domain, in hex: HMAC-SHA256, keyed with the HMAC-SHA256 of the domain.
 func (k Key) sum(domain string, message []byte) string {
 	derived := hmac.New(sha256.New, k)
 	derived.Write([]byte(domain))
@@ -75,8 +74,7 @@ func (l LoadedKey) Authentication() record.Authentication {
 	return record.Authentication{State: record.Authentic}
 }
 
-// Verify verifies the MAC of a header or part of the run; header is the UID of the
-// header.
+// Verify verifies the MAC of a header or part of the run; header is the UID of the header.
 func (l LoadedKey) Verify(object *corev1.ConfigMap, id string, header types.UID) record.Authentication {
 	switch mac := object.Data[keyMAC]; {
 	case mac == "":

@@ -21,8 +21,7 @@ const (
 	maxNames = 64
 )
 
-// verdictFile is verdict.json, which the package comment documents. Fields are added,
-// never changed.
+// verdictFile is verdict.json, which the package comment documents. Fields are added, never changed.
 type verdictFile struct {
 	Run              string       `json:"run"`
 	From             string       `json:"from"`

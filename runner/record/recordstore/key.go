@@ -24,8 +24,7 @@ const (
 	keyLength = 32
 )
 
-// readKey reads the key. The error is one of the API server; a missing Secret and a
-// missing permission are none.
+// readKey reads the key. The error is one of the API server; a missing Secret and a missing permission are none.
 func readKey(ctx context.Context, client kubernetes.Interface) (recordformat.LoadedKey, error) {
 	secret, err := retry.Get(ctx, func(ctx context.Context) (*corev1.Secret, error) {
 		return client.CoreV1().Secrets(record.Namespace).Get(ctx, KeySecret, metav1.GetOptions{})

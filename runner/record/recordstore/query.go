@@ -184,8 +184,7 @@ func (s *Store) Prune(ctx context.Context, headers []corev1.ConfigMap, ended rec
 	}
 }
 
-// surplus are the ended runs that are not kept: the oldest of those with a verdict, and
-// the oldest of the others.
+// surplus are the ended runs that are not kept: the oldest of those with a verdict, and the oldest of the others.
 func surplus(headers []corev1.ConfigMap, ended record.Phase) []corev1.ConfigMap {
 	sortNewest(headers)
 	left := map[bool]int{true: keptVerdicts, false: keptUnfinished}

@@ -14,8 +14,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record/recordformat"
 )
 
-// Reader reads a record with its parts. A part with results never changes, so it is
-// read once.
+// Reader reads a record with its parts. A part with results never changes, so it is read once.
 type Reader struct {
 	store *Store
 	key   recordformat.LoadedKey
@@ -80,8 +79,7 @@ func (r *Reader) verify(ctx context.Context, object *corev1.ConfigMap, of record
 	return r.key.Verify(object, of.Record.ID, object.UID), nil
 }
 
-// content returns the record of an authentic header. The error is an *UnauthenticError
-// if a part is not authentic.
+// content returns the record of an authentic header. The error is an *UnauthenticError if a part is not authentic.
 func (r *Reader) content(ctx context.Context, of recordformat.Header, owner types.UID) (record.Record, error) {
 	found := of.Record
 	found.Authentication = record.Authentication{State: record.Authentic}

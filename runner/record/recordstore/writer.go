@@ -96,8 +96,7 @@ func (w *Writer) update(ctx context.Context) error {
 	return err
 }
 
-// loadKey reads the key, which may have been replaced since the last write. Then the
-// parts are written again.
+// loadKey reads the key, which may have been replaced since the last write. Then the parts are written again.
 func (w *Writer) loadKey(ctx context.Context) error {
 	loaded, err := ensureKey(ctx, w.objects.store.client)
 	if err != nil {
@@ -249,12 +248,10 @@ func (w *Writer) Create(ctx context.Context) (bool, error) {
 	return true, w.saveHeader(ctx, w.content, nil)
 }
 
-// ErrMoved means that a run has begun, ended or changed its holder while it was
-// read.
+// ErrMoved means that a run has begun, ended or changed its holder while it was read.
 var ErrMoved = errors.New("the run in progress was repeatedly changed while it was read")
 
-// Resume takes over a header with its results, and marks it as held by this process.
-// A missing header is created.
+// Resume takes over a header with its results, and marks it as held by this process. A missing header is created.
 func (w *Writer) Resume(ctx context.Context) ([]record.Result, error) {
 	intended := w.content
 	var results []record.Result

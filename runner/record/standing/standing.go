@@ -1,5 +1,4 @@
-// Package standing answers: which findings does a recorded run have, and is its
-// verdict still valid?
+// Package standing answers: which findings does a recorded run have, and is its verdict still valid?
 package standing
 
 import (
@@ -153,8 +152,7 @@ func compose(recorded record.Record, findings []finding.Finding, expected verdic
 	}
 }
 
-// reportedSoFar returns the recorded findings, and the names of the checks that have
-// not reported.
+// reportedSoFar returns the recorded findings, and the names of the checks that have not reported.
 func reportedSoFar(recorded record.Record) (findings []finding.Finding, missing []string) {
 	reported := map[string]bool{}
 	for _, result := range recorded.Results {
@@ -183,15 +181,13 @@ func unreported(phase record.Phase, missing []string) []finding.Finding {
 	return findings
 }
 
-// Present is the cluster and the time for which the validity of a verdict is
-// evaluated.
+// Present is the cluster and the time for which the validity of a verdict is evaluated.
 type Present struct {
 	Cluster *snapshot.Cluster
 	Now     time.Time
 }
 
-// Ended returns why the verdict of a recorded run is no longer valid; empty while it
-// is.
+// Ended returns why the verdict of a recorded run is no longer valid; empty while it is.
 func Ended(ctx context.Context, recorded record.Record, stored report.Report, present Present) []string {
 	causes := Changed(ctx, recorded, stored, present)
 	if recorded.Ended != "" && !slices.Contains(causes, recorded.Ended) {

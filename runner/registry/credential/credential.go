@@ -23,8 +23,7 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-// maxAuthFile bounds a credentials file, in bytes, like a Secret (Kubernetes
-// pkg/apis/core, MaxSecretSize).
+// maxAuthFile bounds a credentials file, in bytes, like a Secret (Kubernetes pkg/apis/core, MaxSecretSize).
 const maxAuthFile = 1 << 20
 
 // DockerHub is the registry of references without a host.

@@ -39,8 +39,7 @@ const (
 	MaxSize = 4 << 20
 	// maxDescriptors bounds the layers or manifests of one manifest.
 	maxDescriptors = 1000
-	// maxBlob bounds the size of a blob, in bytes, so that the sum of all sizes of
-	// a release cannot overflow.
+	// maxBlob bounds the size of a blob, in bytes, so that the sum of all sizes of a release cannot overflow.
 	maxBlob = 1 << 40
 	// maxText bounds the text of a manifest repeated in a message, in bytes.
 	maxText = 512
@@ -53,8 +52,7 @@ const (
 	dockerForeignLayer = "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"
 )
 
-// Manifest is an image or an index of images (OCI image-spec, manifest.md and
-// image-index.md).
+// Manifest is an image or an index of images (OCI image-spec, manifest.md and image-index.md).
 type Manifest struct {
 	// MediaType is the mediaType field of the manifest; empty when it is absent.
 	MediaType string

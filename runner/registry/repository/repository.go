@@ -41,8 +41,7 @@ import (
 )
 
 var (
-	// ErrMismatch reports that the registry served other content than requested.
-	// Do not retry it.
+	// ErrMismatch reports that the registry served other content than requested. Do not retry it.
 	ErrMismatch = errors.New("the registry served other content")
 	// ErrTooLarge reports that a manifest has more than ocimanifest.MaxSize bytes.
 	ErrTooLarge = errors.New("the registry served too much content")
@@ -86,8 +85,7 @@ func Open(ctx context.Context, repository name.Repository, auth authn.Authentica
 	return &Repository{name: repository, client: &http.Client{Transport: authenticated, CheckRedirect: checkRedirect}}, nil
 }
 
-// Manifest returns the manifest with the digest ("sha256:<hex>"), at most
-// ocimanifest.MaxSize bytes.
+// Manifest returns the manifest with the digest ("sha256:<hex>"), at most ocimanifest.MaxSize bytes.
 func (r *Repository) Manifest(ctx context.Context, digest string) ([]byte, error) {
 	content, _, err := r.Tagged(ctx, digest)
 	if err == nil && digestOf(content) != digest {
@@ -130,8 +128,7 @@ func (r *Repository) Blob(ctx context.Context, digest string, size int64) (_ []b
 	return content.Bytes(), nil
 }
 
-// BlobSize returns the size of a blob in bytes as the registry reports it,
-// unverified; -1 when it reports none.
+// BlobSize returns the size of a blob in bytes as the registry reports it, unverified; -1 when it reports none.
 func (r *Repository) BlobSize(ctx context.Context, digest string) (int64, error) {
 	response, err := r.send(ctx, http.MethodHead, "blobs/"+digest)
 	if err != nil {
