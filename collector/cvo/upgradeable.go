@@ -44,8 +44,7 @@ func unmanages(clusterVersion *configv1.ClusterVersion) bool {
 	return slices.ContainsFunc(clusterVersion.Spec.Overrides, func(o configv1.ComponentOverride) bool { return o.Unmanaged })
 }
 
-// blocksPatches reports whether CVO refuses the update also where it measures from
-// status.desired: overrides block it then.
+// blocksPatches reports whether overrides block the update also where CVO measures from status.desired.
 func blocksPatches(clusterVersion *configv1.ClusterVersion, versions pair) bool {
 	has, _ := patchDespiteOverrides().in(versions.current)
 	return unmanages(clusterVersion) && !has

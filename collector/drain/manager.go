@@ -36,8 +36,7 @@ func managerOf(budget *policyv1.PodDisruptionBudget) string {
 	return ""
 }
 
-// operated reports whether an operator owns a budget, and may change it while a node is drained.
-// The Operator Lifecycle Manager does not.
+// operated reports whether an operator other than OLM owns a budget, and may change it during a drain.
 func operated(budget *policyv1.PodDisruptionBudget) bool {
 	for i := range budget.OwnerReferences {
 		if owner.KindOf(&budget.OwnerReferences[i]) != (schema.GroupKind{Group: "operators.coreos.com", Kind: serviceVersion}) {

@@ -40,8 +40,7 @@ type model struct {
 	owned       []bool
 	managers    []string
 	controllers []controller
-	// scaled counts the pods of each budget by controller; nil for a budget whose expected pods stay what its
-	// status says.
+	// scaled counts the pods of each budget by controller; nil where the number of expected pods is fixed.
 	scaled []map[int]int
 	lowest int32
 }

@@ -93,8 +93,7 @@ func (s *scheduler) placeInOrder(waiting []int32) (placed bool, rest []int32) {
 	return placed, rest
 }
 
-// compare orders pods by the time since when they are without a node. In half of the random orders, any of
-// them may be the first.
+// compare orders pods by the time that they are without a node; half of the random orders put any of them first.
 func (c choices) compare(a, b *live) int {
 	since := cmp.Compare(a.since, b.since)
 	switch {

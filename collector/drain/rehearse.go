@@ -13,8 +13,7 @@ const (
 	maxBehind = 10
 	// maxSlow bounds the pools of which a rehearsal is made in which they are slow.
 	maxSlow = 3
-	// smallCluster is how many pods a cluster has at most that gets manyShuffled rehearsals in
-	// a random order; others get fewShuffled.
+	// smallCluster is the number of pods up to which manyShuffled rehearsals are made, above it fewShuffled.
 	smallCluster, manyShuffled, fewShuffled = 2000, 24, 4
 )
 
@@ -31,8 +30,7 @@ func Rehearse(input Input) Rehearsal {
 	return (&folding{m: m, runs: runs}).rehearsal()
 }
 
-// choicesFor are those of the rehearsals. The first is the most likely one. A small cluster gets
-// more, since a pod more or less matters more there.
+// choicesFor lists the rehearsals, the most likely first; more for a small cluster, where one pod matters more.
 func choicesFor(pools, pods int) []choices {
 	all := []choices{
 		{preference: placement.Emptiest, slow: -1, hopeful: true},

@@ -13,8 +13,7 @@ import (
 // choices are those of a rehearsal where a controller or the scheduler has one.
 type choices struct {
 	preference placement.Preference
-	// hopeful takes what is unknown for what lets the drain go on, and settles takes pods for ready that have
-	// just started or whose template was changed.
+	// hopeful lets the drain go on where something is unknown; settles takes pods for ready that have just started.
 	hopeful, settles bool
 	// slow is which pool waits for the others: -1 for none.
 	slow int

@@ -172,8 +172,7 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 
 func (s *situation) shape(at int) *placement.Pod { return &s.m.cluster.Pods[s.live[at].form] }
 
-// leave takes a pod from its node, and from its budgets and Services. It returns the Services
-// of which it was the last ready pod.
+// leave takes a pod from its node, budgets and Services, and returns those that it leaves without a ready pod.
 func (s *situation) leave(at, node int) []int {
 	s.onNode[node] = slices.DeleteFunc(s.onNode[node], func(other int32) bool { return int(other) == at })
 	if !s.m.pods[at].Ended || s.live[at].moved {

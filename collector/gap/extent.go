@@ -55,8 +55,7 @@ func (e Extent) And(other Extent) Extent {
 	return joined
 }
 
-// record adds what is not yet known. Beyond the limit the extent stays what it is: incomplete, or
-// proven by what it has.
+// record adds what is not yet known. Beyond the limit, the extent does not change.
 func record[T comparable](known *[]T, more []T) {
 	for _, each := range more {
 		if len(*known) < maxRecorded && !slices.Contains(*known, each) {

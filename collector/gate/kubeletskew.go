@@ -244,8 +244,7 @@ func (k kubeletSkew) skewOf(pool *poolKubelets) (finding.Finding, bool) {
 	return finding.Warn(reason, "%s, which %s supports; %s", pool, update.Line(k.Update.To), pool.deadline(hop, oldest)), true
 }
 
-// hop is the first release after the target that does not support a kubelet, and
-// the oldest kubelet that it supports; empty where no known release is.
+// hop is the first known release after the target that does not support a kubelet, with the oldest that it supports.
 func (k kubeletSkew) hop(minor uint64) (release string, oldest uint64) {
 	for hop, known := update.Next(k.Update.To); known; hop, known = update.Next(hop) {
 		if oldest, limit := update.OldestKubelet(hop); limit && minor < oldest {
@@ -329,8 +328,7 @@ func kubeletMinor(version string) (uint64, bool) {
 	return parsed.Minor, err == nil && parsed.Major == 1
 }
 
-// listKubelets names a few versions, and a few nodes of each.
-// maxNamedNodes bounds the nodes of one version that a message or a command names.
+// listKubelets names a few versions, and at most maxNamedNodes nodes of each.
 const maxNamedNodes = 5
 
 func listKubelets(groups []snapshot.Kubelets) string {

@@ -57,8 +57,7 @@ func (p permissions) beyondReading() permissions {
 	return rest
 }
 
-// requests are the write requests of p that are for one object, or whose verb is known to an
-// authorizer only: those that requestsOf has not.
+// requests are the write requests of p for one object or with a verb that only an authorizer knows.
 func (p permissions) requests() []access.Request {
 	var requests []access.Request
 	for _, granted := range p {

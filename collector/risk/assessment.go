@@ -55,8 +55,7 @@ func (c conditions) of(risk configv1.ConditionalUpdateRisk) assessment {
 	return slices.MinFunc(found, func(a, b assessment) int { return a.rank() - b.rank() })
 }
 
-// recommended is what the condition of the update, which is about all its risks,
-// implies for one: nothing where that is ambiguous.
+// recommended is what the condition of the update implies for one risk: nothing where that is ambiguous.
 func (c conditions) recommended(risk configv1.ConditionalUpdateRisk) assessment {
 	condition := c.find(c.update.Conditions, "Recommended")
 	if condition == nil {
@@ -76,8 +75,7 @@ func (c conditions) recommended(risk configv1.ConditionalUpdateRisk) assessment 
 	return implied
 }
 
-// exposed is what Recommended=False implies. Its reason is the name of the risk
-// where one alone applies, and its message lists every risk that does.
+// exposed is what Recommended=False implies: its reason names a single risk, its message lists all that apply.
 func (c conditions) exposed(risk configv1.ConditionalUpdateRisk, condition *metav1.Condition) metav1.ConditionStatus {
 	named := func(other configv1.ConditionalUpdateRisk) bool { return other.Name == condition.Reason }
 	several := slices.Contains([]string{"MultipleReasons", "ExposedToRisks", "EvaluationFailed"}, condition.Reason)

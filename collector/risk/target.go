@@ -126,8 +126,7 @@ func (t target) ambiguous(name string) bool {
 	return cvo.EvaluatesRisksByName(t.version.Status.Desired.Version) || !snapshot.SameRules(definitions)
 }
 
-// warnings are about defects of the list of updates that concern the target, and
-// about a status that is out of date.
+// warnings are about defects of the list of updates that concern the target, and about an outdated status.
 func (t target) warnings(risks []namedRisk) []finding.Finding {
 	var findings []finding.Finding
 	if t.stale() {

@@ -42,8 +42,7 @@ func listAs[T any](ctx context.Context, client dynamic.Interface, resource schem
 	})
 }
 
-// listPages is listAs with that many objects at a time, 0 being the default; keep reports
-// whether an object is kept.
+// listPages is listAs with pages of that size (0: the default); it keeps the objects for which keep is true.
 func listPages[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, size int64, keep func(*T) bool) ([]T, error) {
 	page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		if size > 0 {

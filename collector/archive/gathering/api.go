@@ -83,8 +83,7 @@ func sortPreferred(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) {
 	})
 }
 
-// find is the resource as it is served, nil where it is not. The error is that of a group whose
-// resources are not known.
+// find is the served resource, nil if not served. It returns an error if the resources of its group are unknown.
 func (a api) find(resource inventory.Resource) (*served, error) {
 	found := a.resources[resource]
 	if err := a.failed[resource.Group]; found == nil && err != nil {

@@ -105,8 +105,7 @@ func (g *gatherer) execute(ctx context.Context, queries []string) error {
 	return group.Wait()
 }
 
-// identify reads which cluster it is, and which queries decide on its risks. A cluster that is not
-// OpenShift has none.
+// identify reads the ID of the cluster, and the queries that decide on its risks. Only OpenShift has them.
 func (g *gatherer) identify(ctx context.Context) (id string, queries []string, err error) {
 	version, err := g.cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	switch {

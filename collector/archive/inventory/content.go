@@ -19,8 +19,7 @@ const (
 	maxFile, maxPackedFile = 48 << 20, 32 << 20
 	// maxText bounds a file that is not read object by object, in bytes.
 	maxText = 32 << 20
-	// packedBlock is the size of what is compressed at a time, and packedPart that of what is kept in one
-	// piece, in bytes.
+	// packedBlock bytes are compressed at a time, and packedPart bytes are kept in one piece.
 	packedBlock, packedPart = 64 << 10, 128 << 10
 )
 

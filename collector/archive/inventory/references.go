@@ -10,8 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// references are what the objects of trees of one cluster refer to. A program that removes files, such as
-// one that cleans an archive, leaves them.
+// references between the objects of one cluster. A program that removes files of an archive leaves them.
 type references []*tree
 
 // disprove is why a table that has all objects of its resource, as far as the program that wrote the archive

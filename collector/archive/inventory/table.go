@@ -23,8 +23,7 @@ type Table struct {
 	Kind string
 	// entries are sorted by namespace and name.
 	entries []Entry
-	// all is what proves that the objects of all namespaces were gathered, and namespaces has the
-	// proofs for those of some; empty where nothing does.
+	// all proves that the objects of all namespaces were gathered, namespaces of some; empty without a proof.
 	all        string
 	namespaces map[string]string
 	broken     []brokenFile

@@ -14,8 +14,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// quiet findings need no attention: what passed, and built-in checks that do not
-// apply to this cluster or update. A Job that skips gives its reason.
+// quiet findings need no attention: what passed, and built-in checks that do not apply. A skipped Job gives its reason.
 func quiet(f finding.Finding) bool {
 	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
 }

@@ -62,12 +62,10 @@ func decisionOf(r report.Report) (word, meaning string) {
 	return word, cmp.Or(text, "the decision is not known to this version.") + remarks(r)
 }
 
-// isNarrowed reports whether a verdict is Ready only for what was asked: what the request left out may be against
-// the update.
+// isNarrowed reports whether a verdict is Ready only for what was asked, and the request left something out.
 func isNarrowed(v verdict.Verdict) bool { return v.Decision == verdict.Ready && len(v.Narrowed) > 0 }
 
-// leftOut is what the request left out of a verdict that is Ready, as a sentence that follows another; empty for
-// nothing.
+// leftOut is a sentence on what the request left out of a Ready verdict; empty for nothing.
 func leftOut(v verdict.Verdict) string {
 	const most = 5
 	if !isNarrowed(v) {

@@ -80,14 +80,12 @@ func marked(style Style, before string, mark document.Mark, rest string) string 
 	return strings.TrimRight(before+style.mark(mark), " ") + strings.TrimPrefix(lines, strings.TrimRight(plain, " "))
 }
 
-// command is a command in full, so that it can be copied. Its further lines begin in the first
-// column: they may be those of a here-document.
+// command is shown in full, to be copied. Its further lines have no indent: they may belong to a here-document.
 func command(style Style, before, command string) string {
 	return before + "$ " + style.ascii(words.Printable(strings.TrimSpace(command)))
 }
 
-// prose is text of an item after a lead, folded and, to fit a terminal, shortened to that many
-// lines; whole is false where it was shortened.
+// prose folds and shortens text after a lead; whole is false where it was shortened.
 func prose(style Style, lead, text string, most int) (lines []string, whole bool) {
 	text = style.ascii(strings.TrimSpace(words.Printable(text)))
 	if text == "" {

@@ -13,8 +13,7 @@ import (
 const (
 	// maxLine bounds text that must be on one line, in bytes.
 	maxLine = 4 << 10
-	// hanging is the indent of what belongs to an item, namesIndent that of names after their
-	// lead, and valueIndent that of a value after its name.
+	// hanging indents the text of an item, namesIndent names after their lead, valueIndent a value after its name.
 	hanging     = "    "
 	namesIndent = "         "
 	valueIndent = "           "

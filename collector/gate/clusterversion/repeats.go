@@ -57,8 +57,7 @@ func repeatable(f finding.Finding) (text string, ok bool) {
 	return text, ok && text != ""
 }
 
-// introduced are the ends of a message that may be a text which CVO repeats: with and without what CVO
-// puts before such a text or a list of them.
+// introduced lists the endings of a message that CVO may repeat, with and without its own introduction.
 func introduced(message string) []string {
 	const list = `Cluster should not be upgraded between minor (?:or major )?versions for multiple reasons:[^\n]*|` +
 		`Multiple cluster operators should not be upgraded between minor (?:or major )?versions:`

@@ -110,8 +110,7 @@ func fromMetrics(ctx context.Context, s check.Subject, m measure.Measure) ([]fin
 	return newRemovals(m, gap.ExtentOf(ctx)).judgeDeprecated(deprecated), nil
 }
 
-// inUse are the removals of APIs that clients use and that concern the update. unused
-// are the APIs that only Kubernetes' own controllers requested.
+// inUse are removed APIs that clients use; unused ones were requested only by Kubernetes' own controllers.
 func (r removals) inUse(uses []apiuse.Use) (inUse []removal, unused []string) {
 	for _, use := range uses {
 		clients := clientsOf(use)

@@ -102,8 +102,7 @@ type webhookJudge struct {
 	backends *backend.Backends
 	budgets  []policyv1.PodDisruptionBudget
 	now      time.Time
-	// listed returns an error where objects of the resources in the namespace, which were not found, may
-	// exist; unread is the last such error.
+	// listed returns an error if objects that were not found may exist; unread is the last such error.
 	listed func(ctx context.Context, namespace string, resources ...schema.GroupVersionResource) error
 	unread error
 }

@@ -88,8 +88,7 @@ func aboutArguments(f finding.Finding, of subjects) finding.Finding {
 		About(of.all()...)
 }
 
-// selectedCgroups is what the rendered MachineConfig of a pool selects or, where it has no argument about cgroups, what its
-// sources do.
+// selectedCgroups is what the rendered MachineConfig of a pool selects, or else what its sources select.
 func (p *configuredPool) selectedCgroups() (nodeconfig.Cgroups, string) {
 	if p.rendered != nil && len(p.rendered.CgroupArguments) > 0 {
 		return nodeconfig.SelectedCgroups(p.rendered.CgroupArguments)

@@ -73,8 +73,7 @@ const (
 	// osImageOverridden is the annotation of a rendered MachineConfig whose image is not that of the release
 	// (machine-config-operator pkg/controller/common, since 4.12).
 	osImageOverridden = "machineconfiguration.openshift.io/os-image-url-overridden"
-	// generatedBy is the annotation of MachineConfigs that the machine-config-operator makes. Those of 4.9 and earlier set
-	// the image of the release.
+	// generatedBy annotates MachineConfigs of the machine-config-operator; those up to 4.9 set the image of the release.
 	generatedBy = "machineconfiguration.openshift.io/generated-by-controller-version"
 )
 
