@@ -72,6 +72,18 @@ func (f *Target) Validate() error {
 	return nil
 }
 
+// CheckVersion rejects what is not a version, and is not empty, with the flag to use instead: no cluster knows it.
+func CheckVersion(version string) error {
+	target := Target{Release: runner.Target{Version: version}}
+	if err := target.Validate(); err != nil {
+		return err
+	}
+	if version != "" && !SemverLike(version) {
+		return fmt.Errorf("the version %q is not a semantic version like 4.19.3", version)
+	}
+	return nil
+}
+
 // CheckForce rejects a reason for force that cannot be shown.
 func (f *Target) CheckForce() error {
 	if !f.Force {

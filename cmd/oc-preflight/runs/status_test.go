@@ -227,3 +227,21 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%d of %d runs are held, want 1 of 3: %+v", held, len(stored.Runs), stored)
 	}
 }
+
+// What cannot be the version of a run is wrong usage: the command that starts one would be refused, too.
+func TestStatusOfNoVersion(t *testing.T) {
+	w := newWorld(t)
+	for name, tc := range map[string]struct{ reason, version, stated string }{
+		"Prefix": {reason: "the right one is proposed", version: "v4.19.1", stated: "write --to 4.19.1"},
+		"Minor":  {reason: "a version has three numbers", version: "4.19", stated: `the version "4.19" is not a semantic version like 4.19.3`},
+		"Image":  {reason: "a pull spec has a flag of its own", version: "registry/release@" + records.Digest('1'), stated: "write --to-image registry/release@"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := w.call(exit.BadInput, "status", "--to", tc.version)
+			w.contains(got.Stderr, tc.stated)
+			if strings.Contains(got.Stderr, "oc preflight run") {
+				t.Errorf("%s: a command is shown that is refused:\n%s", tc.reason, got.Stderr)
+			}
+		})
+	}
+}
