@@ -455,6 +455,22 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestNamespacesOfACollection reads the objects of two namespaces of a resource one after the other: the first request
+// must not decide which are there.
+func TestNamespacesOfACollection(t *testing.T) {
+	dir := write(t, files(map[string]string{
+		"preflight-collection.json":                                            `{"complete":["pods"],"objects":{"pods":0}}`,
+		"namespaces/openshift-config/core/configmaps/admin-acks.yaml":          object("v1", "ConfigMap", "openshift-config", "admin-acks", ""),
+		"namespaces/openshift-config-managed/core/configmaps/admin-gates.yaml": object("v1", "ConfigMap", "openshift-config-managed", "admin-gates", ""),
+	}))
+	_, reached := open(t, dir)
+	for namespace, name := range map[string]string{"openshift-config": "admin-acks", "openshift-config-managed": "admin-gates"} {
+		if _, err := reached.Kubernetes.CoreV1().ConfigMaps(namespace).Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			t.Errorf("%s/%s: %v", namespace, name, err)
+		}
+	}
+}
+
 func mayI(t *testing.T, c *cluster.Cluster, verb string) bool {
 	t.Helper()
 	asked := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{

@@ -59,12 +59,13 @@ func (all tables) begin(key Resource) *Table {
 // Table are the objects of a resource, which are read once. With a namespace, the objects of others
 // may be left out.
 func (i *Inventory) Table(key Resource, namespace string) *Table {
-	t := i.part(part{key, namespace})
-	t.once.Do(func() { i.fill(t, namespace) })
+	t, filled := i.part(part{key, namespace})
+	t.once.Do(func() { i.fill(t, filled) })
 	return t
 }
 
-func (i *Inventory) part(of part) *Table {
+// part is the table that has the objects of a part, with the namespace of its objects; empty for all.
+func (i *Inventory) part(of part) (t *Table, namespace string) {
 	whole := part{Resource: of.Resource}
 	if len(i.lists()) > 0 || len(i.index.Complete) > 0 { // their files are not of one namespace, or counted
 		of = whole
@@ -73,12 +74,12 @@ func (i *Inventory) part(of part) *Table {
 	defer i.mutex.Unlock()
 	for _, each := range []part{whole, of} {
 		if t := i.tables[each]; t != nil {
-			return t
+			return t, each.namespace
 		}
 	}
-	t := &Table{resource: of.Resource, namespaces: map[string]string{}}
+	t = &Table{resource: of.Resource, namespaces: map[string]string{}}
 	i.tables[of] = t
-	return t
+	return t, of.namespace
 }
 
 // fill reads the objects of the first trees that have files of the resource.
