@@ -12,8 +12,8 @@ type lists struct {
 	source
 
 	output *output
-	// namespace of the open file; empty for none.
-	namespace string
+	// open is the namespace of the file which is open; empty where none is.
+	open string
 	// ended are the namespaces whose lists are written. The API server sorts by them; an object
 	// of one that comes later is written to a file of its own.
 	ended map[string]bool
@@ -34,7 +34,7 @@ func (l *lists) add(content map[string]any) error {
 		}
 		return l.output.write(l.place(made.namespace, made.name).Path(), made.text)
 	}
-	if made.namespace != l.namespace {
+	if made.namespace != l.open {
 		if err := l.end(); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (l *lists) begin(namespace, items string) error {
 	if err := l.output.files.Begin(l.place(namespace, "").Path()); err != nil {
 		return &writeError{err}
 	}
-	l.namespace = namespace
+	l.open = namespace
 	return l.print(fmt.Sprintf("---\napiVersion: %s\n%s", l.served.version, items))
 }
 
@@ -66,13 +66,13 @@ func (l *lists) print(text string) error {
 
 // end completes the file which is open.
 func (l *lists) end() error {
-	if l.namespace == "" {
+	if l.open == "" {
 		return nil
 	}
 	if err := l.print(fmt.Sprintf("kind: %sList\nmetadata:\n  resourceVersion: %q\n", l.served.kind, l.revision)); err != nil {
 		return err
 	}
-	l.ended[l.namespace], l.namespace = true, ""
+	l.ended[l.open], l.open = true, ""
 	if err := l.output.files.End(); err != nil {
 		return &writeError{err}
 	}
@@ -104,10 +104,10 @@ func (l *lists) finish(revision string) error {
 
 // abandon drops the file which is open: a list that lacks objects is none.
 func (l *lists) abandon() error {
-	if l.namespace == "" {
+	if l.open == "" {
 		return nil
 	}
-	l.namespace = ""
+	l.open = ""
 	if err := l.output.files.Drop(); err != nil {
 		return &writeError{err}
 	}
