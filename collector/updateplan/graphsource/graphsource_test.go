@@ -162,7 +162,7 @@ func TestPasswordsOfServices(t *testing.T) {
 		&graphsource.NoChannelError{Service: "https://user:secret@graph.example.com"},
 	} {
 		text := err.Error()
-		if hinting, ok := err.(interface{ Hint() string }); ok { //nolint:errorlint // the error itself
+		if hinting, ok := err.(interface{ Hint() string }); ok {
 			text += hinting.Hint()
 		}
 		if strings.Contains(text, "secret") || !strings.Contains(text, "graph.example.com") {
