@@ -26,8 +26,19 @@ func TestReadsWriteNothing(t *testing.T) {
 	running := w.Detached('2', []string{"Etcd.Quorum"})
 	before := len(w.server.Writes())
 	for _, args := range [][]string{
-		{"status"}, {"status", first}, {"status", "--to", "4.19.1"}, {"status", "ffffffff"}, {"history"}, {"history", "-o", "wide"},
-		{"diff", first, second}, {"diff", first, running}, {"logs", running, "Etcd.Quorum"}, {"logs", running, "Etcd.Sparce"}, {"cancel", "ffffffff"}, {"cleanup", "ffffffff"}, {"cleanup", "--all"},
+		{"status"},
+		{"status", first},
+		{"status", "--to", "4.19.1"},
+		{"status", "ffffffff"},
+		{"history"},
+		{"history", "-o", "wide"},
+		{"diff", first, second},
+		{"diff", first, running},
+		{"logs", running, "Etcd.Quorum"},
+		{"logs", running, "Etcd.Sparce"},
+		{"cancel", "ffffffff"},
+		{"cleanup", "ffffffff"},
+		{"cleanup", "--all"},
 	} {
 		program.Call(t, args...)
 		if wrote := w.server.Writes()[before:]; len(wrote) > 0 {

@@ -80,10 +80,10 @@ func Of(pod Pod, budgets []*Budget) Answer {
 	if !pod.Ready && (budget.AlwaysAllow || (budget.Healthy >= budget.Desired && budget.Desired > 0)) {
 		return Answer{Outcome: Evicted, Cause: Unhealthy}
 	}
-	return budget.answer(pod)
+	return budget.answer()
 }
 
-func (b *Budget) answer(pod Pod) Answer {
+func (b *Budget) answer() Answer {
 	switch {
 	case b.Failure != "": // whose status stays that of the earlier generation, or of none
 		return Answer{Outcome: Never, Cause: SyncFailed}
