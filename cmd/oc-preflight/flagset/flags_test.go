@@ -89,6 +89,7 @@ func TestValues(t *testing.T) {
 		"Directory":     {reason: "a directory is no file", args: run("--accept-file", directory), code: exit.BadInput, stated: "--accept-file"},
 		"Since":         {reason: "requests before that time are of a client that was fixed", args: run("--fixed-client", "a", "--since", "soon"), code: exit.BadInput, stated: "--"},
 		"Prometheus":    {reason: "a scheme that none has", args: []string{"status", "--prometheus", "ftp://p.example.com"}, code: exit.BadInput, stated: "--prometheus"},
+		"Attached":      {reason: "no request is sent before", args: []string{"attach", "--prometheus", "ftp://p.example.com"}, code: exit.BadInput, stated: "--prometheus"},
 		"Graph":         {reason: "the error names the file", args: []string{"plan", "--to", "4.19.1", "--from", "4.18.3", "--graph", path("graph.json")}, code: exit.BadInput, stated: "graph is not a JSON document of an update service"},
 		"EmptyGraph":    {reason: "a graph without releases is the wrong file", args: []string{"plan", "--to", "4.19.1", "--from", "4.18.3", "--graph", path("empty.json")}, code: exit.BadInput, stated: "the update graph empty has no release"},
 		"Arch":          {reason: "an architecture that no release has", args: []string{"plan", "--to", "4.19.1", "--from", "4.18.3", "--arch", "sparc"}, code: exit.BadInput, stated: `--arch: "sparc" is not one of amd64`},

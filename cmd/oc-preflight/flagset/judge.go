@@ -123,6 +123,14 @@ func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster
 	}, nil
 }
 
+// Check rejects a value of --prometheus that is no URL: it needs no cluster.
+func (f Judge) Check() error {
+	if _, err := (monitoring.Querier{}).Locate(f.Prometheus); err != nil {
+		return fmt.Errorf("--prometheus: %w", err)
+	}
+	return nil
+}
+
 // origin identifies the monitoring and the dependencies.
 func (f Judge) origin() runner.Origin {
 	made := MonitoringOrigin(f.Prometheus)

@@ -86,7 +86,7 @@ func (f *gateFlags) check() error {
 	case f.strategy.MinSuccessTime < 0 || f.strategy.ProgressDeadline < 0:
 		return errors.New("--soak and --progress-deadline must not be negative")
 	}
-	return errors.Join(f.watching.Check(), flagset.CheckLimit(f.limit))
+	return errors.Join(flagset.CheckVersion(f.selection.query.To), f.watching.Check(), flagset.CheckLimit(f.limit))
 }
 
 func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {

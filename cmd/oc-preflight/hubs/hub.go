@@ -1,6 +1,7 @@
 package hubs
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -57,7 +58,7 @@ Exit codes are those of the worst cluster: 0 all are Ready, 3 one is Blocked, 4 
 }
 
 func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
-	if err := flagset.CheckLimit(flags.limit); err != nil {
+	if err := errors.Join(flagset.CheckVersion(flags.selection.query.To), flagset.CheckLimit(flags.limit)); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.output.Open(client.Streams.Out, tableview.Table{})

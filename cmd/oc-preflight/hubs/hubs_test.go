@@ -213,6 +213,8 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 		"Table":     {"the rows of the same clusters", []string{"hub", "--to", "4.19.12", "--placement", "fleets/production"}, 4, "HubReport"},
 		"Shared":    {"two clusters claim one ID", []string{"hub", "--to", "4.19.12", "-o", "json"}, 4, "twin-a and twin-b (hub) claim the cluster ID 5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18"},
 		"NoTo":      {"a gate is about a release", []string{"gate", "--placement", "fleets/production"}, 2, "--to is required"},
+		"Version":   {"no cluster reports on it", []string{"gate", "--to", "v4.19.12", "--placement", "fleets/production"}, 2, "write --to 4.19.12"},
+		"HubTo":     {"no cluster reports on it", []string{"hub", "--to", "latest"}, 2, "--to takes a version"},
 		"Limit":     {"a part of a cluster", gate("--max-failed", "1.5"), 2, "--max-failed"},
 		"Placement": {"a namespace is missing", []string{"hub", "--placement", "production"}, 2, "NAMESPACE/NAME"},
 		"Missing":   {"the Placement does not exist", []string{"hub", "--placement", "fleets/none"}, 2, "does not exist in the namespace fleets"},

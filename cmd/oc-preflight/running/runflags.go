@@ -80,7 +80,7 @@ func (f *RunFlags) addCommon(c *cobra.Command) {
 }
 
 func (f *RunFlags) checkCommon() error {
-	return errors.Join(f.output.Check(f.document()), checkInterrupt(f.onInterrupt))
+	return errors.Join(f.output.Check(f.document()), checkInterrupt(f.onInterrupt), f.Judge.Check())
 }
 
 // document is an empty document of the kind that the run makes.

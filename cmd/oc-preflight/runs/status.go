@@ -61,10 +61,7 @@ func (f *StatusFlags) check(args []string) error {
 	if len(args) > 0 && (f.target.Version != "" || f.target.Image != "") {
 		return fmt.Errorf("%q is a run; name either a run or a target", args[0])
 	}
-	if _, err := (monitoring.Querier{}).Locate(f.Prometheus); err != nil { // a URL needs no cluster
-		return fmt.Errorf("--prometheus: %w", err)
-	}
-	return errors.Join(flagset.CheckVersion(f.target.Version), f.watching.Check())
+	return errors.Join(flagset.Judge{Prometheus: f.Prometheus}.Check(), flagset.CheckVersion(f.target.Version), f.watching.Check())
 }
 
 const statusExamples = `  # The run in progress or the newest run
