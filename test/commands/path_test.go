@@ -392,5 +392,4 @@ func TestPathAsText(t *testing.T) {
 	e.expectSameRendering("run", "--path", "--to", last, "--graph", graph, "--prometheus", e.monitoring)
 	e.call(exit.BadInput, "run", "--path", "--hop", middle)
 	e.call(exit.BadInput, "run", "--channel", "eus-4.18", "--to", middle)
-	e.call(exit.BadInput, "run", "--path", "--to", last, "-o", "preflight-v1-json")
 }

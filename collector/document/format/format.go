@@ -25,8 +25,6 @@ type format struct {
 	has  func(value any) bool
 	// write writes a value that has the format; the style is used for text.
 	write func(w io.Writer, value any, style Style) error
-	// provisional is true for a format that is not listed, since it may change.
-	provisional bool
 }
 
 // formats are all formats, in the order in which help lists them.
@@ -51,7 +49,6 @@ func formats() []format {
 		of("junit", func(w io.Writer, value testCases, _ Style) error { return value.JUnit().Write(w) }),
 		of("images", writeImages),
 		of("imageset", writeImageSet),
-		provisional(of("preflight-v1-json", writePreflightV1)),
 	}
 }
 
@@ -75,17 +72,12 @@ func of[T any](name string, write func(w io.Writer, value T, style Style) error)
 	}
 }
 
-func provisional(f format) format {
-	f.provisional = true
-	return f
-}
-
 // testCases has test cases for CI systems.
 type testCases interface {
 	JUnit() junit.Results
 }
 
-// Names are the names of the formats that a value has, without provisional ones. Every value
+// Names are the names of the formats that a value has. Every value
 // is JSON and YAML; a document.Source is also text, Markdown and HTML. The others are those of
 // values with a method: wide with Wide(document.View) document.Document, name with Names()
 // ([]string, error), short with Short() string, junit with JUnit() junit.Results, images with
@@ -93,7 +85,7 @@ type testCases interface {
 func Names(value any) []string {
 	var names []string
 	for _, each := range formats() {
-		if each.has(value) && !each.provisional {
+		if each.has(value) {
 			names = append(names, each.name)
 		}
 	}

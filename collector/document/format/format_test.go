@@ -72,8 +72,8 @@ func TestNames(t *testing.T) {
 	if got, want := format.Names(sample{}), []string{"text", "json", "yaml", "markdown", "html"}; !slices.Equal(want, got[:len(want)]) {
 		t.Errorf("the formats of a document are %v, want %v at least", got, want)
 	}
-	err := format.Write(&bytes.Buffer{}, "preflight-v1-json", sample{}, format.Style{})
-	if err == nil || !strings.Contains(err.Error(), `unknown output format "preflight-v1-json": it must be one of text, json, yaml, markdown, html`) {
+	err := format.Write(&bytes.Buffer{}, "preflight-v2", sample{}, format.Style{})
+	if err == nil || !strings.Contains(err.Error(), `unknown output format "preflight-v2": it must be one of text, json, yaml, markdown, html`) {
 		t.Errorf("a format that a document does not have: %v", err)
 	}
 }

@@ -77,16 +77,3 @@ func writeImageSet(w io.Writer, value imageSet, _ Style) error {
 	_, err = io.WriteString(w, text.String())
 	return err
 }
-
-// preflightV1 is the result of a preflight in the form of openshift/enhancements#1930.
-type preflightV1 interface {
-	PreflightV1() (any, error)
-}
-
-func writePreflightV1(w io.Writer, value preflightV1, _ Style) error {
-	result, err := value.PreflightV1()
-	if err != nil {
-		return err
-	}
-	return encodeJSON(w, result)
-}
