@@ -95,9 +95,10 @@ func TestFollowedRunIsJudgedByOwnOptions(t *testing.T) {
 	t.Run("Expiry", func(t *testing.T) {
 		w := withJobs(t)
 		second := w
-		ends := w.cluster.Now().Add(time.Hour).UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		const less = 12 * time.Hour // than a verdict is valid
+		ends := w.cluster.Now().Add(less).UTC().Truncate(time.Second)
 		second.options.Judgement.Accept = nil
-		second.options.Judgement.Accepted = file(t, "- {risk: Images, reason: not needed, owner: ann, expires: "+ends.AddDate(0, 0, -1).Format(time.DateOnly)+"}")
+		second.options.Judgement.Accepted = file(t, "- {risk: Images, reason: not needed, owner: ann, expires: "+words.Time(ends)+"}")
 		first, other, err := together(t, w, second)
 		if err != nil || other.Run.ID != first.Run.ID || other.Verdict.ValidUntil != words.Time(ends) {
 			t.Errorf("run %s is valid until %s, error %v; want run %s until the acceptance expires at %s", other.Run.ID, other.Verdict.ValidUntil, err, first.Run.ID, words.Time(ends))
