@@ -11,12 +11,12 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 )
 
-// Estate is the clusters that an update concerns, beside the one that is judged: none, which is the zero value, or
-// the management cluster of a hosted cluster, whose guest is judged then. What depends on whether a cluster is
-// hosted is an answer of it.
+// Estate has the clusters that an update concerns beside the judged one: none, which is the zero value, or the
+// management cluster of a hosted cluster, whose guest is judged then. It answers all questions that depend on whether
+// a cluster is hosted.
 type Estate struct{ controlPlane *ControlPlane }
 
-// Estate is that of the update of the hosted cluster.
+// Estate returns the estate of the hosted cluster.
 func (c *ControlPlane) Estate() Estate { return Estate{c} }
 
 // ControlPlane is the hosted cluster as its management cluster has it; false where there is none.
@@ -41,7 +41,7 @@ func (e Estate) Namespace() string {
 }
 
 // Selected names the hosted cluster, NAMESPACE/NAME, and the pools that are to be updated as well, sorted by
-// name; nothing where there is none.
+// name; empty for a cluster that is judged by itself.
 func (e Estate) Selected() (name string, pools []string) {
 	if e.controlPlane == nil {
 		return "", nil
@@ -57,7 +57,7 @@ func (e Estate) GuestError() error {
 	return e.controlPlane.guestError
 }
 
-// Guest are those of these checks of the judged cluster that are made: none of a guest that cannot be reached.
+// Guest returns the checks of the judged cluster that can be made: none for a guest that cannot be reached.
 func (e Estate) Guest(checks []check.Check) []check.Check {
 	if e.GuestError() != nil {
 		return nil
