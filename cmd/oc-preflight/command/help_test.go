@@ -126,3 +126,14 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// The help of a command leaves out the flags that all have: "options" has each of them.
+func TestOptions(t *testing.T) {
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	shown := shownOn(t, 120, "options")
+	command.New("oc preflight", streams).PersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden && !strings.Contains(shown, "--"+flag.Name) {
+			t.Errorf("--%s is missing in\n%s", flag.Name, shown)
+		}
+	})
+}

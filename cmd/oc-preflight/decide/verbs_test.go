@@ -264,3 +264,31 @@ func TestImageSetOfAPlan(t *testing.T) {
 		}
 	}
 }
+
+// A rehearsal of an archive is never Clear where the archive lacks what the drains depend on.
+func TestDrainPlan(t *testing.T) {
+	archive := []string{"drain-plan", "--archive", "../../../examples/archive", "--quiet"}
+	for name, tc := range map[string]struct {
+		reason, output, error string
+		args                  []string
+		code                  int
+	}{
+		"Text":   {reason: "the pools, their nodes in order, and the decision", output: "master: node-0 > node-1 > node-2", code: exit.Undecided},
+		"JSON":   {reason: "for a script", args: []string{"-o", "json"}, output: `"outcome": "Unknown"`, code: exit.Undecided},
+		"Node":   {reason: "one node of the pool", args: []string{"--node", "node-1"}, output: "node-1", code: exit.Undecided},
+		"NoNode": {reason: "the error has the nodes", args: []string{"--node", "none"}, error: `no node is called "none"; the nodes are node-0, node-1, node-2`, code: exit.BadInput},
+		"NoPool": {reason: "the error has the pools", args: []string{"--pool", "none"}, error: `no pool with nodes is called "none"; the pools are master`, code: exit.BadInput},
+		"Format": {reason: "the error has the formats", args: []string{"-o", "junit"}, error: `unknown output format "junit"`, code: exit.BadInput},
+		"Hosted": {reason: "a hosted cluster has a namespace", args: []string{"--hosted-cluster", "x"}, error: "it must be NAMESPACE/NAME", code: exit.BadInput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := program.Call(t, slices.Concat(archive, tc.args)...)
+			if got.Code != tc.code || !strings.Contains(got.Stdout, tc.output) || !strings.Contains(got.Stderr, tc.error) {
+				t.Errorf("%s: exit code %d, want %d with %q and %q:\n%s%s", tc.reason, got.Code, tc.code, tc.output, tc.error, got.Stdout, got.Stderr)
+			}
+			if tc.error != "" && got.Stdout != "" {
+				t.Errorf("%s: wrong usage has a document:\n%s", tc.reason, got.Stdout)
+			}
+		})
+	}
+}
