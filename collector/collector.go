@@ -61,7 +61,7 @@ func (c Collection) And(other Collection) Collection {
 }
 
 // Merged is the collection with one finding for the checks of a kind that miss the same resources
-// of an archive, but for those of which the name is accepted. As many checks have reported as before.
+// of an archive, but for findings whose name is accepted. As many checks have reported as before.
 func (c Collection) Merged(accepted map[string]string) Collection {
 	c.Findings = check.MergeGaps(c.Findings, accepted)
 	return c

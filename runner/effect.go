@@ -146,7 +146,7 @@ func Identity(values ...string) string {
 func names(all []string) []string { return slices.Compact(slices.Sorted(slices.Values(all))) }
 
 // GraphIdentity identifies where a graph is read from, by the content of files; empty for the update service
-// of the cluster and its channel. Stored copies are those of the same services.
+// of the cluster and its channel. Stored copies are of the same services.
 func GraphIdentity(source graphsource.Request) string {
 	if len(source.Channels)+len(source.Files)+len(source.Services) == 0 && source.Architecture == "" {
 		return ""

@@ -14,7 +14,7 @@ import (
 
 const maxAlerts = 1000
 
-// The types of errors of responses without data, in place of those of Prometheus: data that was not
+// The types of errors of responses without data, in place of the types of Prometheus: data that was not
 // gathered, and a cluster that has no monitoring.
 const notInArchive, noMonitoring = "not_in_archive", "no_monitoring"
 

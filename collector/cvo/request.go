@@ -18,7 +18,7 @@ type Request struct {
 	// update is requested by version alone.
 	Version, Image string
 	Force          bool
-	// AcceptRisks are the names in spec.desiredUpdate.acceptRisks that the request adds to those of the cluster.
+	// AcceptRisks are the names in spec.desiredUpdate.acceptRisks that the request adds.
 	AcceptRisks []string
 	// PayloadVersion is the version in the release image; empty when unknown.
 	PayloadVersion string

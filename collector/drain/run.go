@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/placement"
 )
 
-// choices are those of a rehearsal where a controller or the scheduler has one.
+// choices has what a rehearsal chooses in place of a controller or the scheduler.
 type choices struct {
 	preference placement.Preference
 	// hopeful lets the drain go on where something is unknown; settles takes pods for ready that have just started.

@@ -102,7 +102,7 @@ func (g Gap) Header() (string, error) {
 	return utilnet.NewWarningHeader(miscellaneous, agent, printable)
 }
 
-// Is reports whether the error is that of a request whose objects were not gathered.
+// Is reports whether a request failed because its objects were not gathered.
 func Is(err error) bool {
 	return err != nil && apierrors.ReasonForError(err) == Reason
 }

@@ -1,7 +1,7 @@
 // Package gate answers: which conditions block the update until they are fixed or
 // acknowledged?
 //
-// [Checks] are the gates of a target, [Later] those of a later update of a path. A check is one
+// [Checks] are the gates of a target, [Later] the gates of a later update of a path. A check is one
 // file, here or in a package beneath for a subject with several: [clusterversion], [adminack],
 // [removedapi]. Its name is the risk name of the cluster-version operator (CVO), if it has one.
 package gate

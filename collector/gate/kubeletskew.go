@@ -109,7 +109,7 @@ func unknownKubernetes(u update.Update) finding.Finding {
 		Do(finding.Run("oc get nodes"), finding.Run("oc adm release info %s", u.To))
 }
 
-// kubeletSkew judges kubelets by the limits of one update. All minors are those of Kubernetes.
+// kubeletSkew judges kubelets by the limits of one update. All minors are of Kubernetes.
 type kubeletSkew struct {
 	measure.Measure
 

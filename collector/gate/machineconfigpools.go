@@ -145,7 +145,7 @@ func degradedBy(pool *machineconfigurationv1.MachineConfigPool) []machineconfigu
 	})
 }
 
-// explain is the message of a condition, with those of the conditions that it summarizes.
+// explain joins the message of a condition with the messages of the conditions that it summarizes.
 func explain(
 	condition machineconfigurationv1.MachineConfigPoolCondition, causes []machineconfigurationv1.MachineConfigPoolCondition,
 ) string {

@@ -110,7 +110,7 @@ func (e Estate) Drains(now time.Time) ([]order.NodePool, error) {
 }
 
 // HasMachineConfig reports whether a machine-config-operator configures and updates the nodes of the judged cluster.
-// The nodes of a guest are those of NodePools: each pool is updated by itself, and gets no image policies.
+// The nodes of a guest belong to NodePools: each pool is updated by itself, and gets no image policies.
 func (e Estate) HasMachineConfig() bool { return e.controlPlane == nil }
 
 // Profile is the cluster profile of the manifests of a release that apply, where HyperShift decides; empty where

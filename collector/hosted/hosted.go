@@ -2,7 +2,7 @@
 //
 // A hosted cluster (HyperShift) is two clusters: its control plane runs in a management cluster, and
 // its nodes are the guest. [Reach] opens both, and [Estate] answers what depends on whether a cluster is hosted.
-// [ControlPlane.Checks] judge the management cluster; the checks of the guest are those of every cluster. What
+// [ControlPlane.Checks] judge the management cluster; the guest has the checks of every cluster. What
 // HyperShift itself does with a request is package hypershift.
 package hosted
 

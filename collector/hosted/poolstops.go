@@ -16,7 +16,7 @@ import (
 type poolCondition struct {
 	name   string
 	status metav1.ConditionStatus
-	// reason is that of the condition; empty for any.
+	// reason is the reason of the condition; empty for any.
 	reason string
 	// continues is true where HyperShift updates the pool nevertheless.
 	continues bool

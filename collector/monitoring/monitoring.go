@@ -101,7 +101,7 @@ func (c *Client) AlertsData(ctx context.Context) (json.RawMessage, error) {
 	return data, wrap("reading the alerts", err)
 }
 
-// QueryData is the data of the response to a query, which is executed each time. The error is that of Query.
+// QueryData is the data of the response to a query, which is executed each time. It fails as Query does.
 func (c *Client) QueryData(ctx context.Context, promql string) (json.RawMessage, error) {
 	data, err := c.get(ctx, "/api/v1/query", url.Values{"query": {promql}})
 	return data, wrap("executing PromQL query", err)

@@ -81,7 +81,7 @@ func filesOf(ignition json.RawMessage) ([]ignitionFile, bool) {
 	return config.Storage.Files, err == nil
 }
 
-// content is that of the data URL of a file (RFC 2397), decompressed; false where it cannot be decoded.
+// content decodes the data URL of a file (RFC 2397), and decompresses it; false where it cannot be decoded.
 func (f ignitionFile) content() ([]byte, bool) {
 	if f.Contents.Source == "" {
 		return nil, true

@@ -36,7 +36,7 @@ const (
 	AlertPrefix = "UpdatePreflight"
 	// RiskPrefix begins the names of the risks of [Risk]; the version of the target follows.
 	RiskPrefix = "Preflight-"
-	// URL is that of the risks of the preflight's source of risks (runner/trigger/cvo), and the
+	// URL is the URL of risks from the preflight's source of risks (runner/trigger/cvo), and the
 	// annotation runbook_url of its alerts, which CVO copies into their risks.
 	URL = "https://github.com/openshift/update-preflight"
 

@@ -98,7 +98,7 @@ func (r roleReader) permissions(ctx context.Context, subject string, roles []bou
 	return granted, nil
 }
 
-// rules are the rules of a role; those of an aggregated ClusterRole are resolved by its controller.
+// rules are the rules of a role; the controller resolves an aggregated ClusterRole.
 func (r roleReader) rules(ctx context.Context, role boundRole) ([]rbacv1.PolicyRule, error) {
 	if role.kind == "ClusterRole" {
 		role.in = ""

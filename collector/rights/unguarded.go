@@ -59,7 +59,7 @@ func isUnguarded(request access.Request, aggregated []string) bool {
 
 // admitted are the verbs of the requests that admission sees, besides those that only read.
 // Others are known to an authorizer only: bind, escalate, impersonate, and since Kubernetes
-// 1.35 those of constrained impersonation, such as impersonate:user-info.
+// 1.35 the verbs of constrained impersonation, such as impersonate:user-info.
 func admitted() []string {
 	return []string{"create", "update", "patch", "delete", "deletecollection", "get", "list", "watch"}
 }

@@ -56,7 +56,7 @@ type alerts struct {
 	client  *monitoring.Client
 	options Options
 	// controlPlane is the namespace of the control plane of a hosted cluster, whose alerts alone count;
-	// empty for those of the cluster itself.
+	// empty for the alerts of the cluster itself.
 	controlPlane string
 }
 

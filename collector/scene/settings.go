@@ -41,7 +41,7 @@ type Judgement struct {
 	Force bool
 	// ForceReason is why, in the words of who requested it: see CheckForceReason. The verdict reports it.
 	ForceReason string
-	// Accepted are acceptances of files, Accept those of this request. Where a
+	// Accepted are acceptances of files, Accept the acceptances of this request. Where a
 	// finding is accepted more than once, the report names the file before
 	// ClusterVersion's spec.desiredUpdate.acceptRisks, and that before Accept.
 	Accepted, Accept []acceptance.Acceptance

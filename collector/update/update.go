@@ -43,7 +43,7 @@ func Parse(from, to string) (Update, error) {
 	return Update{From: current, To: target}, nil
 }
 
-// Known reports whether the versions are known: those of the zero value are not.
+// Known reports whether the versions are known; false for the zero value.
 func (u Update) Known() bool { return !u.To.EQ(semver.Version{}) }
 
 // Kind compares the two versions by SemVer precedence.

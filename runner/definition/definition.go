@@ -65,7 +65,7 @@ func definitionResource() schema.GroupVersionResource {
 	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 }
 
-// reads are the requests of the check, apart from those of the resources that the payload defines.
+// reads are the requests of the check, apart from the resources that the payload defines.
 func reads() []access.Request {
 	return []access.Request{
 		{Verb: "get", Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"},

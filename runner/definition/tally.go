@@ -23,7 +23,7 @@ const maxManagers = 100
 
 // tally collects the violations of the objects of one definition.
 type tally struct {
-	// rules are nil where those of the target do not differ.
+	// rules are nil where the target has the same.
 	rules *rules
 	gone  []string
 	count int

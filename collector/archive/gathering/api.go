@@ -66,7 +66,7 @@ func discoverAPI(client discovery.ServerResourcesInterface) (api, error) {
 	return known, nil
 }
 
-// sortPreferred sorts the lists, those of the preferred versions of the groups first.
+// sortPreferred sorts the lists: the preferred versions of the groups come first.
 func sortPreferred(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) {
 	preferred := map[string]bool{}
 	for _, group := range groups {

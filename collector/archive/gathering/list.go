@@ -52,7 +52,7 @@ type cursor struct {
 	count, reported int
 }
 
-// getAll gathers all objects of a resource or, with a namespace, those of the namespace.
+// getAll gathers all objects of a resource, or of a namespace.
 func (g *gatherer) getAll(ctx context.Context, of source) error {
 	into := g.into.list(of)
 	at := cursor{limit: firstPage}
@@ -85,7 +85,7 @@ func (g *gatherer) addItem(item []byte, of source, into sink) error {
 func (c *cursor) read(ctx context.Context, from *cluster.Cluster, path string, do func(item []byte) error) error {
 	body, err := open(ctx, from, path, map[string]string{"limit": strconv.Itoa(c.limit), "continue": c.next})
 	if token, ok := expired(err); ok && c.next != "" && token != "" {
-		// The rest of the list as it is now: objects of different times are no worse than those of other lists.
+		// The rest of the list as it is now: objects of different times are no worse than other lists.
 		body, err = open(ctx, from, path, map[string]string{"limit": strconv.Itoa(c.limit), "continue": token})
 	}
 	if err != nil {

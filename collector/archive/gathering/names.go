@@ -76,7 +76,7 @@ func nodeNames(ctx context.Context, c *cluster.Cluster) ([][]string, error) {
 	return names, err
 }
 
-// domainsOf are those of the API server.
+// domainsOf returns the domains of the API server.
 func domainsOf(infrastructure *configv1.Infrastructure) []string {
 	if infrastructure == nil {
 		return nil

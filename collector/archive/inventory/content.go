@@ -69,7 +69,7 @@ func (p *packer) flush() {
 	}
 }
 
-// pack compresses a file. The cause is why its content is not kept; an error is that of the archive.
+// pack compresses a file. The cause is why its content is not kept; an error is about the archive.
 func (p *packer) pack(name string, content io.Reader) (made *file, cause string, err error) {
 	p.parts, p.part, p.count = nil, p.part[:0], 0
 	p.into.Reset(p)

@@ -58,7 +58,7 @@ func itemKind(list objects.List) (string, bool) {
 }
 
 // of is the resource of a kind. Where that can be the resource by which a file is named, it is; a
-// name without a group is that of any.
+// name without a group matches any.
 func (r Resource) of(apiVersion, kind string) Resource {
 	plural, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(apiVersion, kind))
 	if named := (Resource{plural.Group, r.Name}); r.names(named) && named.fits(plural.Group, kind) {

@@ -45,7 +45,7 @@ type Names struct {
 type Known struct {
 	// Nodes are the names of each node and of its host.
 	Nodes [][]string
-	// Domains are those of the cluster. What precedes them in the name of a host stays.
+	// Domains are the domains of the cluster. What precedes them in the name of a host stays.
 	Domains []string
 	// Groups are the API groups of the cluster, which stay.
 	Groups []string

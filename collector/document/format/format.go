@@ -100,7 +100,7 @@ func Check(name string, value any) error {
 	return fmt.Errorf("unknown output format %q: it must be one of %s", name, strings.Join(Names(value), ", "))
 }
 
-// Write writes the value in a format; the style is that of text and wide. A format that the
+// Write writes the value in a format; text and wide have the style. A format that the
 // value does not have is the error of Check, and nothing is written.
 func Write(w io.Writer, name string, value any, style Style) error {
 	if err := Check(name, value); err != nil {

@@ -18,7 +18,7 @@ const (
 	maxSteps, maxCommands = 50, 20
 )
 
-// items are sections of the items, those of a group under its heading, after a list that links to those that count.
+// items are sections of the items, each group under its heading, after a list that links to those that count.
 func (w *writer) items(items document.Items, level int) g.Node {
 	content, steps := g.Group{}, g.Group{}
 	for first := 0; first < len(items.Entries); {

@@ -164,7 +164,7 @@ func (w *writer) picture(p document.Picture) {
 	w.table(p.Table)
 }
 
-// items writes items, those of a group under its heading, after the names of those that count.
+// items writes items, each group under its heading, after the names of the items that count.
 func (w *writer) items(items document.Items, level int) {
 	var open []string
 	for _, each := range items.Entries {

@@ -1,7 +1,7 @@
 // Package order answers: which nodes does an update drain, and in which order?
 //
 // [Of] divides the nodes into pools, and [Pool.Next] is what a pool drains next, given what is
-// drained already. The rules are those of machine-config-operator (MCO) pkg/controller/node.
+// drained already. The rules are from machine-config-operator (MCO) pkg/controller/node.
 package order
 
 import (

@@ -22,7 +22,7 @@ import (
 type Input struct {
 	Nodes []corev1.Node
 	Pods  []corev1.Pod
-	// Created are pods that do not exist and may be created. Cluster.Pods has them after those of Pods.
+	// Created are pods that do not exist and may be created. Cluster.Pods has them after Pods.
 	Created []*corev1.Pod
 	// Namespaces are needed for affinity terms with a namespaceSelector.
 	Namespaces []metav1.PartialObjectMetadata

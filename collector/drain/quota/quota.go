@@ -2,7 +2,7 @@
 //
 // [New] prepares the quotas, [Quotas.Of] is what a pod is charged, and [Quotas.Used] is what is
 // used at the start of a rehearsal, from which pods that leave are released and to which pods that
-// are created are admitted. The rules are those of kubernetes pkg/quota/v1/evaluator/core/pods.go
+// are created are admitted. The rules are from kubernetes pkg/quota/v1/evaluator/core/pods.go
 // and of the admission plugin resourcequota.
 package quota
 
@@ -149,7 +149,7 @@ func containers(pod *corev1.Pod) []corev1.Container {
 }
 
 // unspecified are the processors and memory of a quota that a container does not specify,
-// sorted. A pod with resources of its own need not specify those of its containers.
+// sorted. A pod with resources of its own need not specify them for its containers.
 func unspecified(pod *corev1.Pod, hard corev1.ResourceList) []string {
 	missing := map[string]bool{}
 	if helpers.IsPodLevelResourcesSet(pod) {

@@ -162,7 +162,7 @@ func (w *Workloads) addControllers(input *Input) {
 	}
 }
 
-// Quotas are those of the input.
+// Quotas are the quotas of the input.
 func (w *Workloads) Quotas() *quota.Quotas { return w.quotas }
 
 // Controller is how the controller of a pod creates pods; false where that is unknown.
@@ -214,7 +214,7 @@ func (w *Workloads) create(by *controller, pod *corev1.Pod) Answer {
 	}
 	answer := *by.admitted
 	if answer.Pod != nil {
-		// Its defaults may have changed; the other requirements are those of the pod.
+		// Its defaults may have changed; the pod has the other requirements.
 		answer.Pod = withResources(pod, answer.Pod)
 	}
 	return answer

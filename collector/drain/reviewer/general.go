@@ -38,7 +38,7 @@ func backendOf(of admissionregistrationv1.ValidatingWebhook) string {
 // General are webhooks and policies that receive evictions of pods among other requests, and of which it is
 // not known what they answer.
 type General struct {
-	// Name is that of the first webhook, or of the binding of the policy.
+	// Name is the name of the first webhook, or of the binding of the policy.
 	Name string
 	// Labels name all that one Service serves, such as: webhook "a" of ValidatingWebhookConfiguration "b".
 	Labels []string

@@ -12,7 +12,7 @@ import (
 
 type policy struct {
 	binding string
-	// matches are those of the policy and of the binding, which both have to match.
+	// matches are the constraints of the policy and of the binding, which both have to match.
 	matches []*admission.Hook
 	// validations are those that can be evaluated, each alone; open is true if there are others.
 	validations []*admission.Hook

@@ -45,7 +45,7 @@ func readOwners(ctx context.Context, cluster *snapshot.Cluster, users []string) 
 		workloads, err := cluster.WorkloadsOf(ctx, namespace, account)
 		templates, unread := cluster.PodOwners(ctx, namespace, account)
 		if err != nil {
-			workloads = nil // those of the first pages look like all
+			workloads = nil // the workloads of the first pages look like all
 		}
 		found[user] = owner{namespace: namespace, workloads: workloads, templates: templates, unread: err != nil || unread != nil || missing.Err() != nil}
 	}

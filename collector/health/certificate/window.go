@@ -12,7 +12,7 @@ import (
 const (
 	// margin is the time after an update for which certificates have to be valid.
 	margin = 7 * 24 * time.Hour
-	// unknownDuration is that of an update where the pools are not known.
+	// unknownDuration is the duration of an update where the pools are not known.
 	unknownDuration = 24 * time.Hour
 	// controlPlane is the number of nodes of most control planes, and master the pool of them.
 	controlPlane, master = 3, "master"

@@ -23,7 +23,7 @@ func readsRequests() []access.Request {
 type updateRequests struct {
 	matcher *admission.Matcher
 	groups  []admission.Group
-	// heartbeats are those of groups by which kubelets report their nodes.
+	// heartbeats are the groups by which kubelets report their nodes.
 	heartbeats []admission.Group
 	// replicas are pods of all namespaces, one of each controller.
 	replicas []metav1.PartialObjectMetadata

@@ -108,7 +108,7 @@ func doubt(obstacles []drain.Obstacle) bool {
 func pods() schema.GroupVersionResource { return corev1.SchemeGroupVersion.WithResource("pods") }
 
 // rehearsalOf is the rehearsal of a cluster, which is made once for all updates: they drain the
-// same nodes. NodePools are those of survey.Read.
+// same nodes. NodePools are as survey.Read takes them.
 func rehearsalOf(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePools []order.NodePool) (rehearsed, error) {
 	key := "draining"
 	if nodePools != nil {

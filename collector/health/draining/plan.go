@@ -162,7 +162,7 @@ func (s Selection) check(of order.Order) error {
 }
 
 // of is the part of a rehearsal that is about the selection: its pools, and what happens to the
-// pods on its nodes. Pods without a node are those of the cluster.
+// pods on its nodes. Pods without a node are of the cluster.
 func (s Selection) of(all drain.Rehearsal, from order.Order) drain.Rehearsal {
 	if s.Pool == "" && s.Node == "" {
 		return all

@@ -37,7 +37,7 @@ import (
 // exists once in a cluster cannot run in parallel.
 type Server struct {
 	config *rest.Config
-	// madeUp is true where some responses are not those of the server.
+	// madeUp is true where the test makes up some responses.
 	madeUp bool
 }
 

@@ -245,7 +245,7 @@ func pair(before, after []*entry) []couple {
 	return couples
 }
 
-// match pairs those of one identity that are alike, in their order, and returns the rest.
+// match pairs findings of one identity that are alike, in their order, and returns the rest.
 func match(before, after []*entry, likeness func(*entry) string) (matched []couple, left, right []*entry) {
 	type key struct {
 		identity identity

@@ -5,7 +5,7 @@
 // container that fails to start shows that the node has its image. No image is pulled
 // onto a node that is short of disk space.
 //
-// The Jobs are built, validated and labeled like those of a release's checks, and are
+// The Jobs are built, validated and labeled like the Jobs of a release's checks, and are
 // deleted by the cleanup of the run.
 package pull
 

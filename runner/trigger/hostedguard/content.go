@@ -31,7 +31,7 @@ const (
 // content is what the controller writes into the variables of the policies. The keys are hosted
 // clusters, as NAMESPACE/NAME, and then digests.
 type content struct {
-	// decisions are those of the verdicts that are valid.
+	// decisions are the decisions of the valid verdicts.
 	decisions map[string]map[string]string
 	// releases are the versions of the newest releases that a control plane has had.
 	releases map[string]map[string]string
