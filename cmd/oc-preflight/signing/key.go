@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/internal/signingkey"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -33,18 +34,18 @@ func (f *Flags) signer(ctx context.Context, client *cli.Client) (signature.Signe
 		}
 		return fileKey(ctx, f.key)
 	}
-	namespace, name, ok := strings.Cut(reference, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+	secret, err := flagset.NamespacedName("--sign", reference)
+	if err != nil {
 		return nil, exitcode.BadUsage(errors.New("a key in a Secret is k8s://NAMESPACE/SECRET"))
 	}
 	reached, err := client.Connect()
 	if err != nil {
 		return nil, err
 	}
-	if err := client.Review(ctx, reached, access.Needs{Required: []access.Request{{Verb: "get", Resource: "secrets", Namespace: namespace, Name: name}}}); err != nil {
+	if err := client.Review(ctx, reached, access.Needs{Required: []access.Request{{Verb: "get", Resource: "secrets", Namespace: secret.Namespace, Name: secret.Name}}}); err != nil {
 		return nil, err
 	}
-	return signingkey.Secret(ctx, reached.Kubernetes.CoreV1(), namespace, name)
+	return signingkey.Secret(ctx, reached.Kubernetes.CoreV1(), secret.Namespace, secret.Name)
 }
 
 func fileKey(ctx context.Context, path string) (signature.Signer, error) {
