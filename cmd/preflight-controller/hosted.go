@@ -10,10 +10,10 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
-	"github.com/openshift/update-preflight/runner/trigger/flight"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedruns"
+	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
 )
 
 // hostedFlags are about the hosted clusters (HyperShift) of a management cluster.
@@ -63,6 +63,6 @@ func (h hostedFlags) addTo(m manager.Manager, management *cluster.Cluster, optio
 	}
 	return hostedruns.Add(m, management, hostedruns.Options{
 		Clusters: h.clusters, Runs: h.runs, Ahead: options.Ahead, Guard: switched, Interval: hostedruns.Interval, Logger: logger,
-		Preflight: hostedruns.OnGuests(management, options.Run), Selection: flight.Selection(options.Run),
+		Preflight: hostedruns.OnGuests(management, options.Run), Selection: plannedrun.Selection(options.Run),
 	})
 }

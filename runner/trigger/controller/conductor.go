@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/record/lease"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
-	"github.com/openshift/update-preflight/runner/trigger/flight"
+	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
@@ -41,9 +41,9 @@ type conductor struct {
 
 	mutex sync.Mutex
 	// round counts the runs that have ended.
-	round  int
-	plan   order
-	flight *flight.Flight
+	round   int
+	plan    order
+	current *plannedrun.Run
 	// attempts are the last runs of this process.
 	attempts []runplan.Run
 }
@@ -55,11 +55,11 @@ type order struct {
 }
 
 // endingOf is why a run is ended for a plan with another one.
-func endingOf(f *flight.Flight, plan runplan.Plan) error {
+func endingOf(f *plannedrun.Run, plan runplan.Plan) error {
 	if slices.Contains(plan.Requests, f.Target.Object.UID) {
 		return errPostponed
 	}
-	return flight.ErrNotNeeded
+	return plannedrun.ErrNotNeeded
 }
 
 func newConductor(preflights onCluster, now func() time.Time, logger *slog.Logger) *conductor {
@@ -75,8 +75,8 @@ func (c *conductor) present() (round int, runs []runplan.Run) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	runs = slices.Clone(c.attempts)
-	if c.flight != nil {
-		runs = append(runs, c.flight.Run)
+	if c.current != nil {
+		runs = append(runs, c.current.Planned)
 	}
 	return c.round, runs
 }
@@ -90,10 +90,10 @@ func (c *conductor) follow(round int, plan order) {
 		return
 	}
 	c.plan = plan
-	if c.flight != nil && (plan.Run == nil || plan.Run.Digest() != c.flight.Target.Digest()) {
-		cause := endingOf(c.flight, plan.Plan)
-		c.logger.Info("ending the run", "version", c.flight.Target.Version, "cause", cause)
-		c.flight.Cancel(cause)
+	if c.current != nil && (plan.Run == nil || plan.Run.Digest() != c.current.Target.Digest()) {
+		cause := endingOf(c.current, plan.Plan)
+		c.logger.Info("ending the run", "version", c.current.Target.Version, "cause", cause)
+		c.current.Cancel(cause)
 	}
 	announcement.Signal(c.changed)
 }
@@ -123,7 +123,7 @@ func (c *conductor) cancelOthers(ctx context.Context) {
 		bound, release := context.WithTimeout(ctx, cancelTimeout)
 		err := c.preflights.cancel(bound, id)
 		release()
-		c.logger.Info("canceled a run", "run", id, "cause", flight.ErrNotNeeded, "error", err)
+		c.logger.Info("canceled a run", "run", id, "cause", plannedrun.ErrNotNeeded, "error", err)
 	}
 }
 
@@ -139,17 +139,17 @@ func (c *conductor) runPlanned(ctx context.Context) {
 	decided := result.Report
 	c.logger.Info("the preflight has ended", "version", target.Version, "run", decided.Run.ID, "phase", decided.Run.Phase,
 		"decision", decided.Verdict.Decision, "error", result.Err)
-	c.end(begun.Run, decided.Run.ID, result.Err)
+	c.end(begun.Planned, decided.Run.ID, result.Err)
 }
 
 // begin begins the run of the plan; nil where it has none.
-func (c *conductor) begin(ctx context.Context) *flight.Flight {
+func (c *conductor) begin(ctx context.Context) *plannedrun.Run {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.plan.Run != nil {
-		c.flight = flight.Start(ctx, *c.plan.Run, runplan.Begun(*c.plan.Run, c.plan.generation), c.preflights.run, func() {})
+		c.current = plannedrun.Start(ctx, *c.plan.Run, runplan.Begun(*c.plan.Run, c.plan.generation), c.preflights.run, func() {})
 	}
-	return c.flight
+	return c.current
 }
 
 // end remembers the run: a run that failed before it was recorded is not repeated at
@@ -166,7 +166,7 @@ func (c *conductor) end(ended runplan.Run, id string, cause error) {
 	if c.plan.Run != nil && c.plan.Run.Digest() == ended.Target.Digest() {
 		c.plan.Run = nil // whether it runs again is for the next plan
 	}
-	c.flight = nil
+	c.current = nil
 	announcement.Signal(c.ended)
 }
 
@@ -188,7 +188,7 @@ type onCluster struct {
 
 // run makes the preflight of a target.
 func (p onCluster) run(ctx context.Context, target runplan.Target) (report.Report, error) {
-	options := flight.Options(ctx, p.options, target)
+	options := plannedrun.Options(ctx, p.options, target)
 	options.Judgement.Monitoring = monitoring.New(p.monitoring, monitoring.DefaultTimeout) // it reads everything once
 	return runner.Run(ctx, p.cluster, runner.Target{Image: target.Image}, options)
 }

@@ -33,7 +33,7 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
-	"github.com/openshift/update-preflight/runner/trigger/flight"
+	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
 	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
 	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
 )
@@ -88,7 +88,7 @@ type controller struct {
 func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
 		cluster: cluster, records: recordstore.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
-		selection: options.Run.Coverage(), selects: flight.Selection(options.Run), metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
+		selection: options.Run.Coverage(), selects: plannedrun.Selection(options.Run), metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
 		signaler: announcement.NewSignaler(options.Signals, cluster.Now),
 	}
 	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run, monitoring: options.Monitoring}, cluster.Now, options.Logger)

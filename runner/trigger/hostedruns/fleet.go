@@ -21,9 +21,9 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
-	"github.com/openshift/update-preflight/runner/trigger/flight"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
+	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
@@ -56,9 +56,9 @@ func (f *fleet) Start(ctx context.Context) error {
 // land waits for the runs in progress, which end with their context.
 func (f *fleet) land() {
 	for _, m := range f.members {
-		if m.flight != nil {
-			m.flight.Cancel(nil)
-			<-m.flight.Ended()
+		if m.current != nil {
+			m.current.Cancel(nil)
+			<-m.current.Ended()
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (f *fleet) follow(objects []*hypershift.HostedCluster) {
 		if present[of] {
 			continue
 		}
-		if m.flight == nil {
+		if m.current == nil {
 			delete(f.members, of)
 			continue
 		}
@@ -166,20 +166,20 @@ func (f *fleet) follow(objects []*hypershift.HostedCluster) {
 // conclude takes the results of the runs that have ended.
 func (f *fleet) conclude(now time.Time) {
 	for _, m := range f.members {
-		if m.flight == nil {
+		if m.current == nil {
 			continue
 		}
 		select {
-		case result := <-m.flight.Ended():
-			ended := m.flight
-			m.flight = nil
+		case result := <-m.current.Ended():
+			ended := m.current
+			m.current = nil
 			if result.Cause != nil {
-				result = flight.Result{Err: result.Cause} // what is known of a run that was ended early is no verdict
+				result = plannedrun.Result{Err: result.Cause} // what is known of a run that was ended early is no verdict
 			}
 			if m.begunAt != stateOf(m.object) {
-				result = flight.Result{Err: errors.New("the hosted cluster has changed during the run")}
+				result = plannedrun.Result{Err: errors.New("the hosted cluster has changed during the run")}
 			}
-			m.conclude(ended.Run, result.Report, result.Err, now)
+			m.conclude(ended.Planned, result.Report, result.Err, now)
 			f.options.Logger.Info("the preflight has ended", "hostedCluster", m.of, "version", ended.Target.Version,
 				"run", result.Report.Run.ID, "decision", result.Report.Verdict.Decision, "error", result.Err)
 		default:
@@ -189,8 +189,8 @@ func (f *fleet) conclude(now time.Time) {
 
 // endUnneeded ends the run in progress of a member whose plan has another one.
 func (f *fleet) endUnneeded(m *member) {
-	if m.flight != nil && (m.plan.Run == nil || m.plan.Run.Covered() != m.flight.Run.Covered() || m.begunAt != stateOf(m.object)) {
-		m.flight.Cancel(flight.ErrNotNeeded)
+	if m.current != nil && (m.plan.Run == nil || m.plan.Run.Covered() != m.current.Planned.Covered() || m.begunAt != stateOf(m.object)) {
+		m.current.Cancel(plannedrun.ErrNotNeeded)
 	}
 }
 
@@ -198,7 +198,7 @@ func (f *fleet) endUnneeded(m *member) {
 func (f *fleet) begin(ctx context.Context) {
 	free := f.options.Runs
 	for _, m := range f.members {
-		if m.flight != nil {
+		if m.current != nil {
 			free--
 		}
 	}
@@ -214,8 +214,8 @@ func (f *fleet) fly(ctx context.Context, m *member) {
 	run := runplan.Begun(target, m.version.Generation)
 	run.Began, m.begunAt = f.management.Now(), stateOf(object)
 	f.options.Logger.Info("running the preflight", "hostedCluster", m.of, "version", target.Version, "image", target.Image, "requester", target.Requester)
-	m.flight = flight.Start(ctx, target, run, func(flying context.Context, target runplan.Target) (report.Report, error) {
-		return f.options.Preflight(flying, object, target)
+	m.current = plannedrun.Start(ctx, target, run, func(running context.Context, target runplan.Target) (report.Report, error) {
+		return f.options.Preflight(running, object, target)
 	}, func() { announcement.Signal(f.ended) })
 }
 
@@ -246,7 +246,7 @@ func (f *fleet) guard(ctx context.Context, now time.Time) (time.Time, error) {
 
 // untried reports whether a hosted cluster has not been tried yet, for a bounded time.
 func (f *fleet) untried(now time.Time) bool {
-	waiting := func(m *member) bool { return m.flight != nil || m.plan.Run != nil }
+	waiting := func(m *member) bool { return m.current != nil || m.plan.Run != nil }
 	return now.Sub(f.started) < maxUntried && slices.ContainsFunc(slices.Collect(maps.Values(f.members)), waiting)
 }
 

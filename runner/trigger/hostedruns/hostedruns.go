@@ -33,8 +33,8 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
-	"github.com/openshift/update-preflight/runner/trigger/flight"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
+	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
 )
@@ -152,7 +152,7 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 		if err != nil {
 			return report.Report{}, err
 		}
-		options := flight.Options(ctx, options, target)
+		options := plannedrun.Options(ctx, options, target)
 		options.Estate = estate
 		return runner.Run(ctx, guest, runner.Target{Image: target.Image}, options)
 	}

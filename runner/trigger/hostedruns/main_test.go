@@ -57,18 +57,18 @@ type world struct {
 	management *cluster.Cluster
 
 	mutex sync.Mutex
-	// began are the runs in the order of their beginning, as NAME VERSION, and flying how many are in
+	// began are the runs in the order of their beginning, as NAME VERSION, and running how many are in
 	// progress of each hosted cluster; most is the most that were in total.
-	began  []string
-	flying map[string]int
-	most   int
+	began   []string
+	running map[string]int
+	most    int
 	// decide is the result of a run.
 	decide func(ctx context.Context, name, version string) (report.Report, error)
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, flying: map[string]int{}, decide: func(context.Context, string, string) (report.Report, error) { return decided(verdict.Ready), nil }}
+	w := &world{t: t, running: map[string]int{}, decide: func(context.Context, string, string) (report.Report, error) { return decided(verdict.Ready), nil }}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -183,9 +183,9 @@ func (w *world) lead(change func(*hostedruns.Options)) {
 func (w *world) preflight(ctx context.Context, of *hypershift.HostedCluster, target runplan.Target) (report.Report, error) {
 	w.mutex.Lock()
 	w.began = append(w.began, of.Name+" "+target.Version)
-	w.flying[of.Name]++
+	w.running[of.Name]++
 	total := 0
-	for name, count := range w.flying {
+	for name, count := range w.running {
 		total += count
 		if count > 1 {
 			w.t.Errorf("%d runs of %s are in progress", count, name)
@@ -197,7 +197,7 @@ func (w *world) preflight(ctx context.Context, of *hypershift.HostedCluster, tar
 	defer func() {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
-		w.flying[of.Name]--
+		w.running[of.Name]--
 	}()
 	made, err := decide(ctx, of.Name, target.Version)
 	made.Target = report.Target{Version: target.Version, Image: target.Image}

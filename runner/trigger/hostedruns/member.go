@@ -16,9 +16,9 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
-	"github.com/openshift/update-preflight/runner/trigger/flight"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
+	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
@@ -29,8 +29,8 @@ type member struct {
 	version  *configv1.ClusterVersion
 	runs     []runplan.Run
 	verdicts runplan.Verdicts
-	// flight is the run in progress, and begunAt is the state of the hosted cluster at its beginning.
-	flight  *flight.Flight
+	// current is the run in progress, and begunAt is the state of the hosted cluster at its beginning.
+	current *plannedrun.Run
 	begunAt string
 	// subjects are its UpdatePreflights, and plan is what is to be done.
 	subjects []runplan.Subject
@@ -103,8 +103,8 @@ func (m *member) targets(ahead int) []runplan.Target {
 // state is what a plan depends on.
 func (m *member) state(now time.Time, ahead int) runplan.State {
 	runs := slices.Clone(m.runs)
-	if m.flight != nil {
-		runs = append(runs, m.flight.Run)
+	if m.current != nil {
+		runs = append(runs, m.current.Planned)
 	}
 	return runplan.State{Now: now, ClusterVersion: m.version, Ahead: ahead, Runs: runs, Requests: runplan.RequestsOf(m.subjects, m.verdicts)}
 }
@@ -182,7 +182,7 @@ func (m *member) guarded(ahead, most int) hostedguard.Cluster {
 func due(members map[v1alpha1.HostedCluster]*member) []*member {
 	var waiting []*member
 	for _, m := range members {
-		if m.flight == nil && m.plan.Run != nil {
+		if m.current == nil && m.plan.Run != nil {
 			waiting = append(waiting, m)
 		}
 	}

@@ -1,4 +1,4 @@
-package flight_test
+package plannedrun_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/selection"
-	"github.com/openshift/update-preflight/runner/trigger/flight"
+	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
@@ -29,7 +29,7 @@ func TestOptions(t *testing.T) {
 		"Accepts": {reason: "what the object accepts is accepted", object: runplan.Object{Name: "a", Accepted: []string{"Risk"}}, images: image.Blobs, accepted: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			made := flight.Options(t.Context(), all, runplan.Target{Requester: record.Ahead, Object: tc.object})
+			made := plannedrun.Options(t.Context(), all, runplan.Target{Requester: record.Ahead, Object: tc.object})
 			if made.Selection.Images != tc.images || len(made.Judgement.Accept) != tc.accepted || made.Hooks.Requester != record.Ahead {
 				t.Errorf("%s: images %q, %d accepted, requested by %q", tc.reason, made.Selection.Images, len(made.Judgement.Accept), made.Hooks.Requester)
 			}
@@ -38,13 +38,13 @@ func TestOptions(t *testing.T) {
 }
 
 // A run that is ended early is continued by the next leader, unless its result is not needed.
-func TestFlight(t *testing.T) {
+func TestStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		cause  error
 		want   runner.Interruption
 	}{
-		"NotNeeded": {reason: "its target was withdrawn", cause: flight.ErrNotNeeded, want: runner.CleanUp},
+		"NotNeeded": {reason: "its target was withdrawn", cause: plannedrun.ErrNotNeeded, want: runner.CleanUp},
 		"Other":     {reason: "another run comes first", cause: errors.New("postponed"), want: runner.Detach},
 		"End":       {reason: "the program ends", want: runner.Detach},
 	} {
@@ -53,10 +53,10 @@ func TestFlight(t *testing.T) {
 			announced := make(chan struct{})
 			preflight := func(ctx context.Context, target runplan.Target) (report.Report, error) {
 				<-ctx.Done()
-				left = flight.Options(ctx, runner.Options{}, target).Hooks.OnInterrupt("")
+				left = plannedrun.Options(ctx, runner.Options{}, target).Hooks.OnInterrupt("")
 				return report.Report{}, ctx.Err()
 			}
-			begun := flight.Start(t.Context(), runplan.Target{}, runplan.Run{}, preflight, func() { close(announced) })
+			begun := plannedrun.Start(t.Context(), runplan.Target{}, runplan.Run{}, preflight, func() { close(announced) })
 			begun.Cancel(tc.cause)
 			result := <-begun.Ended()
 			<-announced
@@ -69,7 +69,7 @@ func TestFlight(t *testing.T) {
 
 // Runs with another mode of the images are other runs.
 func TestSelection(t *testing.T) {
-	selects := flight.Selection(runner.Options{})
+	selects := plannedrun.Selection(runner.Options{})
 	if selects("") != "" || selects(image.Manifests) != "" || selects(image.Blobs) == "" {
 		t.Errorf("selections %q, %q, %q", selects(""), selects(image.Manifests), selects(image.Blobs))
 	}

@@ -1,7 +1,7 @@
-// Package flight answers: how is a planned run made, and what did it come to?
+// Package plannedrun answers: how is a planned run made, and what did it come to?
 //
 // [Start] begins the run of a target, [Options] are those by which package runner makes it.
-package flight
+package plannedrun
 
 import (
 	"cmp"
@@ -19,13 +19,13 @@ import (
 // ErrNotNeeded is why a run is ended early: its target was withdrawn, or another one comes first.
 var ErrNotNeeded = errors.New("the result of the run is not needed")
 
-// Flight is a run of this process that is in progress.
-type Flight struct {
+// Run is a run of this process that is in progress.
+type Run struct {
 	Target runplan.Target
-	// Run is the run as a plan has it.
-	Run    runplan.Run
-	cancel context.CancelCauseFunc
-	ended  chan Result
+	// Planned is the run as a plan has it.
+	Planned runplan.Run
+	cancel  context.CancelCauseFunc
+	ended   chan Result
 }
 
 // Result is what a run came to.
@@ -38,23 +38,23 @@ type Result struct {
 }
 
 // Start begins a run, which preflight makes, and calls announce when it has ended. It ends early when ctx is done.
-func Start(ctx context.Context, target runplan.Target, run runplan.Run, preflight func(context.Context, runplan.Target) (report.Report, error), announce func()) *Flight {
-	flying, cancel := context.WithCancelCause(ctx)
-	f := &Flight{Target: target, Run: run, cancel: cancel, ended: make(chan Result, 1)}
+func Start(ctx context.Context, target runplan.Target, run runplan.Run, preflight func(context.Context, runplan.Target) (report.Report, error), announce func()) *Run {
+	running, cancel := context.WithCancelCause(ctx)
+	r := &Run{Target: target, Planned: run, cancel: cancel, ended: make(chan Result, 1)}
 	go func() {
 		defer cancel(nil)
-		decided, err := preflight(flying, target)
-		f.ended <- Result{Report: decided, Err: err, Cause: context.Cause(flying)}
+		decided, err := preflight(running, target)
+		r.ended <- Result{Report: decided, Err: err, Cause: context.Cause(running)}
 		announce()
 	}()
-	return f
+	return r
 }
 
 // Cancel ends the run early, for that cause.
-func (f *Flight) Cancel(cause error) { f.cancel(cause) }
+func (r *Run) Cancel(cause error) { r.cancel(cause) }
 
 // Ended has the result when the run has ended.
-func (f *Flight) Ended() <-chan Result { return f.ended }
+func (r *Run) Ended() <-chan Result { return r.ended }
 
 // Options are those of the run of a target, beside those of all runs. A run that is ended early for another cause than
 // ErrNotNeeded is left for the next leader.
