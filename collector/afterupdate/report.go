@@ -1,0 +1,145 @@
+// Package afterupdate answers: was the update good?
+//
+// [Judge] compares the states of a cluster after an update with the baseline of the run before it, and makes the
+// [Report]. It is pure: states, progress and times go in.
+package afterupdate
+
+import (
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+)
+
+// Kind of a Report; its APIVersion is report.APIVersion.
+const Kind = "PreflightAfterUpdate"
+
+// Decision is whether the update was good.
+type Decision string
+
+// The decisions. Good, Regressed and RolledBack are final; the others are about now.
+const (
+	// Good means that the update has settled, and nothing that was good before it is bad.
+	Good Decision = "Good"
+	// Regressed means that something that was good before the update is bad, for longer than its limit.
+	Regressed Decision = "Regressed"
+	// Settling means that the update is complete and its rollout is not, or that what is bad is not bad for long enough.
+	Settling Decision = "Settling"
+	// Unfinished means that the cluster-version operator has not completed the update.
+	Unfinished Decision = "Unfinished"
+	// RolledBack means that the cluster runs the release before the update again.
+	RolledBack Decision = "RolledBack"
+	// Undecided means that there is no baseline, or that too little could be read.
+	Undecided Decision = "Undecided"
+)
+
+// Final reports whether later states do not change the decision.
+func (d Decision) Final() bool { return d == Good || d == Regressed || d == RolledBack }
+
+// Report is the judgement of one update.
+type Report struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Cluster    report.Cluster `json:"cluster"`
+	Update     Update         `json:"update"`
+	Decision   Decision       `json:"decision"`
+	// Message is a sentence about the decision.
+	Message string `json:"message"`
+	// Baseline is that with which the cluster was compared; nil for none.
+	Baseline *Baseline `json:"baseline,omitempty"`
+	Samples  Samples   `json:"samples"`
+	// Regressions were good before, and have been bad for longer than their limit. Pending have not been bad for that
+	// long. Unchanged were bad before. Excused are bad since their owner changed them. Each is sorted by name and object,
+	// with at most MaxListed entries.
+	Regressions []Regression `json:"regressions"`
+	Pending     []Regression `json:"pending,omitempty"`
+	Unchanged   []Regression `json:"unchanged,omitempty"`
+	Excused     []Regression `json:"excused,omitempty"`
+	// Counts are how many there are of each, also of those that are not listed.
+	Counts Counts `json:"counts"`
+	// Waiting are why the update has not settled.
+	Waiting []string `json:"waiting,omitempty"`
+	// Notices are what else is to be said about the judgement, such as a paused pool, which it leaves out.
+	Notices []string `json:"notices,omitempty"`
+	// Unread are the kinds of objects that were not read completely, now or in the baseline.
+	Unread []string `json:"unread,omitempty"`
+	// NotCovered is what no object shows, so that it is not judged.
+	NotCovered []string `json:"notCovered"`
+	// Environment is what updates of clusters are compared by.
+	Environment Environment `json:"environment"`
+}
+
+// MaxListed bounds each list of a Report.
+const MaxListed = 500
+
+// Update is the update that is judged.
+type Update struct {
+	// Run is the ID of the run that took the baseline; empty for none.
+	Run string `json:"run,omitempty"`
+	// From and To are versions; To is that of the last request. Image is the pull spec of To.
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Image string `json:"image,omitempty"`
+	// Retargeted are the versions that were requested since From, and were not completed.
+	Retargeted []string `json:"retargeted,omitempty"`
+	// StartTime and CompletionTime are RFC 3339 in UTC; CompletionTime is empty while the update is in progress.
+	StartTime      string `json:"startTime,omitempty"`
+	CompletionTime string `json:"completionTime,omitempty"`
+	// SettledTime is since when the rollout has settled; empty while it has not.
+	SettledTime string `json:"settledTime,omitempty"`
+}
+
+// Baseline is the state with which the cluster was compared.
+type Baseline struct {
+	// Time is when it was taken, RFC 3339 in UTC.
+	Time string `json:"time"`
+	// Objects is how many it has.
+	Objects int `json:"objects"`
+}
+
+// Samples are the states after the update.
+type Samples struct {
+	Number int `json:"number"`
+	// First and Last are RFC 3339 in UTC.
+	First string `json:"first,omitempty"`
+	Last  string `json:"last,omitempty"`
+}
+
+// Counts are numbers of entries.
+type Counts struct {
+	Regressions int `json:"regressions"`
+	Pending     int `json:"pending"`
+	Unchanged   int `json:"unchanged"`
+	Excused     int `json:"excused"`
+	// Good is how many objects have no problem now.
+	Good int `json:"good"`
+}
+
+// Regression is one problem of one object.
+type Regression struct {
+	// Name is a finding's name of the kind of the object and the reason, such as "RouteNotAdmitted". It has no name of
+	// an object, unless that is part of the release: "ClusterOperatorDegraded-ingress".
+	Name   string         `json:"name"`
+	Object finding.Object `json:"object"`
+	// Was and Is are clauses.
+	Was string `json:"was"`
+	Is  string `json:"is"`
+	// Since is since when, RFC 3339 in UTC; empty where it is not known.
+	Since string `json:"since,omitempty"`
+	// Step is the step of the update that it coincides with, such as "the reboot of node worker-1"; empty for none.
+	Step string `json:"step,omitempty"`
+	// Command shows more about it.
+	Command string `json:"command"`
+}
+
+// Environment is what the clusters of a fleet are compared by. It names no object.
+type Environment struct {
+	// Platform is status.platformStatus.type of the Infrastructure, Topology its control plane's.
+	Platform string `json:"platform,omitempty"`
+	Topology string `json:"topology,omitempty"`
+	// Architectures are those of the nodes, sorted.
+	Architectures []string `json:"architectures,omitempty"`
+	// NetworkType is that of the Network.
+	NetworkType string `json:"networkType,omitempty"`
+	// LoadBalancer is who provides the load balancers of the control plane, such as UserManaged; empty where the
+	// platform does not state it.
+	LoadBalancer string `json:"loadBalancer,omitempty"`
+}
