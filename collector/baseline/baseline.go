@@ -36,8 +36,7 @@ func (k Key) Compare(other Key) int {
 // Platform reports whether the release, not a user, decides about the object: one of the cluster that only
 // operators of the release make, or one in a namespace "openshift", "openshift-*" or "kube-*".
 func (k Key) Platform() bool {
-	switch k.Kind {
-	case ClusterVersion, ClusterOperator, MachineConfigPool, IngressController:
+	if slices.Contains([]Kind{ClusterVersion, ClusterOperator, MachineConfigPool, IngressController}, k.Kind) {
 		return true
 	}
 	return k.Namespace == "openshift" || strings.HasPrefix(k.Namespace, "openshift-") || strings.HasPrefix(k.Namespace, "kube-")

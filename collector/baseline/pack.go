@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
@@ -17,21 +21,28 @@ const (
 	// MaxPacked bounds a packed State, in bytes.
 	MaxPacked = 8 << 20
 	// maxText bounds its text, in bytes.
-	maxText = 256 << 20
+	maxText = 32 << 20
+	// maxObject bounds the text of one object, in bytes.
+	maxObject = 64 << 10
+	// maxFact bounds a Revision and a Detail, in bytes.
+	maxFact = 4 << 10
 	// MaxObjects bounds its objects.
-	MaxObjects = 1_000_000
+	MaxObjects = 300_000
 )
 
 // packed is the JSON of a State: each namespace once, and of an object what is not the default.
 type packed struct {
-	Format    int                                        `json:"format"`
-	Taken     time.Time                                  `json:"taken"`
-	ClusterID string                                     `json:"clusterID"`
-	Version   string                                     `json:"version"`
-	Image     string                                     `json:"image"`
-	Unread    map[Kind]string                            `json:"unread,omitempty"`
-	Objects   map[string]map[Kind]map[string]packedState `json:"objects"`
+	Format    int             `json:"format"`
+	Taken     time.Time       `json:"taken"`
+	ClusterID string          `json:"clusterID"`
+	Version   string          `json:"version"`
+	Image     string          `json:"image"`
+	Unread    map[Kind]string `json:"unread,omitempty"`
+	Objects   packedObjects   `json:"objects"`
 }
+
+// packedObjects are objects by namespace, kind and name.
+type packedObjects map[string]map[Kind]map[string]packedState
 
 type packedState struct {
 	Desired int32 `json:"d,omitempty"`
@@ -44,15 +55,15 @@ type packedState struct {
 	Problems   []string `json:"p,omitempty"`
 }
 
-// Pack encodes the State: gzip of JSON, of about 25 bytes for each object. It leaves out the times and messages of
-// problems.
+// Pack encodes the State: gzip of JSON, of about ten bytes for each object. It leaves out the times and messages of
+// problems, and Restarts have three digits.
 func (s State) Pack() ([]byte, error) {
 	if len(s.Objects) > MaxObjects {
 		return nil, fmt.Errorf("the state of the cluster has more than %d objects", MaxObjects)
 	}
 	whole := packed{
 		Format: format, Taken: s.Taken.UTC().Truncate(time.Second), ClusterID: s.ClusterID, Version: s.Version, Image: s.Image,
-		Unread: s.Unread, Objects: map[string]map[Kind]map[string]packedState{},
+		Unread: s.Unread, Objects: packedObjects{},
 	}
 	for key, object := range s.Objects {
 		kinds := whole.Objects[key.Namespace]
@@ -80,11 +91,21 @@ func (s State) Pack() ([]byte, error) {
 }
 
 func (o Object) packed() packedState {
-	state := packedState{Desired: o.Desired, Missing: o.Desired - o.Ready, Restarts: o.Restarts, Revision: o.Revision, Generation: o.Generation, Detail: o.Detail}
+	state := packedState{Desired: o.Desired, Missing: o.Desired - o.Ready, Restarts: rounded(o.Restarts), Generation: o.Generation}
+	state.Revision, state.Detail = words.Cut(o.Revision, maxFact), words.Cut(o.Detail, maxFact)
 	for _, each := range o.Problems {
 		state.Problems = append(state.Problems, each.Reason)
 	}
 	return state
+}
+
+// rounded is a number with three digits: more of them would be most of what is packed. What is no number is 0.
+func rounded(number float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(number, 'g', 3, 64), 64)
+	if err != nil || math.IsNaN(short) || math.IsInf(short, 0) {
+		return 0
+	}
+	return short
 }
 
 // Unpack decodes a packed State. It is an error if the bytes are none, have the format of another version of the
@@ -97,36 +118,114 @@ func Unpack(data []byte) (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("the baseline is not gzip: %w", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(compressed, maxText+1))
-	if err != nil {
-		return State{}, fmt.Errorf("the baseline cannot be decompressed: %w", err)
+	text := &io.LimitedReader{R: compressed, N: maxText + 1}
+	state, err := decode(text)
+	if err == nil {
+		_, err = io.Copy(io.Discard, text) // the checksum is at the end
 	}
-	if len(text) > maxText {
+	if text.N <= 0 {
 		return State{}, fmt.Errorf("the baseline has more than %d bytes of text", maxText)
 	}
-	var whole packed
-	if err := json.Unmarshal(text, &whole); err != nil {
+	if err != nil {
 		return State{}, fmt.Errorf("the baseline cannot be decoded: %w", err)
 	}
-	if whole.Format != format {
-		return State{}, fmt.Errorf("the baseline has the format %d of another version of the tool; this one reads %d", whole.Format, format)
-	}
-	return whole.state()
+	return state, nil
 }
 
-func (p packed) state() (State, error) {
-	state := State{Taken: p.Taken, ClusterID: p.ClusterID, Version: p.Version, Image: p.Image, Unread: p.Unread, Objects: map[Key]Object{}}
-	for namespace, kinds := range p.Objects {
-		for kind, objects := range kinds {
-			for name, found := range objects {
-				if len(state.Objects) >= MaxObjects {
-					return State{}, fmt.Errorf("the baseline has more than %d objects", MaxObjects)
-				}
-				state.Objects[Key{Kind: kind, Namespace: namespace, Name: name}] = found.object()
-			}
+// decoder decodes a packed State object by object, so that what it takes is bounded by the objects that it accepts.
+type decoder struct {
+	from  *json.Decoder
+	whole packed
+	state State
+	count int
+}
+
+func decode(text io.Reader) (State, error) {
+	d := &decoder{from: json.NewDecoder(text), state: State{Objects: map[Key]Object{}}}
+	if err := d.members(d.member); err != nil {
+		return State{}, err
+	}
+	if d.whole.Format != format {
+		return State{}, errFormat(d.whole.Format)
+	}
+	d.state.Taken, d.state.ClusterID, d.state.Version, d.state.Image, d.state.Unread = d.whole.Taken, d.whole.ClusterID, d.whole.Version, d.whole.Image, d.whole.Unread
+	return d.state, nil
+}
+
+func errFormat(of int) error {
+	return fmt.Errorf("it has the format %d of another version of the tool; this one reads %d", of, format)
+}
+
+// members calls do for each member of an object, with the name; do decodes its value.
+func (d *decoder) members(do func(name string) error) error {
+	if begin, err := d.from.Token(); err != nil || begin != json.Delim('{') {
+		return errors.Join(err, errors.New("it is no state of a cluster"))
+	}
+	for d.from.More() {
+		name, err := d.from.Token()
+		if err != nil {
+			return err
+		}
+		if err := do(fmt.Sprint(name)); err != nil {
+			return err
 		}
 	}
-	return state, nil
+	_, err := d.from.Token()
+	return err
+}
+
+// member decodes a member of the whole. The format is the first, so that another one is named before its objects are read.
+func (d *decoder) member(name string) error {
+	switch name {
+	case "format":
+		if err := d.value(&d.whole.Format); err != nil || d.whole.Format == format {
+			return err
+		}
+		return errFormat(d.whole.Format)
+	case "taken":
+		return d.value(&d.whole.Taken)
+	case "clusterID":
+		return d.value(&d.whole.ClusterID)
+	case "version":
+		return d.value(&d.whole.Version)
+	case "image":
+		return d.value(&d.whole.Image)
+	case "unread":
+		return d.value(&d.whole.Unread)
+	case "objects":
+		return d.members(func(namespace string) error {
+			return d.members(func(kind string) error {
+				return d.members(func(name string) error {
+					return d.object(Key{Kind: Kind(kind), Namespace: namespace, Name: name})
+				})
+			})
+		})
+	}
+	return d.value(&json.RawMessage{})
+}
+
+func (d *decoder) object(key Key) error {
+	if d.count++; d.count > MaxObjects {
+		return fmt.Errorf("it has more than %d objects", MaxObjects)
+	}
+	var found packedState
+	if err := d.value(&found); err != nil {
+		return fmt.Errorf("%s: %w", words.External(key.String()), err)
+	}
+	d.state.Objects[key] = found.object()
+	return nil
+}
+
+// value decodes a value of bounded size.
+func (d *decoder) value(into any) error {
+	var text json.RawMessage
+	if err := d.from.Decode(&text); err != nil {
+		return err
+	}
+	if len(text) > maxObject {
+		return fmt.Errorf("a value has %d bytes, more than %d", len(text), maxObject)
+	}
+	return json.Unmarshal(text, into)
 }
 
 func (p packedState) object() Object {
