@@ -11,6 +11,14 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot/field"
 )
 
+// Deployments are all Deployments, sorted by namespace and name, without the templates of their pods.
+func (c *Cluster) Deployments(ctx context.Context) ([]appsv1.Deployment, error) {
+	return once(ctx, c, "deployments", func(ctx context.Context) ([]appsv1.Deployment, error) {
+		resource := appsv1.SchemeGroupVersion.WithResource("deployments")
+		return (&reader[appsv1.Deployment]{cluster: c, resource: resource, rules: allBut[appsv1.Deployment]("spec.template")}).all(ctx)
+	})
+}
+
 // ReplicaSets are all ReplicaSets, sorted by namespace and name, without what the containers of their
 // pods run. Those of earlier revisions, which keep no pod and have none, are without the template of their
 // pods, too: a Deployment has ten of them.

@@ -127,3 +127,26 @@ func dropFiles(spec *corev1.PodSpec) {
 		}
 	}
 }
+
+// Nothing of a Deployment is lost but the template of its pods.
+func TestDeploymentsKeepWhatIsRead(t *testing.T) {
+	const seed, count = 1, 50
+	random := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(seed), scheme.Codecs)
+	list := &appsv1.DeploymentList{Items: make([]appsv1.Deployment, count)}
+	for i := range list.Items {
+		random.Fill(&list.Items[i])
+	}
+	for _, kind := range []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON} {
+		got, err := snapshotOf(t, kind, list).Deployments(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			want := *list.Items[i].DeepCopy()
+			want.Spec.Template, want.ManagedFields = corev1.PodTemplateSpec{}, nil
+			if diff := cmp.Diff(want, got[i], decoded(), cmpopts.IgnoreFields(metav1.TypeMeta{}, "Kind", "APIVersion")); diff != "" {
+				t.Fatalf("%s, Deployment %d: -want +got:\n%s", kind, i, diff)
+			}
+		}
+	}
+}

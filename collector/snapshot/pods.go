@@ -14,12 +14,17 @@ import (
 const maxPods = 500_000
 
 // Pods are all pods, sorted by namespace and name, with the fields on which their eviction and
-// their placement depend ([podRules]), and the volumes that are bound to a place or to the host.
+// their placement depend ([podRules]), and the volumes that are bound to a place or to the host. Of their
+// containers and init containers, they have the states of those that wait or have restarted: the reason of the
+// waiting, the restarts, and the end of the last one.
 // Pods of a controller share what they have in common.
 func (c *Cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	return once(ctx, c, "pods", func(ctx context.Context) ([]corev1.Pod, error) {
 		r := &reader[corev1.Pod]{cluster: c, resource: corev1.SchemeGroupVersion.WithResource("pods"), rules: podRules(), most: maxPods}
-		r.keep = func(pod *corev1.Pod) { pod.Spec.Volumes = bound(pod.Spec.Volumes) }
+		r.keep = func(pod *corev1.Pod) {
+			pod.Spec.Volumes = bound(pod.Spec.Volumes)
+			pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = disturbed(pod.Status.ContainerStatuses), disturbed(pod.Status.InitContainerStatuses)
+		}
 		return r.all(ctx)
 	})
 }
@@ -35,6 +40,33 @@ func bound(volumes []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
+// disturbed are the states of the containers that wait or have restarted. Most pods have none, and no memory is kept for them.
+func disturbed(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
+	waits := func(of *corev1.ContainerStatus) bool { return of.State.Waiting != nil && of.State.Waiting.Reason != "" }
+	count := 0
+	for i := range containers {
+		if containers[i].RestartCount > 0 || waits(&containers[i]) {
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	kept := make([]corev1.ContainerStatus, 0, count)
+	for i := range containers {
+		of := &containers[i]
+		if of.RestartCount == 0 && !waits(of) {
+			continue
+		}
+		state := corev1.ContainerStatus{RestartCount: of.RestartCount, State: corev1.ContainerState{Waiting: of.State.Waiting}}
+		if of.RestartCount > 0 {
+			state.LastTerminationState.Terminated = of.LastTerminationState.Terminated
+		}
+		kept = append(kept, state)
+	}
+	return kept
+}
+
 var podRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // they are derived once
 	pod := reflect.TypeFor[corev1.Pod]()
 	of := allBut[corev1.Pod](
@@ -42,15 +74,31 @@ var podRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // 
 		"spec.ephemeralContainers", "spec.hostAliases", "spec.imagePullSecrets", "spec.dnsConfig", "spec.readinessGates",
 		"status.conditions.message", "status.conditions.lastProbeTime", "status.conditions.lastTransitionTime", "status.conditions.observedGeneration",
 		"status.message", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs", "status.observedGeneration",
-		"status.containerStatuses", "status.initContainerStatuses", "status.ephemeralContainerStatuses", "status.resourceClaimStatuses",
+		"status.ephemeralContainerStatuses", "status.resourceClaimStatuses",
 	)
 	dropContent(of, pod, "spec")
+	for _, containers := range []string{"status.containerStatuses.", "status.initContainerStatuses."} {
+		dropState(of, pod, containers)
+	}
 	of.Own(
 		pod, "metadata.name", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.finalizers",
 		"spec.nodeName", "spec.hostname", "spec.affinity", "spec.volumes", "status.startTime", "status.nominatedNodeName",
+		"status.containerStatuses", "status.initContainerStatuses",
 	)
 	return of
 })
+
+// dropState drops what is not read of the states of containers, given the path of one.
+func dropState(from field.Rules, of reflect.Type, state string) {
+	for _, name := range []string{
+		"name", "ready", "started", "image", "imageID", "containerID", "allocatedResources", "resources", "volumeMounts", "user",
+		"allocatedResourcesStatus", "stopSignal", "state.running", "state.terminated", "state.waiting.message", "lastState.running", "lastState.waiting",
+		"lastState.terminated.exitCode", "lastState.terminated.signal", "lastState.terminated.reason", "lastState.terminated.message",
+		"lastState.terminated.startedAt", "lastState.terminated.containerID",
+	} {
+		from.Drop(of, state+name)
+	}
+}
 
 // dropContent drops what the containers of a pod run, and the content of its volumes, given the path of its spec.
 func dropContent(from field.Rules, of reflect.Type, spec string) {

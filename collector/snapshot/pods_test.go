@@ -83,8 +83,27 @@ func kept(pod corev1.Pod) corev1.Pod {
 		status.Conditions[i] = corev1.PodCondition{Type: status.Conditions[i].Type, Status: status.Conditions[i].Status, Reason: status.Conditions[i].Reason}
 	}
 	status.Message, status.HostIP, status.HostIPs, status.PodIP, status.PodIPs, status.ObservedGeneration = "", "", nil, "", nil, 0
-	status.ContainerStatuses, status.InitContainerStatuses, status.EphemeralContainerStatuses, status.ResourceClaimStatuses = nil, nil, nil, nil
+	status.EphemeralContainerStatuses, status.ResourceClaimStatuses = nil, nil
+	status.ContainerStatuses, status.InitContainerStatuses = disturbed(status.ContainerStatuses), disturbed(status.InitContainerStatuses)
 	return pod
+}
+
+// disturbed are what is kept of the containers that wait or have restarted.
+func disturbed(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for _, of := range containers {
+		state := corev1.ContainerStatus{RestartCount: of.RestartCount}
+		if of.State.Waiting != nil {
+			state.State.Waiting = &corev1.ContainerStateWaiting{Reason: of.State.Waiting.Reason}
+		}
+		if ended := of.LastTerminationState.Terminated; ended != nil && of.RestartCount > 0 {
+			state.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{FinishedAt: ended.FinishedAt}
+		}
+		if of.RestartCount > 0 || of.State.Waiting != nil && of.State.Waiting.Reason != "" {
+			kept = append(kept, state)
+		}
+	}
+	return kept
 }
 
 // decoded are the differences that an encoding makes.

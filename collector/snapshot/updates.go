@@ -140,10 +140,11 @@ type Subscription struct {
 		// InstallPlanRef is the InstallPlan of CurrentCSV; nil before there is one.
 		InstallPlanRef *corev1.ObjectReference `json:"installPlanRef"`
 		Conditions     []struct {
-			Type    string                 `json:"type"`
-			Status  corev1.ConditionStatus `json:"status"`
-			Reason  string                 `json:"reason"`
-			Message string                 `json:"message"`
+			Type               string                 `json:"type"`
+			Status             corev1.ConditionStatus `json:"status"`
+			Reason             string                 `json:"reason"`
+			Message            string                 `json:"message"`
+			LastTransitionTime metav1.Time            `json:"lastTransitionTime"`
 		} `json:"conditions"`
 	} `json:"status"`
 }

@@ -133,7 +133,13 @@ type specified struct {
 // of their containers, so that they are computed once.
 func (c *compiler) requests(pod *corev1.Pod) []request {
 	status := &pod.Status
-	resized := status.Resources != nil || len(status.AllocatedResources)+len(status.ContainerStatuses)+len(status.InitContainerStatuses) > 0
+	resized := status.Resources != nil || len(status.AllocatedResources) > 0
+	for i := range status.ContainerStatuses {
+		resized = resized || resizes(&status.ContainerStatuses[i])
+	}
+	for i := range status.InitContainerStatuses {
+		resized = resized || resizes(&status.InitContainerStatuses[i])
+	}
 	if resized || len(pod.Spec.Containers) == 0 || len(pod.Spec.Overhead)+len(pod.Spec.ResourceClaims) > 0 {
 		return c.requested(pod)
 	}
@@ -147,6 +153,11 @@ func (c *compiler) requests(pod *corev1.Pod) []request {
 		c.bySpec[key] = found
 	}
 	return found
+}
+
+// resizes reports whether the requests of a container may differ from its spec.
+func resizes(of *corev1.ContainerStatus) bool {
+	return of.Resources != nil || len(of.AllocatedResources) > 0
 }
 
 func (c *compiler) requested(pod *corev1.Pod) []request {
