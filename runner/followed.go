@@ -105,14 +105,14 @@ func (u unheld) conclude(ctx context.Context, found execution.Found, failure err
 // record writes the record of the run. A run that the user may not record has no
 // ID: every ID that is shown names a record.
 func (u unheld) record(ctx context.Context, decided report.Report) report.Report {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
 	defer cancel()
 	p := u.draft.preparation
-	ending, err := hold.EndingOf(decided)
-	if err == nil {
-		ending.Fingerprint = fingerprint.Read(ctx, p.scene.Snapshot)
-		err = recordstore.New(p.scene.Cluster.Kubernetes).Add(ctx, u.draft.intent(u.id), ending)
-	}
+	err := recordstore.New(p.scene.Cluster.Kubernetes).Add(bound, u.draft.intent(u.id), func(bound context.Context) (record.Ending, error) {
+		ending, err := hold.EndingOf(decided)
+		ending.Fingerprint = fingerprint.Read(bound, p.scene.Snapshot)
+		return ending, err
+	})
 	switch {
 	case err == nil:
 		p.progress.Started(u.id)

@@ -73,6 +73,26 @@
 // digest with the target, and the present time with validUntil. A MAC is compared in
 // constant time (hmac.Equal).
 //
+// # Beside a record
+//
+// The header owns further ConfigMaps that are not part of the record, so that they are
+// deleted with it (package baselinestore). Each has a MAC as a part has. XXXXXXXXXX are the
+// ten digits of the name of the header:
+//
+//	preflight-XXXXXXXXXX-baseline     what the baseline of the run is of, as JSON under the
+//	                                  key baseline.json, with the number, the size and the
+//	                                  SHA-256 digest of its parts; it is written after them,
+//	                                  and has the label preflight.openshift.io/baseline
+//	preflight-XXXXXXXXXX-baseline-N   part N, without a label
+//	preflight-XXXXXXXXXX-afterupdate  the judgement after the update, as compressed JSON under
+//	                                  the key judgement.gz, and its signed statement, if there
+//	                                  is one, under statement.json; the label is
+//	                                  preflight.openshift.io/afterupdate
+//
+// Where a baseline is redacted, a name is the first 16 hex digits of its HMAC-SHA256, keyed
+// with the HMAC-SHA256 of the domain "preflight.openshift.io/baseline.digests/v1" under the
+// key of the records ([Key.Digest]).
+//
 // # Limits
 //
 // A record has at most 20,000 results, of at most 64 MiB uncompressed. Further results
@@ -170,7 +190,7 @@ type summary struct {
 
 // NewHeader is the header of a new run.
 func NewHeader(intent record.Intent) (Header, error) {
-	checks, err := pack([]byte(strings.Join(intent.Checks, "\n")))
+	checks, err := Pack([]byte(strings.Join(intent.Checks, "\n")))
 	if err != nil {
 		return Header{}, err
 	}
@@ -242,7 +262,7 @@ func Parse(object *corev1.ConfigMap) (Header, error) {
 	if found.Attachment = object.BinaryData[keyAttachment]; len(found.Attachment) > record.MaxAttachment {
 		return Header{}, fmt.Errorf("%s is longer than %d bytes", keyAttachment, record.MaxAttachment)
 	}
-	checks, err := unpack(object.BinaryData[keyChecks], maxChunkText)
+	checks, err := Unpack(object.BinaryData[keyChecks], maxChunkText)
 	if err != nil {
 		return Header{}, fmt.Errorf("%s: %w", keyChecks, err)
 	}

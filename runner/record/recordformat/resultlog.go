@@ -15,8 +15,8 @@ const (
 	// MaxChunk bounds the compressed data in one ConfigMap if the data can be split:
 	// the API server accepts 1 MiB, and the header has other data.
 	MaxChunk = 256 << 10
-	// maxWhole bounds compressed data that cannot be split.
-	maxWhole = 900 << 10
+	// MaxWhole bounds compressed data in one ConfigMap that cannot be split.
+	MaxWhole = 900 << 10
 	// maxMember bounds the text of a gzip member, unless one line is longer.
 	maxMember = 128 << 10
 	// maxChunkText bounds the decompressed size of one chunk.
@@ -70,11 +70,11 @@ func (j *ResultLog) Add(results []record.Result) error {
 }
 
 func (j *ResultLog) append(lines []byte, count int) error {
-	member, err := pack(lines)
+	member, err := Pack(lines)
 	if err != nil {
 		return err
 	}
-	if len(member) > maxWhole || len(lines) > maxChunkText || !j.Used.allows(len(lines), count) || len(j.Full) == maxParts {
+	if len(member) > MaxWhole || len(lines) > maxChunkText || !j.Used.allows(len(lines), count) || len(j.Full) == maxParts {
 		return nil
 	}
 	j.Used.text += len(lines)
@@ -117,8 +117,8 @@ func (j *ResultLog) Reopen(chunk []byte) {
 	j.Open, j.openText = bytes.Clone(chunk), j.Used.text-before
 }
 
-// pack compresses text; empty text is nil.
-func pack(text []byte) ([]byte, error) {
+// Pack compresses text; empty text is nil.
+func Pack(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
@@ -133,8 +133,8 @@ func pack(text []byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// unpack reverses pack, for at most limit bytes of text.
-func unpack(packed []byte, limit int) ([]byte, error) {
+// Unpack reverses Pack, for at most limit bytes of text.
+func Unpack(packed []byte, limit int) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, nil
 	}
@@ -173,7 +173,7 @@ func packReport(report []byte, fingerprint map[string]string) ([]byte, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("the report has %d bytes, more than %d", len(text), MaxText)
 	}
-	return pack(text)
+	return Pack(text)
 }
 
 // UnpackReport reverses packReport.
@@ -181,7 +181,7 @@ func UnpackReport(packed []byte) ([]byte, map[string]string, error) {
 	if len(packed) == 0 {
 		return nil, nil, nil
 	}
-	text, err := unpack(packed, MaxText)
+	text, err := Unpack(packed, MaxText)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,7 +199,7 @@ func UnpackReport(packed []byte) ([]byte, map[string]string, error) {
 // Results reads one complete chunk: one that cannot be read to its end is damaged and has no results.
 func (b *Budget) Results(chunk []byte) ([]record.Result, error) {
 	limit := min(maxChunkText, MaxText-b.text)
-	text, err := unpack(chunk, limit)
+	text, err := Unpack(chunk, limit)
 	if err != nil {
 		if limit < maxChunkText {
 			b.text = MaxText // the remaining chunks are not read

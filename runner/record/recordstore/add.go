@@ -12,21 +12,18 @@ import (
 )
 
 // Add records a run that has ended and was never held: one without Jobs, which
-// cannot be continued. It is never in phase Running. The errors are those of the API
-// server.
-func (s *Store) Add(ctx context.Context, intent record.Intent, ending record.Ending) error {
+// cannot be continued. It is never in phase Running: end returns its ending once it
+// has a record, which is that of an interrupted run until then. The errors are those of
+// end and of the API server.
+func (s *Store) Add(ctx context.Context, intent record.Intent, end func(context.Context) (record.Ending, error)) error {
 	if err := intent.Validate("none"); err != nil {
-		return err
-	}
-	packed, err := recordformat.PackEnding(ending)
-	if err != nil {
 		return err
 	}
 	content, err := recordformat.NewHeader(intent)
 	if err != nil {
 		return err
 	}
-	content.Record.Phase, content.Record.Decision = ending.Phase, string(ending.Verdict.Decision)
+	content.Record.Phase = record.Interrupted
 	w, err := NewWriter(ctx, s, content, func(context.Context) error { return nil }, uuid.NewString())
 	if err != nil {
 		return err
@@ -37,6 +34,14 @@ func (s *Store) Add(ctx context.Context, intent record.Intent, ending record.End
 	}
 	if err != nil {
 		return fmt.Errorf("could not record run %s: %w", intent.ID, err)
+	}
+	ending, err := end(ctx)
+	if err != nil {
+		return err
+	}
+	packed, err := recordformat.PackEnding(ending)
+	if err != nil {
+		return err
 	}
 	if err := w.Finish(ctx, ending, packed); err != nil {
 		return err

@@ -24,6 +24,11 @@ const (
 	keyLength = 32
 )
 
+// Key reads the key of the records. The error is one of the API server.
+func (s *Store) Key(ctx context.Context) (recordformat.LoadedKey, error) {
+	return readKey(ctx, s.client)
+}
+
 // readKey reads the key. The error is one of the API server; a missing Secret and a missing permission are none.
 func readKey(ctx context.Context, client kubernetes.Interface) (recordformat.LoadedKey, error) {
 	secret, err := retry.Get(ctx, func(ctx context.Context) (*corev1.Secret, error) {

@@ -1,0 +1,170 @@
+package baselinestore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/recordformat"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
+)
+
+const (
+	// labelJudgement is the ID of the run, on the judgement after its update.
+	labelJudgement = "preflight.openshift.io/afterupdate"
+
+	keyJudgement = "judgement.gz"
+	keyStatement = "statement.json"
+	// maxJudgement bounds the text of a judgement, in bytes.
+	maxJudgement = 16 << 20
+)
+
+// Judgement is the stored judgement about the update after a run.
+type Judgement struct {
+	// Run is the ID of the run.
+	Run    string
+	Report afterupdate.Report
+	// Statement is the signed statement about it; nil for none.
+	Statement []byte
+	// Authentication is the result of its verification. Unless it is Authentic, Report and Statement are empty.
+	Authentication record.Authentication
+}
+
+// PutJudgement stores the judgement about the update after a run, by the ID of the run, with a signed statement about
+// it; nil for none. Of several, that of the newest sample stays, of whichever process: one that is older than the stored
+// one, or equal to it, is not written. The error is a *record.NotFoundError for a run without a record, and an
+// *record.UnauthenticError without the key of the records.
+func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.Report, statement []byte) error {
+	text, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("could not encode the judgement: %w", err)
+	}
+	packed, err := recordformat.Pack(text)
+	if err != nil {
+		return err
+	}
+	if size := len(packed) + len(statement); len(text) > maxJudgement || size > recordformat.MaxWhole {
+		return fmt.Errorf("the judgement has %d bytes, and %d compressed with its statement, more than %d or %d", len(text), size, maxJudgement, recordformat.MaxWhole)
+	}
+	beside, err := s.records.Beside(ctx, id)
+	if err != nil {
+		return fmt.Errorf("could not store the judgement: %w", err)
+	}
+	made := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: judgementName(beside.Run()), Labels: map[string]string{labelJudgement: beside.Run()}},
+		BinaryData: map[string][]byte{keyJudgement: packed},
+	}
+	if len(statement) > 0 {
+		made.BinaryData[keyStatement] = statement
+	}
+	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		if found != nil && !replaces(made, report.Samples.Last, found) {
+			return nil, nil //nolint:nilnil // nothing is to be written
+		}
+		return made.DeepCopy(), nil
+	})
+	if err != nil {
+		return fmt.Errorf("could not store the judgement beside the record of run %s: %w", beside.Run(), err)
+	}
+	return nil
+}
+
+// replaces reports whether a judgement of that last sample replaces the authentic one that is stored.
+func replaces(made *corev1.ConfigMap, last string, found *corev1.ConfigMap) bool {
+	stored, err := reportOf(found)
+	if err != nil {
+		return true // of another version of the tool
+	}
+	is, errIs := time.Parse(time.RFC3339, last)
+	was, errWas := time.Parse(time.RFC3339, stored.Samples.Last)
+	if errWas == nil && (errIs != nil || was.After(is)) {
+		return false
+	}
+	statement := made.BinaryData[keyStatement]
+	same := bytes.Equal(made.BinaryData[keyJudgement], found.BinaryData[keyJudgement]) &&
+		(len(statement) == 0 || bytes.Equal(statement, found.BinaryData[keyStatement]))
+	return !same
+}
+
+// Judgement reads the judgement about the update after a run, by the ID of the run; false if there is none. The error is
+// an *record.UnauthenticError if it is not authentic.
+func (s *Store) Judgement(ctx context.Context, id string) (Judgement, bool, error) {
+	object, err := s.records.Object(ctx, judgementName(id))
+	if err != nil {
+		return Judgement{}, false, fmt.Errorf("could not read the judgement of run %s: %w", id, err)
+	}
+	if object == nil || object.Labels[labelJudgement] != id { // names have only the first digits of an ID
+		return Judgement{}, false, nil
+	}
+	loaded, err := s.records.Key(ctx)
+	if err != nil {
+		return Judgement{}, false, err
+	}
+	found, err := judgementOf(object, loaded)
+	if err == nil && found.Authentication.State != record.Authentic {
+		err = &record.UnauthenticError{ID: id, Authentication: found.Authentication}
+	}
+	return found, err == nil, err
+}
+
+// Judgements lists the judgements of all runs, sorted by the ID of the run, with one request for the list and one for the
+// key. One that cannot be decoded is listed as one that is not authentic.
+func (s *Store) Judgements(ctx context.Context) ([]Judgement, error) {
+	objects, err := s.records.Headers(ctx, labelJudgement)
+	if err != nil {
+		return nil, fmt.Errorf("could not list the judgements: %w", err)
+	}
+	if len(objects) == 0 {
+		return nil, nil
+	}
+	loaded, err := s.records.Key(ctx)
+	if err != nil {
+		return nil, err
+	}
+	judgements := make([]Judgement, 0, len(objects))
+	for i := range objects {
+		found, err := judgementOf(&objects[i], loaded)
+		if err != nil {
+			found = Judgement{Run: found.Run, Authentication: recordformat.Unauthentic(objects[i].Name, recordformat.CauseUnreadable)}
+		}
+		judgements = append(judgements, found)
+	}
+	slices.SortFunc(judgements, func(a, b Judgement) int { return strings.Compare(a.Run, b.Run) })
+	return judgements, nil
+}
+
+// judgementOf verifies and decodes a stored judgement.
+func judgementOf(object *corev1.ConfigMap, loaded recordformat.LoadedKey) (Judgement, error) {
+	found := Judgement{Run: object.Labels[labelJudgement]}
+	found.Authentication = recordstore.VerifyBeside(object, found.Run, loaded)
+	if found.Authentication.State != record.Authentic {
+		return found, nil
+	}
+	var err error
+	found.Report, err = reportOf(object)
+	found.Statement = object.BinaryData[keyStatement]
+	return found, err
+}
+
+func reportOf(object *corev1.ConfigMap) (afterupdate.Report, error) {
+	text, err := recordformat.Unpack(object.BinaryData[keyJudgement], maxJudgement)
+	if err != nil {
+		return afterupdate.Report{}, fmt.Errorf("%s of configmap %q: %w", keyJudgement, object.Name, err)
+	}
+	var found afterupdate.Report
+	if err := json.Unmarshal(text, &found); err != nil {
+		return afterupdate.Report{}, fmt.Errorf("could not decode the judgement in configmap %q: %w", object.Name, err)
+	}
+	return found, nil
+}
+
+func judgementName(id string) string { return recordformat.HeaderName(id) + "-afterupdate" }

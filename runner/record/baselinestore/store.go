@@ -1,0 +1,259 @@
+// Package baselinestore answers: which baseline was taken before an update of this cluster?
+//
+// [Store.Put] stores the state of the cluster beside the record of a run, and [Store.Before] finds the newest one that
+// is from before an update, by [Choose]. [Store.PutJudgement] stores the judgement about the update beside the same
+// record. What is stored is deleted with the record, and counts only if its MAC matches; package recordformat has the
+// format.
+package baselinestore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/recordformat"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
+)
+
+const (
+	// labelBaseline is the ID of the run, on what a baseline is of.
+	labelBaseline = "preflight.openshift.io/baseline"
+
+	keyIndex = "baseline.json"
+	format   = 1
+	// maxPart bounds the data of one part, in bytes: the API server accepts 1 MiB.
+	maxPart  = 512 << 10
+	maxParts = baseline.MaxPacked / maxPart
+)
+
+// Store reads and writes what is beside the records of one cluster. All requests are retried, until their context is
+// done, while the API server is unreachable or overloaded.
+type Store struct{ records *recordstore.Store }
+
+// New returns a Store.
+func New(client kubernetes.Interface) *Store { return &Store{recordstore.New(client)} }
+
+// Names is how a baseline names the objects of users.
+type Names string
+
+// The values of Names.
+const (
+	// Plain is by their names.
+	Plain Names = "plain"
+	// Digests is by digests of the names that need the key of the records.
+	Digests Names = "digests"
+	// None is by no baseline.
+	None Names = "none"
+)
+
+// Known reports whether it is one of them.
+func (n Names) Known() bool { return n == Plain || n == Digests || n == None }
+
+// Baseline is a stored baseline.
+type Baseline struct {
+	// Run is the ID of the run that took it.
+	Run   string
+	State baseline.State
+	// Digest is by what a present state is redacted before it is compared with State; nil for a State with plain names.
+	Digest func(name string) string
+	// Passed are newer baselines that are from before the update, too, and cannot be read.
+	Passed []*AbsentError
+}
+
+// index is what a baseline is of.
+type index struct {
+	Format    int       `json:"format"`
+	Taken     time.Time `json:"taken"`
+	ClusterID string    `json:"clusterID"`
+	Version   string    `json:"version"`
+	Image     string    `json:"image"`
+	Names     Names     `json:"names"`
+	Parts     int       `json:"parts"`
+	Bytes     int       `json:"bytes"`
+	SHA256    string    `json:"sha256"`
+}
+
+// Put stores the baseline of a run that has a record, by its ID, also over an earlier one of the run. Until all of it is
+// written there is none. The error is a *record.NotFoundError for a run without a record, and an
+// *record.UnauthenticError without the key of the records, since such a baseline would never count.
+func (s *Store) Put(ctx context.Context, id string, state baseline.State, names Names) error {
+	if names == None {
+		return nil
+	}
+	beside, err := s.records.Beside(ctx, id)
+	if err != nil {
+		return fmt.Errorf("could not store the baseline: %w", err)
+	}
+	if names == Digests {
+		state = state.Redacted(beside.Key.Digest)
+	}
+	packed, err := state.Pack()
+	if err != nil {
+		return err
+	}
+	made := index{
+		Format: format, Taken: state.Taken.UTC().Truncate(time.Second), ClusterID: state.ClusterID, Version: state.Version, Image: state.Image,
+		Names: names, Bytes: len(packed), SHA256: digestOf(packed),
+	}
+	for part := range slices.Chunk(packed, maxPart) {
+		made.Parts++
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: partName(beside.Run(), made.Parts)}, BinaryData: map[string][]byte{recordformat.KeyPart: part}}
+		if err := beside.Write(ctx, object); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(made)
+	if err != nil {
+		return fmt.Errorf("could not encode what the baseline is of: %w", err)
+	}
+	return beside.Write(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: indexName(beside.Run()), Labels: map[string]string{labelBaseline: beside.Run()}},
+		Data:       map[string]string{keyIndex: string(text)},
+	})
+}
+
+// Get reads the baseline of a run by its ID. The error is an *[AbsentError] if there is none that counts.
+func (s *Store) Get(ctx context.Context, id string) (Baseline, error) {
+	object, err := s.records.Object(ctx, indexName(id))
+	if err != nil {
+		return Baseline{}, fmt.Errorf("could not read the baseline of run %s: %w", id, err)
+	}
+	if object == nil {
+		return Baseline{}, &AbsentError{Reason: NotTaken, Run: id, Message: fmt.Sprintf("run %s has stored none", id)}
+	}
+	loaded, err := s.records.Key(ctx)
+	if err != nil {
+		return Baseline{}, err
+	}
+	found := storedOf(object, loaded)
+	if found.Run != id { // names have only the first digits of an ID
+		return Baseline{}, &AbsentError{Reason: NotTaken, Run: id, Message: fmt.Sprintf("run %s has stored none", id)}
+	}
+	return s.read(ctx, found, loaded)
+}
+
+// Before reads the baseline of the last update in the history of ClusterVersion, newest entry first. The error is an
+// *[AbsentError] if there is none that counts. It makes one request for a list, one for the key, and one for each part.
+func (s *Store) Before(ctx context.Context, clusterID string, history []configv1.UpdateHistory) (Baseline, error) {
+	objects, err := s.records.Headers(ctx, labelBaseline)
+	if err != nil {
+		return Baseline{}, fmt.Errorf("could not list the baselines: %w", err)
+	}
+	loaded, err := s.records.Key(ctx)
+	if err != nil {
+		return Baseline{}, err
+	}
+	stored := map[string]stored{}
+	var candidates []Candidate
+	for i := range objects {
+		found := storedOf(&objects[i], loaded)
+		stored[found.Run] = found
+		candidates = append(candidates, found.Candidate)
+	}
+	counting, err := Choose(candidates, history, clusterID)
+	if err != nil {
+		return Baseline{}, err
+	}
+	var passed []*AbsentError
+	for _, each := range counting {
+		read, err := s.read(ctx, stored[each.Run], loaded)
+		absent, isAbsent := errors.AsType[*AbsentError](err)
+		if !isAbsent {
+			read.Passed = passed
+			return read, err
+		}
+		passed = append(passed, absent)
+	}
+	return Baseline{}, passed[0]
+}
+
+// stored is a baseline whose parts were not read.
+type stored struct {
+	Candidate
+	object *corev1.ConfigMap
+	index  index
+}
+
+// storedOf is the baseline with this index.
+func storedOf(object *corev1.ConfigMap, loaded recordformat.LoadedKey) stored {
+	found := stored{object: object, Candidate: Candidate{Run: object.Labels[labelBaseline]}}
+	found.Authentication = recordstore.VerifyBeside(object, found.Run, loaded)
+	if found.Authentication.State != record.Authentic {
+		return found
+	}
+	if err := json.Unmarshal([]byte(object.Data[keyIndex]), &found.index); err != nil {
+		found.Unreadable = fmt.Sprintf("%s of configmap %q cannot be decoded: %v", keyIndex, object.Name, err)
+		return found
+	}
+	found.Taken, found.ClusterID, found.Version, found.Image = found.index.Taken, found.index.ClusterID, found.index.Version, found.index.Image
+	if found.index.Format != format {
+		found.Unreadable = fmt.Sprintf("it has the format %d of another version of the tool; this one reads %d", found.index.Format, format)
+	}
+	return found
+}
+
+// read reads the parts of a baseline.
+func (s *Store) read(ctx context.Context, of stored, loaded recordformat.LoadedKey) (Baseline, error) {
+	if err := of.refused(); err != nil {
+		return Baseline{}, err
+	}
+	packed, err := s.parts(ctx, of, loaded)
+	if err != nil {
+		return Baseline{}, err
+	}
+	state, err := baseline.Unpack(packed)
+	if err != nil {
+		return Baseline{}, of.unreadable("%v", err)
+	}
+	read := Baseline{Run: of.Run, State: state}
+	if of.index.Names != Plain {
+		read.Digest = loaded.Key.Digest
+	}
+	return read, nil
+}
+
+func (s *Store) parts(ctx context.Context, of stored, loaded recordformat.LoadedKey) ([]byte, error) {
+	if of.index.Parts < 1 || of.index.Parts > maxParts {
+		return nil, of.unreadable("it has %d parts; it must have 1 to %d", of.index.Parts, maxParts)
+	}
+	var packed []byte
+	for number := range of.index.Parts {
+		name := partName(of.Run, number+1)
+		object, err := s.records.Object(ctx, name)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("could not read part %d of the baseline of run %s: %w", number+1, of.Run, err)
+		case object == nil:
+			return nil, of.unreadable("part %d of %d is missing: configmap %q does not exist", number+1, of.index.Parts, name)
+		}
+		if verified := loaded.Verify(object, of.Run, of.object.OwnerReferences[0].UID); verified.State != record.Authentic {
+			return nil, unauthentic(of.Run, verified)
+		}
+		packed = append(packed, object.BinaryData[recordformat.KeyPart]...)
+	}
+	if len(packed) != of.index.Bytes || digestOf(packed) != of.index.SHA256 {
+		return nil, of.unreadable("its parts are not from one writing of it")
+	}
+	return packed, nil
+}
+
+func digestOf(packed []byte) string {
+	sum := sha256.Sum256(packed)
+	return hex.EncodeToString(sum[:])
+}
+
+func indexName(id string) string { return recordformat.HeaderName(id) + "-baseline" }
+
+func partName(id string, number int) string { return fmt.Sprintf("%s-%d", indexName(id), number) }
