@@ -92,6 +92,10 @@ func declared() map[string]option {
 		// It excludes the results of earlier runs, whatever they cover.
 		"Limits.Rerun": {effect: OnExecution},
 
+		// What is stored beside the record is none of its findings.
+		"Baseline":      {effect: OnExecution},
+		"Hooks.Sampler": {effect: OnExecution},
+
 		"Hooks.Observer":    {effect: OnExecution},
 		"Hooks.OnInterrupt": {effect: OnExecution},
 		"Hooks.Logger":      {effect: OnExecution},

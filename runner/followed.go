@@ -102,13 +102,17 @@ func (u unheld) conclude(ctx context.Context, found execution.Found, failure err
 	return decided, nil
 }
 
+// recordTimeout bounds the writing of the record, and the reading and writing of its baseline before its end.
+const recordTimeout = 3 * hold.Timeout
+
 // record writes the record of the run. A run that the user may not record has no
 // ID: every ID that is shown names a record.
 func (u unheld) record(ctx context.Context, decided report.Report) report.Report {
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	p := u.draft.preparation
 	err := recordstore.New(p.scene.Cluster.Kubernetes).Add(bound, u.draft.intent(u.id), func(bound context.Context) (record.Ending, error) {
+		decided = p.withBaseline(ctx, decided)
 		ending, err := hold.EndingOf(decided)
 		ending.Fingerprint = fingerprint.Read(bound, p.scene.Snapshot)
 		return ending, err

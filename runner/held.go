@@ -191,10 +191,19 @@ func (h *held) end(ctx context.Context, found execution.Found, failure error) (r
 	if ctx.Err() != nil && found.Phase == report.PhaseInterrupted && h.preparation.options.Hooks.OnInterrupt(run.ID) == Detach {
 		return h.detach(ctx, decided)
 	}
+	decided = h.baseline(ctx, decided)
 	h.preparation.progress.Decided(decided)
 	removal, failed := h.remove(ctx)
 	decided.Removal = removal
 	return decided, errors.Join(failed, h.close(ctx, decided))
+}
+
+// baseline stores the state of the cluster before the record has its end: a verdict that permits the update has one.
+func (h *held) baseline(ctx context.Context, decided report.Report) report.Report {
+	if errors.Is(h.cause, lease.ErrCanceled) {
+		return decided
+	}
+	return h.preparation.withBaseline(ctx, decided)
 }
 
 // flush writes the results before the Jobs are deleted that they were read from:

@@ -16,7 +16,9 @@ import (
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/runner/sampling"
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
@@ -38,7 +40,10 @@ type Options struct {
 	// that is judged by itself.
 	Estate hosted.Estate
 	Limits Limits
-	Hooks  Hooks
+	// Baseline is how the run stores the state of the cluster, with which the state after the update is compared;
+	// empty means baselinestore.Plain.
+	Baseline baselinestore.Names
+	Hooks    Hooks
 }
 
 // Origin identifies values of other options that cannot be compared themselves, by digests of what they
@@ -82,6 +87,8 @@ type Hooks struct {
 	// OnInterrupt decides what becomes of the run when ctx is canceled before its
 	// end, given the ID of the run; nil means CleanUp.
 	OnInterrupt func(run string) Interruption
+	// Sampler reads the state of the cluster for the baseline; nil for none.
+	Sampler sampling.Sampler
 	// Logger receives what the run does at debug level; nil for none.
 	Logger *slog.Logger
 	// Requester is the role that requests the run, for its record; empty means
@@ -110,6 +117,9 @@ func (o Options) validate() error {
 	if len(o.Trust.Keyrings) > 0 && o.Origin.Keyrings == "" || len(o.Trust.Stores) > 0 && o.Origin.Stores == "" {
 		return errors.New("the keyrings and signature stores of the options have no origin")
 	}
+	if o.Baseline != "" && !o.Baseline.Known() {
+		return input.Errorf("unknown value %.64q about the baseline", string(o.Baseline))
+	}
 	return o.Selection.Validate()
 }
 
@@ -117,6 +127,7 @@ func (o Options) withDefaults() Options {
 	o.Limits.Parallelism = cmp.Or(o.Limits.Parallelism, DefaultParallelism)
 	o.Limits.Timeout = cmp.Or(o.Limits.Timeout, DefaultTimeout)
 	o.Selection.Images = cmp.Or(o.Selection.Images, image.Manifests)
+	o.Baseline = cmp.Or(o.Baseline, baselinestore.Plain)
 	o.Hooks.Requester = cmp.Or(o.Hooks.Requester, record.ByUser)
 	o.Hooks.Logger = cmp.Or(o.Hooks.Logger, slog.New(slog.DiscardHandler))
 	if o.Hooks.OnInterrupt == nil {

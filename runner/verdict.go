@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/execution"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/proof"
+	"github.com/openshift/update-preflight/runner/sampling"
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
@@ -44,6 +45,16 @@ func (p preparation) reportOf(ctx context.Context, inside contents.Contents, fou
 		decided.Actions = p.scene.StartOf(p.target)
 	}
 	return decided
+}
+
+// withBaseline stores the state from which the update of a report starts, and returns the report with a notice where
+// that is not possible. A later update of a path, and one whose checks have not ended, have no such state.
+func (p preparation) withBaseline(ctx context.Context, decided report.Report) report.Report {
+	if decided.Run.Phase != report.PhaseComplete || departure.Provisional(p.request.from) {
+		return decided
+	}
+	run := sampling.Run{Scene: p.scene, Progress: p.progress, Sampler: p.options.Hooks.Sampler, Names: p.options.Baseline}
+	return run.Keep(ctx, run.Read(ctx), decided)
 }
 
 // judge folds findings into a report, without what belongs to a run.

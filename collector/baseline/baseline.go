@@ -83,7 +83,7 @@ const (
 
 // State is the state of one cluster at one time.
 type State struct {
-	// Taken is when the reading began, by the clock of the cluster.
+	// Taken is when it was read, by the clock of the cluster; of a baseline, when the reading had ended.
 	Taken time.Time
 	// ClusterID is spec.clusterID of ClusterVersion; Version and Image are the release of its status.desired.
 	ClusterID, Version, Image string

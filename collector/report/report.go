@@ -64,6 +64,8 @@ type Report struct {
 	// Switches are those by which the controller has CVO honor its verdicts, at the time
 	// when the report is shown again; the report that a run returns has none.
 	Switches []Switch `json:"switches,omitempty"`
+	// Notices are what else is to be said about the run, such as that no baseline is stored.
+	Notices []string `json:"notices,omitempty"`
 	// Actions are next steps. A run returns the one that starts the update, if it permits the update: see
 	// Permits. The program that shows the report adds those of its own command line.
 	Actions []finding.Action `json:"actions,omitempty"`

@@ -43,6 +43,9 @@ func (r Report) facts(view document.View) document.Table {
 			table.Row("Not covered", notCovered)
 		}
 	}
+	for _, notice := range r.Notices {
+		table.Row("Notice", notice)
+	}
 	for _, each := range r.Switches {
 		table.Row("Switch", fmt.Sprintf("%s: %s; without the controller, %s", strings.TrimSuffix(each.Name+"="+each.Mode, "="), each.Limit, each.WithoutController))
 	}

@@ -81,6 +81,13 @@ func ready() report.Report {
 	return doc
 }
 
+// unsampled is a report of a run that could not store a baseline.
+func unsampled() report.Report {
+	decided := ready()
+	decided.Notices = []string{"no baseline is stored, so the state after the update cannot be compared with that before it: the API server is overloaded"}
+	return decided
+}
+
 // narrowed is Ready for a request that left something out.
 func narrowed() report.Report {
 	doc := ready()
@@ -188,6 +195,7 @@ func TestGolden(t *testing.T) {
 	for name, doc := range map[string]report.Report{
 		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "detached": detached(), "begun": begun(), "canceled": canceled(),
 		"outdated": outdated(), "current": current(), "narrowed": narrowed(), "guarded": guarded(), "left": abandoned(),
+		"notice": unsampled(),
 	} {
 		for _, output := range []string{"text", "short", "json"} {
 			t.Run(name+"."+output, func(t *testing.T) {
